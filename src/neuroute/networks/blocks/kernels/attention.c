@@ -15,7 +15,9 @@ INLINE vec fetch(const char *p, int64_t c, int64_t channels, int half) {
         return (vec)bits;
     }
     float part[LANES] = {0};
-    for (int64_t i = 0; c + i < channels; i++) part[i] = element(p, c + i, half);
+    if (c + LANES / 2 == channels && !half) __builtin_memcpy(part, (const float *)p + c, 2 * LANES);
+    else
+        for (int64_t i = 0; c + i < channels; i++) part[i] = element(p, c + i, half);
     return load(part);
 }
 
@@ -39,11 +41,20 @@ INLINE void pack(const view *from, float *columns, float *rows, int64_t keys, in
     }
 }
 
+/* Up to QUERIES of `all` rows of a head that are needed next: to fetch them ahead is safe wherever they lie. */
+INLINE void expect(const view *from, int64_t all, int64_t batch, int64_t head, int64_t first, int half) {
+    for (int64_t i = first; i < first + QUERIES && i < all; i++) __builtin_prefetch(row(from, batch, head, i, half));
+}
+
 static void head(const task *t, const room *r, int64_t which, int64_t first, int64_t stop, int half) {
     int64_t batch = which / t->heads, h = which % t->heads;
     pack(&t->k, r->keys, 0, t->keys, t->channels, batch, h, half);
     pack(&t->v, 0, r->values, t->keys, t->channels, batch, h, half);
-    for (; first + QUERIES <= stop; first += QUERIES) see(t, r, batch, h, first, QUERIES, half);
+    for (; first + QUERIES <= stop; first += QUERIES) {
+        expect(&t->q, stop, batch, h, first + QUERIES, half);
+        expect(&t->k, t->keys, batch, h + 1, first, half), expect(&t->v, t->keys, batch, h + 1, first, half);
+        see(t, r, batch, h, first, QUERIES, half);
+    }
     for (; first + 4 <= stop; first += 4) see(t, r, batch, h, first, 4, half);
     for (; first + 2 <= stop; first += 2) see(t, r, batch, h, first, 2, half);
     for (; first < stop; first++) see(t, r, batch, h, first, 1, half);
@@ -108,18 +119,18 @@ INLINE void spread(float *to, const float *x, const float *rows, int64_t deep, i
 INLINE void learn(const back *b, const back_room *r, int64_t batch, int64_t head, int64_t first, const int n, int half) {
     const task *t = &b->forward;
     int64_t channels = t->channels, keys = t->keys, wide = up(keys), deep = up(channels);
-    float delta[8];
-    for (int i = 0; i < n; i++) {
+    vec delta[8];
+    UNROLL for (int i = 0; i < n; i++) {
         const char *q = row(&t->q, batch, head, first + i, half), *g = row(&b->given, batch, head, first + i, half);
         const char *out = row(&t->out, batch, head, first + i, half);
-        delta[i] = 0;
-        for (int64_t c = 0; c < deep; c++) r->dq[i * deep + c] = r->q_rows[i * deep + c] = r->g_rows[i * deep + c] = 0;
-        for (int64_t c = 0; c < channels; c++) {
-            float x = element(q, c, half) * t->scale, y = element(g, c, half);
-            r->q[i * channels + c] = x * (float)M_LOG2E, r->g[i * channels + c] = y;
-            r->q_rows[i * deep + c] = x, r->g_rows[i * deep + c] = y;
-            delta[i] += y * element(out, c, half);
+        delta[i] = (vec){};
+        for (int64_t c = 0; c < deep; c += LANES) { /* rows of q and g reach into the next one's, which follows */
+            vec x = fetch(q, c, channels, half) * fill(t->scale), y = fetch(g, c, channels, half);
+            store(r->q + i * channels + c, x * fill((float)M_LOG2E)), store(r->g + i * channels + c, y);
+            store(r->q_rows + i * deep + c, x), store(r->g_rows + i * deep + c, y), store(r->dq + i * deep + c, (vec){});
+            delta[i] += y * fetch(out, c, channels, half);
         }
+        delta[i] = summed(delta[i]);
     }
     for (int64_t begin = 0; begin < keys; begin += BLOCK) {
         int64_t count = keys - begin < BLOCK ? keys - begin : BLOCK, full = up(count);
@@ -128,7 +139,7 @@ INLINE void learn(const back *b, const back_room *r, int64_t batch, int64_t head
         for (int i = 0; i < n; i++) {
             float *p = r->p + i * ROW, *ds = r->ds + i * ROW;
             float logsum = t->logsum[(batch * t->heads + head) * t->queries + first + i];
-            vec from = fill(logsum == -INFINITY ? 0 : logsum), d = fill(delta[i]);
+            vec from = fill(logsum == -INFINITY ? 0 : logsum);
             if (t->bias.data) {
                 const float *bias = (const float *)row(&t->bias, batch, head, first + i, 0) + begin;
                 for (int64_t k = 0; k < count; k++) p[k] += bias[k] * (float)M_LOG2E;
@@ -136,7 +147,7 @@ INLINE void learn(const back *b, const back_room *r, int64_t batch, int64_t head
             for (int64_t k = 0; k < full; k += LANES) {
                 vec x = exp2_of(load(p + k) - from);
                 store(p + k, x);
-                store(ds + k, x * (load(ds + k) - d));
+                store(ds + k, x * (load(ds + k) - delta[i]));
             }
         }
         gathered(r->dq, r->ds, r->key_rows, deep, begin, count, n);
@@ -155,7 +166,13 @@ static void learn_head(const back *b, const back_room *r, int64_t which, int hal
     pack(&t->k, r->keys, r->key_rows, t->keys, t->channels, batch, h, half);
     pack(&t->v, r->values, 0, t->keys, t->channels, batch, h, half);
     for (int64_t k = 0; k < t->keys * deep; k++) r->dk[k] = r->dv[k] = 0;
-    for (; i + QUERIES <= t->queries; i += QUERIES) learn(b, r, batch, h, i, QUERIES, half);
+    for (; i + QUERIES <= t->queries; i += QUERIES) {
+        expect(&t->q, t->queries, batch, h, i + QUERIES, half), expect(&t->out, t->queries, batch, h, i + QUERIES, half);
+        expect(&b->given, t->queries, batch, h, i + QUERIES, half);
+        expect(&t->k, t->keys, batch, h + 1, i, half), expect(&t->v, t->keys, batch, h + 1, i, half);
+        learn(b, r, batch, h, i, QUERIES, half);
+    }
+    for (; i + 4 <= t->queries; i += 4) learn(b, r, batch, h, i, 4, half);
     for (; i + 2 <= t->queries; i += 2) learn(b, r, batch, h, i, 2, half);
     for (; i < t->queries; i++) learn(b, r, batch, h, i, 1, half);
     for (int64_t k = 0; k < t->keys; k++) {

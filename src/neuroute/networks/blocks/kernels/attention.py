@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from neuroute.networks.blocks.kernels.library import are_on, dense, lanes, library, reason, threads_for
 
-VERSION = "1c99b93e5dd65045"  # see `library`
+VERSION = "330b4a352bb0db82"  # see `library`
 CHANNELS = 64  # of a head, at most: beyond, torch's matrix products are as fast
 WIDE_CHANNELS = 128  # the same in float32 without gradients, with AVX-512
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from neuroute.networks.blocks.kernels.library import are_on, lanes, library, threads_for
 
-VERSION = "c8add28e43cecc28"  # see `library`
+VERSION = "a023bb4b8976cbc1"  # see `library`
 CHANNELS = 64  # of a head, at most
 PAIRS = ("pairs", "distances")
 _WIDEST = 16  # lanes

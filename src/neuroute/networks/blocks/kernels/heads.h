@@ -118,14 +118,19 @@ INLINE void see(const task *t, const room *r, int64_t batch, int64_t head, int64
         UNROLL for (int i = 0; i < n; i++) {
             float *s = r->scores + i * ROW;
             const float *b = t->bias.data ? (const float *)row(&t->bias, batch, head, first + i, 0) + begin : 0;
-            if (b)
-                for (int64_t k = 0; k < full; k += LANES) {
-                    vec more = k < whole ? load(b + k) : some(b + k, count - k, begin + k);
-                    store(s + k, load(s + k) + more * fill((float)M_LOG2E));
-                }
-            if (whole < full) store(s + whole, pick(lanes() < (int)(count - whole), load(s + whole), fill(-INFINITY)));
-            vec m = load(s);
-            for (int64_t k = LANES; k < full; k += LANES) m = larger(load(s + k), m);
+            vec m = fill(-INFINITY);
+            for (int64_t k = 0; k < whole; k += LANES) {
+                vec x = load(s + k);
+                if (b) store(s + k, x += load(b + k) * fill((float)M_LOG2E));
+                m = larger(x, m);
+            }
+            if (whole < full) {
+                vec x = load(s + whole);
+                if (b) x += some(b + whole, count - whole, begin + whole) * fill((float)M_LOG2E);
+                x = pick(lanes() < (int)(count - whole), x, fill(-INFINITY));
+                store(s + whole, x);
+                m = larger(x, m);
+            }
             part[i] = m;
         }
         vec before = most;

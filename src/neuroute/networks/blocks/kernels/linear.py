@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.blocks.kernels.library import are_on, lanes, library, threads_for
 
-VERSION = "f06f4dcc37f13d5b"  # see `library`
+VERSION = "10c6e7287ebb2071"  # see `library`
 Layer = tuple[Tensor, Tensor | None]  # weight (outputs, inputs), bias (outputs,)
 ROWS = 64  # fewer are not worth packing a layer's weights
 FEW = 16  # fewer are not worth a call where these are packed

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from neuroute.networks.blocks.kernels.library import are_on, library
 
-VERSION = "693cf6bc7bcb4d5b"  # see `library`
+VERSION = "6d54fd05a7b432c6"  # see `library`
 STATE = ("current", "served", "load", "deliveries", "time", "length")
 
 

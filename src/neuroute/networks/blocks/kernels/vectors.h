@@ -22,6 +22,12 @@ INLINE ivec lanes(void) {
     return lane;
 }
 
+/* In all lanes, what they add up to. */
+INLINE vec summed(vec x) {
+    UNROLL for (int s = LANES / 2; s; s /= 2) x += __builtin_shuffle(x, lanes() ^ s);
+    return x;
+}
+
 /* The last n < LANES floats of an array, from p on, of which `before` lie before them; anything beyond. */
 INLINE vec some(const float *p, int64_t n, int64_t before) {
     if (before >= LANES - n) return __builtin_shuffle(load(p + n - LANES), lanes() - (int)n);
