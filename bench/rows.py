@@ -22,7 +22,7 @@ from neuroute.core import device as devices
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.decoding.memory import autocast
+from neuroute.decoding.memory import inference
 from neuroute.decoding.prc.tsp import rebuild
 from neuroute.evaluation.precision import MARGIN, factor_of
 from neuroute.networks.bq import Bq
@@ -88,9 +88,8 @@ def first_decisions(nodes: int, count: int, kind: Callable[[], Sit] = Sit) -> Re
         net, rows = spread(kind()), torch.rand(count, nodes + 1, 2)
         precision = settled(precision, net, nodes)
 
-        @torch.inference_mode()
         def run() -> Tensor:
-            with autocast(CPU, precision):
+            with inference(CPU, precision):
                 sizes = np.linspace(nodes + 1, 10, 8).astype(int)
                 return torch.cat([net.decide(rows[:, -size:]).argmax(dim=1) for size in sizes])
 
@@ -108,9 +107,8 @@ def blocks(length: int, count: int, kind: Callable[[], Sit] = Sit, nodes: int = 
         precision = settled(precision, net, nodes)
         tours = torch.stack([torch.randperm(nodes) for _ in range(count)])
 
-        @torch.inference_mode()
         def run() -> Tensor:
-            with autocast(CPU, precision):
+            with inference(CPU, precision):
                 return rebuild(net.decide, net.encode, coords, tours, length, 8192 // length)
 
         return run

@@ -14,7 +14,7 @@ from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.kernels import linear as kernel
 from neuroute.networks.blocks.residual_layer import score_layers
-from neuroute.networks.blocks.rezero import feed_forward, parameters, score_feed_forward
+from neuroute.networks.blocks.rezero import feed_forward, parameters, scaled_linear, score_feed_forward
 
 CPU_FLOATS = 1 << 19  # of the FFN's hidden layer at a time: what stays in a core's cache
 DEVICE_FLOATS = 1 << 24  # on a GPU large products are fast; this bounds the memory
@@ -51,8 +51,7 @@ class CrossLayer(nn.Module):
     def attended(self, x: Tensor, context: Tensor, attention_scale: float) -> Tensor:
         """MHA(x, context), every side projected."""
         q, k, v = self.projected(x, context)
-        out: Tensor = self.out(attend(q, k, v, attention_scale * self.scale).transpose(1, 2).flatten(2))
-        return out
+        return scaled_linear(attend(q, k, v, attention_scale * self.scale).transpose(1, 2).flatten(2), self.out)
 
     def weights(self, x: Tensor, context: Tensor, attention_scale: float) -> Tensor:
         """What `attended` weighs the context with: (batch, heads, p, q), every p sums to 1.  To be looked at."""
@@ -61,8 +60,8 @@ class CrossLayer(nn.Module):
 
     def projected(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries of x, keys and values of the context: (batch, heads, tokens, width / heads)."""
-        q = self._heads(self.query(x)).transpose(1, 2)
-        k, v = (self._heads(part).transpose(1, 2) for part in self.key_value(context).chunk(2, dim=-1))
+        q = self._heads(scaled_linear(x, self.query)).transpose(1, 2)
+        k, v = (self._heads(part).transpose(1, 2) for part in scaled_linear(context, self.key_value).chunk(2, dim=-1))
         return q, k, v
 
     def transformed(self, x: Tensor) -> Tensor:
@@ -84,18 +83,18 @@ class CrossLayer(nn.Module):
     def gathered(self, x: Tensor, stream: Tensor, attention_scale: float) -> Tensor:
         """MHA(x, stream) of a few x, by folding."""
         key, value = self.key_value.weight.view(2, self.heads, -1, self.width)
-        queries = torch.einsum("bphd,hdw->bhpw", self._heads(self.query(x)) * (attention_scale * self.scale), key)
+        q = self._heads(scaled_linear(x, self.query)) * (attention_scale * self.scale)
+        queries = torch.einsum("bphd,hdw->bhpw", q, key)
         queries = queries.flatten(1, 2)  # (batch, heads * p, width)
         # A GPU's fused kernels share work out by queries: for these few most of its processors would be idle.
         context = seen_by(queries, stream, fused=stream.device.type == "cpu").unflatten(1, (self.heads, -1))
-        out: Tensor = self.out(torch.einsum("bhpw,hdw->bphd", context, value).flatten(2))
-        return out
+        return scaled_linear(torch.einsum("bhpw,hdw->bphd", context, value).flatten(2), self.out)
 
     def folded(self, context: Tensor, attention_scale: float) -> tuple[Tensor, Tensor]:
         """What a stream needs of a few others: keys and values (batch, heads, q, width), for `looked_up`."""
         query = self.query.weight.unflatten(0, (self.heads, -1))
         out = self.out.weight.unflatten(1, (self.heads, -1))
-        k, v = (self._heads(part) for part in self.key_value(context).chunk(2, dim=-1))
+        k, v = (self._heads(part) for part in scaled_linear(context, self.key_value).chunk(2, dim=-1))
         keys = torch.einsum("bqhd,hdw->bhqw", k * (attention_scale * self.scale), query)
         return keys, torch.einsum("bqhd,whd->bhqw", v, out)
 

@@ -60,11 +60,11 @@ def fits(x: Tensor, *layers: Layer, stream: Tensor | None = None) -> bool:
     """Whether the kernel takes x (..., inputs), what it is added to and these layers, and is there."""
     return (
         not torch.is_grad_enabled()
+        and are_on()
         and x.numel() >= (FEW if all(_panels_for(each) is not None for each in layers) else ROWS) * x.shape[-1]
         and all(_plain(each) for each in (x, x if stream is None else stream))
         and all(each is None or (each.dtype == torch.float32 and each.is_contiguous()) for of in layers for each in of)
         and not torch.is_autocast_enabled("cpu")
-        and are_on()
         and _compiled() is not None
     )
 
