@@ -46,7 +46,7 @@ class Batches(ABC):
         self.device, self.world, self.memory_gb = scheme.device, scheme.world, scheme.memory_gb
         self.model = scheme.net if model is None else model
         decay = self.training.weight_decay
-        self.optimizer = adam(self.model, self.device, self.learning_rate(0), decay, decoupled)
+        self.optimizer = adam(self.model, self.learning_rate(0), decay, decoupled)
         self._notes: list[dict[str, Any]] = []
 
     @abstractmethod
