@@ -108,7 +108,7 @@ def test_parameters_are_those_of_the_network(name: str, arguments: dict[str, Any
 @pytest.mark.parametrize(("name", "arguments"), PATHS, ids=ids)
 @pytest.mark.parametrize("tokens", [4, 21, 140])
 def test_paths_take_what_is_counted_while_they_run(name: str, arguments: dict[str, Any], tokens: int) -> None:
-    """At 140 tokens SIT folds, at 21 it does not."""
+    """Of these SITs some fold; those with many representatives do not."""
     count, net = counts_of(network(name, arguments)), build(network(name, arguments)).eval()
     encoder, decision = measured._one_path(net, tokens)
     width, expected = arguments["width"], count.decision(tokens)
@@ -178,7 +178,7 @@ def test_what_is_not_routed_is_not_computed() -> None:
 
 def test_sits_decision_is_linear_in_its_tokens_and_its_twins_is_not() -> None:
     for cross, twin in ((counts.Sit(), counts.Sit(attention="self")), (counts.BqCvrp(attention="cross"), counts.Bq())):
-        steps = [cross.decision(k + 1) - cross.decision(k) for k in (1_000, 10_000, 100_000)]
+        steps = [cross.decision(k + 1) - cross.decision(k) for k in (2_000, 10_000, 100_000)]
         assert len(set(steps)) == 1
         assert twin.decision(20_000) > 3.5 * twin.decision(10_000)
 

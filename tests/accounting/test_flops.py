@@ -88,16 +88,16 @@ def product(rows: int, inner: int, columns: int) -> int:
     return 2 * rows * inner * columns
 
 
-@pytest.mark.parametrize("stream", [17, 128, 129, 1016, 100_016])
-def test_cross_attention_is_the_cheaper_of_two_sums_of_products(stream: int) -> None:
+@pytest.mark.parametrize("stream", [17, 292, 293, 1016, 100_016])
+def test_cross_attention_is_one_of_two_sums_of_products(stream: int) -> None:
     width, heads, m = 128, 8, 16
     d = width // heads
     plain = product(m, width, width) + 2 * product(stream, width, width) + product(m, width, width)
     plain += heads * (product(m, d, stream) + product(m, stream, d))
     folded = 2 * product(m, width, width) + 2 * heads * product(m, d, width)
     folded += 2 * product(heads * m, width, stream)
-    assert flops.cross_attention(width, heads, m, stream) == min(plain, folded) + heads * m * stream
-    assert (folded < plain) == (stream > 128)
+    assert flops.cross_attention(width, heads, m, stream) == (plain if stream < 293 else folded) + heads * m * stream
+    assert (folded < plain) == (stream > 128)  # a sixteenth less is needed
 
 
 # -- training ---------------------------------------------------------------------------------------------------------

@@ -80,8 +80,8 @@ def test_the_published_shape_equals_the_equations_in_float32() -> None:
 def test_long_streams_are_folded_and_short_ones_are_not() -> None:
     with torch.device("meta"):
         layer = CrossLayer(128, 8, 512)
-    assert layer.folds(16, 129)
-    assert not layer.folds(16, 128)
+    assert layer.folds(16, 293)
+    assert not layer.folds(16, 292)
     with torch.device("meta"):
         layer = CrossLayer(32, 8, 64)
     assert not layer.folds(16, 100_000)

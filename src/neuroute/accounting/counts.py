@@ -209,13 +209,13 @@ class Sit(Transformer):
         return layers + representatives + (2 + cvrp) * w + w + (1 + cvrp) * (w + 1)
 
     def decision(self, tokens: int) -> int:
-        """The embedding, the linears of the representatives, and layers and head on a stream of k - 2 + m tokens."""
+        """The embedding, the linears of the representatives, layers on a stream of k - 2 + m tokens, and the head."""
         w, m = self.width, self.representatives + 1
         stream = tokens - 2 + m
         layers = self.layers(stream)
         if self.attention == "cross":
             layers = self.depth * cross_module(w, self.heads, self.feed_forward, m, stream)
-        outside = linear(tokens, 2 + self.cvrp, w) + linear(m, w + self.cvrp, w) + linear(stream, w, 1 + self.cvrp)
+        outside = linear(tokens, 2 + self.cvrp, w) + linear(m, w + self.cvrp, w) + linear(tokens - 2, w, 1 + self.cvrp)
         return layers + outside
 
 

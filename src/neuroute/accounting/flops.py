@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Literal
 
+from neuroute.networks.blocks.folding import folds
 from neuroute.problems.longest import SHORTEST
 
 Amount = Callable[[int], int]  # tokens or nodes -> FLOPs
@@ -41,13 +42,13 @@ def transformer_layer(width: int, heads: int, hidden: int, tokens: int) -> int:
 def cross_attention(width: int, heads: int, representatives: int, tokens: int) -> int:
     """Count attention from m representatives to L tokens, or back, with its projections (`CrossLayer`).
 
-    The products are 4 W^2 (m + L) + 4 W m L as the equations read, and 8 W^2 m + 4 H m W L folded.  In inference the
-    network computes whichever is less, in training it follows the equations.
+    The products are 4 W^2 (m + L) + 4 W m L as the equations read, and 8 W^2 m + 4 H m W L folded, as in inference
+    where that pays; training follows the equations.
     """
     m, k = representatives, tokens
     plain = 4 * width**2 * (m + k) + 4 * width * m * k
     folded = 8 * width**2 * m + 4 * heads * m * width * k
-    return min(plain, folded) + heads * m * k
+    return (folded if folds(width, heads, m, k) else plain) + heads * m * k
 
 
 def cross_module(width: int, heads: int, hidden: int, representatives: int, tokens: int) -> int:

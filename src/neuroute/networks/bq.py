@@ -54,7 +54,9 @@ class Bq(PathNetwork):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 2) -> logits (batch, available)."""
-        return score_layers(self.layers, self._tokens(rows), self.head, attention_scale).squeeze(-1)[:, 1:-1]
+        return score_layers(self.layers, self._tokens(rows), self.head, slice(None), attention_scale).squeeze(-1)[
+            :, 1:-1
+        ]
 
     def _tokens(self, rows: Tensor) -> Tensor:
         h = in_products(self.embed(rows))
@@ -149,8 +151,8 @@ class BqCvrp(PathNetwork):
         return self._score(rows, remaining, attention_scale)
 
     def _score(self, rows: Tensor, remaining: Tensor, attention_scale: float) -> Tensor:
-        logits = score_streams(self.layers, *self._streams(rows, remaining), self.head, attention_scale)
-        logits = logits[:, self.repetitions : -1]
+        z, h = self._streams(rows, remaining)
+        logits = score_streams(self.layers, z, h, self.head, slice(self.repetitions, -1), attention_scale)
         too_much = rows[:, 1:-1, 2] > remaining[:, None].to(rows) + SLACK
         closed = torch.stack([too_much, torch.zeros_like(too_much)], dim=-1)
         return logits.masked_fill(closed, -math.inf)

@@ -57,7 +57,9 @@ class Lehd(PathNetwork):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, width) from `encode` -> logits (batch, available)."""
-        return score_layers(self.layers, self._tokens(rows), self.head, attention_scale).squeeze(-1)[:, 1:-1]
+        return score_layers(self.layers, self._tokens(rows), self.head, slice(None), attention_scale).squeeze(-1)[
+            :, 1:-1
+        ]
 
     def _tokens(self, rows: Tensor) -> Tensor:
         return torch.cat([self.current(rows[:, :1]), rows[:, 1:-1], self.start(rows[:, -1:])], dim=1)
@@ -106,7 +108,7 @@ class LehdCvrp(PathNetwork):
         current = in_products(self.current(torch.cat([rows[:, :1].detach(), load], dim=-1)))
         depot = in_products(self.start(torch.cat([rows[:, -1:], load], dim=-1)))
         h = torch.cat([current, rows[:, 1:-1].detach(), depot], dim=1)
-        return score_layers(self.layers, h, self.head, attention_scale, *more)[:, 1:-1]
+        return score_layers(self.layers, h, self.head, slice(1, -1), attention_scale, *more)
 
 
 class LightLayer(ResidualLayer):
@@ -127,9 +129,9 @@ class LightLayer(ResidualLayer):
         fed: Tensor = self.light(h, *routing)
         return h + fed
 
-    def score(self, x: Tensor, head: nn.Linear, attention_scale: float = 1.0, *more: Any) -> Tensor:
+    def score(self, x: Tensor, head: nn.Linear, nodes: slice, attention_scale: float = 1.0, *more: Any) -> Tensor:
         """head(self(x, ...)), as of `ResidualLayer`: a mixture's layers have nothing to share with the head."""
-        scores: Tensor = head(self(x, attention_scale, *more))
+        scores: Tensor = head(self(x, attention_scale, *more)[:, nodes])
         return scores
 
 

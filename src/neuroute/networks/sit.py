@@ -63,8 +63,8 @@ class SitDecoder(nn.Module):
         self, current: Tensor, available: Tensor, destination: Tensor, head: nn.Linear, attention_scale: float
     ) -> Tensor:
         """head(self(...)) of what is available: (batch, a, outputs)."""
-        scores = score_streams(self.layers, *self._streams(current, available, destination), head, attention_scale)
-        return scores[:, self.repetitions : -1]
+        z, h = self._streams(current, available, destination)
+        return score_streams(self.layers, z, h, head, slice(self.repetitions, -1), attention_scale)
 
     def _streams(self, current: Tensor, available: Tensor, destination: Tensor) -> tuple[Tensor, Tensor]:
         """Representatives (batch, r + 1, width), and what the decoder returns, before its layers."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.folding import folds
 from neuroute.networks.blocks.kernels import linear as kernel
 from neuroute.networks.blocks.residual_layer import score_layers
 from neuroute.networks.blocks.rezero import feed_forward, parameters, scaled_linear, score_feed_forward
@@ -77,8 +77,8 @@ class CrossLayer(nn.Module):
             x += self.transformed(x)
 
     def folds(self, few: int, many: int) -> bool:
-        """Whether projecting the short side only takes fewer multiply-adds: 8 W^2 few + 4 heads few W many FLOPs."""
-        return few * (self.width + self.heads * many) < many * (self.width + few)
+        """Whether projecting the short side only pays."""
+        return folds(self.width, self.heads, few, many)
 
     def gathered(self, x: Tensor, stream: Tensor, attention_scale: float) -> Tensor:
         """MHA(x, stream) of a few x, by folding."""
@@ -142,44 +142,54 @@ class CrossModule(nn.Module):
         if torch.is_grad_enabled():
             z = self.gather(z, h, attention_scale)
             return z, self.spread(h, z, attention_scale)
-        for where in self._look(z, h, attention_scale):
+        pays = self._gather(z, h, attention_scale)
+        for where in self._look(z, h, attention_scale, pays):
             self.spread.feed_in_place(h[where])
         return z, h
 
-    def score(self, z: Tensor, h: Tensor, head: nn.Linear, attention_scale: float = 1.0) -> Tensor:
-        """head(self(z, h)[1]): (batch, tokens, outputs), in fewer products; h is overwritten likewise."""
-        if torch.is_grad_enabled():
-            of_all: Tensor = head(self(z, h, attention_scale)[1])
-            return of_all
-        layer, scores = self.spread, at_least_float32(h.new_empty(*h.shape[:2], head.out_features))
-        for where in self._look(z, h, attention_scale):
+    def score(self, z: Tensor, h: Tensor, head: nn.Linear, nodes: slice, attention_scale: float = 1.0) -> Tensor:
+        """head(self(z, h)[1][:, nodes]): (batch, some tokens, outputs), in fewer products; overwrites as `forward`."""
+        layer = self.spread
+        if torch.is_grad_enabled() or not kernel.fits(h, *(parameters(each) for each in (layer.up, layer.down, head))):
+            of_nodes: Tensor = head(self(z, h, attention_scale)[1][:, nodes])
+            return of_nodes
+        pays = self._gather(z, h, attention_scale)
+        h = h[:, nodes].contiguous()
+        scores = h.new_empty(*h.shape[:2], head.out_features)
+        for where in self._look(z, h, attention_scale, pays):
             scores[where] = score_feed_forward(h[where], layer.up, layer.down, layer.alpha2, head)
         return scores
 
-    def _look(self, z: Tensor, h: Tensor, attention_scale: float) -> Iterator[tuple[slice, slice]]:
-        """Overwrite z, and a slice of h at a time as far as its FFN."""
-        folds = self.gather.folds(z.shape[1], h.shape[1])
-        z += (self.gather.gathered if folds else self.gather.attended)(z, h, attention_scale)
+    def _gather(self, z: Tensor, h: Tensor, attention_scale: float) -> bool:
+        """Overwrite z.  Whether folding pays."""
+        pays = self.gather.folds(z.shape[1], h.shape[1])
+        z += (self.gather.gathered if pays else self.gather.attended)(z, h, attention_scale)
         self.gather.feed_in_place(z)
+        return pays
+
+    def _look(self, z: Tensor, h: Tensor, attention_scale: float, pays: bool) -> Iterator[tuple[slice, slice]]:
+        """Overwrite a slice of h at a time as far as its FFN; folded if that pays."""
         layer = self.spread
-        keys, values = layer.folded(z, attention_scale) if folds else (z, z)
+        keys, values = layer.folded(z, attention_scale) if pays else (z, z)
         floats = CPU_FLOATS if h.device.type == "cpu" else DEVICE_FLOATS
         for rows, tokens in slices(h.shape[0], h.shape[1], floats // layer.up.out_features):
             part = h[rows, tokens]
-            if folds:
+            if pays:
                 layer.look_up_in_place(part, keys[rows], values[rows])
             else:
                 part += layer.attended(part, z[rows], attention_scale)
             yield rows, tokens
 
 
-def score_streams(layers: Iterable[nn.Module], z: Tensor, h: Tensor, head: nn.Linear, attention_scale: float) -> Tensor:
-    """head of what h becomes `through` these layers, in fewer products."""
+def score_streams(
+    layers: Iterable[nn.Module], z: Tensor, h: Tensor, head: nn.Linear, nodes: slice, attention_scale: float
+) -> Tensor:
+    """head of what h[:, nodes] becomes `through` these layers, in fewer products."""
     *before, last = layers
     z, h = through(before, z, h, attention_scale)
     if isinstance(last, CrossModule):
-        return last.score(z, h, head, attention_scale)
-    return score_layers([last], h, head, attention_scale)
+        return last.score(z, h, head, nodes, attention_scale)
+    return score_layers([last], h, head, nodes, attention_scale)
 
 
 def through(layers: Iterable[nn.Module], z: Tensor, h: Tensor, attention_scale: float) -> tuple[Tensor, Tensor]:

@@ -58,9 +58,9 @@ class ResidualLayer(nn.Module):
         """
         return self.add_feed(self._add_attended(x, attention_scale), *more)
 
-    def score(self, x: Tensor, head: nn.Linear, attention_scale: float = 1.0, *more: Any) -> Tensor:
-        """head(self(x, ...)) of x (rows, tokens, width): (rows, tokens, outputs), in fewer products."""
-        return score_feed_forward(self._add_attended(x, attention_scale), self.up, self.down, self.alpha2, head)
+    def score(self, x: Tensor, head: nn.Linear, nodes: slice, attention_scale: float = 1.0, *more: Any) -> Tensor:
+        """head(self(x, ...)[:, nodes]) of x (rows, tokens, width): (rows, some tokens, outputs), in fewer products."""
+        return score_feed_forward(self._add_attended(x, attention_scale), self.up, self.down, self.alpha2, head, nodes)
 
     def _add_attended(self, x: Tensor, attention_scale: float) -> Tensor:
         rows, tokens, width = x.shape
@@ -70,10 +70,10 @@ class ResidualLayer(nn.Module):
         return add_linear(x, attended, self.out, self.alpha1)
 
 
-def score_layers(layers: Iterable[nn.Module], x: Tensor, head: nn.Linear, *more: Any) -> Tensor:
-    """head of x (rows, tokens, width) after these layers, the last of which scores; more: to all of them."""
+def score_layers(layers: Iterable[nn.Module], x: Tensor, head: nn.Linear, nodes: slice, *more: Any) -> Tensor:
+    """head of the nodes of x (rows, tokens, width) after these layers, the last of which scores; more: to all."""
     *before, last = layers
     for layer in before:
         x = layer(x, *more)
     assert isinstance(last, ResidualLayer)
-    return last.score(x, head, *more)
+    return last.score(x, head, nodes, *more)

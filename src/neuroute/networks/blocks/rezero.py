@@ -104,17 +104,18 @@ def add_feed_forward(stream: Tensor, up: nn.Linear, down: nn.Linear, factor: Ten
 
 
 def score_feed_forward(
-    stream: Tensor, up: nn.Linear, down: nn.Linear, factor: Tensor | None, head: nn.Linear
+    stream: Tensor, up: nn.Linear, down: nn.Linear, factor: Tensor | None, head: nn.Linear, nodes: slice = slice(None)
 ) -> Tensor:
-    """head(stream + factor * down(relu(up(stream)))) of stream (..., width), which may be overwritten.
+    """head((stream + factor * down(relu(up(stream))))[:, nodes]) of stream (batch, tokens, width); may overwrite it.
 
     A linear `head` of few outputs and `down` are one layer where there are no gradients: H W products less for a row,
     H hidden and W channels.
     """
     first, second = parameters(up), parameters(down)
     if not kernel.fits(stream, first, second, parameters(head)):
-        scores: Tensor = head(add_feed_forward(stream, up, down, factor))
+        scores: Tensor = head(add_feed_forward(stream, up, down, factor)[:, nodes])
         return scores
+    stream = stream[:, nodes].contiguous()
     bias = None if down.bias is None else head.weight @ down.bias
     return kernel.feed_forward(stream, first, (head.weight @ down.weight, bias), factor, head(stream))
 
