@@ -26,6 +26,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None = 
 
     bias broadcasts to (batch, heads, queries, keys); -inf hides a key.
     """
+    if q.dtype == torch.float32 and k.dtype == v.dtype == torch.bfloat16:
+        q = q.bfloat16()  # as autocast would: a query of features in all their digits
     few = bias is None and math.prod(q.shape[:3]) * k.shape[2] < FEW
     if not few and kernel.fits(q, k, v):
         if not torch.is_grad_enabled():
