@@ -54,9 +54,8 @@ class Bq(PathNetwork):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 2) -> logits (batch, available)."""
-        return score_layers(self.layers, self._tokens(rows), self.head, slice(None), attention_scale).squeeze(-1)[
-            :, 1:-1
-        ]
+        scores = score_layers(self.layers, self._tokens(rows), self.head, slice(None), attention_scale)
+        return scores.squeeze(-1)[:, 1:-1]
 
     def _tokens(self, rows: Tensor) -> Tensor:
         h = in_products(self.embed(rows))

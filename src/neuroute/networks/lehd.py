@@ -57,9 +57,8 @@ class Lehd(PathNetwork):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, width) from `encode` -> logits (batch, available)."""
-        return score_layers(self.layers, self._tokens(rows), self.head, slice(None), attention_scale).squeeze(-1)[
-            :, 1:-1
-        ]
+        scores = score_layers(self.layers, self._tokens(rows), self.head, slice(None), attention_scale)
+        return scores.squeeze(-1)[:, 1:-1]
 
     def _tokens(self, rows: Tensor) -> Tensor:
         return torch.cat([self.current(rows[:, :1]), rows[:, 1:-1], self.start(rows[:, -1:])], dim=1)
