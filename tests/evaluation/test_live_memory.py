@@ -10,7 +10,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 
 from neuroute.evaluation.live_memory import LiveBytes, measure_memory, out_of_memory
-from neuroute.networks.blocks.kernels import attention
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network
 
@@ -70,7 +69,8 @@ def profiled(call: Any) -> int:
 @pytest.mark.parametrize("kind", ["sit:Sit", "lehd:Lehd", "bq:Bq"])
 @pytest.mark.parametrize("math", [False, True])
 def test_agrees_with_the_profiler(kind: str, math: bool) -> None:
-    arguments = {"depth": 2, "width": 32, "heads": 4, "feed_forward": 64}
+    # Wide enough that without kernels the FFN is the peak: what torch's attention makes on its way is not seen.
+    arguments = {"depth": 2, "width": 32, "heads": 4, "feed_forward": 256}
     net: Any = build(Network(kind=f"neuroute.networks.{kind}", arguments=arguments))
     rows = torch.rand(1, 300, 32 if kind == "lehd:Lehd" else 2)
     with sdpa_kernel(SDPBackend.MATH) if math else nullcontext():
@@ -80,8 +80,8 @@ def test_agrees_with_the_profiler(kind: str, math: bool) -> None:
         expected = profiled(lambda: net.decide(rows))
     assert 4 * 298 <= kept <= 4 * (300 + 15)  # the logits, and those of other tokens that they are a view of
     held = 4 * 300**2 * 4  # bytes of the scores of four heads
-    if math or attention._compiled() is None:  # torch's attention makes on its way what no operation returns
-        assert 0.8 * expected < peak <= 1.02 * expected
+    if math:  # the softmax makes a mask that no operation returns
+        assert 0.85 * expected < peak <= expected
     else:
         assert peak == pytest.approx(expected, rel=0.02)
     if math and kind != "sit:Sit":

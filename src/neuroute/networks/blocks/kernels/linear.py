@@ -130,6 +130,7 @@ def _pack(arguments: _Layer, layer: Layer) -> int | None:
     if key not in panels:
         kernel = _compiled()
         assert kernel is not None
+        kernel.floats.restype = ctypes.c_int64
         weights = torch.empty(kernel.floats(ctypes.byref(arguments)))
         kernel.pack(ctypes.c_void_p(weights.data_ptr()), ctypes.byref(arguments))
         panels[key] = weights, layer
@@ -142,7 +143,4 @@ def _panels_for(layer: Layer) -> dict[tuple[int, int, float], tuple[Tensor, Laye
 
 
 def _compiled() -> ctypes.CDLL | None:
-    kernel = library("linear", VERSION)
-    if kernel is not None:
-        kernel.floats.restype = ctypes.c_int64
-    return kernel
+    return library("linear", VERSION)
