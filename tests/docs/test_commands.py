@@ -22,6 +22,7 @@ RUN = {
 READ = {
     "make": "they install, test, or run everything; tests/dag runs all of the DAG, small",
     "pip install": "it installs",
+    "source .venv/bin/activate": "the tests run in such an environment",
     "snakemake": "minutes; tests/dag runs the same targets, small",
     "neuroute doctor --measure": "minutes; run, small, by tests/accounting",
     "neuroute plan": "run by tests/test_cli.py",

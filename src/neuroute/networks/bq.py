@@ -34,9 +34,7 @@ class Bq(PathNetwork):
         ]
         self.layers = nn.ModuleList(layers)
         self.head = FullLinear(width, 1)
-        # Published are Q, K, V and output as (heads, width, d_k) tensors, on which Xavier's rule takes width * d_k for
-        # the fan in and heads * d_k for the fan out: 0.0429 for the published shape.
-        bound = math.sqrt(6 / (width * (width // heads) + width))
+        bound = published_bound(width, heads)
         for layer in layers:
             nn.init.uniform_(layer.qkv.weight, -bound, bound)
             nn.init.uniform_(layer.out.weight, -bound, bound)
