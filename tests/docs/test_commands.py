@@ -32,6 +32,8 @@ READ = {
     "neuroute render": "",
     "neuroute report": "",
     "neuroute keep": "run by tests/rendering",
+    "neuroute difference": "run by tests/evaluation/test_difference.py",
+    "cp -r": "it copies what an evaluation has kept",
     "neuroute fetch": "needs a network; tests/datasets fetches from files",
     "neuroute doctor": "run by tests/test_cli.py",
     "srun": "it needs a cluster",

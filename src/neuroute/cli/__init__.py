@@ -17,14 +17,14 @@ from neuroute.cli.compare import compare
 from neuroute.cli.data import export, fetch, label
 from neuroute.cli.evaluation import evaluate, models, solve
 from neuroute.cli.overview import doctor, plan, schema
-from neuroute.cli.results import keep, render, report
+from neuroute.cli.results import difference, keep, render, report
 from neuroute.cli.warm import warm
 from neuroute.cli.workspace import init
 from neuroute.core.errors import NeurouteError
 
 COMMANDS = (  # in the order of the help
-    plan, label, train, evaluate, render, report, keep, doctor, solve, compare, models, export, fetch, schema,
-    import_weights, export_weights, init,
+    plan, label, train, evaluate, render, report, difference, keep, doctor, solve, compare, models, export, fetch,
+    schema, import_weights, export_weights, init,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""Tables, figures and the report, from the records that are there: render, report, keep."""
+"""Tables, figures, the report and differences, from the records that are there: render, report, difference, keep."""
 
 from pathlib import Path
 from typing import Annotated
@@ -52,6 +52,34 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     protocols = {key: protocol_lines(p, key) for key in stems}
     write_report(stems, p.report, p.scale, p.titles, overviews, protocols)
     print(*headlines(p), sep="\n")
+
+
+def difference(
+    first: Annotated[
+        str, typer.Argument(help="a run, e.g. scaling/deep_24x64, or a folder of evaluations; its seeds: a,b,c")
+    ],
+    second: Annotated[str, typer.Argument(help="the model to compare it with, likewise")],
+    out: Annotated[Path | None, typer.Option(help="write them here, too (.csv)")] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+) -> None:
+    """Say by how many points of the gap one trained model is ahead of another, with 95 % intervals.
+
+    They are compared instance by instance on all that both were measured on.  To see what a change does, copy the
+    folder of its evaluations (work/<scale>/evaluations/<run>) before it, and name the copy.
+    """
+    from neuroute.core.files import write_text
+    from neuroute.evaluation.difference import differences, say, table
+
+    evaluations = load_plan(config, scale).work / "evaluations"
+    sides = [
+        [Path(name) if Path(name).is_dir() else evaluations / name for name in side.split(",")]
+        for side in (first, second)
+    ]
+    rows = differences(*sides)
+    print(*say(rows, [len(side) for side in sides]), sep="\n")
+    if out:
+        write_text(out, table(rows).to_csv(index=False))
 
 
 def keep(

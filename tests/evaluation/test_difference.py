@@ -1,0 +1,79 @@
+"""What two models' evaluations say of each other: instances paired, and seeds drawn where there are several."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from neuroute.cli import app
+from neuroute.core.errors import NeurouteError
+from neuroute.evaluation.difference import differences, say, table
+
+REFERENCE = np.linspace(4.0, 12.0, 200)
+GREEDY = "tsp_uniform_test_n20_c200|greedy"
+
+
+def evaluated(folder: Path, lengths: np.ndarray, reference: np.ndarray = REFERENCE, key: str = GREEDY) -> Path:
+    folder.mkdir(parents=True)
+    np.savez(folder / "all.npz", **{key: lengths, key.rpartition("|")[0] + "|reference": reference})
+    return folder
+
+
+def test_what_is_added_to_all_instances_is_found_whatever_their_spread(tmp_path: Path) -> None:
+    first, second = evaluated(tmp_path / "a", 1.05 * REFERENCE), evaluated(tmp_path / "b", 1.08 * REFERENCE)
+    (there,), (back,) = differences([first], [second]), differences([second], [first])
+    assert (there.first, there.second, there.ahead) == pytest.approx((5, 8, 3))
+    assert (there.interval.low, there.interval.high) == pytest.approx((3, 3))  # lengths spread by a third
+    assert (there.verdict, back.verdict) == ("first ahead", "second ahead")
+    assert back.ahead == pytest.approx(-3)
+
+
+def test_noise_is_undecided_and_the_interval_is_that_of_a_paired_test(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.5, (2, 200))
+    first, second = (evaluated(tmp_path / name, REFERENCE + each) for name, each in zip("ab", noise, strict=True))
+    (each,) = differences([first], [second])
+    assert each.verdict == "undecided"
+    error = 100 * (noise[1] - noise[0]).std() / np.sqrt(200) / REFERENCE.mean()
+    assert each.interval.high - each.interval.low == pytest.approx(2 * 1.96 * error, rel=0.15)
+
+
+def test_seeds_that_differ_widen_the_interval(tmp_path: Path) -> None:
+    folders = [evaluated(tmp_path / f"s{i}", (1.05 + 0.02 * i) * REFERENCE) for i in range(3)]
+    other = evaluated(tmp_path / "other", 1.08 * REFERENCE)
+    (of_one,), (of_all,) = differences(folders[1:2], [other]), differences(folders, [other])
+    assert of_one.first == pytest.approx(of_all.first)
+    assert of_one.verdict == "first ahead"
+    assert of_all.verdict == "undecided"
+    assert "another seed" in say([of_one], [1, 1])[-1]
+    assert "another seed" not in say([of_all], [3, 2])[-1]
+
+
+def test_a_single_instance_decides_nothing(tmp_path: Path) -> None:
+    first, second = (evaluated(tmp_path / name, np.array([x]), np.array([4.0])) for name, x in (("a", 5.0), ("b", 9.0)))
+    (each,) = differences([first], [second])
+    assert each.verdict == "undecided"
+    assert "one instance" in "\n".join(say([each], [1, 1]))
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    first = evaluated(tmp_path / "a", REFERENCE)
+    with pytest.raises(NeurouteError, match="other instances"):
+        differences([first], [evaluated(tmp_path / "moved", REFERENCE, 1.1 * REFERENCE)])
+    with pytest.raises(NeurouteError, match="common test set"):
+        differences([first], [evaluated(tmp_path / "beam", REFERENCE, key=GREEDY.replace("greedy", "beam16"))])
+    with pytest.raises(NeurouteError, match="no evaluations"):
+        differences([first], [tmp_path / "none"])
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "all.npz").write_text("no npz")
+    with pytest.raises(NeurouteError, match=r"b/all\.npz: not a readable npz"):
+        differences([first], [tmp_path / "b"])
+
+
+def test_the_command_prints_and_writes_what_differs(tmp_path: Path) -> None:
+    first, second = evaluated(tmp_path / "a", 1.05 * REFERENCE), evaluated(tmp_path / "b", 1.08 * REFERENCE)
+    out = tmp_path / "differences.csv"
+    ran = CliRunner().invoke(app, ["difference", str(first), f"{second},{second}", "--out", str(out)])
+    assert ran.exit_code == 0, ran.output
+    assert "3.00 [3.00, 3.00]" in ran.output
+    assert out.read_text() == table(differences([first], [second, second])).to_csv(index=False)
