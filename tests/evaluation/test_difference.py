@@ -76,4 +76,29 @@ def test_the_command_prints_and_writes_what_differs(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["difference", str(first), f"{second},{second}", "--out", str(out)])
     assert ran.exit_code == 0, ran.output
     assert "3.00 [3.00, 3.00]" in ran.output
-    assert out.read_text() == table(differences([first], [second, second])).to_csv(index=False)
+    rows = table(differences([first], [second, second]), str(first), f"{second},{second}")
+    assert out.read_text() == rows.to_csv(index=False)
+
+
+def test_models_that_build_solutions_in_other_ways_are_compared_when_asked_to(tmp_path: Path) -> None:
+    first = evaluated(tmp_path / "a", 1.05 * REFERENCE, key=GREEDY.replace("greedy", "multi"))
+    second = evaluated(tmp_path / "b", 1.08 * REFERENCE)
+    (each,) = differences([first], [second], ("multi", "greedy"))
+    assert each.decoding == "multi and greedy"
+    assert each.ahead == pytest.approx(3)
+    with pytest.raises(NeurouteError, match="by greedy and multi"):
+        differences([first], [second], ("greedy", "multi"))
+    ran = CliRunner().invoke(app, ["difference", str(first), str(second), "--decodings", "multi"])
+    assert ran.exit_code == 2
+
+
+def test_of_a_benchmark_gaps_are_means_over_instances(tmp_path: Path) -> None:
+    optima = np.array([10.0, 1000.0, 50.0])
+    for name, gaps in (("a", [5, 10, 3]), ("b", [6, 11, 4])):
+        (tmp_path / name).mkdir()
+        lengths = optima * (1 + np.array(gaps) / 100)
+        np.savez(tmp_path / name / f"lib_{name}.npz", names=["A-n3", "A-n4", "A-n5"], optima=optima, greedy=lengths)
+    (each,) = differences([tmp_path / "a"], [tmp_path / "b"])
+    assert (each.test, each.instances) == ("A-n3 to A-n5", 3)
+    assert (each.first, each.second) == pytest.approx((6, 7))
+    assert (each.interval.low, each.interval.high) == pytest.approx((1, 1))

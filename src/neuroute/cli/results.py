@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Artifact
 
 
@@ -59,6 +60,9 @@ def difference(
         str, typer.Argument(help="a run, e.g. scaling/deep_24x64, or a folder of evaluations; its seeds: a,b,c")
     ],
     second: Annotated[str, typer.Argument(help="the model to compare it with, likewise")],
+    decodings: Annotated[
+        str | None, typer.Option(help="of the first and of the second, as in multi,greedy; default: each with itself")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="write them here, too (.csv)")] = None,
     config: ConfigFile = None,
     scale: ScaleName = None,
@@ -72,14 +76,23 @@ def difference(
     from neuroute.evaluation.difference import differences, say, table
 
     evaluations = load_plan(config, scale).work / "evaluations"
-    sides = [
+    of_first, of_second = (
         [Path(name) if Path(name).is_dir() else evaluations / name for name in side.split(",")]
         for side in (first, second)
-    ]
-    rows = differences(*sides)
-    print(*say(rows, [len(side) for side in sides]), sep="\n")
+    )
+    rows = differences(of_first, of_second, _pair(decodings))
+    print(*say(rows, [len(of_first), len(of_second)]), sep="\n")
     if out:
-        write_text(out, table(rows).to_csv(index=False))
+        write_text(out, table(rows, first, second).to_csv(index=False))
+
+
+def _pair(decodings: str | None) -> tuple[str, str] | None:
+    if decodings is None:
+        return None
+    names = decodings.split(",")
+    if len(names) != 2:
+        raise NeurouteError(f"--decodings {decodings}: give two, that of the first model and that of the second")
+    return names[0], names[1]
 
 
 def keep(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,15 @@ from neuroute.analysis.paired import resampled_means
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 
-REFERENCE = "|reference"  # what keys of reference solutions end with
+REFERENCE = "reference"  # in the place of a decoding
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Of one test set and decoding: gaps in %, as ratios of mean lengths, and by how many points the first is ahead."""
+    """Of one test set: gaps in %, as ratios of mean lengths, and by how many points the first model is ahead.
+
+    Of a benchmark, whose instances have scales of their own, gaps are means over instances.
+    """
 
     test: str
     decoding: str
@@ -38,53 +41,67 @@ class Difference:
         return "second ahead" if self.interval.high < 0 else "undecided"
 
 
-def differences(first: Sequence[Path], second: Sequence[Path]) -> list[Difference]:
-    """Compare two models on every test set and decoding that all their trainings were measured on.
+@dataclass(frozen=True)
+class Lengths:
+    """What the evaluations of one training have kept of each instance."""
+
+    of: dict[tuple[str, str], Array] = field(default_factory=dict)  # (test set, decoding) -> (count,)
+
+    @property
+    def comparable(self) -> list[tuple[str, str]]:
+        """Where a gap can be told from a reference."""
+        return [key for key in self.of if not key[1].startswith(REFERENCE) and (key[0], REFERENCE) in self.of]
+
+
+def differences(
+    first: Sequence[Path], second: Sequence[Path], decodings: tuple[str, str] | None = None
+) -> list[Difference]:
+    """Compare two models on every test set that all their trainings were measured on.
 
     first, second: of each training of the model, which differ by their seed, the folder of its evaluations.
+    decodings: of the first, and of the second; None compares each decoding of both with itself.
 
     Raises NeurouteError if a folder has no lengths, if the two have nothing in common or other test instances.
     """
     sides = [[read_lengths(folder) for folder in side] for side in (first, second)]
-    every = [lengths for side in sides for lengths in side]
-    shared = [key for key in every[0] if all(key in lengths for lengths in every)]
-    rows = [_difference(key, sides) for key in shared if "|reference" not in key and _reference_of(key) in shared]
-    if not rows:
-        raise NeurouteError(f"{first[0]} and {second[0]} were not measured on a common test set by the same decoding")
-    return rows
+    keys = sides[0][0].comparable
+    if decodings is None:
+        pairs = [(key, key) for key in keys]
+    else:
+        pairs = [((test, decoding), (test, decodings[1])) for test, decoding in keys if decoding == decodings[0]]
+    shared = [
+        pair
+        for pair in pairs
+        if all(key in each.comparable for key, side in zip(pair, sides, strict=True) for each in side)
+    ]
+    if not shared:
+        by = "by the same decoding" if decodings is None else f"by {decodings[0]} and {decodings[1]}"
+        raise NeurouteError(f"{first[0]} and {second[0]} were not measured on a common test set {by}")
+    return [_difference(pair, sides) for pair in shared]
 
 
-def read_lengths(folder: Path) -> Mapping[str, Array]:
-    """Read what evaluations in a folder have kept of each instance: "<test set>|<decoding>" -> lengths (count,)."""
+def read_lengths(folder: Path) -> Lengths:
+    """Read what the evaluations in a folder have kept.
+
+    Raises NeurouteError if there are none, or if one cannot be read.
+    """
     paths = sorted(folder.glob("*.npz"))
     if not paths:
         raise NeurouteError(f"{folder}: no evaluations (.npz); name a run that was evaluated, or a folder with them")
-    lengths: dict[str, Array] = {}
+    lengths = Lengths()
     for path in paths:
         try:
             with np.load(path) as file:
-                lengths |= {key: file[key] for key in file.files if "|" in key}
+                arrays = {key: file[key] for key in file.files}
         except (OSError, ValueError) as error:
             raise NeurouteError(f"{path}: not a readable npz ({error}); evaluate it again") from None
+        if "optima" in arrays:
+            lengths.of.update(_of_benchmark(arrays))
+        for key, each in arrays.items():
+            test, bar, decoding = key.rpartition("|")
+            if bar:
+                lengths.of[test, decoding] = each
     return lengths
-
-
-def table(rows: Sequence[Difference]) -> "pd.DataFrame":
-    """Return a row for each difference, unrounded."""
-    return pd.DataFrame(
-        {
-            "test": each.test,
-            "decoding": each.decoding,
-            "instances": each.instances,
-            "first_gap_pct": each.first,
-            "second_gap_pct": each.second,
-            "difference": each.ahead,
-            "low": each.interval.low,
-            "high": each.interval.high,
-            "verdict": each.verdict,
-        }
-        for each in rows
-    )
 
 
 def say(rows: Sequence[Difference], seeds: Sequence[int]) -> list[str]:
@@ -103,24 +120,48 @@ def say(rows: Sequence[Difference], seeds: Sequence[int]) -> list[str]:
     return lines
 
 
-def _difference(key: str, sides: Sequence[Sequence[Mapping[str, Array]]]) -> Difference:
-    reference = sides[0][0][_reference_of(key)]
-    for side in sides:
-        for lengths in side:
-            other = lengths[_reference_of(key)]
-            if other.shape != reference.shape or not np.allclose(other, reference):
-                raise NeurouteError(f"{key.partition('|')[0]}: the two were measured on other instances or references")
+def table(rows: Sequence[Difference], first: str, second: str) -> "pd.DataFrame":
+    """Return a row for each difference, unrounded; first, second: what the models are called."""
+    return pd.DataFrame(
+        {
+            "first": first,
+            "second": second,
+            "test": each.test,
+            "decoding": each.decoding,
+            "instances": each.instances,
+            "first_gap_pct": each.first,
+            "second_gap_pct": each.second,
+            "difference": each.ahead,
+            "low": each.interval.low,
+            "high": each.interval.high,
+            "verdict": each.verdict,
+        }
+        for each in rows
+    )
+
+
+def _of_benchmark(arrays: Mapping[str, Array]) -> dict[tuple[str, str], Array]:
+    """Lengths as shares of the optimum, so that their mean is that of the instances."""
+    names, optima = arrays["names"], arrays["optima"]
+    test = f"{names[0]} to {names[-1]}"
+    shares = {(test, key): each / optima for key, each in arrays.items() if key not in ("names", "optima")}
+    return {(test, REFERENCE): np.ones(len(names)), **shares}
+
+
+def _difference(pair: tuple[tuple[str, str], tuple[str, str]], sides: Sequence[Sequence[Lengths]]) -> Difference:
+    test = pair[0][0]
+    reference = sides[0][0].of[test, REFERENCE]
+    for each in (each for side in sides for each in side):
+        other = each.of[test, REFERENCE]
+        if other.shape != reference.shape or not np.allclose(other, reference):
+            raise NeurouteError(f"{test}: the two were measured on other instances, or against other references")
     means, resamples = [], []
-    for stream, side in enumerate(sides):
-        of_seeds = np.stack([lengths[key] for lengths in side], axis=1)
-        means.append(100 * (of_seeds.mean() / reference.mean() - 1))
+    for stream, (key, side) in enumerate(zip(pair, sides, strict=True)):
+        of_seeds = np.stack([each.of[key] for each in side], axis=1)
+        means.append(100 * (float(of_seeds.mean() / reference.mean()) - 1))
         resamples.append(100 * (resampled_means(of_seeds, stream) / resampled_means(reference) - 1))
-    test, _, decoding = key.rpartition("|")
     interval = percentile_interval(resamples[1] - resamples[0])
     if len(reference) == 1:  # drawing it anew says nothing
         interval = replace(interval, low=math.nan, high=math.nan)
-    return Difference(test, decoding, len(reference), float(means[0]), float(means[1]), interval)
-
-
-def _reference_of(key: str) -> str:
-    return key.rpartition("|")[0] + REFERENCE
+    decoding = " and ".join(dict.fromkeys(key[1] for key in pair))
+    return Difference(test, decoding, len(reference), means[0], means[1], interval)
