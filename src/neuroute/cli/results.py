@@ -75,11 +75,10 @@ def difference(
     from neuroute.core.files import write_text
     from neuroute.evaluation.difference import differences, say, table
 
-    evaluations = load_plan(config, scale).work / "evaluations"
-    of_first, of_second = (
-        [Path(name) if Path(name).is_dir() else evaluations / name for name in side.split(",")]
-        for side in (first, second)
-    )
+    def folder(name: str) -> Path:
+        return Path(name) if Path(name).is_dir() else load_plan(config, scale).work / "evaluations" / name
+
+    of_first, of_second = ([folder(name) for name in side.split(",")] for side in (first, second))
     rows = differences(of_first, of_second, _pair(decodings))
     print(*say(rows, [len(of_first), len(of_second)]), sep="\n")
     if out:
