@@ -65,9 +65,11 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="no evaluations"):
         differences([first], [tmp_path / "none"])
     (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "all.npz").write_text("no npz")
-    with pytest.raises(NeurouteError, match=r"b/all\.npz: not a readable npz"):
-        differences([first], [tmp_path / "b"])
+    whole = (first / "all.npz").read_bytes()
+    for broken in (b"no npz", whole[: len(whole) // 2]):
+        (tmp_path / "b" / "all.npz").write_bytes(broken)
+        with pytest.raises(NeurouteError, match=r"b/all\.npz: not a readable npz"):
+            differences([first], [tmp_path / "b"])
 
 
 def test_the_command_prints_and_writes_what_differs(tmp_path: Path) -> None:
@@ -99,6 +101,11 @@ def test_of_a_benchmark_gaps_are_means_over_instances(tmp_path: Path) -> None:
         lengths = optima * (1 + np.array(gaps) / 100)
         np.savez(tmp_path / name / f"lib_{name}.npz", names=["A-n3", "A-n4", "A-n5"], optima=optima, greedy=lengths)
     (each,) = differences([tmp_path / "a"], [tmp_path / "b"])
-    assert (each.test, each.instances) == ("A-n3 to A-n5", 3)
+    assert (each.test, each.instances) == ("3 instances, A-n3 to A-n5", 3)
     assert (each.first, each.second) == pytest.approx((6, 7))
     assert (each.interval.low, each.interval.high) == pytest.approx((1, 1))
+
+    (tmp_path / "c").mkdir()  # the same names at both ends, other instances
+    np.savez(tmp_path / "c" / "lib.npz", names=["A-n3", "A-n9", "A-n5"], optima=2 * optima, greedy=2 * optima)
+    with pytest.raises(NeurouteError, match="other instances"):
+        differences([tmp_path / "a"], [tmp_path / "c"])

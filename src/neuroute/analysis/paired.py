@@ -26,6 +26,15 @@ def resampled_means(values: ArrayLike, stream: int = 0, resamples: int = RESAMPL
     return means
 
 
+def resampled_gaps_of_seeds(lengths: ArrayLike, reference: ArrayLike, stream: int = 0) -> Array:
+    """Return gaps in % (resamples,), as ratios of mean lengths (instances, seeds) to those of a reference (instances,).
+
+    `stream` tells the draws of seeds of several methods apart.
+    """
+    gaps: Array = 100 * (resampled_means(lengths, stream) / resampled_means(reference) - 1)
+    return gaps
+
+
 def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     """Return the percentile interval of the mean of values (instances,) or (instances, seeds)."""
     return percentile_interval(resampled_means(values), level)

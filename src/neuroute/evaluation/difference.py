@@ -1,6 +1,7 @@
 """Two trained models on the same test instances: by how much one is ahead, and how far that hangs on what was drawn."""
 
 import math
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.analysis.bootstrap import Array, Interval, percentile_interval
-from neuroute.analysis.paired import resampled_means
+from neuroute.analysis.paired import resampled_gaps_of_seeds
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 
 REFERENCE = "reference"  # in the place of a decoding
+OPTIMA = f"{REFERENCE}: optima"  # of a benchmark, whose lengths are kept as shares of them
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def read_lengths(folder: Path) -> Lengths:
         try:
             with np.load(path) as file:
                 arrays = {key: file[key] for key in file.files}
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, zipfile.BadZipFile) as error:
             raise NeurouteError(f"{path}: not a readable npz ({error}); evaluate it again") from None
         if "optima" in arrays:
             lengths.of.update(_of_benchmark(arrays))
@@ -112,7 +114,10 @@ def say(rows: Sequence[Difference], seeds: Sequence[int]) -> list[str]:
         name, gaps = f"{each.test} {each.decoding}", f"{each.first:7.2f} {each.second:7.2f}"
         interval = f"[{each.interval.low:.2f}, {each.interval.high:.2f}]" if each.instances > 1 else "one instance"
         lines.append(f"{name:{width}} {gaps} {each.ahead:7.2f} {interval:16} {each.verdict}")
-    lines.append("Gaps in %, as ratios of mean lengths. Intervals draw instances anew, the same ones for both.")
+    lines += [
+        "Gaps in %, as ratios of mean lengths; of benchmarks, means over instances.",
+        "Intervals draw instances anew, the same ones for both.",
+    ]
     if 1 in seeds:
         lines.append(
             "One training does not tell how far another seed would be: name several (a,b,c) to draw them, too."
@@ -143,23 +148,24 @@ def table(rows: Sequence[Difference], first: str, second: str) -> "pd.DataFrame"
 def _of_benchmark(arrays: Mapping[str, Array]) -> dict[tuple[str, str], Array]:
     """Lengths as shares of the optimum, so that their mean is that of the instances."""
     names, optima = arrays["names"], arrays["optima"]
-    test = f"{names[0]} to {names[-1]}"
+    test = f"{len(names)} instances, {names[0]} to {names[-1]}"
     shares = {(test, key): each / optima for key, each in arrays.items() if key not in ("names", "optima")}
-    return {(test, REFERENCE): np.ones(len(names)), **shares}
+    return {(test, REFERENCE): np.ones(len(names)), (test, OPTIMA): optima, **shares}
 
 
 def _difference(pair: tuple[tuple[str, str], tuple[str, str]], sides: Sequence[Sequence[Lengths]]) -> Difference:
     test = pair[0][0]
     reference = sides[0][0].of[test, REFERENCE]
     for each in (each for side in sides for each in side):
-        other = each.of[test, REFERENCE]
-        if other.shape != reference.shape or not np.allclose(other, reference):
-            raise NeurouteError(f"{test}: the two were measured on other instances, or against other references")
+        for kind in (REFERENCE, OPTIMA):
+            here, there = (side.of.get((test, kind), np.ones(0)) for side in (sides[0][0], each))
+            if here.shape != there.shape or not np.allclose(here, there):
+                raise NeurouteError(f"{test}: the two were measured on other instances, or against other references")
     means, resamples = [], []
     for stream, (key, side) in enumerate(zip(pair, sides, strict=True)):
         of_seeds = np.stack([each.of[key] for each in side], axis=1)
         means.append(100 * (float(of_seeds.mean() / reference.mean()) - 1))
-        resamples.append(100 * (resampled_means(of_seeds, stream) / resampled_means(reference) - 1))
+        resamples.append(resampled_gaps_of_seeds(of_seeds, reference, stream))
     interval = percentile_interval(resamples[1] - resamples[0])
     if len(reference) == 1:  # drawing it anew says nothing
         interval = replace(interval, low=math.nan, high=math.nan)

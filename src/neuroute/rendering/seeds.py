@@ -43,14 +43,14 @@ def resampled_over_seeds(
 
     Instances are shared by all runs; `stream` tells the draws of seeds of several runs apart.
     """
-    from neuroute.analysis.paired import resampled_means
+    from neuroute.analysis.paired import resampled_gaps_of_seeds
 
     pairs = [study.lengths(run, dataset, decoding) for run in runs]
     complete = [pair for pair in pairs if pair is not None]
     if not complete or len(complete) < len(pairs):
         return None
     lengths = np.stack([unrounded for unrounded, _ in complete], 1)
-    return 100 * (resampled_means(lengths, stream) / resampled_means(complete[0][1]) - 1)
+    return resampled_gaps_of_seeds(lengths, complete[0][1], stream)
 
 
 def above_over_seeds(

@@ -11,7 +11,7 @@ import numpy as np
 from neuroute.analysis import RESAMPLES, power
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.bootstrap import Array
-from neuroute.analysis.paired import resampled_means
+from neuroute.analysis.paired import resampled_gaps_of_seeds
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.curves import HERE, PAPER
 from neuroute.papers.scaling.roles import Shape
@@ -146,8 +146,7 @@ def _gaps(study: Study, models: Models, test: Labels) -> dict[Shape, Array]:
     gaps = {}
     for stream, shape in enumerate(models.shapes):
         if (lengths := _lengths(study, models, shape, test)) is not None:
-            lengths_here, reference = lengths
-            gaps[shape] = 100 * (resampled_means(lengths_here, stream) / resampled_means(reference) - 1)
+            gaps[shape] = resampled_gaps_of_seeds(*lengths, stream)
     return gaps
 
 
