@@ -25,7 +25,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(COMPILE) $(VENV)/lib/python*/site-packages/torch & $(PIP) --editable '.[dev]'; installed=$$?; wait; exit $$installed
 	$(PIP) --no-deps --only-binary ml4co-kit ml4co-kit \
 		|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"
-	$(COMPILE) -j 0 $(VENV)/lib || true
+	$(COMPILE) -j 0 $(VENV)/lib & $(BIN)/python -m neuroute.networks.blocks.kernels || true; wait
 	$(BIN)/snakemake -n all > /dev/null 2>&1 || true  # fills what planning keeps beside the bytecode
 	touch $@
 

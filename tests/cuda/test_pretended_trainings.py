@@ -92,6 +92,7 @@ RUNS: dict[str, tuple[str, Run]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RUNS)
 def test_whole_trainings(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

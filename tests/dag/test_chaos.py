@@ -9,7 +9,11 @@ import pytest
 
 from checkout import ROOT
 
-pytestmark = [pytest.mark.dag, pytest.mark.skipif(sys.platform != "linux", reason="copies of a process, and prctl")]
+pytestmark = [
+    pytest.mark.dag,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="copies of a process, and prctl"),
+]
 
 
 def test_jobs_under_random_kills_end_with_the_same_bytes() -> None:

@@ -52,7 +52,7 @@ def plan_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pl
 
 @pytest.fixture
 def without_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The PDFs of figures, half the time of writing them, are files of a word: another test of the paper draws them."""
+    """The PDFs of figures, half the time of writing them, are files of a word: tests/rendering draws them."""
     savefig = Figure.savefig
 
     def save(figure: Figure, file: IO[bytes], *, format: str, **more: Any) -> None:
@@ -85,6 +85,7 @@ def in_order(plan: Plan) -> list[str]:
 
 
 # The fifth paper, `pens`, runs through Snakemake in test_dag.py.
+@pytest.mark.usefixtures("without_pdf")
 @pytest.mark.parametrize("paper", ["scaling", "sit", "icam", "mvmoe"])
 def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], paper: str) -> None:
     plan = plan_of(paper)

@@ -33,6 +33,7 @@ def checkout(tmp_path: Path) -> tuple[Path, Snakemake]:
     return tmp_path, run
 
 
+@pytest.mark.slow
 def test_they_are_imported_once_for_each_content(checkout: tuple[Path, Snakemake]) -> None:
     folder, run = checkout
     jobs = planned(run, "results/icam/table9.csv")

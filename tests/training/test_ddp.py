@@ -23,6 +23,8 @@ from neuroute.plan.reinforced import Elite, GreedyBaseline
 from neuroute.training import self_improvement
 from neuroute.training.train import Settings, train
 
+pytestmark = pytest.mark.slow  # two processes of thirty trainings
+
 STILL = 1e-12  # a learning rate that leaves weights as they are, but for rounding
 
 

@@ -30,7 +30,9 @@ def compare(
     seconds: Annotated[
         str | None, typer.Option(help="that each search has for an instance; several, as in 0.5,1,2, show what flips")
     ] = None,
-    limit: Annotated[float | None, typer.Option(help="seconds after which an instance counts as unsolved")] = None,
+    limit: Annotated[
+        float | None, typer.Option(help="wall-clock seconds after which an instance counts as unsolved")
+    ] = None,
     min_nodes: Annotated[int | None, typer.Option(help="of an instance; of the CVRP, customers")] = None,
     max_nodes: Annotated[int | None, typer.Option(help="likewise, counted in")] = None,
     groups: Annotated[str | None, typer.Option(help="sizes at which groups begin, as in 100,200,500")] = None,

@@ -69,7 +69,7 @@ def run(
         results: what others have measured.
         folder: answers are kept in `answers` there, each whole, and taken from there by a later call.
         seeds: of methods that draw.
-        limit: seconds after which an instance is unsolved.
+        limit: wall-clock seconds after which an instance is unsolved.
         machine: on what they run.
         solve: instead of a process of its own (for tests).
 

@@ -89,7 +89,8 @@ class Compare(Strict):
         Field(description="that searches have for an instance; of several, each has a row at each"),
     ] = 5.0
     limit: Annotated[
-        float, Field(gt=0, allow_inf_nan=False, description="seconds after which an instance counts as unsolved")
+        float,
+        Field(gt=0, allow_inf_nan=False, description="wall-clock seconds after which an instance counts as unsolved"),
     ] = 600.0
     min_nodes: Annotated[int, Field(ge=0, description="nodes (TSP) or customers (CVRP)")] = 0
     max_nodes: Annotated[int, Field(ge=4, description="likewise, counted in")] = 200

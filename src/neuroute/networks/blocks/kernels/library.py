@@ -50,7 +50,9 @@ def library(name: str, version: str) -> ctypes.CDLL | None:
     path = _folder() / f"{name}-{version}-{hashlib.sha256(chr(0).join(key).encode()).hexdigest()[:16]}.so"
     try:
         if not path.exists():
-            _compile(command, FOLDER / f"{name}.c", path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=path.parent):  # else it compiles for nothing, in each process anew
+                _compile(command, FOLDER / f"{name}.c", path)
         return ctypes.CDLL(str(path))  # its OpenMP is the one that torch has loaded
     except (OSError, NeurouteError, subprocess.CalledProcessError) as error:
         log.warning("%s is torch's own, which is slower: its kernel cannot be made (%s)", name, error)
