@@ -15,7 +15,8 @@ Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 def copy_checkout(folder: Path, *papers: str, scale: str = "micro") -> Snakemake:
     """Copy the parts of the project that the DAG runs from; return a function that runs Snakemake on the copy."""
     for part in ("src", "workflow", "profiles"):
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        # With bytecode and digests, but for what is just being written.
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("*.pyc.*", "*.tmp*", "*.egg-info"))
     for file in ("Snakefile", "environment.yml"):
         shutil.copy(ROOT / file, folder)
     shutil.copy(MICRO, folder / "workflow" / "scales")

@@ -1,15 +1,15 @@
 """Every paper at micro scale, from labels to report, through the commands that the DAG's jobs call, in one process."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pandas as pd
 import pytest
 import torch
 from markupsafe import escape
-from matplotlib.figure import Figure
+from pictures import svg_alone
 from typer.testing import CliRunner
 
 import neuroute
@@ -51,17 +51,10 @@ def plan_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pl
 
 
 @pytest.fixture
-def without_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The PDFs of figures, half the time of writing them, are files of a word: tests/rendering draws them."""
-    savefig = Figure.savefig
-
-    def save(figure: Figure, file: IO[bytes], *, format: str, **more: Any) -> None:
-        if format == "pdf":
-            file.write(b"figure")
-        else:
-            savefig(figure, file, format=format, **more)
-
-    monkeypatch.setattr(Figure, "savefig", save)
+def few_pictures() -> Iterator[None]:
+    """All formats are drawn in tests/rendering, and of `pens` in test_dag.py."""
+    with svg_alone():
+        yield
 
 
 def call(*arguments: str) -> None:
@@ -85,7 +78,7 @@ def in_order(plan: Plan) -> list[str]:
 
 
 # The fifth paper, `pens`, runs through Snakemake in test_dag.py.
-@pytest.mark.usefixtures("without_pdf")
+@pytest.mark.usefixtures("few_pictures")
 @pytest.mark.parametrize("paper", ["scaling", "sit", "icam", "mvmoe"])
 def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], paper: str) -> None:
     plan = plan_of(paper)
@@ -99,7 +92,7 @@ def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], pape
     assert [a.title for a in plan.artifacts.values() if str(escape(a.title)) not in page] == []
 
 
-@pytest.mark.usefixtures("without_pdf")
+@pytest.mark.usefixtures("few_pictures")
 def test_without_concorde_and_hgs_a_paper_ends_and_says_so_beside_every_number(
     plan_of: Callable[[str], Plan], hide_solvers: Callable[..., None]
 ) -> None:
@@ -142,7 +135,7 @@ def run_all(plan: Plan) -> None:
 SLOWLY = [pytest.param(paper, marks=pytest.mark.slow) for paper in ("scaling", "sit", "mvmoe", "pens")]
 
 
-@pytest.mark.usefixtures("without_pdf")
+@pytest.mark.usefixtures("few_pictures")
 @pytest.mark.parametrize("paper", ["icam", *SLOWLY])
 def test_given_weights_take_the_place_of_all_trainings(
     plan_of: Callable[..., Plan], tmp_path: Path, paper: str

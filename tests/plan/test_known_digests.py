@@ -22,7 +22,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         return f"digest of {(tmp_path / 'module.py').read_text()}"
 
     monkeypatch.setattr(known_digests, "FILE", tmp_path / "digests.json")
-    monkeypatch.setattr(known_digests, "_sources", lambda: iter([tmp_path / "module.py"]))
+    monkeypatch.setattr(known_digests, "_sources", lambda: iter([("module.py", tmp_path / "module.py")]))
     monkeypatch.setattr(digest, "code_digest", work_out)
 
     def run(entry: str) -> tuple[str, int]:

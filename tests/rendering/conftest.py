@@ -1,14 +1,24 @@
-from collections.abc import Callable
+"""Records that the tests of rendering share, and figures without what they do not look at."""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pictures import svg_alone
 
 from fabricated_scaling import FABRIC, hopeless, noisy
 
 pytest.register_assert_rewrite("rendered", "table_checks", "figure_checks")
 
 Write = Callable[[Any], Path]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_pictures() -> Iterator[None]:
+    """`rendered.written_twice` writes all formats, of a figure of each paper and of each drawn network's."""
+    with svg_alone():
+        yield
 
 
 @pytest.fixture(scope="session")

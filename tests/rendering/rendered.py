@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from pictures import all_formats
+
 from neuroute.rendering.render import render
 from neuroute.rendering.study import Study
 
@@ -11,7 +13,8 @@ Look = Callable[[str, Path], Study]  # (artifact, work folder) -> what the artif
 
 def written_twice(look: Look, name: str, work: Path, folder: Path, formats: Iterable[str]) -> list[Path]:
     """The files of every format, which come out the same again."""
-    once, again = (render(look(name, work), folder / each / name) for each in ("once", "again"))
+    with all_formats():
+        once, again = (render(look(name, work), folder / each / name) for each in ("once", "again"))
     assert [path.suffix[1:] for path in once] == list(formats)
     assert [path.read_bytes() for path in once] == [path.read_bytes() for path in again]
     return once

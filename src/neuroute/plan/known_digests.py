@@ -51,10 +51,11 @@ def _load_digests() -> dict[str, str]:
 
 
 def _state() -> str:
-    files = ((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in sorted(_sources()))
+    files = ((name, file.stat().st_mtime_ns, file.stat().st_size) for name, file in sorted(_sources()))
     return hashlib.sha256(json.dumps(list(files)).encode()).hexdigest()
 
 
-def _sources() -> Iterator[Path]:
+def _sources() -> Iterator[tuple[str, Path]]:
+    """Names within their folder, so that a copy of the project knows them, too."""
     folders = {ROOT, *map(Path, import_module(f"{PACKAGE}.papers").__path__)}
-    return (file for folder in folders for file in folder.rglob("*.py"))
+    return ((str(file.relative_to(folder)), file) for folder in folders for file in folder.rglob("*.py"))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.ticker import LogLocator
+from pictures import all_formats
 
 from fabricated_scaling import ARTIFACTS, SCALE, study_of
 from neuroute.core.errors import NeurouteError
@@ -18,6 +19,7 @@ from neuroute.plan.config import load_scale
 from neuroute.rendering import style
 from neuroute.rendering.plots import running_mean
 from neuroute.rendering.render import FIGURE_FORMATS, render, resolve
+from rendered import written_twice
 
 FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
 # Figures 7 and 8 show one shape, whose fabricated gaps are not bad enough; test_figures_training_and_probes has them.
@@ -40,12 +42,17 @@ def notes(folder: Path, name: str) -> str:
 def test_every_format_of_each_is_written(drawn: Path) -> None:
     written = {f"{name}.{suffix}" for name in FIGURES for suffix in FIGURE_FORMATS}
     assert {p.name for p in drawn.iterdir()} == written
-    assert all(p.stat().st_size > 200 for p in drawn.iterdir())
 
 
-def test_the_same_records_give_the_same_bytes(work: Path, drawn: Path, tmp_path: Path) -> None:
-    for path in render(study_of("figure2", work), tmp_path / "figure2"):
-        assert path.read_bytes() == (drawn / path.name).read_bytes()
+def test_the_same_records_give_the_same_bytes(work: Path, tmp_path: Path) -> None:
+    assert all(p.stat().st_size > 200 for p in written_twice(study_of, "figure2", work, tmp_path, FIGURE_FORMATS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_format_is_a_picture(name: str, work: Path, tmp_path: Path) -> None:
+    with all_formats():
+        assert all(p.stat().st_size > 200 for p in render(study_of(name, work), tmp_path / name))
 
 
 @pytest.mark.parametrize("name", FIGURES)
