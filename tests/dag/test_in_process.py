@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from markupsafe import escape
-from pictures import svg_alone
+from pictures import no_pictures
 from typer.testing import CliRunner
 
 import neuroute
@@ -51,9 +51,9 @@ def plan_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pl
 
 
 @pytest.fixture
-def few_pictures() -> Iterator[None]:
+def without_pictures() -> Iterator[None]:
     """All formats are drawn in tests/rendering, and of `pens` in test_dag.py."""
-    with svg_alone():
+    with no_pictures():
         yield
 
 
@@ -78,8 +78,10 @@ def in_order(plan: Plan) -> list[str]:
 
 
 # The fifth paper, `pens`, runs through Snakemake in test_dag.py.
-@pytest.mark.usefixtures("few_pictures")
-@pytest.mark.parametrize("paper", ["scaling", "sit", "icam", "mvmoe"])
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize(
+    "paper", ["sit", "icam", *(pytest.param(p, marks=pytest.mark.slow) for p in ("scaling", "mvmoe"))]
+)
 def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], paper: str) -> None:
     plan = plan_of(paper)
     run_all(plan)
@@ -92,7 +94,7 @@ def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], pape
     assert [a.title for a in plan.artifacts.values() if str(escape(a.title)) not in page] == []
 
 
-@pytest.mark.usefixtures("few_pictures")
+@pytest.mark.usefixtures("without_pictures")
 def test_without_concorde_and_hgs_a_paper_ends_and_says_so_beside_every_number(
     plan_of: Callable[[str], Plan], hide_solvers: Callable[..., None]
 ) -> None:
@@ -135,7 +137,7 @@ def run_all(plan: Plan) -> None:
 SLOWLY = [pytest.param(paper, marks=pytest.mark.slow) for paper in ("scaling", "sit", "mvmoe", "pens")]
 
 
-@pytest.mark.usefixtures("few_pictures")
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("paper", ["icam", *SLOWLY])
 def test_given_weights_take_the_place_of_all_trainings(
     plan_of: Callable[..., Plan], tmp_path: Path, paper: str

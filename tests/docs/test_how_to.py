@@ -60,6 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.slow
 def test_its_commands_run(page: Path, folder: Path) -> None:
     typed = [line for line in lines(page) if line.startswith("neuroute ")]
     assert typed

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pictures import svg_alone
+from pictures import no_pictures
 
 from fabricated_scaling import FABRIC, hopeless, noisy
 
@@ -15,9 +15,9 @@ Write = Callable[[Any], Path]
 
 
 @pytest.fixture(autouse=True, scope="module")
-def few_pictures() -> Iterator[None]:
+def without_pictures() -> Iterator[None]:
     """`rendered.written_twice` writes all formats, of a figure of each paper and of each drawn network's."""
-    with svg_alone():
+    with no_pictures():
         yield
 
 
