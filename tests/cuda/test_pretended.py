@@ -196,6 +196,7 @@ def instances(problem: str) -> Any:
     return Vrp(one.coords.astype(np.float64), one.demand, one.capacity)  # so that rounding decides nothing
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("name", [*PATH, *MULTI_START])
 def test_decoding_ends_as_on_the_cpu(name: str) -> None:

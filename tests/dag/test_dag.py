@@ -192,6 +192,7 @@ def test_labels_on_a_read_only_disk_stop_before_any_job(tmp_path: Path) -> None:
     assert not (tmp_path / "work" / "micro" / "logs").exists()
 
 
+@pytest.mark.slow
 def test_missing_solver_stops_before_any_job_that_needs_it(tmp_path: Path) -> None:
     run = copy_checkout(tmp_path, "mvmoe")
     code = tmp_path / "src/neuroute/solvers/ortools.py"  # for which nothing stands in

@@ -94,6 +94,7 @@ def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], pape
     assert [a.title for a in plan.artifacts.values() if str(escape(a.title)) not in page] == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 def test_without_concorde_and_hgs_a_paper_ends_and_says_so_beside_every_number(
     plan_of: Callable[[str], Plan], hide_solvers: Callable[..., None]

@@ -76,6 +76,7 @@ def test_a_killed_call_goes_on_and_ends_with_the_same_bytes(tmp_path):
     assert (store / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_killed_parent(tmp_path):
     pytest.importorskip("elkai")
     process = background(tmp_path, tmp_path / "store", "lkh", 60, 3000, 2)
@@ -214,6 +215,7 @@ def test_a_kill_between_a_shard_and_its_sidecar_loses_no_facts(tmp_path, monkeyp
     assert {**found, "seconds": 0} == {**facts, "seconds": 0}
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_reported_and_finished_chunks_are_kept(tmp_path):
     pytest.importorskip("elkai")
     psutil = pytest.importorskip("psutil")

@@ -101,6 +101,7 @@ def test_rounds_enumerate_every_tour_exactly_once(n: int, sigma: float, beam: in
         assert bool(torch.isinf(lengths[~valid]).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beam", "rounds"), [(2, 1), (1, 2)])
 def test_pairs_come_as_in_drawing_without_replacement(beam: int, rounds: int) -> None:
     """Within a round and across rounds: P(a, then b) = p_a p_b / (1 - p_a); the first alone: p_a."""

@@ -67,6 +67,7 @@ def shortest(instance: Vrp, rule: str) -> float:
     raise AssertionError("no solution at all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", SWITCHES)
 def test_ortools_keeps_to_every_constraint(variant):
     batch = instances(variant, 12, count=2)

@@ -34,6 +34,7 @@ class Killed(BaseException):
     """As abrupt as a signal that cannot be handled."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "saved_s"), [(0, 60.0), (2, -1.0)])
 def test_killed_while_it_re_constructs_it_goes_on_there(
     problem: str, number: int, saved_s: float, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch

@@ -112,6 +112,7 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_stopped_run_ends_with_the_same_bytes(scheme: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     make, fixture, stops = SCHEMES[scheme]
@@ -126,6 +127,7 @@ def test_a_stopped_run_ends_with_the_same_bytes(scheme: str, tmp_path: Path, req
 LABELLED = [scheme for scheme in SCHEMES if scheme.startswith(("supervised", "pairs", "CVRP", "self", "rounds"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", LABELLED)
 def test_it_trains_in_bf16(scheme: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Products alone: weights stay in float32."""
