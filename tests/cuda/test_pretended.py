@@ -278,6 +278,7 @@ def test_every_network_is_of_some_run() -> None:
     assert {run.network.kind for run, _ in asked_for().values()} == every_network()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("problem", PARTS)
 def test_every_network_decodes_in_all_of_its_ways(problem: str) -> None:

@@ -222,6 +222,7 @@ rule mine:
 """
 
 
+@pytest.mark.slow
 def test_another_workflow_uses_it_as_a_module(tmp_path: Path) -> None:
     (tmp_path / "Snakefile").write_text(MODULE.format(snakefile=ROOT / "Snakefile"))
     (tmp_path / "config.yaml").write_text(config(str(MICRO), ("scaling",), tmp_path))

@@ -152,6 +152,7 @@ def test_where_nobody_listens_a_job_runs_itself(tmp_path: Path) -> None:
     assert "Train a run" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_jobs_use_is_loaded_before_them() -> None:
     """An optimizer's first step loads 900 modules, pandas 300: seconds, in each of some hundred jobs."""
     done = subprocess.run([sys.executable, "-c", LOADS], capture_output=True, text=True, check=True)

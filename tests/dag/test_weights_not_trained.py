@@ -13,7 +13,7 @@ from neuroute.plan.build import build_plan
 from neuroute.plan.config import parse_config
 from test_dag import planned
 
-pytestmark = pytest.mark.dag
+pytestmark = [pytest.mark.dag, pytest.mark.slow]
 RUNS = ("icam_tsp", "abl_afm", "abl_afm_cab", "abl_aafm")  # of Table 9
 MODEL = "work/micro/runs/icam/icam_tsp/model.safetensors"
 
@@ -33,7 +33,6 @@ def checkout(tmp_path: Path) -> tuple[Path, Snakemake]:
     return tmp_path, run
 
 
-@pytest.mark.slow
 def test_they_are_imported_once_for_each_content(checkout: tuple[Path, Snakemake]) -> None:
     folder, run = checkout
     jobs = planned(run, "results/icam/table9.csv")

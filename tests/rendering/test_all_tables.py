@@ -162,6 +162,7 @@ def test_every_measured_number_says_what_it_was_measured_on(paper: str, name: st
     assert all(c.at or k.at for c, k in measured if not k.key.startswith("solved"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS)
 def test_records_of_one_job_give_the_same_tables(paper: str, folders: Folders, tmp_path: Path) -> None:
     fabric, work = FABRICS[paper], folders.usual(paper)

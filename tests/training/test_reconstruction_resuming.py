@@ -77,6 +77,7 @@ def test_killed_while_it_re_constructs_it_goes_on_there(
     assert {int(f.name[0]) for f in (tmp_path / "killed" / "state" / "solutions").iterdir()} == {2}
 
 
+@pytest.mark.slow
 def test_a_signal_stops_re_construction_soon_and_keeps_it(problem: str, tmp_path: Path, store: Path) -> None:
     run = make_run(problem, reconstructions=10)
     whole = run_training(run, tmp_path / "whole", store)
