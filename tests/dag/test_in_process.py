@@ -77,11 +77,13 @@ def in_order(plan: Plan) -> list[str]:
     return list(order)
 
 
+def slowly(*papers: str) -> list[Any]:
+    return [pytest.param(paper, marks=pytest.mark.slow) for paper in papers]
+
+
 # The fifth paper, `pens`, runs through Snakemake in test_dag.py.
 @pytest.mark.usefixtures("without_pictures")
-@pytest.mark.parametrize(
-    "paper", ["sit", "icam", *(pytest.param(p, marks=pytest.mark.slow) for p in ("scaling", "mvmoe"))]
-)
+@pytest.mark.parametrize("paper", ["icam", *slowly("scaling", "sit", "mvmoe")])
 def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], paper: str) -> None:
     plan = plan_of(paper)
     run_all(plan)
@@ -135,11 +137,8 @@ def run_all(plan: Plan) -> None:
         call("evaluate", evaluation_id)
 
 
-SLOWLY = [pytest.param(paper, marks=pytest.mark.slow) for paper in ("scaling", "sit", "mvmoe", "pens")]
-
-
 @pytest.mark.usefixtures("without_pictures")
-@pytest.mark.parametrize("paper", ["icam", *SLOWLY])
+@pytest.mark.parametrize("paper", ["icam", *slowly("scaling", "sit", "mvmoe", "pens")])
 def test_given_weights_take_the_place_of_all_trainings(
     plan_of: Callable[..., Plan], tmp_path: Path, paper: str
 ) -> None:

@@ -16,7 +16,7 @@ Write = Callable[[Any], Path]
 
 @pytest.fixture(autouse=True, scope="module")
 def without_pictures() -> Iterator[None]:
-    """`rendered.written_twice` writes all formats, of a figure of each paper and of each drawn network's."""
+    """All formats are written by `rendered.written_twice`, for a figure or two of each paper."""
     with no_pictures():
         yield
 

@@ -73,6 +73,7 @@ def expected_gradient(make: Any, points: Tensor, baseline: Tensor) -> list[Tenso
     return list(torch.autograd.grad(total, list(reviser.parameters()), allow_unused=True))
 
 
+@pytest.mark.slow
 def test_the_loss_has_the_gradient_of_the_expected_length() -> None:
     """Sampled often enough, in evaluation mode, where norms do not mix paths."""
     make = batches(phase(block=4), clip=None)

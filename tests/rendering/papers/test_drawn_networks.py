@@ -34,6 +34,7 @@ def folder(records_of: Callable[[Callable[[Path], Path]], Path]) -> Folder:
     return lambda paper: records_of(PAPERS[paper].fabricate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("paper", "name"), [("icam", "figure3"), ("mvmoe", "figure2")])
 def test_every_format_is_written_and_comes_out_the_same(paper: str, name: str, folder: Folder, tmp_path: Path) -> None:
     written_twice(PAPERS[paper].study, name, folder(paper), tmp_path, FIGURE_FORMATS)

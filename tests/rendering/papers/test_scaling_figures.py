@@ -44,6 +44,7 @@ def test_every_format_of_each_is_written(drawn: Path) -> None:
     assert {p.name for p in drawn.iterdir()} == written
 
 
+@pytest.mark.slow
 def test_the_same_records_give_the_same_bytes(work: Path, tmp_path: Path) -> None:
     assert all(p.stat().st_size > 200 for p in written_twice(study_of, "figure2", work, tmp_path, FIGURE_FORMATS))
 

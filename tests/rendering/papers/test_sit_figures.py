@@ -30,6 +30,7 @@ draw = partial(drawn_figure, study)
 # -- all ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_renders_the_same_bytes_in_all_formats(work: Path, tmp_path: Path) -> None:
     written_twice(study, "figure1", work, tmp_path, FIGURE_FORMATS)
 
