@@ -52,7 +52,7 @@ def plan_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pl
 
 @pytest.fixture
 def without_pictures() -> Iterator[None]:
-    """All formats are drawn in tests/rendering, and of `pens` in test_dag.py."""
+    """All figures are written in all formats where a paper runs as it is, and that of `pens` in test_dag.py."""
     with no_pictures():
         yield
 
@@ -82,7 +82,6 @@ def slowly(*papers: str) -> list[Any]:
 
 
 # The fifth paper, `pens`, runs through Snakemake in test_dag.py.
-@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("paper", ["icam", *slowly("scaling", "sit", "mvmoe")])
 def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], paper: str) -> None:
     plan = plan_of(paper)
