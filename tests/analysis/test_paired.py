@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp, ttest_ind
 
 from neuroute.analysis.paired import difference_interval, mean_interval, resampled_means, shares_better
 
@@ -23,11 +24,19 @@ def test_the_interval_of_a_mean_is_as_wide_as_its_standard_error_says() -> None:
 def test_seeds_are_drawn_too() -> None:
     lucky = HARD[:, None] + np.array([-1.0, 1.0])  # on all instances alike
     assert resampled_means(HARD[:, None].repeat(2, 1)) == pytest.approx(resampled_means(HARD))
-    found = difference_interval(lucky, HARD)
-    assert found.low == pytest.approx(-1)
-    assert found.high == pytest.approx(1)
     both = resampled_means(lucky, 0) - resampled_means(lucky, 1)
     assert both.min() < -1 < 1 < both.max()  # two methods draw their seeds apart
+
+
+def test_a_difference_over_few_seeds_has_students_t() -> None:
+    luck = np.array([-1.0, 0.2, 0.5, 1.4])  # on all instances alike
+    found = difference_interval(HARD[:, None] + luck, HARD)
+    expected = ttest_1samp(luck, 0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.2)
+    several, fewer = np.random.default_rng(0).normal(0, 1, 12), np.random.default_rng(1).normal(5, 2, 9)
+    both = difference_interval(HARD[:, None] + several, HARD[:, None] + fewer)
+    welch = ttest_ind(several, fewer, equal_var=False).confidence_interval()
+    assert (both.low, both.high) == pytest.approx((welch.low, welch.high), abs=0.3)
 
 
 def test_shares_add_up_and_say_who_wins() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from checkout import MICRO, ROOT, Snakemake, config, copy_checkout, snakemake_in
+from neuroute.evaluation.difference import differences
 from neuroute.rendering.render import FIGURE_FORMATS, TABLE_FORMATS
 
 pytestmark = pytest.mark.dag
@@ -164,6 +165,17 @@ def test_one_learning_rate_reruns_that_chain(edited: Path) -> None:
     assert "labels" not in jobs
     assert "pens/table1" in drawn(output)
     assert not {"pens/figure2", "pens/figure5"} & drawn(output)  # PENS-A drawn, and the small models
+
+
+def test_more_seeds_train_and_measure_these_alone(edited: Path) -> None:
+    (edited / "config.yaml").write_text((edited / "config.yaml").read_text() + "runs: {pens/pens_r: {seeds: 3}}\n")
+    run = snakemake_in(edited)
+    assert planned(run) == {"all": 1, "train": 2, "evaluate": 2}
+    run("all")
+    trainings = [edited / "work/micro/evaluations/pens" / f"pens_r{seed}" for seed in ("", "-s1", "-s2")]
+    rows = differences(trainings, [edited / "work/micro/evaluations/pens/pens_a"], mean_of="tsp_uniform_test_*")
+    assert all(row.interval.low < row.ahead < row.interval.high for row in rows if row.instances > 1)
+    assert len({(folder / "all.npz").read_bytes() for folder in trainings}) == 3  # they are not the same training
 
 
 def test_bad_config_stops_before_any_job(edited: Path) -> None:

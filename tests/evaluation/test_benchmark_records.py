@@ -59,6 +59,16 @@ def test_each_instance_is_measured_against_its_optimum(tmp_path: Path, tsplib: P
         np.testing.assert_allclose(file["greedy"], unrounded)
 
 
+def test_searches_take_what_sub_paths_an_instance_has(tmp_path: Path, tsplib: Path) -> None:
+    """Of eil51 and berlin52 at most 52 stops is at most 51 and 52; both go by the same name."""
+    search = Decoding(method="rrc", iterations=3, longest=52)
+    evaluation = EVALUATION.model_copy(update={"decodings": (search, search.model_copy(update={"method": "prc"}))})
+    write_manifest(tmp_path / "tsplib.json", tsplib, {"st70": "not here"})
+    records, arrays = evaluated(tmp_path, evaluation, RUN, benchmarks={"tsplib": tmp_path / "tsplib.json"})
+    assert list(records.decoding.unique()) == ["rrc3-l52", "prc3-l52"]
+    assert [len(arrays[name]) for name in ("rrc3-l52", "prc3-l52")] == [2, 2]
+
+
 def test_without_instances_the_records_are_a_header(tmp_path: Path) -> None:
     records = measured(tmp_path, tmp_path, dict.fromkeys(published_instances(), "offline"))
     assert len(records) == 0

@@ -49,6 +49,25 @@ def test_seeds_that_differ_widen_the_interval(tmp_path: Path) -> None:
     assert "another seed" not in say([of_all], [3, 2])[-1]
 
 
+def test_of_several_test_sets_the_mean_pairs_each_seed_with_itself(tmp_path: Path) -> None:
+    """A seed that is lucky on one set and unlucky on another tells nothing of the mean."""
+    keys = [f"vrp_{variant}_test_n20_c200|multi" for variant in ("OVRP", "VRPB", "CVRP")]
+    folders = [tmp_path / name for name in ("s0", "s1", "s2", "other")]
+    luck = {"s0": (0.05, 0.01), "s1": (0.01, 0.05), "s2": (0.03, 0.03), "other": (0.08, 0.08)}
+    for folder in folders:
+        for part, (key, gap) in enumerate(zip(keys, (*luck[folder.name], 0.5), strict=True)):
+            evaluated(folder / "part", (1 + gap) * REFERENCE, key=key)
+            (folder / "part" / "all.npz").rename(folder / f"{part}.npz")
+            (folder / "part").rmdir()
+    *each, mean = differences(folders[:3], folders[3:], mean_of="vrp_[OV]*")
+    assert (mean.test, mean.instances) == ("mean of 2: vrp_[OV]*", 400)
+    assert (mean.first, mean.second) == pytest.approx((3, 8))
+    assert (mean.interval.low, mean.interval.high) == pytest.approx((5, 5))
+    assert [row.verdict for row in each[:2]] == ["undecided", "undecided"]  # by Student's t of three seeds
+    with pytest.raises(NeurouteError, match="fewer than two"):
+        differences(folders[:1], folders[3:], mean_of="vrp_C*")
+
+
 def test_a_single_instance_decides_nothing(tmp_path: Path) -> None:
     first, second = (evaluated(tmp_path / name, np.array([x]), np.array([4.0])) for name, x in (("a", 5.0), ("b", 9.0)))
     (each,) = differences([first], [second])
@@ -78,7 +97,7 @@ def test_the_command_prints_and_writes_what_differs(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["difference", str(first), f"{second},{second}", "--out", str(out)])
     assert ran.exit_code == 0, ran.output
     assert "3.00 [3.00, 3.00]" in ran.output
-    rows = table(differences([first], [second, second]), str(first), f"{second},{second}")
+    rows = table(differences([first], [second]), str(first), f"{second},{second}")
     assert out.read_text() == rows.to_csv(index=False)
 
 

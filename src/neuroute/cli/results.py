@@ -57,11 +57,17 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
 
 def difference(
     first: Annotated[
-        str, typer.Argument(help="a run, e.g. scaling/deep_24x64, or a folder of evaluations; its seeds: a,b,c")
+        str,
+        typer.Argument(
+            help="a run with all its seeds, e.g. scaling/deep_24x64, or folders of evaluations: seed0,seed1"
+        ),
     ],
     second: Annotated[str, typer.Argument(help="the model to compare it with, likewise")],
     decodings: Annotated[
         str | None, typer.Option(help="of the first and of the second, as in multi,greedy; default: each with itself")
+    ] = None,
+    mean_of: Annotated[
+        str | None, typer.Option(help="a pattern of test sets: also compare the mean over them, as in 'vrp_*_n20*'")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="write them here, too (.csv)")] = None,
     config: ConfigFile = None,
@@ -69,17 +75,24 @@ def difference(
 ) -> None:
     """Say by how many points of the gap one trained model is ahead of another, with 95 % intervals.
 
-    They are compared instance by instance on all that both were measured on.  To see what a change does, copy the
-    folder of its evaluations (work/<scale>/evaluations/<run>) before it, and name the copy.
+    They are compared instance by instance on all that both were measured on; of several seeds, by their mean.
+
+    To see what a change does, copy the folder of its evaluations (work/<scale>/evaluations/<run>) before it, and name
+    the copy.
     """
     from neuroute.core.files import write_text
     from neuroute.evaluation.difference import differences, say, table
 
-    def folder(name: str) -> Path:
-        return Path(name) if Path(name).is_dir() else load_plan(config, scale).work / "evaluations" / name
+    def folders(name: str) -> list[Path]:
+        if Path(name).is_dir():
+            return [Path(name)]
+        p = load_plan(config, scale)
+        return [p.work / "evaluations" / run for run in (p.trainings(name) if name in p.runs else [name])]
 
-    of_first, of_second = ([folder(name) for name in side.split(",")] for side in (first, second))
-    rows = differences(of_first, of_second, _pair(decodings))
+    of_first, of_second = (
+        list(dict.fromkeys(each for name in side.split(",") for each in folders(name))) for side in (first, second)
+    )
+    rows = differences(of_first, of_second, _pair(decodings), mean_of)
     print(*say(rows, [len(of_first), len(of_second)]), sep="\n")
     if out:
         write_text(out, table(rows, first, second).to_csv(index=False))

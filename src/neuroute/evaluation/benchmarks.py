@@ -24,10 +24,12 @@ from neuroute.datasets.benchmarks import (
     read_manifest,
     study_instances,
 )
+from neuroute.decoding.decode import instances_per_batch
+from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
-from neuroute.plan.objects import BenchmarkEvaluation
+from neuroute.plan.objects import BenchmarkEvaluation, Decoding
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +64,8 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
     else:
         smallest = read_known(folder, names[0], benchmark)
         inputs = convert(smallest, evaluation.per_axis)
-        warm_up(loaded, problem, inputs, len(smallest.coords), evaluation.decodings[0])
+        n = len(smallest.coords)
+        warm_up(loaded, problem, inputs, n, _shortened(evaluation.decodings[0], problem, n))
     for name in names:
         unit = f"{evaluation.group}|{name}"
         instance_rows, lengths_by_decoding = loaded.steps.once(
@@ -97,7 +100,10 @@ def _measure_instance(
     rows, lengths = Rows(), Arrays()
     for planned in evaluation.decodings:
         devices.reset_peak_memory(loaded.place)
-        for decoding, solutions, seconds in decode_timed(loaded, problem, inputs, n, planned, unit):
+        possible = _shortened(planned, problem, n)
+        batch_size = instances_per_batch(loaded.net, n, possible, loaded.memory_gb)
+        for decoded, solutions, seconds in decode_timed(loaded, problem, inputs, n, possible, unit):
+            decoding = decoded.model_copy(update={"longest": planned.longest})  # one name on all instances
             if decoding.id in lengths:  # a milestone that is also planned by itself
                 continue
             unrounded, rounded = (_lengths(about, instance, solutions, each) for each in (False, True))
@@ -110,10 +116,16 @@ def _measure_instance(
                 "peak_memory_mb": devices.peak_memory_mb(loaded.place),
             }
             values |= describe_repeats(loaded, decoding, n, unrounded[:, None], np.array([optimum]))
-            rows += loaded.rows(evaluation.group, test, decoding, values, seconds)
+            rows += loaded.rows(evaluation.group, test, decoding, values, seconds, batch_size)
             state = (evaluation.id, name, decoding.id, values["gap_pct"], seconds)
             log.info("%s: %s, %s, gap %.2f %%, %.1f s", *state)
     return rows, lengths
+
+
+def _shortened(decoding: Decoding, problem: str, nodes: int) -> Decoding:
+    """Return the decoding with sub-paths that an instance of so many nodes has: a benchmark's sizes differ."""
+    stops = nodes - ENVIRONMENT.of(problem).depots
+    return decoding.model_copy(update={"longest": decoding.longest and min(decoding.longest, stops)})
 
 
 def _lengths(about: Library, instance: Any, solutions: list[np.ndarray], rounded: bool) -> np.ndarray:

@@ -1,15 +1,17 @@
 """Two trained models on the same test instances: by how much one is ahead, and how far that hangs on what was drawn."""
 
+import fnmatch
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from neuroute.analysis.bootstrap import Array, Interval, percentile_interval
-from neuroute.analysis.paired import resampled_gaps_of_seeds
+from neuroute.analysis.paired import gaps_of_each_seed, mean_over_seeds
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 
@@ -29,7 +31,7 @@ class Difference:
     instances: int
     first: float
     second: float
-    interval: Interval  # 95 %, of second - first: instances are drawn anew, the same ones for both, and seeds
+    interval: Interval  # 95 %, of second - first: instances drawn anew, the same ones for both; Student's t of seeds
 
     @property
     def ahead(self) -> float:
@@ -56,12 +58,13 @@ class Lengths:
 
 
 def differences(
-    first: Sequence[Path], second: Sequence[Path], decodings: tuple[str, str] | None = None
+    first: Sequence[Path], second: Sequence[Path], decodings: tuple[str, str] | None = None, mean_of: str | None = None
 ) -> list[Difference]:
     """Compare two models on every test set that all their trainings were measured on.
 
     first, second: of each training of the model, which differ by their seed, the folder of its evaluations.
     decodings: of the first, and of the second; None compares each decoding of both with itself.
+    mean_of: a pattern of test sets, as in `vrp_*_n20*`; one more difference for each decoding is of the mean over them.
 
     Raises NeurouteError if a folder has no lengths, if the two have nothing in common or other test instances.
     """
@@ -79,7 +82,9 @@ def differences(
     if not shared:
         by = "by the same decoding" if decodings is None else f"by {decodings[0]} and {decodings[1]}"
         raise NeurouteError(f"{first[0]} and {second[0]} were not measured on a common test set {by}")
-    return [_difference(pair, sides) for pair in shared]
+    resampled = [_resample(pair, sides) for pair in shared]
+    rows = [each.difference() for each in resampled]
+    return rows if mean_of is None else rows + _of_means(resampled, mean_of)
 
 
 def read_lengths(folder: Path) -> Lengths:
@@ -116,11 +121,11 @@ def say(rows: Sequence[Difference], seeds: Sequence[int]) -> list[str]:
         lines.append(f"{name:{width}} {gaps} {each.ahead:7.2f} {interval:16} {each.verdict}")
     lines += [
         "Gaps in %, as ratios of mean lengths; of benchmarks, means over instances.",
-        "Intervals draw instances anew, the same ones for both.",
+        "Intervals draw instances anew, the same ones for both; of several seeds they have Student's t.",
     ]
     if 1 in seeds:
         lines.append(
-            "One training does not tell how far another seed would be: name several (a,b,c) to draw them, too."
+            "One training does not tell how far another seed would be: train more, `runs: {<run>: {seeds: 5}}`."
         )
     return lines
 
@@ -153,7 +158,25 @@ def _of_benchmark(arrays: Mapping[str, Array]) -> dict[tuple[str, str], Array]:
     return {(test, REFERENCE): np.ones(len(names)), (test, OPTIMA): optima, **shares}
 
 
-def _difference(pair: tuple[tuple[str, str], tuple[str, str]], sides: Sequence[Sequence[Lengths]]) -> Difference:
+@dataclass(frozen=True)
+class _Resampled:
+    """Gaps of both models in %, on one test set or as means over several, and with other instances drawn."""
+
+    test: str
+    decoding: str
+    instances: int
+    gaps: tuple[float, float]
+    resamples: tuple[Array, Array]  # (resamples, seeds) each
+
+    def difference(self) -> Difference:
+        first, second = (mean_over_seeds(each, stream) for stream, each in enumerate(self.resamples))
+        interval = percentile_interval(second - first)
+        if self.instances == 1:  # drawing it anew says nothing
+            interval = replace(interval, low=math.nan, high=math.nan)
+        return Difference(self.test, self.decoding, self.instances, *self.gaps, interval)
+
+
+def _resample(pair: tuple[tuple[str, str], tuple[str, str]], sides: Sequence[Sequence[Lengths]]) -> _Resampled:
     test = pair[0][0]
     reference = sides[0][0].of[test, REFERENCE]
     for each in (each for side in sides for each in side):
@@ -161,13 +184,42 @@ def _difference(pair: tuple[tuple[str, str], tuple[str, str]], sides: Sequence[S
             here, there = (side.of.get((test, kind), np.ones(0)) for side in (sides[0][0], each))
             if here.shape != there.shape or not np.allclose(here, there):
                 raise NeurouteError(f"{test}: the two were measured on other instances, or against other references")
-    means, resamples = [], []
-    for stream, (key, side) in enumerate(zip(pair, sides, strict=True)):
-        of_seeds = np.stack([each.of[key] for each in side], axis=1)
-        means.append(100 * (float(of_seeds.mean() / reference.mean()) - 1))
-        resamples.append(resampled_gaps_of_seeds(of_seeds, reference, stream))
-    interval = percentile_interval(resamples[1] - resamples[0])
-    if len(reference) == 1:  # drawing it anew says nothing
-        interval = replace(interval, low=math.nan, high=math.nan)
-    decoding = " and ".join(dict.fromkeys(key[1] for key in pair))
-    return Difference(test, decoding, len(reference), means[0], means[1], interval)
+    first, second = (np.stack([each.of[key] for each in side], axis=1) for key, side in zip(pair, sides, strict=True))
+    gaps = (_gap(first, reference), _gap(second, reference))
+    resamples = (gaps_of_each_seed(first, reference), gaps_of_each_seed(second, reference))
+    return _Resampled(test, " and ".join(dict.fromkeys(key[1] for key in pair)), len(reference), gaps, resamples)
+
+
+def _gap(lengths: Array, reference: Array) -> float:
+    return 100 * (float(lengths.mean() / reference.mean()) - 1)
+
+
+def _of_means(resampled: Sequence[_Resampled], pattern: str) -> list[Difference]:
+    """Return the difference of the mean gap over the test sets that match, of each decoding.
+
+    The mean is that of each seed, which may be a lucky one on all of them.
+    Raises NeurouteError if fewer than two match.
+    """
+    of: dict[str, list[_Resampled]] = {}
+    for each in resampled:
+        if fnmatch.fnmatchcase(each.test, pattern):
+            of.setdefault(each.decoding, []).append(each)
+    several = {decoding: parts for decoding, parts in of.items() if len(parts) > 1}
+    if not several:
+        raise NeurouteError(f"{pattern}: matches fewer than two of {', '.join(sorted({r.test for r in resampled}))}")
+    return [
+        _Resampled(
+            f"mean of {len(parts)}: {pattern}",
+            decoding,
+            sum(part.instances for part in parts),
+            _mean([part.gaps for part in parts]),
+            _mean([part.resamples for part in parts]),
+        ).difference()
+        for decoding, parts in several.items()
+    ]
+
+
+def _mean(pairs: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Return the mean of the firsts, and that of the seconds."""
+    first, second = (sum(side) / len(side) for side in zip(*pairs, strict=True))
+    return first, second

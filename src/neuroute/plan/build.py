@@ -19,6 +19,7 @@ from neuroute.plan.objects import (
 from neuroute.plan.paper import Needs
 from neuroute.plan.papers import load_paper
 from neuroute.plan.plan import Plan
+from neuroute.plan.repetitions import repeat_runs
 from neuroute.plan.scale import TestFile, find_test_files
 
 __all__ = ["Plan", "build_plan"]
@@ -52,6 +53,9 @@ def build_plan(config: Config) -> Plan:
         }
         declared_evaluations = paper.evaluations(scale, needs[paper.key])
         evaluations += [e for e in declared_evaluations if can_be_met(e, of_paper, lost)]
+    further, further_evaluations = repeat_runs(config, runs, evaluations)
+    runs += further
+    evaluations += further_evaluations
     labels = drop_repeated(separate(label_jobs, scale.evaluate_together))
     for paper in papers.values():
         artifacts += paper.artifacts(scale, labels, needs[paper.key])
@@ -65,6 +69,7 @@ def build_plan(config: Config) -> Plan:
         evaluations={e.id: e for e in evaluations},
         artifacts={a.id: a for a in artifacts},
         papers=papers,
+        further=frozenset(run.id for run in further),
         lost=frozenset(lost),
         left_out=frozenset(lost_optional),
     )

@@ -24,6 +24,14 @@ class RunChange(Strict):
     """Changes to one run: `runs: {scaling/base_6x128: {seed: 1, training: {learning_rate: 2.0e-4}}}`."""
 
     seed: Annotated[int, Field(ge=0, lt=2**20)] | None = None
+    seeds: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=1000,
+            description="trainings that differ by their seed, <run>, <run>-s1, ...; see `neuroute difference`",
+        ),
+    ] = 1
     network: Annotated[
         str | None,
         Field(pattern=r"^[\w.]+:\w+$", description="module:Class, here or in a module beside the Snakefile"),
@@ -39,7 +47,7 @@ class RunChange(Strict):
 
     @model_validator(mode="after")
     def _weights_are_not_trained(self) -> "RunChange":
-        changed = [name for name in ("seed", "training") if name in self.model_fields_set]
+        changed = [name for name in ("seed", "seeds", "training") if name in self.model_fields_set]
         if self.weights is not None and changed:
             raise ValueError(f"with weights nothing is trained: leave out {' and '.join(changed)}")
         return self

@@ -5,11 +5,12 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, takewhile
 from pathlib import Path
 from typing import TypeVar
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.changes import can_be_met
+from neuroute.plan.changes import can_be_met, with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import ROOT
 from neuroute.plan.known_digests import code_digest
@@ -44,6 +45,7 @@ class Plan:
     evaluations: Mapping[str, RunEvaluation]
     artifacts: Mapping[str, Artifact]
     papers: Mapping[str, Paper]
+    further: frozenset[str] = frozenset()  # runs that repeat others with another seed, as config.yaml asks
     lost: frozenset[str] = frozenset()  # runs that are not trained, since what they start from is not there
     left_out: frozenset[str] = frozenset()  # runs of optional papers that the scale does not have
 
@@ -51,6 +53,15 @@ class Plan:
     def titles(self) -> dict[str, str]:
         """Of the papers."""
         return {key: paper.title for key, paper in self.papers.items()}
+
+    @property
+    def evaluations_of_further(self) -> list[str]:
+        """What is measured of further trainings; no artifact reads it."""
+        return [e for e, evaluation in self.evaluations.items() if evaluation.run in self.further]
+
+    def trainings(self, run: str) -> list[str]:
+        """The run and its further trainings, which differ by their seed."""
+        return [run, *takewhile(self.runs.__contains__, (with_seed(run, i) for i in count(1)))]
 
     def full_id(self, name: str) -> str:
         """The id of an artifact of the headline paper that is named without its paper."""

@@ -45,21 +45,30 @@ def resampled_over_seeds(
     """
     from neuroute.analysis.paired import resampled_gaps_of_seeds
 
-    pairs = [study.lengths(run, dataset, decoding) for run in runs]
-    complete = [pair for pair in pairs if pair is not None]
-    if not complete or len(complete) < len(pairs):
-        return None
-    lengths = np.stack([unrounded for unrounded, _ in complete], 1)
-    return resampled_gaps_of_seeds(lengths, complete[0][1], stream)
+    lengths = lengths_over_seeds(study, runs, dataset, decoding)
+    return None if lengths is None else resampled_gaps_of_seeds(*lengths, stream)
 
 
 def above_over_seeds(
     study: Study, runs: Sequence[str], base: Sequence[str], dataset: Dataset, decoding: Decoding | str = "greedy"
 ) -> Cell:
     """Show by how many points the mean gap of some trainings is above that of others, over instances and seeds."""
+    from neuroute.analysis.paired import gaps_of_each_seed, mean_over_seeds
+
     gap, base_gap = (gap_over_seeds(study, each, dataset, None, decoding).measured for each in (runs, base))
-    here = resampled_over_seeds(study, runs, dataset, 1, decoding)
-    there = resampled_over_seeds(study, base, dataset, 0, decoding)
+    here, there = (lengths_over_seeds(study, each, dataset, decoding) for each in (runs, base))
     if here is None or there is None or not (isinstance(gap, float) and isinstance(base_gap, float)):
         return Cell()
-    return cells.interval_cell(gap - base_gap, here - there)
+    above = mean_over_seeds(gaps_of_each_seed(*here), 1) - mean_over_seeds(gaps_of_each_seed(*there), 0)
+    return cells.interval_cell(gap - base_gap, above)
+
+
+def lengths_over_seeds(
+    study: Study, runs: Sequence[str], dataset: Dataset, decoding: Decoding | str = "greedy"
+) -> tuple[Array, Array] | None:
+    """Lengths (instances, seeds) and those of the reference (instances,); None if one training was not measured."""
+    pairs = [study.lengths(run, dataset, decoding) for run in runs]
+    complete = [pair for pair in pairs if pair is not None]
+    if not complete or len(complete) < len(pairs):
+        return None
+    return np.stack([unrounded for unrounded, _ in complete], 1), complete[0][1]

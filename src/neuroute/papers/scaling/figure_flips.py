@@ -21,6 +21,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Labels
 from neuroute.rendering import style
+from neuroute.rendering.seeds import lengths_over_seeds
 from neuroute.rendering.shares import SURE, share_cells
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
@@ -131,14 +132,7 @@ def _name_of(test: Labels) -> str:
 
 def _lengths(study: Study, models: Models, shape: Shape, test: Labels) -> tuple[Array, Array] | None:
     """Lengths (instances, seeds) and those of the reference (instances,); None where a training was not measured."""
-    runs = roles.trainings(study.scale, models.run(shape))
-    pairs = [study.lengths(run, test.dataset) for run in runs]
-    complete = [pair for pair in pairs if pair is not None]
-    return (
-        (np.stack([lengths for lengths, _ in complete], 1), complete[0][1])
-        if complete and len(complete) == len(pairs)
-        else None
-    )
+    return lengths_over_seeds(study, roles.trainings(study.scale, models.run(shape)), test.dataset)
 
 
 def _gaps(study: Study, models: Models, test: Labels) -> dict[Shape, Array]:

@@ -1,0 +1,72 @@
+"""Further trainings of a run: each is another seed of the same, and is measured as the run is."""
+
+from typing import Any
+
+import pytest
+
+from neuroute.accounting.estimate import describe
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.build import Plan
+from neuroute.plan.config import parse_config
+from plans import plan_of
+
+RUN = "pens/pens_a"  # its evaluations find its best scaling factor first
+COPIES = [f"{RUN}-s1", f"{RUN}-s2"]
+PAPERS = ("scaling", "pens", "mvmoe")
+
+
+def plan_with(scale: str = "laptop", run: str = RUN, **change: Any) -> Plan:
+    return plan_of(scale, PAPERS, runs={run: change})
+
+
+@pytest.mark.parametrize("scale", ["smoke", "laptop"])  # one evaluation of all, several of each
+def test_each_is_another_seed_of_the_changed_run_and_is_measured_like_it(scale: str) -> None:
+    plan, before = plan_with(scale, seeds=3, training={"learning_rate": 2e-4}), plan_of(scale, PAPERS)
+    assert set(plan.runs) - set(before.runs) == plan.further == {*COPIES}
+    assert plan.trainings(RUN) == [RUN, *COPIES]
+    for seed, run in enumerate(COPIES, 1):
+        assert plan.runs[run] == plan.runs[RUN].model_copy(update={"name": f"pens_a-s{seed}", "seed": seed})
+        assert plan.runs[run].training.learning_rate == 2e-4
+    for e in plan.evaluations_of_further:
+        run, _, group = e.rpartition("/")
+        original = plan.evaluations[f"{RUN}/{group}"]
+        assert plan.evaluations[e].labels == original.labels
+        assert plan.evaluations[e].decodings_used() == original.decodings_used()
+        assert plan.checkpoints_of_evaluation(e) == [plan.checkpoint(run)]
+        assert plan.label_jobs_of_evaluation(e) == plan.label_jobs_of_evaluation(original.id)
+    assert {e.rpartition("/")[0] for e in plan.evaluations_of_further} == {*COPIES}
+    assert plan.artifacts == before.artifacts  # tables and figures show the first training
+
+
+def test_what_they_cost_is_part_of_everything() -> None:
+    plan = plan_with("smoke", seeds=2)
+    assert COPIES[0] in describe(plan, None)
+    assert COPIES[0] in describe(plan, "pens")
+    assert COPIES[0] not in describe(plan, "scaling")
+
+
+def test_what_starts_from_a_run_starts_from_its_first_training() -> None:
+    plan = plan_with("smoke", run="mvmoe/mtl_50", seeds=2)
+    starts = [run.start for run in plan.runs.values() if (run.start or "").startswith("mvmoe/mtl_50")]
+    assert starts
+    assert {*starts} == {"mvmoe/mtl_50"}
+
+
+def test_one_of_several_may_have_weights_and_nothing_else(tmp_path: Any) -> None:
+    weights = tmp_path / "weights.pt"
+    weights.write_bytes(b"")
+    plan = plan_of("smoke", PAPERS, runs={RUN: {"seeds": 2}, COPIES[0]: {"weights": str(weights)}})
+    assert plan.label_jobs_of_run(COPIES[0]) == []
+    for change, message in (
+        ({RUN: {"seeds": 2}, COPIES[0]: {"seed": 4}}, "hold for all seeds"),
+        ({RUN: {"seeds": 2}, COPIES[1]: {"seed": 4}}, "unknown run"),
+        ({RUN: {"seeds": 2, "weights": str(weights)}}, "leave out seeds"),
+        ({RUN: {"seeds": 0}}, "seeds"),
+        ({"scaling/base_6x128": {"seeds": 2}}, "the scale trains it with several seeds"),
+    ):
+        with pytest.raises(NeurouteError, match=message):
+            plan_of("laptop", PAPERS, runs=change)
+
+
+def test_config_has_one_training_unless_it_says_more() -> None:
+    assert parse_config({"runs": {RUN: {"seed": 1}}}).runs[RUN].seeds == 1
