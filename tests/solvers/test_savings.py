@@ -1,5 +1,7 @@
 """Savings: routes are those of the rule, in its best shape, and better than what simpler rules give."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,19 @@ def test_routes_are_the_best_of_the_rules_shapes() -> None:
             cost(one, from_routes(plain(coords, demand, capacity, shape))[None]).item() for shape in savings.SHAPES
         ]
         assert cost(one, found[None]).item() == pytest.approx(min(costs))
+
+
+def test_the_nearest_customers_are_enough_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    instances = cvrp_dataset(Dataset(problem="cvrp", n=400, count=3))
+    arrays = list(zip(instances.coords, instances.demand, instances.capacity, strict=True))
+    of_all = [from_routes(savings.solve_cvrp(x, d, int(c), 0)) for x, d, c in arrays]
+    monkeypatch.setattr(savings, "ALL_PAIRS", 399)
+    of_near = [from_routes(savings.solve_cvrp(x, d, int(c), 0)) for x, d, c in arrays]
+    assert is_feasible(instances, np.stack(of_near)).all()
+    assert cost(instances, np.stack(of_near)).sum() < 1.01 * cost(instances, np.stack(of_all)).sum()
+    coords = np.repeat(instances.coords[0][:5], 100, axis=0)  # more of them coincide than are near
+    demand = np.minimum(np.arange(500), 1)
+    assert sorted(chain(*savings.solve_cvrp(coords, demand, 50, 0))) == list(range(1, 500))
 
 
 def test_coinciding_customers_are_served() -> None:

@@ -69,6 +69,22 @@ def test_routes_go_on_from_savings_and_say_so(ship: Ship, monkeypatch: pytest.Mo
     assert f"improved from savings ({shorter}; the network's own routes: {longer})" in str(solution)
 
 
+def test_of_many_customers_no_own_routes_are_built(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:
+    ship("cvrp")
+    instance = neuroute.generate("cvrp", 30)[0]
+    savings = neuroute.solve(instance, "savings")
+    model = neuroute.load_model("cvrp", "cpu")
+    monkeypatch.setattr("neuroute.user.improve.MOST_OWN", 29)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model.net), "decide", None)  # nothing may be decided where no time is left
+        solution = neuroute.solve(instance, model=model, seconds=1e-9)
+    assert (solution.cost, solution.basis) == (savings.cost, ("savings", savings.cost))
+    assert f"improved from savings ({instance.format(savings.cost)})" in str(solution)
+    later = neuroute.solve(instance, model=model, seconds=0.3)
+    assert later.trace[0][1] == savings.cost >= later.cost
+    assert neuroute.solve(instance, model=model, seconds=0).basis is None  # its own ones, when they are asked for
+
+
 def test_a_longer_solution_is_not_gone_on_from_and_a_shorter_one_counts_though_the_time_is_over(ship: Ship) -> None:
     ship("cvrp")
     instance = neuroute.generate("cvrp", 12)[0]

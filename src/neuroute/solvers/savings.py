@@ -1,7 +1,8 @@
 """Savings (Clarke and Wright, 1964): routes of one customer each, joined end to end where that saves most.
 
 Joining customers i and j saves d(0, i) + d(0, j) - w d(i, j), with w = 1 as published.  Another shape w makes routes
-longer or rounder (Yellow, 1970); all of SHAPES are tried, and the shortest solution counts.
+longer or rounder (Yellow, 1970); all of SHAPES are tried, and the shortest solution counts.  Of more than ALL_PAIRS
+customers each is joined with one of its NEAREST alone: of the pairs farther apart hardly any saves enough to be taken.
 """
 
 import numba
@@ -12,6 +13,8 @@ from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.solvers.base import Solver, check_demands, installed_version
 
 HOW_TO_GET = "run `pip install numba`"
+ALL_PAIRS = 2000  # customers up to which all pairs are looked at
+NEAREST = 100
 SHAPES = tuple(w / 10 for w in range(7, 17))
 
 
@@ -29,14 +32,13 @@ def solve(coords: np.ndarray, seed: int) -> np.ndarray:
 def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int) -> list[list[int]]:
     """Return routes of customers 1..n; coords (n + 1, 2) and demand (n + 1,), depot first.
 
-    O(n^2 log n) time and O(n^2) memory.  The seed is not used.  Raises NeurouteError if a customer demands more than
-    the capacity.
+    O(n^2 log n) time and O(n^2) memory up to ALL_PAIRS customers, O(n log n) and O(n) beyond.  The seed is not used.
+    Raises NeurouteError if a customer demands more than the capacity.
     """
     check_demands("savings", demand, capacity)
     points, loads = np.asarray(coords, dtype=np.float64), np.asarray(demand, dtype=np.int64)
     instance = Vrp(points[None], loads[None], np.array([capacity]))
-    first, second = np.triu_indices(len(points) - 1, 1)
-    first, second = first + 1, second + 1
+    first, second = _pairs(points[1:])
     out = np.sqrt(((points - points[0]) ** 2).sum(1))
     apart = np.sqrt(((points[first] - points[second]) ** 2).sum(1))
     solutions = []
@@ -46,6 +48,22 @@ def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int)
         solution = from_routes(routes)
         solutions.append((float(cost(instance, solution[None])[0]), routes))
     return min(solutions, key=lambda each: each[0])[1]
+
+
+def _pairs(customers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs that may be joined, of customers 1..n; the lower number comes first, and pairs in order."""
+    count = len(customers)
+    if count <= ALL_PAIRS:
+        first, second = np.triu_indices(count, 1)
+    else:
+        from scipy.spatial import cKDTree  # a third of a second, which few instances need
+
+        _, near = cKDTree(customers).query(customers, NEAREST + 1)  # each is the nearest to itself, or level with it
+        ends = np.repeat(np.arange(count), NEAREST + 1), near.reshape(-1)
+        lower, upper = np.minimum(*ends), np.maximum(*ends)
+        first, second = np.divmod(np.unique(lower * count + upper), count)
+        first, second = first[first < second], second[first < second]
+    return first + 1, second + 1
 
 
 def _join(first: np.ndarray, second: np.ndarray, demand: np.ndarray, capacity: int) -> list[list[int]]:

@@ -25,7 +25,7 @@ from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
 
 CLASSICAL = "savings"  # what routes are improved from where the network's own are longer (docs/choices.md)
-MOST_CLASSICAL = 2000  # customers: the savings of all pairs are sorted
+MOST_OWN = 2000  # customers up to which the network builds routes of its own first: of more they take minutes
 Length = Callable[[np.ndarray], float]
 Trace = tuple[tuple[float, float], ...]
 SearchSolutions = Callable[[Any], Iterator[Tensor]]  # batch of one -> solutions (tours, ...), which come together
@@ -80,12 +80,14 @@ def solve_for(
     """Return the shortest solution, by `length`, found in so many seconds, and when the length became which.
 
     `instance` as for `improve`; `start`: a solution to begin with; `other`: one that re-construction goes on from where
-    it is shorter than the network's own, which comes first.  The first solution is built whatever it takes, and the
-    last re-construction is brought to its end.  Raises NeurouteError for a network whose solutions nothing improves
-    if there is a `start`.
+    it is shorter than the network's own, which comes first; of more than MOST_OWN stops there is no own one.  The first
+    solution is built whatever it takes, and the last re-construction is brought to its end.  Raises NeurouteError for a
+    network whose solutions nothing improves if there is a `start`.
     """
     search = SEARCH.of(net.problem)
     method = getattr(net, "own_method", None)
+    if start is None and other is not None and other.shape[-1] > MOST_OWN:
+        start, other = other, None
     if method or (net.multi_start and net.problem != "tsp"):
         if start is not None:
             raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
@@ -106,10 +108,9 @@ def solve_for(
     return best, trace
 
 
-def goes_on_from_others(net: Any, stops: int) -> bool:
-    """Whether a network's search may go on from the routes of `CLASSICAL`: it improves some, of not too many stops."""
-    improves = not net.multi_start and getattr(net, "own_method", None) is None
-    return bool(net.problem == "cvrp" and improves and stops <= MOST_CLASSICAL)
+def goes_on_from_others(net: Any) -> bool:
+    """Whether a network's search may go on from the routes of `CLASSICAL`: it improves routes."""
+    return bool(net.problem == "cvrp" and not net.multi_start and getattr(net, "own_method", None) is None)
 
 
 def keep_best(

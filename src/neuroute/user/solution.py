@@ -78,8 +78,8 @@ class Solution:
         if self.basis is None:
             return ""
         (name, cost), first_cost = self.basis, self.trace[0][1]
-        as_text = self.instance.format
-        return f", improved from {name} ({as_text(cost)}; the network's own routes: {as_text(first_cost)})"
+        own = f"; the network's own routes: {self.instance.format(first_cost)}" if first_cost != cost else ""
+        return f", improved from {name} ({self.instance.format(cost)}{own})"
 
     def check(self) -> None:
         """Raises NeurouteError if it is no solution of the instance."""

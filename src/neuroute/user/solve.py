@@ -159,7 +159,7 @@ def solve_by_network(
     inputs = instance.inputs(model.problem)
     trace: tuple[tuple[float, float], ...] = ()
     basis, searches = None, start is None and decoding is None and seconds > 0
-    classical = searches and goes_on_from_others(model.net, instance.n)
+    classical = searches and goes_on_from_others(model.net)
     if classical:
         from neuroute.user.classical import warm_up  # solvers compile when they are imported
 
@@ -170,7 +170,7 @@ def solve_by_network(
         other = solve_with(model.problem, CLASSICAL, inputs, 0)[0].numpy() if classical else None
         remaining = max(0.0, seconds - (time.perf_counter() - began))
         stops, trace = solve_for(model.net, inputs, how, budget, instance.cost, remaining, seed, start, other)
-        if other is not None and len(trace) > 1 and trace[1][1] == (cost := instance.cost(other)):
+        if other is not None and (cost := instance.cost(other)) in [each for _, each in trace[:2]]:
             basis = CLASSICAL, cost
     else:
         decoding = usual_decoding(model.net, decoding)
