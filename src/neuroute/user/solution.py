@@ -78,8 +78,8 @@ class Solution:
         if self.basis is None:
             return ""
         (name, cost), first_cost = self.basis, self.trace[0][1]
-        own = f"; the network's own routes: {self.instance.format(first_cost)}" if first_cost != cost else ""
-        return f", improved from {name} ({self.instance.format(cost)}{own})"
+        besides = f"; the network's own routes: {self.instance.format(first_cost)}" if first_cost != cost else ""
+        return f", improved from {name} ({self.instance.format(cost)}{besides})"
 
     def check(self) -> None:
         """Raises NeurouteError if it is no solution of the instance."""
