@@ -67,7 +67,8 @@ def difference(
         str | None, typer.Option(help="of the first and of the second, as in multi,greedy; default: each with itself")
     ] = None,
     mean_of: Annotated[
-        str | None, typer.Option(help="a pattern of test sets: also compare the mean over them, as in 'vrp_*_n20*'")
+        str | None,
+        typer.Option(help="patterns of test sets, as in 'vrp_*B*,vrp_*L*': also compare the mean over all of them"),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="write them here, too (.csv)")] = None,
     config: ConfigFile = None,

@@ -64,7 +64,8 @@ def differences(
 
     first, second: of each training of the model, which differ by their seed, the folder of its evaluations.
     decodings: of the first, and of the second; None compares each decoding of both with itself.
-    mean_of: a pattern of test sets, as in `vrp_*_n20*`; one more difference for each decoding is of the mean over them.
+    mean_of: patterns of test sets, as in `vrp_*_n20*`, between commas; one more difference for each decoding is of the
+        mean over all that match one.
 
     Raises NeurouteError if a folder has no lengths, if the two have nothing in common or other test instances.
     """
@@ -194,22 +195,22 @@ def _gap(lengths: Array, reference: Array) -> float:
     return 100 * (float(lengths.mean() / reference.mean()) - 1)
 
 
-def _of_means(resampled: Sequence[_Resampled], pattern: str) -> list[Difference]:
-    """Return the difference of the mean gap over the test sets that match, of each decoding.
+def _of_means(resampled: Sequence[_Resampled], patterns: str) -> list[Difference]:
+    """Return the difference of the mean gap over the test sets that match a pattern, of each decoding.
 
     The mean is that of each seed, which may be a lucky one on all of them.
     Raises NeurouteError if fewer than two match.
     """
     of: dict[str, list[_Resampled]] = {}
     for each in resampled:
-        if fnmatch.fnmatchcase(each.test, pattern):
+        if any(fnmatch.fnmatchcase(each.test, pattern) for pattern in patterns.split(",")):
             of.setdefault(each.decoding, []).append(each)
     several = {decoding: parts for decoding, parts in of.items() if len(parts) > 1}
     if not several:
-        raise NeurouteError(f"{pattern}: matches fewer than two of {', '.join(sorted({r.test for r in resampled}))}")
+        raise NeurouteError(f"{patterns}: matches fewer than two of {', '.join(sorted({r.test for r in resampled}))}")
     return [
         _Resampled(
-            f"mean of {len(parts)}: {pattern}",
+            f"mean of {len(parts)}: {patterns}",
             decoding,
             sum(part.instances for part in parts),
             _mean([part.gaps for part in parts]),
