@@ -53,7 +53,11 @@ def test_the_nearest_customers_are_enough_where_there_are_many(monkeypatch: pyte
     assert cost(instances, np.stack(of_near)).sum() < 1.01 * cost(instances, np.stack(of_all)).sum()
     coords = np.repeat(instances.coords[0][:5], 100, axis=0)  # more of them coincide than are near
     demand = np.minimum(np.arange(500), 1)
+    monkeypatch.setattr(savings, "ALL_PAIRS", 50)
+    monkeypatch.setattr(savings, "NEAREST", 5)
     assert sorted(chain(*savings.solve_cvrp(coords, demand, 50, 0))) == list(range(1, 500))
+    tour = savings.solve(dataset_coordinates(Dataset(n=500, count=1))[0], 0)  # all ends are joined in the end
+    assert sorted(tour) == list(range(500))
 
 
 def test_coinciding_customers_are_served() -> None:
