@@ -2,7 +2,7 @@
 
 A resample draws instances with replacement, the same ones for all methods, since instances differ far more than methods
 do on one of them.  Of a method's seeds one may be luckier than another on all instances alike: for orders and exponents
-they are drawn with replacement, too; a difference of means has Student's t of them, since draws of few are too narrow.
+they are drawn with replacement, too; means and differences have Student's t of them, since draws of few are too narrow.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def gaps_of_each_seed(lengths: ArrayLike, reference: ArrayLike) -> Array:
 
 def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     """Return the percentile interval of the mean of values (instances,) or (instances, seeds)."""
-    return percentile_interval(resampled_means(values), level)
+    return percentile_interval(mean_over_seeds(resampled_instances(values)), level)
 
 
 def difference_interval(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> Interval:

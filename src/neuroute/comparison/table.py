@@ -78,7 +78,7 @@ def _baseline(summary: Summary) -> Key | None:
 def _notes(problems: Mapping[str, Summary], records: pd.DataFrame) -> tuple[str, ...]:
     clock = "CPU (user and system)" if by_cpu(records) else "wall-clock"
     seeds, here = int(records.seed.max()) + 1, records[records.kind != "file"]
-    resampled = "instances and seeds" if seeds > 1 else "instances"
+    of_seeds = ", with Student's t of the seeds" if seeds > 1 else ""
     baselines = [f"{key[0]} ({p.upper()})" for p, s in problems.items() if (key := _baseline(s)) is not None]
     lines = [
         " ".join(_described(problem, summary) for problem, summary in problems.items()),
@@ -86,7 +86,7 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame) -> tuple[str,
         "the instances solved; n: nodes (TSP) or customers (CVRP). Means over different instances do not compare: see "
         "`Solved by all`.",
         _unsolved(records),
-        f"Ranges are 95 % bootstrap intervals over {resampled} ({RESAMPLES:,} resamples).",
+        f"Ranges are 95 % bootstrap intervals over instances ({RESAMPLES:,} resamples){of_seeds}.",
     ]
     if baselines:
         lines += [
