@@ -45,8 +45,34 @@ def test_seeds_that_differ_widen_the_interval(tmp_path: Path) -> None:
     assert of_one.first == pytest.approx(of_all.first)
     assert of_one.verdict == "first ahead"
     assert of_all.verdict == "undecided"
-    assert "another seed" in say([of_one], [1, 1])[-1]
-    assert "another seed" not in say([of_all], [3, 2])[-1]
+    assert "another seed" in say([of_one])[-1]
+    assert of_all.trainings == (3, 1)
+    assert "another seed" not in say(differences(folders, [other, other]))[-1]
+
+
+def test_each_test_set_is_compared_by_the_trainings_that_were_measured_on_it(tmp_path: Path) -> None:
+    """Further seeds are often measured on less."""
+    folders = [evaluated(tmp_path / f"s{i}", 1.05 * REFERENCE) for i in range(3)]
+    beam = GREEDY.replace("greedy", "beam16")
+    for folder, name in ((folders[0], "beam"), (tmp_path / "other", "greedy")):
+        evaluated(folder / name, 1.04 * REFERENCE, key=beam)
+        (folder / name / "all.npz").rename(folder / "beam.npz")
+    other = tmp_path / "other"
+    np.savez(other / "all.npz", **{GREEDY: 1.08 * REFERENCE, GREEDY.rpartition("|")[0] + "|reference": REFERENCE})
+    rows = {row.decoding: row for row in differences(folders, [other])}
+    assert {name: row.trainings for name, row in rows.items()} == {"greedy": (3, 1), "beam16": (1, 1)}
+
+
+def test_trainings_compared_with_themselves_are_paired(tmp_path: Path) -> None:
+    """By two decodings: how far seeds are apart does not enter."""
+    folders = [tmp_path / f"s{i}" for i in range(3)]
+    for folder, gap in zip(folders, (0.05, 0.10, 0.15), strict=True):
+        folder.mkdir()
+        test = GREEDY.rpartition("|")[0]
+        lengths = {GREEDY: (1 + gap + 0.02) * REFERENCE, f"{test}|beam16": (1 + gap) * REFERENCE}
+        np.savez(folder / "all.npz", **lengths, **{f"{test}|reference": REFERENCE})
+    (row,) = differences(folders, folders, ("beam16", "greedy"))
+    assert (row.interval.low, row.interval.high) == pytest.approx((2, 2))
 
 
 def test_of_several_test_sets_the_mean_pairs_each_seed_with_itself(tmp_path: Path) -> None:
@@ -66,13 +92,16 @@ def test_of_several_test_sets_the_mean_pairs_each_seed_with_itself(tmp_path: Pat
     assert [row.verdict for row in each[:2]] == ["undecided", "undecided"]  # by Student's t of three seeds
     with pytest.raises(NeurouteError, match="fewer than two"):
         differences(folders[:1], folders[3:], mean_of="vrp_C*")
+    (folders[0] / "0.npz").unlink()
+    with pytest.raises(NeurouteError, match="not all test sets were measured with all seeds"):
+        differences(folders[:3], folders[3:], mean_of="vrp_*")
 
 
 def test_a_single_instance_decides_nothing(tmp_path: Path) -> None:
     first, second = (evaluated(tmp_path / name, np.array([x]), np.array([4.0])) for name, x in (("a", 5.0), ("b", 9.0)))
     (each,) = differences([first], [second])
     assert each.verdict == "undecided"
-    assert "one instance" in "\n".join(say([each], [1, 1]))
+    assert "one instance" in "\n".join(say([each]))
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:

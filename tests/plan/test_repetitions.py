@@ -62,6 +62,7 @@ def test_one_of_several_may_have_weights_and_nothing_else(tmp_path: Any) -> None
         ({RUN: {"seeds": 2}, COPIES[1]: {"seed": 4}}, "unknown run"),
         ({RUN: {"seeds": 2, "weights": str(weights)}}, "leave out seeds"),
         ({RUN: {"seeds": 0}}, "seeds"),
+        ({RUN: {"seed": 2**20 - 1, "seeds": 2}}, "beyond the last"),
         ({"scaling/base_6x128": {"seeds": 2}}, "the scale trains it with several seeds"),
     ):
         with pytest.raises(NeurouteError, match=message):

@@ -69,12 +69,24 @@ def test_routes_go_on_from_savings_and_say_so(ship: Ship, monkeypatch: pytest.Mo
     assert f"improved from savings ({shorter}; the network's own routes: {longer})" in str(solution)
 
 
+def test_its_own_routes_are_not_said_to_be_from_savings_of_the_same_cost(
+    ship: Ship, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ship("cvrp")
+    instance = neuroute.generate("cvrp", 12)[0]
+    own = neuroute.solve(instance, seconds=0)
+    monkeypatch.setattr("neuroute.user.solve.solve_with", lambda *_: torch.from_numpy(own.stops)[None])
+    solution = neuroute.solve(instance, seconds=1e-9)
+    assert (solution.cost, solution.basis) == (own.cost, None)
+
+
 def test_of_many_customers_no_own_routes_are_built(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:
     ship("cvrp")
     instance = neuroute.generate("cvrp", 30)[0]
     savings = neuroute.solve(instance, "savings")
     model = neuroute.load_model("cvrp", "cpu")
-    monkeypatch.setattr("neuroute.user.improve.MOST_OWN", 29)
+    for module in ("improve", "solve"):
+        monkeypatch.setattr(f"neuroute.user.{module}.MOST_OWN", 29)
     with monkeypatch.context() as patch:
         patch.setattr(type(model.net), "decide", None)  # nothing may be decided where no time is left
         solution = neuroute.solve(instance, model=model, seconds=1e-9)

@@ -76,7 +76,8 @@ def difference(
 ) -> None:
     """Say by how many points of the gap one trained model is ahead of another, with 95 % intervals.
 
-    They are compared instance by instance on all that both were measured on; of several seeds, by their mean.
+    They are compared instance by instance on all that both were measured on; of several seeds, by their mean.  The
+    folder of its evaluations names one training alone.
 
     To see what a change does, copy the folder of its evaluations (work/<scale>/evaluations/<run>) before it, and name
     the copy.
@@ -94,7 +95,7 @@ def difference(
         list(dict.fromkeys(each for name in side.split(",") for each in folders(name))) for side in (first, second)
     )
     rows = differences(of_first, of_second, _pair(decodings), mean_of)
-    print(*say(rows, [len(of_first), len(of_second)]), sep="\n")
+    print(*say(rows), sep="\n")
     if out:
         write_text(out, table(rows, first, second).to_csv(index=False))
 

@@ -31,6 +31,7 @@ class Difference:
     instances: int
     first: float
     second: float
+    trainings: tuple[int, int]  # seeds of the first, and of the second
     interval: Interval  # 95 %, of second - first: instances drawn anew, the same ones for both; Student's t of seeds
 
     @property
@@ -60,9 +61,10 @@ class Lengths:
 def differences(
     first: Sequence[Path], second: Sequence[Path], decodings: tuple[str, str] | None = None, mean_of: str | None = None
 ) -> list[Difference]:
-    """Compare two models on every test set that all their trainings were measured on.
+    """Compare two models on every test set that both were measured on, each by those of its trainings that were.
 
-    first, second: of each training of the model, which differ by their seed, the folder of its evaluations.
+    first, second: of each training of the model, which differ by their seed, the folder of its evaluations.  Of the
+        same trainings, compared by two decodings, each is paired with itself.
     decodings: of the first, and of the second; None compares each decoding of both with itself.
     mean_of: patterns of test sets, as in `vrp_*_n20*`, between commas; one more difference for each decoding is of the
         mean over all that match one.
@@ -70,20 +72,17 @@ def differences(
     Raises NeurouteError if a folder has no lengths, if the two have nothing in common or other test instances.
     """
     sides = [[read_lengths(folder) for folder in side] for side in (first, second)]
-    keys = sides[0][0].comparable
+    keys = dict.fromkeys(key for each in sides[0] for key in each.comparable)
     if decodings is None:
         pairs = [(key, key) for key in keys]
     else:
         pairs = [((test, decoding), (test, decodings[1])) for test, decoding in keys if decoding == decodings[0]]
-    shared = [
-        pair
-        for pair in pairs
-        if all(key in each.comparable for key, side in zip(pair, sides, strict=True) for each in side)
-    ]
+    same = list(first) == list(second)
+    shared = {pair: trainings for pair in pairs if all(trainings := _trainings_on(pair, sides, same))}
     if not shared:
         by = "by the same decoding" if decodings is None else f"by {decodings[0]} and {decodings[1]}"
         raise NeurouteError(f"{first[0]} and {second[0]} were not measured on a common test set {by}")
-    resampled = [_resample(pair, sides) for pair in shared]
+    resampled = [_resample(pair, trainings, same) for pair, trainings in shared.items()]
     rows = [each.difference() for each in resampled]
     return rows if mean_of is None else rows + _of_means(resampled, mean_of)
 
@@ -112,19 +111,21 @@ def read_lengths(folder: Path) -> Lengths:
     return lengths
 
 
-def say(rows: Sequence[Difference], seeds: Sequence[int]) -> list[str]:
-    """Return lines to print; seeds: how many trainings stand behind the first and the second."""
+def say(rows: Sequence[Difference]) -> list[str]:
+    """Return lines to print."""
     width = max(len(f"{each.test} {each.decoding}") for each in rows)
-    lines = [f"{'':{width}}   first  second  points [95 %]"]
+    lines = [f"{'':{width}}   first  second  points [95 %]                      trainings"]
     for each in rows:
         name, gaps = f"{each.test} {each.decoding}", f"{each.first:7.2f} {each.second:7.2f}"
-        interval = f"[{each.interval.low:.2f}, {each.interval.high:.2f}]" if each.instances > 1 else "one instance"
-        lines.append(f"{name:{width}} {gaps} {each.ahead:7.2f} {interval:16} {each.verdict}")
+        low, high = each.interval.low, each.interval.high
+        interval = "one instance" if math.isnan(low) else f"[{low:.2f}, {high:.2f}]"
+        trainings = " and ".join(map(str, each.trainings))
+        lines.append(f"{name:{width}} {gaps} {each.ahead:7.2f} {interval:16} {each.verdict:12} {trainings}")
     lines += [
         "Gaps in %, as ratios of mean lengths; of benchmarks, means over instances.",
         "Intervals draw instances anew, the same ones for both; of several seeds they have Student's t.",
     ]
-    if 1 in seeds:
+    if any(1 in each.trainings for each in rows):
         lines.append(
             "One training does not tell how far another seed would be: train more, `runs: {<run>: {seeds: 5}}`."
         )
@@ -140,6 +141,8 @@ def table(rows: Sequence[Difference], first: str, second: str) -> "pd.DataFrame"
             "test": each.test,
             "decoding": each.decoding,
             "instances": each.instances,
+            "first_trainings": each.trainings[0],
+            "second_trainings": each.trainings[1],
             "first_gap_pct": each.first,
             "second_gap_pct": each.second,
             "difference": each.ahead,
@@ -166,18 +169,34 @@ class _Resampled:
     test: str
     decoding: str
     instances: int
+    single: bool  # a test set of one instance is among them: drawing it anew says nothing
     gaps: tuple[float, float]
     resamples: tuple[Array, Array]  # (resamples, seeds) each
+    same: bool  # both sides are the same trainings
 
     def difference(self) -> Difference:
-        first, second = (mean_over_seeds(each, stream) for stream, each in enumerate(self.resamples))
-        interval = percentile_interval(second - first)
-        if self.instances == 1:  # drawing it anew says nothing
+        first, second = self.resamples
+        differences = (
+            mean_over_seeds(second - first) if self.same else mean_over_seeds(second, 1) - mean_over_seeds(first, 0)
+        )
+        interval = percentile_interval(differences)
+        if self.single:
             interval = replace(interval, low=math.nan, high=math.nan)
-        return Difference(self.test, self.decoding, self.instances, *self.gaps, interval)
+        trainings = first.shape[1], second.shape[1]
+        return Difference(self.test, self.decoding, self.instances, *self.gaps, trainings, interval)
 
 
-def _resample(pair: tuple[tuple[str, str], tuple[str, str]], sides: Sequence[Sequence[Lengths]]) -> _Resampled:
+Pair = tuple[tuple[str, str], tuple[str, str]]  # test set and decoding of the first, and of the second
+
+
+def _trainings_on(pair: Pair, sides: Sequence[Sequence[Lengths]], same: bool) -> list[list[Lengths]]:
+    """Return the trainings of each side that were measured; of the same ones those that were by both decodings."""
+    if same:
+        return [[each for each in sides[0] if all(key in each.comparable for key in pair)]] * 2
+    return [[each for each in side if key in each.comparable] for key, side in zip(pair, sides, strict=True)]
+
+
+def _resample(pair: Pair, sides: Sequence[Sequence[Lengths]], same: bool) -> _Resampled:
     test = pair[0][0]
     reference = sides[0][0].of[test, REFERENCE]
     for each in (each for side in sides for each in side):
@@ -188,7 +207,8 @@ def _resample(pair: tuple[tuple[str, str], tuple[str, str]], sides: Sequence[Seq
     first, second = (np.stack([each.of[key] for each in side], axis=1) for key, side in zip(pair, sides, strict=True))
     gaps = (_gap(first, reference), _gap(second, reference))
     resamples = (gaps_of_each_seed(first, reference), gaps_of_each_seed(second, reference))
-    return _Resampled(test, " and ".join(dict.fromkeys(key[1] for key in pair)), len(reference), gaps, resamples)
+    decoding, count = " and ".join(dict.fromkeys(key[1] for key in pair)), len(reference)
+    return _Resampled(test, decoding, count, count == 1, gaps, resamples, same)
 
 
 def _gap(lengths: Array, reference: Array) -> float:
@@ -199,7 +219,7 @@ def _of_means(resampled: Sequence[_Resampled], patterns: str) -> list[Difference
     """Return the difference of the mean gap over the test sets that match a pattern, of each decoding.
 
     The mean is that of each seed, which may be a lucky one on all of them.
-    Raises NeurouteError if fewer than two match.
+    Raises NeurouteError if fewer than two match, or if they were measured on other numbers of trainings.
     """
     of: dict[str, list[_Resampled]] = {}
     for each in resampled:
@@ -208,13 +228,18 @@ def _of_means(resampled: Sequence[_Resampled], patterns: str) -> list[Difference
     several = {decoding: parts for decoding, parts in of.items() if len(parts) > 1}
     if not several:
         raise NeurouteError(f"{patterns}: matches fewer than two of {', '.join(sorted({r.test for r in resampled}))}")
+    for parts in several.values():
+        if len({tuple(each.shape[1] for each in part.resamples) for part in parts}) > 1:
+            raise NeurouteError(f"{patterns}: not all test sets were measured with all seeds; take a narrower pattern")
     return [
         _Resampled(
             f"mean of {len(parts)}: {patterns}",
             decoding,
             sum(part.instances for part in parts),
+            any(part.single for part in parts),
             _mean([part.gaps for part in parts]),
             _mean([part.resamples for part in parts]),
+            parts[0].same,
         ).difference()
         for decoding, parts in several.items()
     ]

@@ -50,6 +50,8 @@ class RunChange(Strict):
         changed = [name for name in ("seed", "seeds", "training") if name in self.model_fields_set]
         if self.weights is not None and changed:
             raise ValueError(f"with weights nothing is trained: leave out {' and '.join(changed)}")
+        if (self.seed or 0) + self.seeds > 2**20:
+            raise ValueError(f"seeds: {self.seeds} from {self.seed} on go beyond the last, {2**20 - 1}; begin lower")
         return self
 
 

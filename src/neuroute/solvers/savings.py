@@ -2,8 +2,8 @@
 
 Joining customers i and j saves d(0, i) + d(0, j) - w d(i, j), with w = 1 as published.  Another shape w makes routes
 longer or rounder (Yellow, 1970); all of SHAPES are tried, and the shortest solution counts.  Of more than ALL_PAIRS
-customers each is joined with one of its NEAREST first, then the ends of routes that are left with one another: of the
-pairs farther apart hardly any saves enough to be taken.
+customers each is joined with one of its NEAREST first, then the ends of routes that are left with one of theirs, until
+none can be: of the pairs farther apart hardly any saves enough to be taken.
 """
 
 import numba
@@ -68,7 +68,8 @@ def _join(
 ) -> np.ndarray:
     """Return the two stops beside each customer (n + 1, 2) int64, 0 being the depot.
 
-    Pairs that save most come first.  Where they are not all pairs, those of the ends that are left follow.
+    Pairs that save most come first.  Where they are not all pairs, those of the ends that are left follow, until no two
+    are joined.
     """
     out = np.sqrt(((points - points[0]) ** 2).sum(1))
     beside, load, above = np.zeros((len(demand), 2), np.int64), demand.copy(), np.arange(len(demand))

@@ -11,7 +11,7 @@ from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode, solve_with
 from neuroute.plan.objects import Decoding
-from neuroute.user.improve import CLASSICAL, goes_on_from_others, improve, solve_for
+from neuroute.user.improve import CLASSICAL, MOST_OWN, goes_on_from_others, improve, solve_for
 from neuroute.user.instance import Instance
 from neuroute.user.model import Model, load_model
 from neuroute.user.options import check_decoding
@@ -170,7 +170,8 @@ def solve_by_network(
         other = solve_with(model.problem, CLASSICAL, inputs, 0)[0].numpy() if classical else None
         remaining = max(0.0, seconds - (time.perf_counter() - began))
         stops, trace = solve_for(model.net, inputs, how, budget, instance.cost, remaining, seed, start, other)
-        if other is not None and (cost := instance.cost(other)) in [each for _, each in trace[:2]]:
+        place = 0 if instance.n > MOST_OWN else 1  # of the other solution, behind the network's own
+        if other is not None and len(trace) > place and trace[place][1] == (cost := instance.cost(other)):
             basis = CLASSICAL, cost
     else:
         decoding = usual_decoding(model.net, decoding)

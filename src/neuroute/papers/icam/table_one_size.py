@@ -72,7 +72,7 @@ def _notes(study: Study) -> list[str]:
         "are more of them, by a number that was set beforehand by measured rates. Processor time is that of one "
         "thread, validations included.",
         "Above: by how many points a gap is larger than that of the three stages; 95 % intervals over test instances, "
-        "the same for both, with Student's t of the seeds.",
+        "the same for both, with Student's t of the seeds where there are several.",
         "The paper trains POMO, not ICAM, at one size (Table 7).",
         ALPHAS,
     ]

@@ -84,7 +84,7 @@ def table21(study: Study) -> Table:
             f"rates. Larger rate: {s.larger_rate:g} in place of {s.training.learning_rate:g}, passes as before.",
             "Processor time is that of one thread, validations included; samples are counted anew in each pass.",
             "Above sub-path: with the same budget, that of the same passes where the rate is larger; 95 % intervals "
-            "over test instances, the same for both, with Student's t of the seeds.",
+            "over test instances, the same for both, with Student's t of the seeds where there are several.",
         ]
     return Table(study.artifact.title, ("Budget", "Reading"), columns, tuple(rows), tuple(notes))
 
