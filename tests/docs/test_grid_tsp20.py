@@ -1,0 +1,39 @@
+"""What the page on `scaling` says of the grid on TSP20 follows from its kept gaps; its scale file can be run."""
+
+import csv
+from pathlib import Path
+from statistics import mean, stdev
+
+import pytest
+
+from neuroute.plan.build import build_plan
+from neuroute.plan.config import load_config
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "docs" / "measured" / "tsp20"
+PAGE = (ROOT / "docs" / "results" / "scaling.md").read_text()
+DEPTHS, WIDTHS, SIZES, SEEDS = (1, 2, 4, 8), (16, 32, 64), ("20", "40", "100"), 3
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_the_page_shows_the_kept_gaps(depth: int) -> None:
+    cells = []
+    with (KEPT / "grid.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for width in WIDTHS:
+        gaps = {n: [float(r["gap_pct"]) for r in rows if at(r) == (depth, width, n)] for n in SIZES}
+        assert {len(each) for each in gaps.values()} == {SEEDS}
+        cells.append("; ".join(f"{mean(gaps[n]):.1f} ({stdev(gaps[n]):.1f})" for n in SIZES))
+    assert f"| {' | '.join(cells)} |" in PAGE
+
+
+def at(row: dict[str, str]) -> tuple[int, int, str]:
+    return int(row["depth"]), int(row["width"]), row["n"]
+
+
+def test_its_scale_file_plans_what_was_trained() -> None:
+    plan = build_plan(load_config(ROOT / "config.yaml", scale=str(KEPT / "scale.yaml"), papers=["scaling"]))
+    grid = {name: run for name, run in plan.runs.items() if name.startswith("scaling/base_")}
+    assert len(grid) == len(DEPTHS) * len(WIDTHS) * SEEDS
+    shapes = {(run.network.arguments["depth"], run.network.arguments["width"]) for run in grid.values()}
+    assert shapes == {(depth, width) for depth in DEPTHS for width in WIDTHS}
