@@ -51,7 +51,9 @@ class RunChange(Strict):
         if self.weights is not None and changed:
             raise ValueError(f"with weights nothing is trained: leave out {' and '.join(changed)}")
         if (self.seed or 0) + self.seeds > 2**20:
-            raise ValueError(f"seeds: {self.seeds} from {self.seed} on go beyond the last, {2**20 - 1}; begin lower")
+            raise ValueError(
+                f"seeds: {self.seeds} from {self.seed or 0} on go beyond the last, {2**20 - 1}; begin lower"
+            )
         return self
 
 
