@@ -19,6 +19,14 @@ ARTIFACTS = {  # of each paper: tables, figures, and figures of which the table 
     "icam": (12 + 1, 6, ()),
     "mvmoe": (8, 9, ()),
 }
+OF_GRID = {"scaling/figure13", "scaling/figure14", "scaling/figure15"}
+OF_STEPS = {"scaling/table21", "scaling/figure17"}
+NOT_SHOWN = {  # of our own: a scale that does not train what they show is without them
+    "smoke": OF_GRID | OF_STEPS,
+    "laptop": set[str](),
+    "gpu": OF_STEPS | {"icam/table13"},
+    "paper": OF_GRID | OF_STEPS | {"icam/table13"},
+}
 
 
 def test_scales_are_those_of_the_folder() -> None:
@@ -26,7 +34,7 @@ def test_scales_are_those_of_the_folder() -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_every_scale_has_all_runs_and_artifacts(scale: str) -> None:
+def test_every_scale_has_all_runs_and_what_they_show(scale: str) -> None:
     plan = plan_of(scale)
     own = {run.removesuffix(f"-s{plan.runs[run].seed}") for run in plan.runs if run.startswith("scaling/")}
     grid = {run for run in own if run.startswith("scaling/cvrp_")}
@@ -43,7 +51,7 @@ def test_every_scale_has_all_runs_and_artifacts(scale: str) -> None:
             "table_figure": printed,
         }.items()
         for i in numbers
-    }
+    } - NOT_SHOWN[scale]
 
 
 @pytest.mark.parametrize("papers", [*((paper,) for paper in PAPERS), ("pens", "scaling"), PAPERS, PAPERS[::-1]])

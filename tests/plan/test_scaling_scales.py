@@ -3,6 +3,8 @@
 import pytest
 
 from neuroute.accounting.cost import counts
+from neuroute.accounting.estimate import costs
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan import needs
 from plans import plan_of
@@ -83,8 +85,10 @@ def test_the_grid_of_the_cvrp_has_deep_and_wide_models_of_equal_parameters(scale
     assert len(plan.artifacts["scaling/figure13"].evaluations) == 9
 
 
-@pytest.mark.parametrize("scale", ["smoke", "paper"])
-def test_other_scales_do_without_a_grid_of_the_cvrp(scale: str) -> None:
-    plan = plan_of(scale, ("scaling",))
-    assert not [name for name in plan.runs if name.startswith("scaling/cvrp_")]
-    assert plan.artifacts["scaling/figure13"].evaluations == ()
+def test_who_asks_for_one_of_another_scale_hears_which_has_it() -> None:
+    plan = plan_of("smoke", ("scaling",))
+    for name, scales in {"figure13": "gpu, laptop", "table21": "laptop"}.items():
+        with pytest.raises(NeurouteError, match=f"scale smoke does not train what it shows; scales that do: {scales}$"):
+            costs(plan, name)
+    with pytest.raises(NeurouteError, match="did you mean scaling/figure9"):
+        costs(plan, "figure99")

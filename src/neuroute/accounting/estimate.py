@@ -100,8 +100,7 @@ def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list
         elif name in plan.label_jobs:
             label_jobs = [name]
         else:
-            plan.find(plan.artifacts, name, "target")
-            artifacts = [name]
+            artifacts = [plan.artifact(name).id]
     for a in artifacts:
         evaluations += plan.artifacts[a].evaluations
         runs += plan.artifacts[a].runs

@@ -25,7 +25,7 @@ def render(
     to_render: dict[str, Artifact] = {}
     for name in artifacts:
         of_paper = {a.id: a for a in p.artifacts.values() if a.paper == name}
-        to_render |= of_paper or {name: p.find(p.artifacts, name, "artifact")}
+        to_render |= of_paper or {name: p.artifact(p.full_id(name))}
     for a in to_render.values():
         study = Study.load(a, p.config, p.scale, p.runs.values(), p.work)
         render_artifact(study, p.artifact_stem(a.id))

@@ -78,7 +78,10 @@ class Declaration:
 
 
 def artifact(title: str, needs: "Callable[[Scale], Iterable[Need]]" = nothing) -> Callable[[F], F]:
-    """Declare the decorated function, which draws a table or figure of its name."""
+    """Declare the decorated function, which draws a table or figure of its name.
+
+    At a scale where `needs` yields nothing, since it does not train what would be shown, there is no such artifact.
+    """
 
     def declare(function: F) -> F:
         dotted = f"{function.__module__}:{function.__name__}"

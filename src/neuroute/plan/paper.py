@@ -11,7 +11,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Protocol, claims_in
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import find_label_job, index_labels
-from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of
+from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
 from neuroute.plan.objects import Artifact, Evaluation, LabelJob, Labels, Run, RunEvaluation, Test
 from neuroute.plan.papers import paper_folders
 from neuroute.plan.specs import Spec
@@ -71,8 +71,9 @@ class Paper:
         return importlib.import_module(f"neuroute.papers.{self.key}.claims") if there else None
 
     def needs(self, scale: Scale) -> Needs:
-        """What each artifact needs at a scale."""
-        return {d: list(d.needs(scale)) for d in self.declarations()}
+        """What each artifact of a scale needs: one that declares needs and has none belongs to other scales."""
+        every = {d: list(d.needs(scale)) for d in self.declarations()}
+        return {d: needs for d, needs in every.items() if needs or d.needs is nothing}
 
     def evaluations(self, scale: Scale, needs: Needs | None = None) -> list[RunEvaluation]:
         """What is measured for its artifacts: of each run the tests of a group, and whatever else they need.

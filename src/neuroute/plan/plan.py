@@ -28,6 +28,7 @@ from neuroute.plan.objects import (
     StageEvaluation,
 )
 from neuroute.plan.paper import Paper
+from neuroute.plan.scale import load_scale, scale_names
 from neuroute.problems.registry import entries
 
 T = TypeVar("T")
@@ -248,6 +249,22 @@ class Plan:
         return code_digest(*entries) + _files_digest(files)
 
     # -- lookups ----------------------------------------------------------------------------------------------
+
+    def artifact(self, name: str) -> Artifact:
+        """An artifact by id.  Raises NeurouteError with the scales that have it, else with the nearest ids."""
+        paper, _, own_name = name.partition("/")
+        declared = paper in self.papers and own_name in {d.name for d in self.papers[paper].declarations()}
+        if name in self.artifacts or not declared:
+            return self.find(self.artifacts, name, "table or figure")
+        having = [scale for scale in scale_names() if self._is_shown_at(scale, paper, own_name)]
+        which = f"scales that do: {', '.join(having)}" if having else "no scale in workflow/scales does"
+        raise NeurouteError(f"{name}: scale {self.scale.name} does not train what it shows; {which}")
+
+    def _is_shown_at(self, scale: str, paper: str, name: str) -> bool:
+        try:
+            return name in {d.name for d in self.papers[paper].needs(load_scale(scale, [paper]))}
+        except NeurouteError:  # a scale without this paper
+            return False
 
     def find(self, objects: Mapping[str, T], name: str, what: str) -> T:
         """An object by id; raises NeurouteError with the nearest ids."""

@@ -174,6 +174,11 @@ def scales_dir() -> Path:
     raise NeurouteError("workflow/scales not found; run from the folder of the Snakefile (a new one: `neuroute init`)")
 
 
+def scale_names() -> list[str]:
+    """The scales in workflow/scales."""
+    return sorted(path.stem for path in scales_dir().glob("*.yaml"))
+
+
 def load_scale(name: str, papers: Iterable[str] | None = None) -> Scale:
     """A scale by name (a file in workflow/scales) or by path (ends in .yaml), with the blocks of these papers.
 
@@ -182,8 +187,7 @@ def load_scale(name: str, papers: Iterable[str] | None = None) -> Scale:
     """
     path = Path(name) if name.endswith(".yaml") else scales_dir() / f"{name}.yaml"
     if not path.is_file():
-        names = ", ".join(sorted(p.stem for p in scales_dir().glob("*.yaml")))
-        raise NeurouteError(f"scale '{name}': no file {path}; known scales: {names}")
+        raise NeurouteError(f"scale '{name}': no file {path}; known scales: {', '.join(scale_names())}")
     return parse_scale(read_yaml(path), papers, str(path))
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from fabricated_scaling import ARTIFACTS, SCALE, study_of
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling import figure_flips, figure_steps
 from neuroute.papers.scaling.series import Models, beats_larger
-from neuroute.plan.config import load_scale
 from neuroute.rendering import style
 from neuroute.rendering.plots import running_mean
 from neuroute.rendering.render import FIGURE_FORMATS, render, resolve
@@ -112,17 +110,6 @@ def test_figure13_and_14_are_laws_of_the_nine_models_of_the_cvrp(drawn: Path) ->
     assert not np.allclose(gflops, millions)
 
 
-@pytest.mark.parametrize("name", ["figure13", "figure14", "figure15"])
-def test_a_scale_without_a_grid_of_the_cvrp_says_so(name: str, work: Path) -> None:
-    study = study_of(name, work)
-    bare = replace(study, artifact=study.artifact.model_copy(update={"evaluations": ()}), scale=load_scale("smoke"))
-    with style.house():
-        drawing = resolve(study.artifact.function)(bare)
-        drawing.figure.draw_without_rendering()
-    assert not len(drawing.points)
-    assert "has no grid of the CVRP" in " ".join(drawing.notes)
-
-
 def test_figure16_tells_what_stands_on_every_test_set(drawn: Path) -> None:
     frame = pd.read_csv(drawn / "figure16.csv")
     found = frame.set_index(["grid", "conclusion", "test"]).share
@@ -180,15 +167,6 @@ def test_table21_says_how_far_readings_are_apart(work: Path) -> None:
     assert apart["same passes", "decision"] == pytest.approx(3 * rows[at]["same passes", "sub-path"], rel=0.1)
     assert rows.above_sub_path_measured_low["same passes", "decision"] > 0
     assert rows[at]["same time", "sub-path"] == rows[at]["same passes", "sub-path"]
-
-
-@pytest.mark.parametrize("name", ["table21", "figure17"])
-def test_a_scale_that_trains_no_readings_says_so(name: str, work: Path) -> None:
-    study = study_of(name, work)
-    bare = replace(study, artifact=study.artifact.model_copy(update={"evaluations": ()}), scale=load_scale("smoke"))
-    with style.house():
-        shown = resolve(study.artifact.function)(bare)
-    assert figure_steps.ABSENT in shown.notes
 
 
 def test_figure6_reports_where_the_floor_is_zero(drawn: Path) -> None:

@@ -40,7 +40,6 @@ WORDS: dict[Step, str] = {
 QUANTITIES = {"samples": "Samples seen", "updates": "Updates", "processor_s": "Processor time (s)"}
 PRINTED = ((3, 6e6), (12, 6e7))  # tables with the gap of the smallest model, and the samples that it has seen by then
 NODES = 100  # of the paper's training instances
-ABSENT = "This scale does not train the readings of a step side by side."
 
 
 def steps_needs(scale: Scale) -> Iterator[Need]:
@@ -76,17 +75,17 @@ def table21(study: Study) -> Table:
         cells += [GAP.of_model(study, each.run, test.dataset, None, GREEDY) for test in tests]
         rows.append(Row((each.budget, each.step), (*cells, _above(study, each, tests[0]))))
     s = study.scale[ScalingScale].steps
-    notes = [ABSENT] if s is None else [*range_notes(study, [each.run for each in steps.readings(study.scale)])[1:]]
-    if s is not None:
-        notes += [
-            "All are the model that stands for (6, 128), in batches of as many, the rate falling by the same factor. "
-            "Few samples: a tenth of the samples, seen as often. Same time: more passes, set beforehand by measured "
-            f"rates. Larger rate: {s.larger_rate:g} in place of {s.training.learning_rate:g}, passes as before.",
-            "Processor time is that of one thread, validations included; samples are counted anew in each pass.",
-            "Above sub-path: with the same budget, that of the same passes where the rate is larger; 95 % intervals "
-            "over test instances, the same for both, with Student's t of the seeds where there are several.",
-        ]
-    return Table(study.artifact.title, ("Budget", "Reading"), columns, tuple(rows), tuple(notes))
+    assert s is not None  # else no scale's plan has this table
+    notes = (
+        *range_notes(study, [each.run for each in steps.readings(study.scale)])[1:],
+        "All are the model that stands for (6, 128), in batches of as many, the rate falling by the same factor. "
+        "Few samples: a tenth of the samples, seen as often. Same time: more passes, set beforehand by measured "
+        f"rates. Larger rate: {s.larger_rate:g} in place of {s.training.learning_rate:g}, passes as before.",
+        "Processor time is that of one thread, validations included; samples are counted anew in each pass.",
+        "Above sub-path: with the same budget, that of the same passes where the rate is larger; 95 % intervals "
+        "over test instances, the same for both, with Student's t of the seeds where there are several.",
+    )
+    return Table(study.artifact.title, ("Budget", "Reading"), columns, tuple(rows), notes)
 
 
 def _means(study: Study, each: Reading) -> dict[str, float]:
@@ -132,7 +131,6 @@ def figure17(study: Study) -> Drawing:
         "Table 21 has the numbers.",
         "Paper: TSP100, after 6 million samples (Table 3) and 60 million (Table 12); its updates are those that each "
         f"reading makes of them, on average {_decisions():.1f} decisions a sub-path.",
-        *([ABSENT] if not steps.readings(study.scale) else []),
         *plots.hidden_note(row["gap_pct"] for row in rows if row["side"] == HERE),
     ]
     alt = "Gap over samples, updates and processor time of the three readings of a step, and the paper's two budgets."
@@ -222,8 +220,6 @@ def _slope(study: Study, step: Step, in_print: float) -> Cell:
     """Exponent of the gap in samples between the small budget and the whole, with its interval."""
     pair: tuple[Budget, Budget] = ("few samples", "same passes")
     budgets = [Reading(budget, step) for budget in pair]
-    if budgets[0] not in steps.readings(study.scale):
-        return Cell(published=in_print)
     test = steps.tests(study.scale)[0]
     few, most = (
         resampled_over_seeds(study, roles.trainings(study.scale, each.run), test.dataset, stream)

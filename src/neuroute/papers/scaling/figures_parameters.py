@@ -26,15 +26,10 @@ MILLIONS = "Decoder parameters (millions)"
 X_LABEL: dict[Quantity, str] = {"parameters": MILLIONS, "gflops_paper": "GFLOPs of a greedy solution"}
 
 
-def _own_note(models: Models, study: Study) -> str:
-    if not models.shapes:
-        return f"Our own; scale {study.scale.name} has no grid of the CVRP (`scaling.cvrp_grid`)."
-    return (
-        "Our own: the paper leaves other problems than the TSP to the future. Its side is of its TSP100 models of the "
-        "same shapes, as printed."
-    )
-
-
+OWN_NOTE = (
+    "Our own: the paper leaves other problems than the TSP to the future. Its side is of its TSP100 models of the same "
+    "shapes, as printed."
+)
 Fitted = dict[str, tuple[float, Interval | None]]  # name -> value, and what is known of its spread
 
 
@@ -101,15 +96,13 @@ def figure2(study: Study) -> Drawing:
 @artifact("Our own, LEHD on the CVRP: power laws of the gap in parameters", needs=cvrp_needs)
 def figure13(study: Study) -> Drawing:
     """Draw for the CVRP what Figure 2 has for the TSP."""
-    models = Models.cvrp(study.scale)
-    return _laws(study, models, "parameters", _own_note(models, study))
+    return _laws(study, Models.cvrp(study.scale), "parameters", OWN_NOTE)
 
 
 @artifact("Our own, LEHD on the CVRP: power laws of the gap in inference FLOPs", needs=cvrp_needs)
 def figure14(study: Study) -> Drawing:
     """Draw for the CVRP what Figure 2 has for the TSP, over the FLOPs of a greedy solution."""
-    models = Models.cvrp(study.scale)
-    return _laws(study, models, "gflops_paper", _own_note(models, study))
+    return _laws(study, Models.cvrp(study.scale), "gflops_paper", OWN_NOTE)
 
 
 def _laws(study: Study, models: Models, quantity: Quantity, note: str) -> Drawing:
@@ -176,8 +169,7 @@ def figure5(study: Study) -> Drawing:
 @artifact("Our own, LEHD on the CVRP: gap by parameters and depth-to-width ratio", needs=cvrp_needs)
 def figure15(study: Study) -> Drawing:
     """Draw for the CVRP what Figure 5 has for the TSP."""
-    models = Models.cvrp(study.scale)
-    return _ratios(study, models, _own_note(models, study), {})
+    return _ratios(study, Models.cvrp(study.scale), OWN_NOTE, {})
 
 
 def _ratios(study: Study, models: Models, note: str, in_print: Mapping[str, float]) -> Drawing:
