@@ -75,7 +75,7 @@ def test_its_own_routes_are_not_said_to_be_from_savings_of_the_same_cost(
     ship("cvrp")
     instance = neuroute.generate("cvrp", 12)[0]
     own = neuroute.solve(instance, seconds=0)
-    monkeypatch.setattr("neuroute.user.solve.solve_with", lambda *_: torch.from_numpy(own.stops)[None])
+    monkeypatch.setattr("neuroute.user.by_network.solve_with", lambda *_: torch.from_numpy(own.stops)[None])
     solution = neuroute.solve(instance, seconds=1e-9)
     assert (solution.cost, solution.basis) == (own.cost, None)
 
@@ -85,7 +85,7 @@ def test_of_many_customers_no_own_routes_are_built(ship: Ship, monkeypatch: pyte
     instance = neuroute.generate("cvrp", 30)[0]
     savings = neuroute.solve(instance, "savings")
     model = neuroute.load_model("cvrp", "cpu")
-    for module in ("improve", "solve"):
+    for module in ("improve", "by_network"):
         monkeypatch.setattr(f"neuroute.user.{module}.MOST_OWN", 29)
     with monkeypatch.context() as patch:
         patch.setattr(type(model.net), "decide", None)  # nothing may be decided where no time is left

@@ -1,6 +1,8 @@
 """Shipped networks: picked by problem and size, refused where they are altered or compute something else."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,7 +131,8 @@ def test_a_file_is_all_that_solve_needs(ten: Path, ship: Ship) -> None:
     assert "ten: no network for TSP comes with this copy of neuroute; give a checkpoint" in said
     ship("tsp")
     assert "tsp: TSP, n = 4 to 100, Lehd(" in call("models")[1]
-    code, said = call("solve", ten, "--seconds", 0.1, "--reference", "insertion", "--save", "ten.tour")
+    files = ("--out", "ten.svg", "--save", "ten.tour")
+    code, said = call("solve", ten, "--seconds", 0.1, "--reference", "insertion", *files)
     assert code == 0, said
     first, second = said.splitlines()
     assert first == "ten: TSP, n=10, with network 'tsp', for 0.1 s"
@@ -138,6 +141,17 @@ def test_a_file_is_all_that_solve_needs(ten: Path, ship: Ship) -> None:
     length = float(second.split("length ")[1].split(" ")[0].replace(",", ""))
     assert f"{100 * (length / other - 1):.2f} % to insertion ({other:,.0f} in " in second
     assert "; tour in ten.svg, kept in ten.tour" in second
+
+
+def test_a_solver_waits_for_no_torch_and_draws_nothing_unasked(ten: Path) -> None:
+    script = (
+        "import sys; from neuroute.cli import app; "
+        "app(['solve', 'ten.tsp', '--solver', 'lkh'], standalone_mode=False); "
+        "print(sorted({'torch', 'matplotlib', 'pandas', 'snakemake'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said.endswith("[]\n")
+    assert [path.name for path in ten.parent.iterdir()] == ["ten.tsp"]
 
 
 def test_solvers_solve_files_as_well(ten: Path) -> None:

@@ -184,7 +184,7 @@ def solve(
     config: ConfigFile = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
-    """Solve a file of TSPLIB, VRPLIB or Solomon's with a network or a solver, or improve a solution of it; draw it.
+    """Solve a file of TSPLIB, VRPLIB or Solomon's with a network or a solver, or improve a solution of it.
 
     The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--beam to
     --revise; --starts 1 is greedy).
@@ -211,7 +211,7 @@ def solve(
         file,
         model,
         decoding,
-        out or Path(f"{file.stem}.svg"),
+        out,
         device,
         memory_gb,
         method=solvers[0] if solvers else "network",

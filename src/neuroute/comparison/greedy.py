@@ -6,9 +6,9 @@ from neuroute.accounting.cost import per_solution
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.plan.objects import Decoding, Network
+from neuroute.user.by_network import solve_by_network
 from neuroute.user.instance import Instance
 from neuroute.user.model import Model
-from neuroute.user.solve import solve_by_network
 from neuroute.user.usual import usual_decoding
 
 

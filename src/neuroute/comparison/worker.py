@@ -185,8 +185,8 @@ class _Process:
 
     def _load_network(self, method: Method, small: Instance) -> None:
         from neuroute.comparison.greedy import build, gflops
+        from neuroute.user.by_network import solve_by_network
         from neuroute.user.model import load_model
-        from neuroute.user.solve import solve_by_network
 
         model = load_model(method.source, self.machine.device, method.trusted)
         budget, memory = method.seconds, self.machine.memory_gb

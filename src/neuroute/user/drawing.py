@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from neuroute.core.errors import NeurouteError
@@ -72,11 +73,12 @@ def draw_routes(coords: np.ndarray, routes: Sequence[Sequence[int]], title: str,
     Lines to and from the depot, the square, are thin, so that routes can be told apart; `home`: routes lead back to it.
     """
     figure, axes = _canvas(title)
-    for number, route in enumerate(routes):
-        color, path = ROUTES[number % len(ROUTES)], coords[list(route)]
-        axes.plot(path[:, 0], path[:, 1], linewidth=1.0, color=color)
-        for end in (path[0], path[-1])[: 1 + home]:
-            axes.plot(*np.stack([coords[0], end]).T, linewidth=0.4, color=color, alpha=0.5)
+    paths = [coords[list(route)] for route in routes]
+    colors = [ROUTES[number % len(ROUTES)] for number in range(len(paths))]
+    axes.add_collection(LineCollection(paths, linewidths=1.0, colors=colors))
+    for end in (0, -1)[: 1 + home]:
+        ways = [np.stack([coords[0], path[end]]) for path in paths]
+        axes.add_collection(LineCollection(ways, linewidths=0.4, colors=colors, alpha=0.5))
     _nodes(axes, coords, depot=True)
     return figure
 
@@ -93,7 +95,7 @@ def _canvas(title: str) -> tuple[Drawing, Axes]:
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.set_axis_off()
-    axes.set_title(title, fontsize=9)
+    axes.set_title(title, fontsize=9, parse_math=False)  # names may hold a `$`
     return figure, axes
 
 

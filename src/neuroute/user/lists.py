@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.vrp_stream import HORIZON
 from neuroute.problems.vrp_variants import SWITCHES, Variant
 from neuroute.user.arrays import cvrp_group, parse_arrays
 from neuroute.user.instances import Group, Instances, check_instances, check_tours
@@ -165,6 +164,8 @@ def _arrays(columns: list[Any], limit: bool, windows: bool) -> dict[str, np.ndar
     if windows:
         service, opens, closes = (np.asarray(column, dtype=np.float64) for column in columns[-3:])
         arrays["service"] = np.pad(service, ((0, 0), (1, 0)))
+        from neuroute.datasets.vrp_stream import HORIZON  # which imports scipy: seen by who waits for a solver
+
         of_depot = np.broadcast_to([0.0, HORIZON], (len(opens), 1, 2))
         arrays["windows"] = np.concatenate([of_depot, np.stack([opens, closes], axis=-1)], axis=1)
     return arrays

@@ -1,34 +1,32 @@
-"""Solve an instance: by a network, which may also improve a solution, or by a solver."""
+"""Solve an instance: by a network, which may also improve a solution, or by a solver.
 
-import time
+What networks need, torch above all, is imported when one is asked for.
+"""
+
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.decode import decode, solve_with
 from neuroute.plan.objects import Decoding
-from neuroute.user.improve import CLASSICAL, MOST_OWN, goes_on_from_others, improve, solve_for
 from neuroute.user.instance import Instance
-from neuroute.user.model import Model, load_model
-from neuroute.user.options import check_decoding
 from neuroute.user.solution import Solution
 from neuroute.user.sources import as_instance
-from neuroute.user.usual import usual_decoding
 from neuroute.user.zoo import Card, choose
 
-SECONDS = 10.0
-LONGEST = 50  # stops of a sub-path: longer ones cost more and are improved less often (docs/choices.md)
+if TYPE_CHECKING:
+    from neuroute.user.model import Model
+
+SECONDS = 10.0  # of a network's search
 
 
 def solve(
     instance: Instance | str | Path | np.ndarray,
     method: str = "network",
     *,
-    model: Model | str | Path | None = None,
+    model: "Model | str | Path | None" = None,
     seconds: float | None = None,
     decoding: Decoding | None = None,
     start: Any = None,
@@ -66,6 +64,10 @@ def solve(
         if model is not None or decoding is not None or start is not None:
             raise NeurouteError(f"method '{method}': model, decoding and start are of method 'network'; leave them out")
         return _solve_by_solver(instance, method, seconds, seed)
+    check_coordinates(instance)
+    from neuroute.user.by_network import solve_by_network
+    from neuroute.user.model import Model, load_model
+
     if model is None:
         model = choose_for(instance).name
     if not isinstance(model, Model):
@@ -77,7 +79,7 @@ def solve(
 
 def choose_for(instance: Instance) -> Card:
     """Return the shipped network for an instance.  Raises NeurouteError if there is none."""
-    _check_coordinates(instance)
+    check_coordinates(instance)
     return choose(instance.problems, instance.variant, instance.n, instance.name)
 
 
@@ -108,7 +110,7 @@ def check_method(instance: Instance, name: str) -> None:
         raise NeurouteError(f"{instance.name}: no method '{name}' for {instance.variant}; there are: {there}")
 
 
-def _check_coordinates(instance: Instance) -> None:
+def check_coordinates(instance: Instance) -> None:
     """Raises NeurouteError, naming solvers, for an instance in distances, which networks do not take."""
     if instance.matrix is not None:
         from neuroute.user.classical import available
@@ -126,79 +128,3 @@ def _solve_by_solver(instance: Instance, name: str, seconds: float | None, seed:
     check_method(instance, name)
     answer = solve_with(name, instance.for_solvers(), seconds, seed)
     return Solution(instance, answer.solution, name, answer.seconds)
-
-
-def solve_by_network(
-    instance: Instance,
-    model: Model,
-    decoding: Decoding | None = None,
-    *,
-    seconds: float = SECONDS,
-    start: np.ndarray | None = None,
-    seed: int = 0,
-    memory_gb: float | None = None,
-) -> Solution:
-    """Return the best solution that a network finds.
-
-    Args:
-        instance: the problem.
-        model: a network for it.
-        decoding: how solutions are built; None: as well as goes in so many `seconds`.
-        seconds: wall-clock time; the first solution is built whatever it takes.
-        start: a solution to improve, which never gets longer in the instance's own distances.
-        seed: of what is drawn.
-        memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
-
-    Raises:
-        NeurouteError: if model, instance and decoding do not go together.
-    """
-    check_fit(instance, model)
-    if start is not None and model.net.multi_start and model.problem != "tsp":
-        raise NeurouteError(f"{model.name} builds solutions and improves none; leave the start out")
-    budget = memory_budget_gb(model.place, memory_gb)
-    inputs = instance.inputs(model.problem)
-    trace: tuple[tuple[float, float], ...] = ()
-    basis, searches = None, start is None and decoding is None and seconds > 0
-    classical = searches and goes_on_from_others(model.net)
-    if classical:
-        from neuroute.user.classical import warm_up  # solvers compile when they are imported
-
-        warm_up(CLASSICAL)
-    began = time.perf_counter()
-    if decoding is None:
-        how = default_decoding(model, instance.n)
-        other = solve_with(model.problem, CLASSICAL, inputs, 0)[0].numpy() if classical else None
-        remaining = max(0.0, seconds - (time.perf_counter() - began))
-        stops, trace = solve_for(model.net, inputs, how, budget, instance.cost, remaining, seed, start, other)
-        place = 0 if instance.n > MOST_OWN else 1  # of the other solution, behind the network's own
-        if other is not None and len(trace) > place and trace[place][1] == (cost := instance.cost(other)):
-            basis = CLASSICAL, cost
-    else:
-        decoding = usual_decoding(model.net, decoding)
-        check_decoding(model.problem, instance.n, decoding, instance.name)
-        if start is None:
-            stops = decode(model.problem, model.net, inputs, decoding, budget)[0].numpy()
-        else:
-            stops = improve(model.net, inputs, start, decoding, budget, instance.cost)
-    passed = time.perf_counter() - began
-    name = model.name if decoding is None else f"{model.name}, {decoding.id}"
-    return Solution(instance, stops, name, passed, trace, basis)
-
-
-def default_decoding(model: Model, n: int) -> Decoding:
-    """How solutions of n stops are improved: as the card of a shipped network says, else by short sub-paths."""
-    how = Decoding(method="prc", longest=LONGEST)
-    if model.card is not None and model.card.decoding.method in ("rrc", "prc"):
-        how = model.card.decoding
-    return how if how.longest is None else how.model_copy(update={"longest": min(how.longest, n)})
-
-
-def check_fit(instance: Instance, model: Model) -> None:
-    """Raises NeurouteError if a network is not for an instance's problem."""
-    _check_coordinates(instance)
-    variant = model.card.variants if model.card else None
-    if model.problem not in instance.problems or (variant is not None and instance.variant not in variant):
-        raise NeurouteError(
-            f"{instance.name}: is a {instance.variant}, but {model.name} solves "
-            f"{', '.join(variant) if variant else model.problem.upper()}; take a network for {instance.variant}"
-        )

@@ -13,10 +13,9 @@ from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes
 from neuroute.user.instance import Instance
 from neuroute.user.instances import TOLERANCE
-from neuroute.user.model import load_model
 from neuroute.user.outputs import PICTURES, check_writable
 from neuroute.user.solution import ENDINGS
-from neuroute.user.solve import SECONDS, check_fit, check_method, choose_for, solve
+from neuroute.user.solve import SECONDS, check_method, choose_for, solve
 from neuroute.user.sources import load
 
 NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
@@ -50,8 +49,8 @@ def solve_file(
     path: Path,
     model: Path | str | None,
     decoding: Decoding | None,
-    out: Path,
-    device: str,
+    out: Path | None = None,
+    device: str = "auto",
     memory_gb: float | None = None,
     *,
     method: str = "network",
@@ -63,13 +62,13 @@ def solve_file(
     trusted: Collection[str] = (),
     say: Callable[[str], None] = lambda line: None,
 ) -> str:
-    """Solve a file, draw the solution to `out`, keep it in `save` (.tour or .sol), and return a line that says it.
+    """Solve a file and return a line that says how; keep the solution in `save` (.tour or .sol), draw it to `out`.
 
     As `solve`; `reference`: a solver, whose solution the gap is to; `say` is called with a line before the search
-    begins.  Raises NeurouteError, before anything is solved
-    or written, if files and model do not go together, or nothing can be written in a place.
+    begins.  Raises NeurouteError, before anything is solved or written, if files and model do not go together, or
+    nothing can be written in a place.
     """
-    if out.suffix not in PICTURES:
+    if out is not None and out.suffix not in PICTURES:
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
     if start is not None and decoding is not None and (decoding.method != "prc" or decoding.start != "greedy"):
         raise NeurouteError("--from: the solution of a file is improved by --prc, as in --prc 100, without --start")
@@ -87,6 +86,9 @@ def solve_file(
         check_method(instance, str(solver))
     loaded = None
     if method == "network":
+        from neuroute.user.by_network import check_fit
+        from neuroute.user.model import load_model
+
         loaded = load_model(model or choose_for(instance).name, device, trusted)
         check_fit(instance, loaded)
     for option, target in (("--out", out), ("--save", save)):
@@ -100,17 +102,19 @@ def solve_file(
     yardstick = None if reference is None else solve(instance, reference, seconds=seconds, seed=seed)
     if save is not None:
         solution.save(save)
-    origin = "" if start is None else f" from {start.name}"
-    origin = origin if solution.basis is None else f" from {solution.basis[0]}"
-    solution.plot(out, f"{instance.name}: {instance.format(solution.cost)}  ({solution.method}{origin})")
+    if out is not None:
+        origin = "" if start is None else f" from {start.name}"
+        origin = origin if solution.basis is None else f" from {solution.basis[0]}"
+        solution.plot(out, f"{instance.name}: {instance.format(solution.cost)}  ({solution.method}{origin})")
     routes = f"{len(solution.routes)} routes, " if instance.problem != "tsp" else ""
     was = f", before {instance.format(instance.cost(before))}" if before is not None else ""
     gap = f", gap {solution.gap:.2f} %" if solution.gap is not None else ""
     if yardstick is not None:
         to = f"{100 * (solution.cost / yardstick.cost - 1):.2f} % to {reference}"
         gap += f", {to} ({instance.format(yardstick.cost)} in {yardstick.seconds:.2f} s)"
-    saved_text = f", kept in {save}" if save is not None else ""
+    places = [] if out is None else [f"in {out}"]
+    places += [] if save is None else [f"kept in {save}"]
     return (
         f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
-        f"{was}{gap}, {solution.seconds:.2f} s{solution.origin}; {NOUNS[instance.problem]} in {out}{saved_text}"
-    )
+        f"{was}{gap}, {solution.seconds:.2f} s{solution.origin}"
+    ) + (f"; {NOUNS[instance.problem]} {', '.join(places)}" if places else "")
