@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
 import neuroute
@@ -28,8 +27,8 @@ from neuroute.plan.config import CONFIG_ENV, parse_config
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import GivenRun
 from neuroute.dag.headlines import headlines
-from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu
-from neuroute.dag.progress import show_progress
+from neuroute.dag.targets import ExplainTargets
+from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu, without_gpu
 
 min_version("9.20")
 gc.set_threshold(100_000, 20, 20)  # nearly all objects of a plan and a DAG stay: looked through seldom
@@ -44,7 +43,7 @@ report: "workflow/report/workflow.rst"
 include: "workflow/rules/common.smk"
 
 
-PLAN = clear(lambda: settle(build_plan(parse_config(config))))
+PLAN = clear(lambda: settle(build_plan(parse_config(config, config_files()))))
 config["substitutes"] = PLAN.config.substitutes  # settled once: a solver that comes or goes meanwhile changes no job
 GPUS = gpus(PLAN.config)
 # What jobs ask a cluster for.  `--cores` is what one of them may have there; here, what all of them share.
@@ -83,6 +82,7 @@ include: "workflow/rules/render.smk"
 include: "workflow/rules/compare.smk"
 
 
+logger.addFilter(ExplainTargets(PLAN, [rule.name for rule in workflow.rules]))
 if runs_group():
     start_warm_process()  # hooks are for the process that sends jobs
 
@@ -91,6 +91,8 @@ onstart:
     clear(check, PLAN)
     if workflow.local_exec:
         clear(check_gpus, PLAN.config, gpus_at_once())
+        if note := without_gpu(PLAN.config, sys.argv):
+            logger.warning(note)
     else:
         check_cluster()
     clear(check_label_jobs)
@@ -98,10 +100,9 @@ onstart:
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     clear(RUNNING.enter_context, exclusive(PLAN.label_store.parent / ".lock", "Snakemake"))
     start_warm_process()
-    if not workflow.output_settings.verbose:
-        show_progress(logger, Counter(job.rule.name for job in workflow.dag.needrun_jobs()))
 
 
 onsuccess:
     if PLAN.summary.exists():
-        print("", *headlines(PLAN), f"Report: {PLAN.report}", sep="\n", file=sys.stderr)
+        lines = ["", *headlines(PLAN), f"Report: {PLAN.report}"]
+        logger.info("\n".join(lines), extra={"shown": True})  # beside the line of the logger `neuroute`, too

@@ -27,8 +27,8 @@ Edge = tuple[str, str]  # importing module, imported module, as "folder.file"
 
 
 def modules() -> dict[str, Path]:
-    """Modules below neuroute by dotted name: plan.build, papers.sit.paper; without what `import neuroute` gives."""
-    paths = (path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py")
+    """Modules in the folders of neuroute by dotted name: plan.build, papers.sit.paper."""
+    paths = (path for path in sorted(SOURCE.rglob("*.py")) if path.parent != SOURCE)
     files = (path.relative_to(SOURCE).with_suffix("") for path in paths)
     return {".".join(file.parts).removesuffix(".__init__"): SOURCE / f"{file}.py" for file in files}
 

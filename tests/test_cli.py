@@ -1,13 +1,15 @@
 """The command line: it teaches, it plans, and bad input ends in one line."""
 
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from neuroute.cli import app
+from neuroute.cli import COMMANDS, app
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,6 +31,23 @@ def test_help_names_every_stage() -> None:
     stages = ("plan", "label", "fetch", "train", "evaluate", "render", "report", "doctor", "solve", "import-weights")
     for stage in stages:
         assert stage in text
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "neuroute", "-h"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: neuroute [OPTIONS] COMMAND")
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_no_summary_is_cut_off(width: int) -> None:
+    words = " ".join(CliRunner().invoke(app, ["-h"], terminal_width=width).output.split())
+    for command in COMMANDS:
+        name = command.__name__.replace("_", "-")
+        code, text = run(name, "-h")
+        assert code == 0
+        summary = text.split("\n\n")[1].split()
+        assert " ".join([name, *summary]) in words
 
 
 def test_version_is_that_of_the_package() -> None:
@@ -58,11 +77,11 @@ def test_plan_of_one_target_lists_only_what_it_needs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("plan", "table99"), "unknown target 'scaling/table99'"),
+        (("plan", "table99"), "unknown table or figure 'scaling/table99'"),
         (("train", "scaling/base_7x128"), "unknown run 'scaling/base_7x128'; did you mean"),
         (("label", "scaling/larges"), "unknown label job"),
         (("evaluate", "scaling/base_6x128/beem"), "unknown evaluation"),
-        (("render", "scaling/figure99"), "unknown artifact"),
+        (("render", "scaling/figure99"), "unknown table or figure"),
         (("plan", "--scale", "huge"), "known scales"),
         (("plan", "--config", "absent.yaml"), "no such file"),
     ],

@@ -97,6 +97,8 @@ def test_it_brings_the_workflow_of_the_tutorial(python: Path, tmp_path: Path) ->
     assert "train" in planned
     assert "D=2, W=32" in (here / "results" / "toy" / "table1.md").read_text()
     assert "a: n=5, length " in solved
+    typed = ("-n", "--resources", "gpu=1", "--configfile", "mine.yaml", "results/toy/table1.csv")
+    assert "Nothing to be done" in run(python, here, "-m", "snakemake", *typed)
 
 
 def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

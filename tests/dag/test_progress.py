@@ -5,9 +5,9 @@ import logging
 from typing import Any
 
 import pytest
+from snakemake.settings.types import OutputSettings
 
-from neuroute.dag import progress
-from neuroute.dag.progress import Progress, show_progress
+from snakemake_logger_plugin_neuroute import LogHandler, progress
 
 
 class Clock:
@@ -24,50 +24,70 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def say(handler: logging.Handler, event: str, **fields: Any) -> None:
-    record = logging.LogRecord("snakemake", logging.INFO, "", 0, "", (), None)
-    record.__dict__.update(event=event, **fields)
-    handler.emit(record)
+def handler(stream: io.StringIO, **settings: Any) -> LogHandler:
+    logger = LogHandler(OutputSettings(**settings), None)
+    logger.stream = stream
+    return logger
+
+
+def say(handler: logging.Handler, text: str, level: int = logging.INFO, **fields: Any) -> None:
+    record = logging.LogRecord("snakemake", level, "", 0, text, (), None)
+    record.__dict__.update(fields)
+    handler.handle(record)
+
+
+def begin(stream: io.StringIO, **jobs: int) -> LogHandler:
+    logger = handler(stream)
+    say(logger, "Job stats", event="run_info", stats=jobs | {"total": sum(jobs.values())})
+    return logger
 
 
 def run(handler: logging.Handler, clock: Clock, job: int, rule: str, seconds: float) -> None:
-    say(handler, "job_info", jobid=job, rule_name=rule)
-    say(handler, "job_started", jobs=[job])
+    say(handler, "", event="job_info", jobid=job, rule_name=rule)
+    say(handler, "", event="job_started", jobs=[job])
     clock.now += seconds
-    say(handler, "job_finished", job_id=job)
+    say(handler, "", event="job_finished", job_id=job)
 
 
 def test_time_left_knows_that_rules_differ(clock: Clock) -> None:
-    line = Progress({"train": 3, "render": 100}, io.StringIO())
+    line = begin(io.StringIO(), train=3, render=100)
     assert line.line() == "0 of 103 jobs done, 0 running, 103 waiting"
     run(line, clock, 1, "train", 100)
     run(line, clock, 2, "render", 1)
-    say(line, "job_info", jobid=3, rule_name="train")
-    say(line, "job_started", jobs=[3])
+    say(line, "", event="job_info", jobid=3, rule_name="train")
+    say(line, "", event="job_started", jobs=[3])
     assert line.line() == "2 of 103 jobs done, 1 running, 100 waiting, about 5 min left"  # 2 x 100 s and 99 x 1 s
 
 
 def test_a_file_gets_a_line_now_and_then_and_the_last(clock: Clock) -> None:
     out = io.StringIO()
-    line = Progress({"render": 40}, out)
+    line = begin(out, render=40)
     for job in range(40):
         run(line, clock, job, "render", 4)
     lines = out.getvalue().splitlines()
-    assert len(lines) == 5  # after 32, 64, 96, 128 and 160 seconds
+    assert lines[0] == "Job stats"
+    assert len(lines) == 6  # after 32, 64, 96, 128 and 160 seconds
     assert lines[-1] == "40 of 40 jobs done, 0 running, 0 waiting"
 
 
-def test_only_warnings_stay_on_the_screen_and_all_in_the_file() -> None:
-    logger, screen, file = logging.Logger("workflow"), io.StringIO(), io.StringIO()
-    for stream, name in ((screen, "DefaultStreamHandler"), (file, "DefaultLogFileHandler")):
-        handler = logging.StreamHandler(stream)
-        handler.name = name
-        logger.addHandler(handler)
-    show_progress(logger, {})
-    logger.info("Select jobs to execute...")
-    logger.error("Error in rule train")
-    assert screen.getvalue() == "Error in rule train\n"
-    assert file.getvalue() == "Select jobs to execute...\nError in rule train\n"
+def test_until_jobs_run_all_is_shown_and_then_what_matters() -> None:
+    screen = io.StringIO()
+    logger = handler(screen)
+    say(logger, "Building DAG of jobs...")
+    say(logger, "Job stats", event="run_info", stats={"train": 2, "total": 2})
+    say(logger, "Select jobs to execute...")
+    say(logger, "Error in rule train", logging.ERROR)
+    say(logger, "Report: results/index.html", shown=True)
+    assert screen.getvalue() == "Building DAG of jobs...\nJob stats\nError in rule train\nReport: results/index.html\n"
+
+
+@pytest.mark.parametrize("settings", [{"dryrun": True}, {"verbose": True}])
+def test_all_is_shown_where_nothing_runs_or_all_is_wanted(settings: dict[str, bool]) -> None:
+    screen = io.StringIO()
+    logger = handler(screen, **settings)
+    say(logger, "Job stats", event="run_info", stats={"train": 2, "total": 2})
+    say(logger, "Select jobs to execute...")
+    assert screen.getvalue() == "Job stats\nSelect jobs to execute...\n"
 
 
 def test_a_screen_that_is_gone_stops_nothing(clock: Clock) -> None:
@@ -75,6 +95,6 @@ def test_a_screen_that_is_gone_stops_nothing(clock: Clock) -> None:
         def write(self, text: str) -> int:
             raise BrokenPipeError
 
-    line = Progress({"render": 1}, Gone())
+    line = begin(Gone(), render=1)
     run(line, clock, 1, "render", 1)
     assert line.line() == "1 of 1 jobs done, 0 running, 0 waiting"

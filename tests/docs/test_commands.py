@@ -11,6 +11,7 @@ from neuroute.cli import app
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from pages import PAGES, ROOT, commands, lines, mentions, name_of
+from snakemake_logger_plugin_neuroute.command_line import separate_targets
 
 # Pages whose commands are run, by test_first_ten_minutes.py, test_how_to.py and tests/test_wheel.py.
 RUN = {
@@ -99,7 +100,7 @@ def known(plans: list[Plan]) -> dict[str, set[str]]:
 def test_snakemake_takes_it(page: str, words: list[str], plans: list[Plan]) -> None:
     # The parser knows the executors that are installed, so profiles that ask for another one are left out.
     words = [word for i, word in enumerate(words) if "--workflow-profile" not in (word, words[i - 1])]
-    given = get_argument_parser([]).parse_args(words)
+    given = get_argument_parser([]).parse_args(separate_targets(words))
     drawn = {str(plan.artifact_stem(artifact)) for plan in plans for artifact in plan.artifacts}
     for target in [*(given.targets or ()), *(given.forcerun or ())]:
         rule = re.search(rf"^ *rule {re.escape(target)}:", rules(), re.MULTILINE)

@@ -6,13 +6,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from neuroute.core import gpus
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import Config
-from neuroute.plan.preflight import check_gpus
+from neuroute.plan.preflight import check_gpus, without_gpu
 
 TAKE = """
 import sys, time
@@ -46,6 +47,25 @@ def test_what_a_process_may_see_counts(shown: str | None, count: int, monkeypatc
     if shown is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
     assert gpus.count_visible() == count
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(
+    ("shown", "device", "command", "line"),
+    [
+        ("", "auto", "--resources gpu=1 all", "gpu=1: this machine shows no GPU, so networks run on the CPU"),
+        ("", "auto", "--resources=gpu=2", "gpu=2: this machine shows no GPU, so networks run on the CPU"),
+        ("0", "cpu", "--res mem_mb=9 gpu=1", "gpu=1: config.yaml says `device: cpu`, so networks run on the CPU"),
+        ("0", "auto", "--resources gpu=1 all", ""),
+        ("", "auto", "--resources gpu=0 all", ""),
+        ("", "auto", "all", ""),
+    ],
+)
+def test_a_gpu_that_is_not_there_is_said(
+    shown: str, device: Any, command: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+    assert without_gpu(Config(device=device), command.split()) == line
 
 
 @pytest.mark.usefixtures("two_gpus")

@@ -7,6 +7,11 @@ def clear(function, *arguments):
         raise WorkflowError(str(error))
 
 
+def config_files():
+    """As they are called in messages; `config.yaml` where another workflow's config holds ours."""
+    return " with ".join(map(str, workflow.configfiles)) or "config.yaml"
+
+
 def source_folder():
     """Where the package lies in a checkout; nothing where it is installed as others are."""
     folder = Path(neuroute.__file__).parents[1]

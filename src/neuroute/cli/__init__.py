@@ -32,6 +32,7 @@ app = typer.Typer(
     "Snakemake calls the stages below; each runs by hand too, from the folder that holds the Snakefile. "
     "Start with `neuroute doctor` (which solvers are there) and `neuroute plan` (what would run, and for how long).",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -68,6 +69,6 @@ def _options(
     pass
 
 
-for _command in COMMANDS:
-    app.command()(_guarded(_command))
+for _command in COMMANDS:  # summaries are whole, however narrow the screen
+    app.command(short_help=(_command.__doc__ or "").partition("\n")[0])(_guarded(_command))
 app.command(hidden=True)(_guarded(warm))

@@ -17,7 +17,9 @@ def train(
     device: Device = None,
     threads: Threads = None,
 ) -> None:
-    """Train a run; a killed call goes on where it stopped and ends with the same weights.
+    """Train a run.
+
+    A killed call goes on where it stopped and ends with the same weights.
 
     Of a run whose weights config.yaml gives, takes these instead.
     """
@@ -80,7 +82,9 @@ def import_weights(
         list[str] | None, typer.Option(help="of the network, where no tensor tells: heads=4, inputs=OVRP")
     ] = None,
 ) -> None:
-    """Turn weights from elsewhere into a checkpoint, or keep a checkpoint after rewriting its network's code.
+    """Turn weights from elsewhere into a checkpoint.
+
+    Or keep a checkpoint after rewriting its network's code.
 
     Reads what the published code of LEHD, BQ-NCO, SIT, POMO, ICAM, POMO-MTL and MVMoE writes, and any file whose
     tensors are called as here. Nothing in the file is executed.
@@ -94,7 +98,7 @@ def export_weights(
     checkpoint: Annotated[Path, typer.Argument(help="a checkpoint of neuroute (.safetensors)")],
     out: Annotated[Path, typer.Option(help="the file to write (.pt)")],
 ) -> None:
-    """Write a checkpoint's weights as the published code of its network does, for use there."""
+    """Write a checkpoint as its network's published code does."""
     from neuroute.networks.import_weights import export_weights as convert
 
     print(convert(checkpoint, out))

@@ -51,7 +51,9 @@ def compare(
     scale: ScaleName = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's, else auto")] = None,
 ) -> None:
-    """Compare networks, solvers and others' results on public instances: gap, time, instances solved, FLOPs.
+    """Compare networks and solvers on public instances.
+
+    Others' results, too: gap, time, instances solved, FLOPs.
 
     Each network solves greedily and within --seconds, each solver that searches within --seconds.  What is not said
     here is as `compare` of config.yaml has it.  A killed call goes on where it was.

@@ -23,7 +23,9 @@ def label(
         str | None, typer.Option(help="2/4 solves each fourth chunk of instances from the second on")
     ] = None,
 ) -> None:
-    """Solve the instances of a label job; resumes where a killed call stopped, reuses label caches.
+    """Solve the instances of a label job.
+
+    It resumes where a killed call stopped, and reuses label caches.
 
     Several calls with --part, on machines that share the folder, do the work of one; a call without it then checks all
     and writes the labels.
@@ -68,7 +70,10 @@ def export(
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
-    """Write instances and their solutions for other people's code; `evaluate --data` reads them with the same gaps."""
+    """Write instances and solutions for other people's code.
+
+    `evaluate --data` reads them with the same gaps.
+    """
     from neuroute.user.evaluate import find_instances, labelled
     from neuroute.user.export import check_export
     from neuroute.user.export import export as write
@@ -96,7 +101,9 @@ def fetch(
     to: Annotated[Path | None, typer.Option(help="folder; default: <work_dir>/benchmarks/<benchmark>")] = None,
     config: ConfigFile = None,
 ) -> None:
-    """Download a public benchmark and check it, or point at the copy that `benchmarks_dir` of the config names.
+    """Download a public benchmark and check it.
+
+    Or point at the copy that `benchmarks_dir` of the config names.
 
     What cannot be had is said and left out: the tables then show the published numbers alone.
     """

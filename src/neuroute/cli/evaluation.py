@@ -71,8 +71,10 @@ def evaluate(
     device: Device = None,
     threads: Threads = None,
 ) -> None:
-    """Decode the test sets of an evaluation with a trained run and record every number; or, with --model and --data,
-    measure any checkpoint on any instances.  How solutions are built (--beam to --revise) is said with --model only.
+    """Measure a trained run, or any checkpoint on any instances.
+
+    Decode the test sets of an evaluation of the plan and record every number; or measure --model on --data.  How
+    solutions are built (--beam to --revise) is said with --model only.
 
     A killed call goes on where it was.  Several calls with --part, on several machines of one kind, share the work of
     one; a call without it then writes the records.
@@ -184,7 +186,9 @@ def solve(
     config: ConfigFile = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
-    """Solve a file of TSPLIB, VRPLIB or Solomon's with a network or a solver, or improve a solution of it.
+    """Solve a file of TSPLIB, VRPLIB or Solomon's.
+
+    A network or a solver solves it, or improves a solution of it.
 
     The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--beam to
     --revise; --starts 1 is greedy).
@@ -227,7 +231,7 @@ def solve(
 
 
 def models() -> None:
-    """List the networks that come with neuroute: what they solve, how large they are, how far from the best."""
+    """List the networks that come along: what for, how good."""
     from neuroute.user.zoo import FOLDER
     from neuroute.user.zoo import models as all_models
 

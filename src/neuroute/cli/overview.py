@@ -16,7 +16,7 @@ def plan(
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
-    """List what a target needs, what is already there, and what it costs, before anything runs."""
+    """List what a target needs and costs before anything runs."""
     from neuroute.accounting.estimate import describe
 
     print(describe(load_plan(config, scale), target))
@@ -28,7 +28,10 @@ def doctor(
     ] = False,
     config: ConfigFile = None,
 ) -> None:
-    """Solve a small instance with every solver; say which are there and how to get the others."""
+    """Say which solvers are there, and how to get the others.
+
+    Each solves a small instance.
+    """
     from neuroute.solvers.doctor import examine
 
     if is_measuring:
@@ -49,7 +52,7 @@ def doctor(
 def schema(
     folder: Annotated[Path, typer.Argument(help="where to write")] = Path("workflow/schemas"),
 ) -> None:
-    """Write the JSON schemas of config.yaml and of the scale files, generated from the models."""
+    """Write the JSON schemas of config.yaml and of scale files."""
     from neuroute.core.files import write_text
     from neuroute.plan.schemas import schemas
 

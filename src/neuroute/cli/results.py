@@ -17,7 +17,7 @@ def render(
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
-    """Draw tables and figures from the records that are there, all in one process."""
+    """Draw tables and figures from the records that are there."""
     from neuroute.rendering.render import render as render_artifact
     from neuroute.rendering.study import Study
 
@@ -32,7 +32,10 @@ def render(
 
 
 def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
-    """Write results/index.html from the rendered artifacts and the records, and results/summary.json."""
+    """Write results/index.html from what is drawn and measured.
+
+    And results/summary.json beside it.
+    """
     from neuroute.dag.headlines import headlines
     from neuroute.rendering.claims import judge
     from neuroute.rendering.protocol import protocol_lines
@@ -74,7 +77,9 @@ def difference(
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
-    """Say by how many points of the gap one trained model is ahead of another, with 95 % intervals.
+    """Compare two trained models: gaps in points, with intervals.
+
+    Intervals are of 95 %.
 
     They are compared instance by instance on all that both were measured on; of several seeds, by their mean.  The
     folder of its evaluations names one training alone.
@@ -115,7 +120,10 @@ def keep(
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
-    """Copy the rendered artifacts, with commit, date and device in every row, to keep them for the record."""
+    """Copy the rendered artifacts, to keep them for the record.
+
+    Commit, date and device stand in every row.
+    """
     from neuroute.rendering.keep import keep as keep_artifacts
 
     p = load_plan(config, scale)

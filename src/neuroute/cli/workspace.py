@@ -14,7 +14,10 @@ PACKED = Path(__file__).resolve().parents[1] / "checkout"  # setup.py puts it in
 
 
 def init(folder: Annotated[Path, typer.Argument(help="where to; made if it is not there")] = Path()) -> None:
-    """Copy the workflow into a folder: Snakefile, rules, scales, config.yaml and the worked examples."""
+    """Copy the workflow into a folder to work in.
+
+    Snakefile, rules, scales, config.yaml and the worked examples.
+    """
     if not PACKED.is_dir():
         raise NeurouteError(f"this neuroute is a checkout: work in {PACKED.parents[2]}, which has the workflow")
     parts = sorted(path.name for path in PACKED.iterdir())

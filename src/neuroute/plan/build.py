@@ -78,7 +78,7 @@ def build_plan(config: Config) -> Plan:
     if substitutes:
         plan = replace(plan, artifacts={a.id: _with_stand_ins(plan, a) for a in artifacts})
     for changed in config.runs:
-        plan.find(plan.runs, changed, "run in config.yaml's `runs`")
+        plan.find(plan.runs, changed, f"run in `runs` of {config.where}")
     return plan
 
 
@@ -99,11 +99,11 @@ def _check_test_files(plan: Plan) -> None:
     for test in plan.scale.test_files:
         if test.stem is not None and test not in used:
             raise NeurouteError(
-                f"config.yaml: test_sets.{test.stem}: no test set of this plan; `neuroute plan` lists them"
+                f"{plan.config.where}: test_sets.{test.stem}: no test set of this plan; `neuroute plan` lists them"
             )
     if plan.config.test_sets == "published" and not used:
         raise NeurouteError(
-            f"config.yaml: test_sets: {plan.config.testsets_dir} holds no test set of the sizes of scale "
+            f"{plan.config.where}: test_sets: {plan.config.testsets_dir} holds no test set of the sizes of scale "
             f"{plan.scale.name}; give others, or `test_sets: drawn`"
         )
 

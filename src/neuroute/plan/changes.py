@@ -56,11 +56,12 @@ def with_seed(name: str, repetition: int) -> str:
 def _check_repetition(config: Config, run: str, repeated: str) -> None:
     """Raise NeurouteError if config.yaml changes one training of several."""
     if repeated in config.runs and config.runs[repeated].weights is None:
-        raise NeurouteError(f"config.yaml: runs.{repeated}: changes hold for all seeds; make them to {run}")
+        raise NeurouteError(f"{config.where}: runs.{repeated}: changes hold for all seeds; make them to {run}")
     change = config.runs.get(run)
     if change and change.seed is not None:
         raise NeurouteError(
-            f"config.yaml: runs.{run}.seed: the scale trains it with several seeds; set the scale's `seeds` to 1 first"
+            f"{config.where}: runs.{run}.seed: the scale trains it with several seeds; set the scale's `seeds` to 1 "
+            "first"
         )
 
 
@@ -69,7 +70,7 @@ def apply_changes(config: Config, run: str, declared: T) -> T:
 
     Raises NeurouteError that names the wrong key, or the stage that there is not.
     """
-    where, values = f"config.yaml: runs.{run}.training", declared.model_dump()
+    where, values = f"{config.where}: runs.{run}.training", declared.model_dump()
     change = config.runs.get(run)
     changed = change.training.model_dump(exclude_none=True) if change else {}
     if stages := changed.pop("stages", None):
@@ -115,7 +116,7 @@ def change_network(config: Config, run: Run) -> Run:
             code_digest(network.kind)
         except (LookupError, SyntaxError, ValueError) as error:
             raise NeurouteError(
-                f"config.yaml: runs.{run.id}.network: {error}; a module of your own lies beside the Snakefile or on "
+                f"{config.where}: runs.{run.id}.network: {error}; a module of your own lies beside the Snakefile or on "
                 "PYTHONPATH"
             ) from None
     return run.model_copy(update={"network": network})
@@ -127,7 +128,7 @@ def give_weights(config: Config, run: Run) -> Run:
     if change is None or change.weights is None:
         return run
     if not Path(change.weights).is_file():
-        raise NeurouteError(f"config.yaml: runs.{run.id}.weights: no file {change.weights}; correct the path")
+        raise NeurouteError(f"{config.where}: runs.{run.id}.weights: no file {change.weights}; correct the path")
     return GivenRun(**{name: getattr(run, name) for name in Run.model_fields}, weights=change.weights)
 
 

@@ -182,6 +182,12 @@ class Config(Strict):
     machine: Machine = Machine()
     compare: Compare = Compare()
     runs: Annotated[dict[str, RunChange], Field(description="changes to single runs, by id")] = {}
+    _where: str = "config.yaml"
+
+    @property
+    def where(self) -> str:
+        """The file that says all this, for messages."""
+        return self._where
 
     @property
     def networks(self) -> list[str]:
@@ -216,7 +222,9 @@ class Config(Strict):
 
 
 def parse_config(values: dict[str, Any], where: str = "config.yaml") -> Config:
-    return validate(Config, values, where)
+    config = validate(Config, values, where)
+    config._where = where
+    return config
 
 
 def load_config(path: Path | None = None, **overrides: Any) -> Config:

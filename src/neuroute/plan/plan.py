@@ -1,6 +1,5 @@
 """The plan: every object that the chosen papers and scale ask for, and the files that they become."""
 
-import difflib
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import TypeVar
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.changes import can_be_met, with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import ROOT
@@ -28,6 +27,7 @@ from neuroute.plan.objects import (
     StageEvaluation,
 )
 from neuroute.plan.paper import Paper
+from neuroute.plan.papers import load_paper, paper_folders
 from neuroute.plan.scale import load_scale, scale_names
 from neuroute.problems.registry import entries
 
@@ -142,8 +142,12 @@ class Plan:
 
     def artifact_stem(self, artifact: str) -> Path:
         paper, name = artifact.split("/")
+        return self.stem_of(self.papers[paper], name)
+
+    def stem_of(self, paper: Paper, name: str) -> Path:
+        """Where a paper's artifact lies, or would lie if the paper were in this plan."""
         results = Path(self.config.results_dir)
-        return results / name if self.papers[paper].headline else results / paper / name
+        return results / name if paper.headline else results / paper.key / name
 
     @property
     def report(self) -> Path:
@@ -251,18 +255,21 @@ class Plan:
     # -- lookups ----------------------------------------------------------------------------------------------
 
     def artifact(self, name: str) -> Artifact:
-        """An artifact by id.  Raises NeurouteError with the scales that have it, else with the nearest ids."""
-        paper, _, own_name = name.partition("/")
-        declared = paper in self.papers and own_name in {d.name for d in self.papers[paper].declarations()}
-        if name in self.artifacts or not declared:
+        """An artifact by id.  Raises NeurouteError with the paper or scales that have it, else with near ids."""
+        key, _, own_name = name.partition("/")
+        paper = load_paper(key) if key in paper_folders() else None
+        if name in self.artifacts or paper is None or own_name not in {d.name for d in paper.declarations()}:
             return self.find(self.artifacts, name, "table or figure")
+        if key not in self.papers and self.config.papers:
+            listed = f"`papers: [{', '.join(self.config.papers)}]` in {self.config.where}"
+            raise NeurouteError(f"{name}: {listed} leaves {key} out: add {key}")
         having = [scale for scale in scale_names() if self._is_shown_at(scale, paper, own_name)]
         which = f"scales that do: {', '.join(having)}" if having else "no scale in workflow/scales does"
         raise NeurouteError(f"{name}: scale {self.scale.name} does not train what it shows; {which}")
 
-    def _is_shown_at(self, scale: str, paper: str, name: str) -> bool:
+    def _is_shown_at(self, scale: str, paper: Paper, name: str) -> bool:
         try:
-            return name in {d.name for d in self.papers[paper].needs(load_scale(scale, [paper]))}
+            return name in {d.name for d in paper.needs(load_scale(scale, [paper.key]))}
         except NeurouteError:  # a scale without this paper
             return False
 
@@ -270,8 +277,8 @@ class Plan:
         """An object by id; raises NeurouteError with the nearest ids."""
         if name in objects:
             return objects[name]
-        near = difflib.get_close_matches(name, objects, n=3, cutoff=0.3) or list(objects)[:3]
-        raise NeurouteError(f"unknown {what} '{name}'; did you mean {' or '.join(near)}? `neuroute plan` lists all")
+        meant = did_you_mean(near(name, objects)) or ";"
+        raise NeurouteError(f"unknown {what} '{name}'{meant} `neuroute plan --all` lists all")
 
 
 def _files_digest(files: Iterable[Path]) -> str:

@@ -1,6 +1,8 @@
 """What can be known to be missing before the first job starts."""
 
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from neuroute.core import gpus as here
@@ -21,6 +23,15 @@ def gpus(config: Config) -> int:
     return config.gpus_per_run if uses_gpu else 0
 
 
+def without_gpu(config: Config, command: Iterable[str]) -> str:
+    """Say that a command which asks for a GPU (`--resources gpu=1`) gets none; nothing for another one."""
+    requests = [word for word in command if re.fullmatch(r"(--res(ources)?=)?gpu=[1-9]\d*", word)]
+    if not requests or gpus(config):
+        return ""
+    why = f"{config.where} says `device: cpu`" if config.device == "cpu" else "this machine shows no GPU"
+    return f"{requests[0].rpartition('resources=')[2]}: {why}, so networks run on the CPU"
+
+
 def check_gpus(config: Config, at_once: int) -> None:
     """Raises NeurouteError if jobs of this machine ask for more GPUs than it has: of the DAG at most `at_once`."""
     per_job = gpus(config)
@@ -32,9 +43,9 @@ def check_gpus(config: Config, at_once: int) -> None:
         f" (CUDA_VISIBLE_DEVICES={visible})" if visible is not None else ""
     )
     if config.device == "cuda" and not count:
-        raise NeurouteError(f"config.yaml asks for device 'cuda', but {there}; set `device: auto`")
+        raise NeurouteError(f"{config.where} asks for device 'cuda', but {there}; set `device: auto`")
     if per_job > count:
-        raise NeurouteError(f"config.yaml: gpus_per_run: {per_job}, but {there}; set it to at most that")
+        raise NeurouteError(f"{config.where}: gpus_per_run: {per_job}, but {there}; set it to at most that")
     if at_once > (most := count * config.jobs_per_gpu):
         raise NeurouteError(
             f"--resources gpu={at_once}, but {there}; give at most {most}, or let more jobs share one: jobs_per_gpu"
@@ -47,8 +58,10 @@ def check(plan: Plan) -> None:
         check_folder(Path(getattr(plan.config, key)))
     for cache in plan.config.label_caches:
         if not Path(cache).is_dir():
-            raise NeurouteError(f"config.yaml: label_caches: no folder {cache}; correct the path or leave it out")
+            raise NeurouteError(
+                f"{plan.config.where}: label_caches: no folder {cache}; correct the path or leave it out"
+            )
     for key in ("benchmarks_dir", "testsets_dir"):
         folder = getattr(plan.config, key)
         if folder is not None and not Path(folder).is_dir():
-            raise NeurouteError(f"config.yaml: {key}: no folder {folder}; correct the path or leave it out")
+            raise NeurouteError(f"{plan.config.where}: {key}: no folder {folder}; correct the path or leave it out")

@@ -41,7 +41,7 @@ def repeat_runs(
 def _check(config: Config, run: Run, copy: Run, declared: set[str]) -> None:
     if copy.id in declared:
         raise NeurouteError(
-            f"config.yaml: runs.{run.id}.seeds: the scale trains it with several seeds; change the scale's `seeds`"
+            f"{config.where}: runs.{run.id}.seeds: the scale trains it with several seeds; change the scale's `seeds`"
         )
     if copy.id in config.runs and config.runs[copy.id].weights is None:
-        raise NeurouteError(f"config.yaml: runs.{copy.id}: changes hold for all seeds; make them to {run.id}")
+        raise NeurouteError(f"{config.where}: runs.{copy.id}: changes hold for all seeds; make them to {run.id}")
