@@ -112,7 +112,7 @@ def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     assert named("nearest") == [("nearest", "one pass")]
     assert named("lkh") == [("lkh", "2 s")]
-    assert named("tsp") == [("tsp", "greedy"), ("tsp", "2 s")]
+    assert named("tsp") == [("tsp", "multistart"), ("tsp", "2 s")]
     assert parse("hgs@cvrp", 2.0, ["tsp", "cvrp"], lambda name: {}, ())[0].problems == ("cvrp",)
     assert parse("hgs@cvrp", 2.0, ["tsp"], lambda name: {}, ()) == []
     Path("a_method_of_mine.py").write_text("def solve(instance, seconds):\n    return list(range(instance.n))\n")
@@ -176,10 +176,10 @@ def test_a_network_and_a_heuristic_are_compared_from_python_and_kept(tmp_path: P
     how = {"seconds": 0.2, "benchmarks": tmp_path, "out": out}
     found = neuroute.compare(["nearest", "tsp"], [str(file)], **how)  # type: ignore[arg-type]
     rows = found.records.set_index(["method", "how"])
-    assert sorted(rows.index) == [("nearest", "one pass"), ("tsp", "0.2 s"), ("tsp", "greedy")]
+    assert sorted(rows.index) == [("nearest", "one pass"), ("tsp", "0.2 s"), ("tsp", "multistart")]
     assert (rows.unsolved == "").all()
     assert (rows.cost > 0).all()
-    assert rows.gflops.notna().to_list() == [how == "greedy" for _, how in rows.index]
+    assert rows.gflops.notna().to_list() == [how == "multistart" for _, how in rows.index]
     assert (out / "pareto.svg").is_file()
     kept = {path: path.stat().st_mtime_ns for path in (out / "answers").iterdir()}
     again = neuroute.compare(["nearest", "tsp"], [str(file)], **how)  # type: ignore[arg-type]

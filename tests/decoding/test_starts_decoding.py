@@ -13,6 +13,7 @@ from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.cvrp_search import SEARCH
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.networks.lehd import Lehd, LehdCvrp
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -28,13 +29,17 @@ def test_it_is_what_many_starts_find(planar: Case) -> None:
         solutions = decode(problem, planar.net, instances, decoding)
         assert torch.equal(solutions, planar.solve(instances, number, augment=decoding.augment))
         assert planar.valid(instances, solutions)  # every node once, no vehicle overfull
-        found[decoding.id] = planar.lengths(instances, solutions)
+        found[name_of(decoding)] = planar.lengths(instances, solutions)
     assert torch.equal(construct(problem, planar.net, instances), decode(problem, planar.net, instances, ALL))
-    for better, worse in (("multi", "multi3"), ("multi-x8", "multi"), ("multi-x8", "greedy-x8")):
+    for better, worse in (
+        ("multistart", "multistart3"),
+        ("multistart-x8", "multistart"),
+        ("multistart-x8", "greedy-x8"),
+    ):
         assert (found[better] <= found[worse] + 1e-12).all()
         assert found[better].mean() < found[worse].mean() - 1e-6
     if problem == "tsp":  # whose only start is the first of all; the CVRP's is the network's own
-        assert (found["multi"] <= found["greedy"] + 1e-12).all()
+        assert (found["multistart"] <= found["greedy"] + 1e-12).all()
         assert (decode(problem, planar.net, instances, Decoding())[:, 0] == 0).all()
 
 
@@ -117,10 +122,11 @@ def test_what_starts_are_called() -> None:
     """Records are looked up by these names."""
     beam, rrc = {"method": "beam", "beam": 16}, {"method": "rrc", "iterations": 100}
     every: dict[str, Any] = {"starts": "all"}
-    named = [Decoding.model_validate(how).id for how in ({}, {"starts": 5}, every, every | {"augment": True})]
-    assert named == ["greedy", "multi5", "multi", "multi-x8"]
-    assert [Decoding.model_validate(how | every).id for how in (beam, rrc)] == ["beam16-multi", "rrc100-multi"]
-    assert Decoding.model_validate(rrc | every | {"iterations": 0}).id == "multi"
+    named = [name_of(Decoding.model_validate(how)) for how in ({}, {"starts": 5}, every, every | {"augment": True})]
+    assert named == ["greedy", "multistart5", "multistart", "multistart-x8"]
+    assert name_of(Decoding.model_validate(beam | every)) == "beam16-multistart"
+    assert name_of(Decoding.model_validate(rrc | every)) == "rrc100-multistart"
+    assert name_of(Decoding.model_validate(rrc | every | {"iterations": 0})) == "multistart"
     for how in (every | {"method": "prc", "iterations": 3}, beam | {"augment": True}):
         with pytest.raises(ValueError, match="starts|augment"):
             Decoding.model_validate(how)

@@ -15,6 +15,7 @@ from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run
 from neuroute.problems.vrp import Vrp, to_routes
 from untrained import evaluated, ready, run_of
@@ -128,7 +129,7 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(
     arguments = {"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20, **heads}
     run = run_of(Network(kind=f"neuroute.networks.{kind}", arguments=arguments), CVRP_LABELS)
     records, arrays = cvrplib_measured(tmp_path, folder, run, decodings=decodings, per_axis=per_axis)
-    assert list(records.decoding.unique()) == [d.id for d in separate]
+    assert list(records.decoding.unique()) == [name_of(d) for d in separate]
     assert list(records.test.unique()) == [f"cvrplib_{name}" for name in NAMES]
     assert set(records.n) == {101, 106}  # with the depot
     assert (arrays["names"].tolist(), arrays["optima"].tolist()) == ([*NAMES], [*OPTIMA])
@@ -141,11 +142,11 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(
         for decoding in separate:
             routes = to_routes(decode("cvrp", net, inputs, decoding)[0].numpy())
             instance.check(routes, name)
-            of_test = (records.test == f"cvrplib_{name}") & (records.decoding == decoding.id)
+            of_test = (records.test == f"cvrplib_{name}") & (records.decoding == name_of(decoding))
             values = records[of_test].set_index("metric").value
             cost = instance.cost(routes, rounded=False)
             assert values["length"] == pytest.approx(cost)
-            assert arrays[decoding.id][i] == pytest.approx(cost)
+            assert arrays[name_of(decoding)][i] == pytest.approx(cost)
             assert values["gap_pct"] == pytest.approx(100 * (cost / best - 1))
             assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / best - 1))
             assert values["gap_rounded_pct"] >= 0

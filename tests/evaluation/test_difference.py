@@ -77,7 +77,7 @@ def test_trainings_compared_with_themselves_are_paired(tmp_path: Path) -> None:
 
 def test_of_several_test_sets_the_mean_pairs_each_seed_with_itself(tmp_path: Path) -> None:
     """A seed that is lucky on one set and unlucky on another tells nothing of the mean."""
-    keys = [f"vrp_{variant}_test_n20_c200|multi" for variant in ("OVRP", "VRPB", "CVRP")]
+    keys = [f"vrp_{variant}_test_n20_c200|multistart" for variant in ("OVRP", "VRPB", "CVRP")]
     folders = [tmp_path / name for name in ("s0", "s1", "s2", "other")]
     luck = {"s0": (0.05, 0.01), "s1": (0.01, 0.05), "s2": (0.03, 0.03), "other": (0.08, 0.08)}
     for folder in folders:
@@ -131,14 +131,14 @@ def test_the_command_prints_and_writes_what_differs(tmp_path: Path) -> None:
 
 
 def test_models_that_build_solutions_in_other_ways_are_compared_when_asked_to(tmp_path: Path) -> None:
-    first = evaluated(tmp_path / "a", 1.05 * REFERENCE, key=GREEDY.replace("greedy", "multi"))
+    first = evaluated(tmp_path / "a", 1.05 * REFERENCE, key=GREEDY.replace("greedy", "multistart"))
     second = evaluated(tmp_path / "b", 1.08 * REFERENCE)
-    (each,) = differences([first], [second], ("multi", "greedy"))
-    assert each.decoding == "multi and greedy"
+    (each,) = differences([first], [second], ("multistart", "greedy"))
+    assert each.decoding == "multistart and greedy"
     assert each.ahead == pytest.approx(3)
-    with pytest.raises(NeurouteError, match="by greedy and multi"):
-        differences([first], [second], ("greedy", "multi"))
-    ran = CliRunner().invoke(app, ["difference", str(first), str(second), "--decodings", "multi"])
+    with pytest.raises(NeurouteError, match="by greedy and multistart"):
+        differences([first], [second], ("greedy", "multistart"))
+    ran = CliRunner().invoke(app, ["difference", str(first), str(second), "--decodings", "multistart"])
     assert ran.exit_code == 2
 
 

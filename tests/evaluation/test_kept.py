@@ -14,6 +14,7 @@ from neuroute.decoding.cvrp_search import CvrpSearch
 from neuroute.decoding.tsp_search import TspSearch
 from neuroute.evaluation import kept
 from neuroute.evaluation.kept import MeasuredSteps
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
 from untrained import evaluated, run_of
 
@@ -117,14 +118,14 @@ def test_parts_share_the_work_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     rows, lengths = measured(tmp_path / "whole", tmp_path / "labels", evaluation, run)
     done: list[str] = []
     measure = labelled._measure_test
-    monkeypatch.setattr(labelled, "_measure_test", lambda *a: done.append(a[2].decoding.id) or measure(*a))
+    monkeypatch.setattr(labelled, "_measure_test", lambda *a: done.append(name_of(a[2].decoding)) or measure(*a))
     write, evaluate = driver.write_records, driver.evaluate
     monkeypatch.setattr(driver, "write_records", lambda *a: pytest.fail("a part wrote records"))
     for k in (1, 0):
         monkeypatch.setattr("untrained.evaluate", lambda *a, k=k: evaluate(*a, part=(k, 2)))
         with pytest.raises(FileNotFoundError):
             evaluated(tmp_path / "parts", evaluation, run, label_dirs=[tmp_path / "labels"])
-    assert done == ["beam2-b4", "rrc5-b4", "prc4-nearest-l6-b4"]
+    assert done == ["beam2-batch4", "rrc5-batch4", "prc4-nearest-l6-batch4"]
     monkeypatch.setattr(driver, "write_records", write)
     monkeypatch.setattr("untrained.evaluate", evaluate)
     again = measured(tmp_path / "parts", tmp_path / "labels", evaluation, run)

@@ -44,7 +44,7 @@ def test_lengths_are_those_of_stretched_coordinates_on_the_original_scale(tmp_pa
         at_1 = each.factors.index(1.0)  # plain greedy, to the last bit
         assert arrays[f"{each.dataset.id}|lengths"][at_1] == by_hand[at_1]
         own = records[(records.test == each.dataset.id) & (records.metric == "length")]
-        assert own.decoding.tolist() == ["greedy" if f == 1 else f"greedy-x{f}" for f in each.factors]
+        assert own.decoding.tolist() == ["greedy" if f == 1 else f"greedy-rescale{f}" for f in each.factors]
         np.testing.assert_allclose(own.value, by_hand, rtol=1e-12)
     assert len(set(arrays[f"{LARGE.id}|lengths"])) > 1, "the factor changes nothing: this network shows nothing"
 
@@ -56,7 +56,7 @@ def test_records_and_arrays_agree(tmp_path: Path) -> None:
     assert arrays["interior"].dtype == bool
     for dataset, best, interior in zip((SMALL, LARGE), arrays["best"], arrays["interior"], strict=True):
         own = records[records.test == dataset.id].set_index(["decoding", "metric"]).value
-        assert own["greedy-xbest", "rescale_factor"] == pytest.approx(best)
+        assert own["greedy-rescalebest", "rescale_factor"] == pytest.approx(best)
         factors, lengths = arrays[f"{dataset.id}|factors"], arrays[f"{dataset.id}|lengths"]
         np.testing.assert_allclose(arrays[f"{dataset.id}|parabola"], np.polyfit(factors, lengths, 2), rtol=1e-6)
         if not interior:

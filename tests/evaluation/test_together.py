@@ -13,6 +13,7 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, decode_timed
 from neuroute.papers.pens.roles import AttentionEvaluation
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
     CombinedEvaluation,
@@ -70,7 +71,7 @@ def measured(
 
 
 def values(records: pd.DataFrame, decoding: Decoding) -> pd.Series:
-    return records[records.decoding == decoding.id].set_index("metric").value
+    return records[records.decoding == name_of(decoding)].set_index("metric").value
 
 
 def test_repeats_are_means_over_draws(store: Path) -> None:
@@ -82,7 +83,7 @@ def test_repeats_are_means_over_draws(store: Path) -> None:
     own = np.stack([tour_length(coords, decode("tsp", net, coords, Decoding(draw=i)).numpy()) for i in range(3)])
     assert len({tuple(each) for each in own}) > 1  # an untrained network depends on its embeddings
     found = values(records, REPEATED)
-    np.testing.assert_array_equal(arrays[f"{LABELS.dataset.id}|{REPEATED.id}"], own.mean(0))
+    np.testing.assert_array_equal(arrays[f"{LABELS.dataset.id}|{name_of(REPEATED)}"], own.mean(0))
     assert found["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
     assert found["gap_spread_pct"] == pytest.approx(np.std(100 * own.mean(1) / reference.mean()))
     alone, together = values(records, Decoding(batch_size=1)), values(records, Decoding())
@@ -135,7 +136,7 @@ def test_together_is_each_alone(store: Path, shared: Path) -> None:
             name = key if part.group == "all" else f"{part.group}/{key}"
             np.testing.assert_array_equal(arrays[name], array)
     assert seen == len(records)
-    assert {f"greedy{e}" for e in ("", "-xbest-r2")} <= set(records[records.group == "tsplib"].decoding)
+    assert {f"greedy{e}" for e in ("", "-rescalebest-mean2")} <= set(records[records.group == "tsplib"].decoding)
 
 
 def test_nothing_is_written_when_a_part_fails(store: Path) -> None:

@@ -15,6 +15,7 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.decodings import revise
 from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Network
 from neuroute.problems.cvrp import cost
@@ -66,7 +67,8 @@ INSERTION = Decoding(method="prc", iterations=3, start="insertion", longest=5)
         (NETWORK, "--prc 3 --start insertion --longest 5", INSERTION),
         (NETWORK, "--revise 6x2,4x3", revise((6, 2), (4, 3))),
         (NETWORK, "--revise 5x2,w3,noflips", revise((5, 2), width=3, flips="none")),
-        (MANY_STARTS, "", Decoding()),
+        (MANY_STARTS, "", Decoding(starts="all")),
+        (MANY_STARTS, "--decoding multistart4", Decoding(starts=4)),
         (MANY_STARTS, "--beam 2", BEAM),
         (MANY_STARTS, "--rrc 3", RRC),
         (MANY_STARTS, "--starts 4", Decoding(starts=4)),
@@ -92,11 +94,11 @@ def test_numbers_are_those_of_the_decoded_tours(
     assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
     assert (records.n_instances == count).all()
     with np.load(out.with_suffix(".npz")) as file:
-        np.testing.assert_allclose(file[f"mine|{decoding.id}"], own)
+        np.testing.assert_allclose(file[f"mine|{name_of(decoding)}"], own)
     assert f"mine: {count} instances, n = 9" in text
     assert f"{values['gap_pct']:.3f} % (of mean lengths)" in text
     assert f"{values['length']:.5f}" in text
-    assert decoding.id in text
+    assert name_of(decoding) in text
 
 
 def test_a_reference_of_ones_own_tours_has_no_gap() -> None:

@@ -21,6 +21,7 @@ from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import construction, labelled
 from neuroute.networks.weights import parameters
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
     ConstructionEvaluation,
@@ -74,11 +75,11 @@ def test_gaps_are_against_references_of_which_some_keep_to_the_networks_rules(
         dataset, instances = test.labels.dataset, vrp_dataset(test.labels.dataset)
         own = lengths(instances, decode("vrp", net, instances, test.decoding).numpy())
         reference = lengths(instances, references(dataset))
-        of_test = (records.test == dataset.id) & (records.decoding == test.decoding.id)
+        of_test = (records.test == dataset.id) & (records.decoding == name_of(test.decoding))
         values = records[of_test].set_index("metric").value
         assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
         assert values["length"] == pytest.approx(own.mean())
-        np.testing.assert_allclose(arrays[f"{dataset.id}|{test.decoding.id}"], own)
+        np.testing.assert_allclose(arrays[f"{dataset.id}|{name_of(test.decoding)}"], own)
         kept = [False, True] * 2 if dataset.variant == "VRPB" else [True] * 4
         np.testing.assert_array_equal(arrays[f"{dataset.id}|reference_feasible"], kept)
         assert values["reference_feasible_pct"] == 100 * np.mean(kept)
@@ -110,14 +111,14 @@ def test_construction_times_each_instance_by_itself(tmp_path: Path, monkeypatch:
         batch = vrp_dataset(dataset)
         ones = [batch[i : i + 1] for i in range(COUNT)]
         own = [lengths(one, decode("vrp", net, one, MULTI).numpy())[0] for one in ones]
-        np.testing.assert_allclose(arrays[f"{dataset.id}|multi"], own)
+        np.testing.assert_allclose(arrays[f"{dataset.id}|multistart"], own)
         np.testing.assert_array_equal(arrays[f"{dataset.id}|seconds"], seconds)
         values = records[records.test == dataset.id].set_index("metric").value
         assert values["time_s"] == seconds.mean()
         assert values["length"] == pytest.approx(np.mean(own))
         assert values["parameters"] == parameters(net)
     about = ["batch_size", "group", "decoding", "n_instances"]
-    assert records[about].drop_duplicates().values.tolist() == [[1, "construction", "multi", COUNT]]
+    assert records[about].drop_duplicates().values.tolist() == [[1, "construction", "multistart", COUNT]]
 
 
 # -- Set X ------------------------------------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[
     assert set(records.n) == {101}
     assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / 27591 - 1))
     assert values["gap_pct"] == pytest.approx(100 * (instance.cost(routes, False) / 27591 - 1))
-    np.testing.assert_allclose(arrays["multi"], [instance.cost(routes, False)])
+    np.testing.assert_allclose(arrays["multistart"], [instance.cost(routes, False)])
 
 
 def test_a_benchmark_of_another_problem_is_one_line(tmp_path: Path) -> None:

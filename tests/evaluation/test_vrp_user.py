@@ -83,7 +83,7 @@ def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, m
     assert values["length"] == pytest.approx(own.mean())
     assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
     with np.load(out.with_suffix(".npz")) as file:
-        np.testing.assert_allclose(file["mine|multi"], own)
+        np.testing.assert_allclose(file["mine|multistart"], own)
     assert f"mine: {COUNT} {variant} instances, n = {N}" in text
 
 

@@ -11,6 +11,7 @@ from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
+from neuroute.plan.decoding_names import name_of
 from neuroute.rendering.render import formats
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +52,7 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
     plan = plan_in(tmp_path, "sample", code(0))
     assert list(plan.artifacts) == ["sample/table1", "sample/table2", "sample/figure1"]
     (measured,) = plan.evaluations.values()
-    assert [t.decoding.id for t in measured.tests] == ["beam2", "beam4", "greedy"]  # type: ignore[attr-defined]
+    assert [name_of(t.decoding) for t in measured.tests] == ["beam2", "beam4", "greedy"]  # type: ignore[attr-defined]
     for job in plan.label_jobs:
         call("label", job, "--workers", "1")
     call("train", "sample/decoder")

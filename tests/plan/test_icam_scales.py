@@ -5,6 +5,7 @@ import json
 import pytest
 from published_trainings import single_size, three_stages
 
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Elite, Evaluation, Reinforced, Run, StageEvaluation
 from neuroute.plan.specs import Problem
 from plans import plan_of, read_published, reinforced
@@ -73,17 +74,17 @@ def test_icam_is_measured_as_its_tables_ask() -> None:
     def cells(evaluation: str) -> set[tuple[int, str]]:
         found = plan.evaluations[evaluation]
         assert isinstance(found, Evaluation | StageEvaluation)
-        return {(t.labels.dataset.n, t.decoding.id) for t in found.tests}
+        return {(t.labels.dataset.n, name_of(t.decoding)) for t in found.tests}
 
     sizes = (100, 200, 500, 1000)
-    three = {(n, way) for n in sizes for way in ("greedy", "multi", "multi-x8")}
-    larger = {(n, "multi") for n in (2000, 3000, 4000, 5000)}
-    searches = {(n, way) for n in sizes for way in ("rrc100-multi", "beam16-multi")}
+    three = {(n, way) for n in sizes for way in ("greedy", "multistart", "multistart-x8")}
+    larger = {(n, "multistart") for n in (2000, 3000, 4000, 5000)}
+    searches = {(n, way) for n in sizes for way in ("rrc100-multistart", "beam16-multistart")}
     assert cells("icam/icam_tsp/icam") == three | larger | searches
     assert cells("icam/pomo_tsp/icam") == three | larger
     assert cells("icam/pomo3_cvrp/icam") == three
-    assert cells("icam/icam_tsp/stages") == cells("icam/abl_afm/icam") == {(n, "multi") for n in sizes}
-    assert cells("icam/k20_b0.5/icam") == {(1000, "greedy"), (1000, "multi")}
+    assert cells("icam/icam_tsp/stages") == cells("icam/abl_afm/icam") == {(n, "multistart") for n in sizes}
+    assert cells("icam/k20_b0.5/icam") == {(1000, "greedy"), (1000, "multistart")}
     tam = {
         t.labels.dataset.n: t.labels.dataset.capacity
         for t in plan.evaluations["sit/bq_cvrp/tests_icam"].tests

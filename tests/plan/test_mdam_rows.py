@@ -3,6 +3,7 @@
 import pytest
 
 from neuroute.papers.icam.roles import SIZES, reference
+from neuroute.plan.decoding_names import name_of
 from plans import plan_of
 
 
@@ -12,5 +13,5 @@ def test_rows_read_evaluations(scale: str, beam: int) -> None:
     read = [plan.evaluations[e] for e in plan.artifacts["icam/table1"].evaluations]
     for problem in ("tsp", "cvrp"):
         own = [e for e in read if e.run == f"rivals/mdam_{problem}"]
-        assert {d.id for e in own for d in e.decodings_used()} == {f"decoders-beam{beam}"}
+        assert {name_of(d) for e in own for d in e.decodings_used()} == {f"decoders-beam{beam}"}
         assert {labels for e in own for labels in e.labels} >= {reference(plan.scale, problem, n) for n in SIZES}

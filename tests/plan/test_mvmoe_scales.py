@@ -7,6 +7,7 @@ from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, UNSEEN, VARIANTS, RoutingEvaluation
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.build import Plan
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Evaluation, StageEvaluation, Supervised
 from plans import SCALES, plan_of, read_published, reinforced
 
@@ -159,7 +160,7 @@ def test_both_lehds_are_trained_alike(paper: Plan) -> None:
 def cells(plan: Plan, evaluation: str) -> set[tuple[str | None, int]]:
     found = plan.evaluations[evaluation]
     assert isinstance(found, Evaluation)
-    assert {t.decoding.id for t in found.tests} == {"multi-x8"}
+    assert {name_of(t.decoding) for t in found.tests} == {"multistart-x8"}
     assert {t.labels.dataset.problem for t in found.tests} == {"vrp"}
     return {(t.labels.dataset.variant, t.labels.dataset.n) for t in found.tests}
 
@@ -187,7 +188,7 @@ def test_benchmarks_are_solved_by_models_of_100(paper: Plan) -> None:
         chosen = [found[f"{run}/{group}"] for run in runs]
         assert {(e.benchmark, e.sets, e.min_nodes, e.max_nodes) for e in chosen} == {("cvrplib", ("X",), *nodes)}
     for run in ("mvmoe/lehd_cvrp", "mvmoe/lehd4eL_cvrp"):
-        assert [d.id for d in found[f"{run}/set_x_large"].decodings] == ["greedy", "rrc100"]
+        assert [name_of(d) for d in found[f"{run}/set_x_large"].decodings] == ["greedy", "rrc100"]
 
 
 def test_one_job_measures_a_model_on_two_benchmarks() -> None:
@@ -217,7 +218,7 @@ def test_gates_and_seconds_are_of_all_problems(paper: Plan) -> None:
         construction = paper.evaluations[f"mvmoe/{method}_100/construction"]
         assert isinstance(construction, ConstructionEvaluation)
         assert {(d.variant, d.n) for d in construction.datasets} == {(v, 1000) for v in VARIANTS}
-        assert construction.decoding.id == "multi"
+        assert name_of(construction.decoding) == "multistart"
 
 
 def test_the_reference_solver_comes_first(paper: Plan) -> None:

@@ -156,12 +156,13 @@ def test_a_scale_has_only_the_papers_that_it_supports(tmp_path: Path) -> None:
 
 
 def test_a_factor_that_is_not_positive_is_refused() -> None:
+    from neuroute.plan import decodings
     from neuroute.user.options import choose_decoding
 
     for wrong in (0.0, -1.0, float("nan")):
         with pytest.raises(NeurouteError, match="--rescale .* above 0"):
             choose_decoding(1, 0, wrong)
-    assert choose_decoding(1, 0, 2.0).id == "greedy-x2.0"
+    assert choose_decoding(1, 0, 2.0) == decodings.Decoding(rescale=2.0)
 
 
 @pytest.mark.parametrize(("solver", "n"), [("lkh", 100_000), ("lkh-long", 10_000), ("concorde-6h", 10_000)])

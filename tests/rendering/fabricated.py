@@ -22,6 +22,7 @@ from neuroute.datasets.benchmarks import PublishedInstance, study_instances
 from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.changes import can_be_met, left_out
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import (
     Artifact,
     BenchmarkEvaluation,
@@ -169,7 +170,7 @@ def write_tests(fabric: Fabric, work: Path, evaluation: Evaluation, run: Run) ->
     arrays: Arrays = {}
     for test, decoding in tests_of(evaluation):
         dataset = test.labels.dataset
-        best, cell = references(dataset), f"{dataset.id}|{decoding.id}"
+        best, cell = references(dataset), f"{dataset.id}|{name_of(decoding)}"
         if cell in arrays:
             continue
         gap = fabric.gap(run, dataset, decoding)
@@ -194,14 +195,14 @@ def write_tests(fabric: Fabric, work: Path, evaluation: Evaluation, run: Run) ->
 def write_benchmark(fabric: Fabric, work: Path, evaluation: BenchmarkEvaluation, run: Run) -> None:
     e, rows = evaluation, list[dict[str, object]]()
     known = study_instances(e.max_nodes, e.min_nodes, e.benchmark, e.sets)
-    lengths: dict[str, list[float]] = {decoding.id: [] for decoding in e.decodings}
+    lengths: dict[str, list[float]] = {name_of(decoding): [] for decoding in e.decodings}
     for k in known:
         for decoding in e.decodings:
             dataset = Dataset(problem="tsp" if e.benchmark == "tsplib" else "cvrp", n=k.nodes, count=1)
             gap = fabric.gap(run, dataset, decoding) + sum(map(ord, k.name)) % 7 / 10
             rounded = 100 * (round(k.optimum * (1 + (gap - 0.2) / 100)) / k.optimum - 1)
-            lengths[decoding.id].append(k.optimum * (1 + gap / 100))
-            measured = {"gap_pct": gap, "gap_rounded_pct": rounded, "length": lengths[decoding.id][-1]}
+            lengths[name_of(decoding)].append(k.optimum * (1 + gap / 100))
+            measured = {"gap_pct": gap, "gap_rounded_pct": rounded, "length": lengths[name_of(decoding)][-1]}
             measured |= {"time_s": k.nodes / 1e3, "peak_memory_mb": 300.0}
             measured |= fabric.more(run, dataset, decoding)
             rows += records(e.group, run, about_known(e.benchmark, k), decoding, measured, fabric.scale)
@@ -233,7 +234,7 @@ def records(
 ) -> list[dict[str, object]]:
     """One record per measured value, with the columns that say how and where."""
     how = {
-        "decoding": decoding.id,
+        "decoding": name_of(decoding),
         "method": decoding.method,
         "beam": decoding.beam,
         "log_n": decoding.log_n,

@@ -175,7 +175,8 @@ def test_a_shipped_network_solves_what_it_is_for(ship: Ship, problem: str) -> No
         ship(each)
     instance = neuroute.generate(problem, 10)[0]
     solution = neuroute.solve(instance, seconds=0.2)
-    assert solution.method == ("vrp" if problem == "ovrptw" else problem)
+    first = {"tsp": "tsp, greedy", "cvrp": "cvrp, greedy", "ovrptw": "vrp, multistart"}[problem]
+    assert solution.method == f"{first} + search"
     costs = [cost for _, cost in solution.trace]
     assert costs == sorted(costs, reverse=True)
     assert solution.cost == pytest.approx(costs[-1]) == instance.cost(solution.stops)
@@ -220,12 +221,12 @@ def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
     ship("vrp", variants=("CVRP", "VRPTW"))
     with pytest.raises(neuroute.NeurouteError, match="10 nodes, and 'tsp' is for up to 9; take it all the same with"):
         neuroute.solve(tsp)
-    assert neuroute.solve(tsp, model="tsp", seconds=0).method == "tsp"
+    assert neuroute.solve(tsp, model="tsp", seconds=0).method == "tsp, greedy"
     with pytest.raises(neuroute.NeurouteError, match="no network for OVRP comes .* there are: tsp, vrp"):
         neuroute.solve(ovrp)
     with pytest.raises(neuroute.NeurouteError, match="is a OVRP, but vrp solves CVRP, VRPTW"):
         neuroute.solve(ovrp, model="vrp")
-    assert neuroute.solve(cvrp, seconds=0).method == "vrp"
+    assert neuroute.solve(cvrp, seconds=0).method == "vrp, multistart"
 
 
 def test_instances_are_evaluated_together(ship: Ship) -> None:

@@ -9,6 +9,7 @@ import torch
 import neuroute
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.known_digests import code_digest
 from neuroute.plan.objects import Decoding, Network
 
@@ -33,7 +34,7 @@ def checkpoint(folder: Path, network: Network) -> Path:
 def test_glop_revises(tmp_path: Path) -> None:
     model = neuroute.load_model(checkpoint(tmp_path, GLOP), "cpu")
     found = neuroute.evaluate(model, neuroute.generate("tsp", 20, 3))
-    assert found.decoding.id == "revise-usual"
+    assert name_of(found.decoding) == "revise-usual"
     assert found.decoding.method == "revise"
     solution = neuroute.solve(neuroute.generate("tsp", 20, 1)[0], model=model, seconds=0.2)
     assert sorted(np.asarray(solution.stops).tolist()) == list(range(20))
@@ -44,7 +45,7 @@ def test_glop_g_parts(tmp_path: Path) -> None:
     model = neuroute.load_model(checkpoint(tmp_path, GLOP_G), "cpu")
     instances = neuroute.generate("cvrp", 15, 3)
     found = neuroute.evaluate(model, instances)
-    assert found.decoding.id == "partition"
+    assert name_of(found.decoding) == "partition"
     solution = neuroute.solve(instances[0], model=model, seconds=0.1)
     assert sorted(stop for route in solution.routes for stop in route) == list(range(1, 16))
     with pytest.raises(NeurouteError, match="GlopPartition is decoded by method 'partition' alone, not by 'beam'"):

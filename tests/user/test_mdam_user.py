@@ -9,6 +9,7 @@ import torch
 import neuroute
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.known_digests import code_digest
 from neuroute.plan.objects import Decoding, Network
 
@@ -29,7 +30,7 @@ def test_mdam_for_a_user(tmp_path: Path, problem: str) -> None:
     model = model_of(tmp_path, {"tsp": "Mdam", "cvrp": "MdamCvrp"}[problem])
     instances = neuroute.generate(problem, 9, 3)
     found = [neuroute.evaluate(model, instances, asked) for asked in (None, Decoding(method="beam", beam=6))]
-    assert [each.decoding.id for each in found] == ["decoders", "decoders-beam6"]
+    assert [name_of(each.decoding) for each in found] == ["decoders", "decoders-beam6"]
     solution = neuroute.solve(instances[0], model=model, seconds=0.1)
     if problem == "tsp":
         assert sorted(np.asarray(solution.stops).tolist()) == list(range(9))

@@ -1,9 +1,8 @@
 """Solutions of a trained model: evaluate, on the plan's test sets or on the user's instances; solve, on one file."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +10,7 @@ from neuroute.cli.options import (
     Augment,
     Beam,
     ConfigFile,
+    DecodingName,
     Device,
     Images,
     Longest,
@@ -30,10 +30,7 @@ from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
     from neuroute.plan.build import Plan
-
-# The arguments of `choose_decoding` when none of the options is given.
-GREEDY = {"beam": 1, "rrc": 0, "rescale": 1.0, "prc": 0, "start": None, "longest": None}
-GREEDY |= {"starts": None, "augment": False, "images": 1, "revise": None}
+    from neuroute.plan.objects import Decoding
 
 
 def evaluate(
@@ -47,6 +44,7 @@ def evaluate(
         str | None,
         typer.Option(help=".npz, .txt, .pkl, .tsp, .vrp or a folder; or a name in `testsets_dir` or of the plan"),
     ] = None,
+    decoding: DecodingName = None,
     beam: Beam = 1,
     rrc: Rrc = 0,
     prc: Prc = 0,
@@ -58,7 +56,8 @@ def evaluate(
     images: Images = 1,
     revise: Revise = None,
     reference: Annotated[
-        str | None, typer.Option(help="with --model: a solver, whose solutions the gaps are to; kept beside --out")
+        str | None,
+        typer.Option(help="with --model: report the gaps to this solver; kept beside --out"),
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="solver processes; default: all cores")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
@@ -73,18 +72,19 @@ def evaluate(
 ) -> None:
     """Measure a trained run, or any checkpoint on any instances.
 
-    Decode the test sets of an evaluation of the plan and record every number; or measure --model on --data.  How
-    solutions are built (--beam to --revise) is said with --model only.
+    Decode the test sets of an evaluation of the plan and record every number; or measure --model on --data.  --decoding
+    to --revise need --model.
 
     A killed call goes on where it was.  Several calls with --part, on several machines of one kind, share the work of
     one; a call without it then writes the records.
     """
-    how = {"beam": beam, "rrc": rrc, "rescale": rescale, "prc": prc, "start": start, "longest": longest}
-    how |= {"starts": starts, "augment": augment, "images": images, "revise": revise}
+    from neuroute.user.options import choose_decoding
+
+    how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
     if model is not None and data is not None and evaluation is None and part is None:
         p = load_plan(config, scale, device) if config or Path("config.yaml").exists() else None
         print(_evaluate_data(p, model, data, how, limit, out, device, threads, reference, workers))
-    elif evaluation is not None and (model, data, out, limit, reference, how) == (*[None] * 5, GREEDY):
+    elif evaluation is not None and (model, data, out, limit, reference, how) == (*[None] * 6,):
         _evaluate_test_sets(load_plan(config, scale, device), evaluation, threads, parse_part(part))
     else:
         raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
@@ -121,7 +121,7 @@ def _evaluate_data(
     p: "Plan | None",
     model: str,
     data: str,
-    how: dict[str, Any],
+    decoding: "Decoding | None",
     limit: int | None,
     out: Path | None,
     device: str | None,
@@ -134,13 +134,10 @@ def _evaluate_data(
 
     from neuroute.decoding.compiled import compiled
     from neuroute.plan.config import parse_config
-    from neuroute.user.evaluate import check_evaluation, evaluate, find_instances
+    from neuroute.user.evaluate import evaluate, find_instances
     from neuroute.user.model import load_model
-    from neuroute.user.options import choose_decoding
-    from neuroute.user.reference import with_reference
 
     config = p.config if p else parse_config({"device": device or "auto"}, "options")
-    decoding = choose_decoding(**how)
     instances = find_instances(data, config.testsets_dir, p.label_jobs if p else {}, p.label_dirs if p else [])
     if threads:
         torch.set_num_threads(threads)
@@ -148,10 +145,7 @@ def _evaluate_data(
     if config.compile_decoding:
         loaded = replace(loaded, net=compiled(loaded.net, loaded.place))
     instances = instances.first(limit) if limit else instances
-    if reference is not None:
-        check_evaluation(loaded, instances, decoding, out)
-        instances = with_reference(instances, reference, out, workers or os.cpu_count() or 1)
-    return str(evaluate(loaded, instances, decoding, config.memory_gb, out))
+    return str(evaluate(loaded, instances, decoding, config.memory_gb, out, reference=reference, workers=workers))
 
 
 def solve(
@@ -163,11 +157,12 @@ def solve(
         list[str] | None,
         typer.Option(help="instead of a network: lkh, hgs, ... (`neuroute doctor`); several, as in lkh,insertion"),
     ] = None,
-    reference: Annotated[str | None, typer.Option(help="a solver, to whose solution the gap is said, too")] = None,
+    reference: Annotated[str | None, typer.Option(help="also report the gap to this solver")] = None,
     seconds: Annotated[
         float | None, typer.Option(min=0, help="how long to search; default 10, and of a solver its own")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="of what is drawn in that time")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="random seed of the search")] = 0,
+    decoding: DecodingName = None,
     beam: Beam = 1,
     rrc: Rrc = 0,
     prc: Prc = 0,
@@ -190,8 +185,8 @@ def solve(
 
     A network or a solver solves it, or improves a solution of it.
 
-    The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--beam to
-    --revise; --starts 1 is greedy).
+    The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--decoding to
+    --revise).
     """
     from neuroute.datasets.explicit import is_explicit
     from neuroute.plan.config import load_config
@@ -199,13 +194,12 @@ def solve(
     from neuroute.user.options import choose_decoding
     from neuroute.user.solve_file import solve_file
 
-    how = (beam, rrc, rescale, prc, start, longest, starts, augment, images, revise)
-    decoding = None if how == tuple(GREEDY.values()) else choose_decoding(*how)
-    if decoding is not None and seconds is not None:
-        raise NeurouteError("--seconds: --beam to --revise say how long it takes; leave one of them out")
+    how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
+    if how is not None and seconds is not None:
+        raise NeurouteError("--seconds: --decoding to --revise say how long it takes; leave one of them out")
     solvers = split_names(solver or [])
-    if solvers and (model, decoding, start_file) != (None, None, None):
-        raise NeurouteError("--solver: --model, --from and --beam to --revise are for networks; leave them out")
+    if solvers and (model, how, start_file) != (None, None, None):
+        raise NeurouteError("--solver: --model, --from and --decoding to --revise are for networks; leave them out")
     if len(solvers) > 1 or is_explicit(file):
         print(solve_by(file, solvers, reference, seconds=seconds, seed=seed, out=out, save=save, say=print))
         return
@@ -214,7 +208,7 @@ def solve(
     line = solve_file(
         file,
         model,
-        decoding,
+        how,
         out,
         device,
         memory_gb,

@@ -19,9 +19,17 @@ Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: th
 Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: the scale's")]
 
 # How a model builds solutions: `choose_decoding` says which go together.
-Beam = Annotated[int, typer.Option(min=1, help="beam width; 1 is greedy")]
-Rrc = Annotated[int, typer.Option(min=0, help="iterations of random re-construct after greedy")]
-Prc = Annotated[int, typer.Option(min=0, help="iterations of parallel local re-construction (sit)")]
+DecodingName = Annotated[
+    str | None,
+    typer.Option(
+        "--decoding",
+        help="how the network builds solutions: greedy, multistart, multistart-x8, beam16, rrc100, prc100, ...; "
+        "default: multistart for networks of many starts, else greedy",
+    ),
+]
+Beam = Annotated[int, typer.Option(min=1, help="beam search of this width; 1 is greedy")]
+Rrc = Annotated[int, typer.Option(min=0, help="rebuild random pieces of the solution, so many times")]
+Prc = Annotated[int, typer.Option(min=0, help="rebuild all pieces of the solution in parallel, so many times (sit)")]
 Start = Annotated[
     str | None, typer.Option(help="what --prc starts from: greedy (default), insertion, nearest and other insertions")
 ]
@@ -32,11 +40,11 @@ Revise = Annotated[
 ]
 Rescale = Annotated[float, typer.Option(help="stretch the coordinates that the model sees (pens)")]
 Starts = Annotated[
-    str | None, typer.Option(help="the best from so many starts, or all (networks of many: POMO, ICAM); default 1")
+    str | None, typer.Option(help="try this many first nodes and keep the best solution, or all (POMO, ICAM)")
 ]
-Augment = Annotated[bool, typer.Option("--augment", help="and from the eight symmetric images (POMO, ICAM)")]
+Augment = Annotated[bool, typer.Option("--augment", help="also solve the 8 rotations and reflections (x8)")]
 Images = Annotated[
-    int, typer.Option(min=1, help="the best from so many random images, the first of which is the instance (INViT)")
+    int, typer.Option(min=1, help="number of random rotations and reflections, instance included (INViT)")
 ]
 
 

@@ -1,8 +1,8 @@
 """Methods that are compared: networks, solvers, and functions of one's own.
 
-Each network has two rows: greedy, as the survey has it (of all starts, where a network is made for many; no images, no
-search), and the best it finds within the time budget.  Solvers that search have the same budget; `nearest` and
-`insertion` end by themselves.
+Each network has two rows: its default decoding (`multistart` of a network of many starts, else `greedy`), without
+images and search, and the best it finds within the time budget.  Solvers that search have the same budget; `nearest`
+and `insertion` end by themselves.
 """
 
 import inspect
@@ -15,10 +15,12 @@ from typing import Any, Literal
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import RoutingNetwork
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.digest import code_digest
 from neuroute.solvers.registry import SOLVERS, get
 from neuroute.user import zoo
 from neuroute.user.classical import QUICK, available
+from neuroute.user.default_decoding import default_decoding
 from neuroute.user.model import SOLVES, load_model
 from neuroute.user.zoo import sha256
 
@@ -26,7 +28,7 @@ Kind = Literal["network", "solver", "function"]
 Checkpoints = Callable[[str], Mapping[str, Path]]  # a run's id, a paper's key or `trained` -> run -> checkpoint
 PROBLEMS = ("tsp", "cvrp")
 ENTRIES: dict[Kind, tuple[str, ...]] = {
-    "network": ("neuroute.user.by_network:solve_by_network", "neuroute.comparison.greedy:build"),
+    "network": ("neuroute.user.by_network:solve_by_network", "neuroute.comparison.construct:build"),
     "solver": ("neuroute.user.classical:solve_with",),
     "function": (),
 }
@@ -41,9 +43,10 @@ class Method:
         kind: what it is.
         source: a solver's name, a shipped network's, a checkpoint, or a function as "module:name".
         problems: that it solves here.
-        seconds: of wall-clock time for an instance; None: it ends by itself, a network after a greedy solution.
+        seconds: of wall-clock time for an instance; None: it ends by itself.
         draws: whether its answers differ from seed to seed.
         version: of what answers: of a solver's package, or a digest of the weights.
+        decoding: of a network, without a time; its name.
         trusted: kinds of networks outside this package that its checkpoint may name.
     """
 
@@ -55,13 +58,14 @@ class Method:
     draws: bool
     version: str
     trusted: tuple[str, ...] = field(default=(), repr=False)
+    decoding: str | None = None
 
     @property
     def how(self) -> str:
         """How it solves, for the reader."""
         if self.seconds is not None:
             return f"{self.seconds:g} s"
-        return "greedy" if self.kind == "network" else "one pass"
+        return self.decoding or "one pass"
 
     def identity(self) -> dict[str, Any]:
         """All that an answer depends on, besides the instance, the seed and the machine."""
@@ -133,8 +137,9 @@ def _network(name: str, source: str, seconds: float, trusted: Collection[str]) -
     weights = zoo.checkpoint(source)[0] if model.card is not None else Path(source)
     version = f"sha256 {sha256(weights)[:16]}"
     kinds = tuple(sorted(trusted))
-    greedy = Method(name, "network", source, able, None, model.net.random_embeddings, version, kinds)
-    return [greedy, Method(name, "network", source, able, seconds, True, version, kinds)]
+    decoding = name_of(default_decoding(model.net))
+    built = Method(name, "network", source, able, None, model.net.random_embeddings, version, kinds, decoding)
+    return [built, Method(name, "network", source, able, seconds, True, version, kinds)]
 
 
 def _function(dotted: str, seconds: float) -> Method:

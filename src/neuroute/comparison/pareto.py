@@ -46,7 +46,7 @@ def picture(records: pd.DataFrame) -> Drawing:
         figure.legend(handles=entries, loc="outside lower center", ncols=len(entries), frameon=False)
     notes = [
         "Means over the instances that all methods solved. The line joins the methods that none beats in both; the "
-        "axis of gaps is linear up to 1 %. Filled: greedy or one pass; hollow: with a budget of time."
+        "axis of gaps is linear up to 1 %. Filled: without search; hollow: with a budget of time."
     ]
     first = "; ".join(
         f"{r['problem']}: {r['method']} ({r['how']}) {r['gap_pct']:.2f} % in {duration(r['seconds'])}" for r in rows

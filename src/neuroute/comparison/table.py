@@ -94,15 +94,15 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame) -> tuple[str,
             "the instances that both solved."
         ]
     lines += [
-        "Greedy: one solution, or the best of one from each start where a network is made for many; no images, no "
-        f"search. Seconds: a budget of {clock} time, the same for all searches."
+        "`greedy`: one solution, `multistart`: the best of one from each start, without images and search. "
+        f"Seconds: a budget of {clock} time, the same for all searches."
         + (
             " ortools knows the wall clock alone, and has more of it as the machine is busier."
             if by_cpu(records)
             else ""
         ),
-        f"Times are {clock} time of one instance, one at a time, without loading; GFLOPs are of a greedy solution, all "
-        "its starts together.",
+        f"Times are {clock} time of one instance, one at a time, without loading; GFLOPs are of a solution without "
+        "search, all its starts together.",
         f"{seeds} seeds of methods that draw." if seeds > 1 else "One seed.",
     ]
     machines = {f"{d}, {t:g} thread{'s' if t != 1 else ''}" for d, t in zip(here.device, here.threads, strict=True)}

@@ -184,7 +184,7 @@ class _Process:
         return True
 
     def _load_network(self, method: Method, small: Instance) -> None:
-        from neuroute.comparison.greedy import build, gflops
+        from neuroute.comparison.construct import build, gflops
         from neuroute.user.by_network import solve_by_network
         from neuroute.user.model import load_model
 

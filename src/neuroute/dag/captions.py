@@ -1,5 +1,6 @@
 """What an artifact shows, in a sentence for Snakemake's report."""
 
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.evaluations import RunEvaluation
 from neuroute.plan.needs import Log, Solved, Tested
 from neuroute.plan.plan import Plan
@@ -15,7 +16,7 @@ def describe_measured(plan: Plan, artifact: str) -> str:
     phrases = []
     if tests:
         sets = dict.fromkeys(t.test.labels.dataset.stem for t in tests)
-        decodings = dict.fromkeys(t.test.decoding.id for t in tests)
+        decodings = dict.fromkeys(name_of(t.test.decoding) for t in tests)
         phrases.append(f"gaps of {_models({t.run for t in tests})} on {_list(sets)} by {_list(decodings)}")
     if others:
         groups = dict.fromkeys(e.group for e in others)

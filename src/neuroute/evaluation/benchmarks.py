@@ -29,6 +29,7 @@ from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
     names = [k.name for k in instances if k.name in available]
     rows = Rows()
     lengths: dict[str, list[float]] = {
-        decoding.model_copy(update={"iterations": iterations, "milestones": ()}).id: []
+        name_of(decoding.model_copy(update={"iterations": iterations, "milestones": ()})): []
         for decoding in evaluation.decodings
         for iterations in decoding.milestones or (decoding.iterations,)
     }
@@ -104,10 +105,10 @@ def _measure_instance(
         batch_size = instances_per_batch(loaded.net, n, possible, loaded.memory_gb)
         for decoded, solutions, seconds in decode_timed(loaded, problem, inputs, n, possible, unit):
             decoding = decoded.model_copy(update={"longest": planned.longest})  # one name on all instances
-            if decoding.id in lengths:  # a milestone that is also planned by itself
+            if name_of(decoding) in lengths:  # a milestone that is also planned by itself
                 continue
             unrounded, rounded = (_lengths(about, instance, solutions, each) for each in (False, True))
-            lengths[decoding.id] = unrounded.mean()
+            lengths[name_of(decoding)] = unrounded.mean()
             values = {
                 "gap_pct": 100 * (unrounded.mean() / optimum - 1),
                 "gap_rounded_pct": 100 * (rounded.mean() / optimum - 1),
@@ -117,7 +118,7 @@ def _measure_instance(
             }
             values |= describe_repeats(loaded, decoding, n, unrounded[:, None], np.array([optimum]))
             rows += loaded.rows(evaluation.group, test, decoding, values, seconds, batch_size)
-            state = (evaluation.id, name, decoding.id, values["gap_pct"], seconds)
+            state = (evaluation.id, name, name_of(decoding), values["gap_pct"], seconds)
             log.info("%s: %s, %s, gap %.2f %%, %.1f s", *state)
     return rows, lengths
 

@@ -13,6 +13,7 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import ConstructionEvaluation, Dataset
 
 
@@ -25,7 +26,7 @@ def measure(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Ro
     for dataset in evaluation.datasets:
         devices.reset_peak_memory(loaded.place)
         seconds, lengths = timed(loaded, evaluation, dataset)
-        arrays |= {f"{dataset.id}|seconds": seconds, f"{dataset.id}|{evaluation.decoding.id}": lengths}
+        arrays |= {f"{dataset.id}|seconds": seconds, f"{dataset.id}|{name_of(evaluation.decoding)}": lengths}
         values = {
             "time_s": seconds.mean(),
             "length": lengths.mean(),

@@ -22,6 +22,7 @@ from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Test
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tup
         lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
     about = describe_test(dataset, test.labels.solver)
     for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test, name):
-        lengths[f"{dataset.id}|{decoding.id}"] = mean_lengths = repeats.mean(axis=0)
+        lengths[f"{dataset.id}|{name_of(decoding)}"] = mean_lengths = repeats.mean(axis=0)
         values = {
             "gap_pct": 100 * (mean_lengths.mean() / reference.mean() - 1),
             "gap_mean_of_ratios_pct": 100 * float(np.mean(mean_lengths / reference) - 1),

@@ -17,6 +17,7 @@ from neuroute.evaluation.kept import KeptDecoding, MeasuredSteps
 from neuroute.evaluation.records import UNITS, Rows
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import describe_source, load_checkpoint
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding, Run
 
 
@@ -61,7 +62,7 @@ class LoadedModel:
 
     def keeper(self, name: str | None, decoding: Decoding) -> KeptDecoding | None:
         """Return where an interrupted decoding is kept, with what is measured under that name."""
-        return KeptDecoding(self.steps, f"{name}|{decoding.id}") if name else None
+        return KeptDecoding(self.steps, f"{name}|{name_of(decoding)}") if name else None
 
     def resolve_decoding(self, decoding: Decoding, nodes: int) -> Decoding:
         """Return the decoding for instances of so many nodes: with the best scaling factor, and repeated only where
@@ -107,7 +108,7 @@ def make_rows(
     """Return one record per value; `shared` holds the columns that neither the decoding nor the machine gives."""
     columns = {
         **shared,
-        "decoding": decoding.id,
+        "decoding": name_of(decoding),
         "method": decoding.method,
         "beam": decoding.beam,
         "log_n": decoding.log_n,

@@ -10,6 +10,7 @@ from typing import Any
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Protocol, claims_in
 from neuroute.plan.config import Config, Scale
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.label_blocks import find_label_job, index_labels
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
 from neuroute.plan.objects import Artifact, Evaluation, LabelJob, Labels, Run, RunEvaluation, Test
@@ -127,4 +128,4 @@ class Paper:
 def _test_order(test: Test) -> tuple[object, ...]:
     """Tests of an evaluation have one order, whichever artifacts ask for them."""
     d = test.labels.dataset
-    return d.n, d.stem, d.count, test.labels.solver, test.decoding.id
+    return d.n, d.stem, d.count, test.labels.solver, name_of(test.decoding)

@@ -17,6 +17,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.core.lazy import pd
 from neuroute.plan.config import Config, Scale
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Artifact, Dataset, Decoding, GivenRun, Run
 
 
@@ -197,7 +198,7 @@ class Study:
 
 
 def _id(decoding: Decoding | str) -> str:
-    return decoding if isinstance(decoding, str) else decoding.id
+    return decoding if isinstance(decoding, str) else name_of(decoding)
 
 
 def _read_published(paper: str, name: str) -> pd.DataFrame:

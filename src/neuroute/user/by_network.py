@@ -7,22 +7,21 @@ import numpy as np
 from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode, solve_with
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding
 from neuroute.user.classical import warm_up
+from neuroute.user.default_decoding import name_of_search, resolve_decoding, search_step
 from neuroute.user.improve import CLASSICAL, MOST_OWN, goes_on_from_others, improve, solve_for
 from neuroute.user.instance import Instance
 from neuroute.user.model import Model
 from neuroute.user.options import check_decoding
 from neuroute.user.solution import Solution
-from neuroute.user.usual import usual_decoding
-
-LONGEST = 50  # stops of a sub-path: longer ones cost more and are improved less often (docs/choices.md)
 
 
 def solve_by_network(
     instance: Instance,
     model: Model,
-    decoding: Decoding | None = None,
+    decoding: Decoding | str | None = None,
     *,
     seconds: float = 0.0,
     start: np.ndarray | None = None,
@@ -55,7 +54,7 @@ def solve_by_network(
         warm_up(CLASSICAL)
     began = time.perf_counter()
     if decoding is None:
-        how = default_decoding(model, instance.n)
+        how = search_step(model, instance.n)
         other = solve_with(model.problem, CLASSICAL, inputs, 0)[0].numpy() if classical else None
         remaining = max(0.0, seconds - (time.perf_counter() - began))
         stops, trace = solve_for(model.net, inputs, how, budget, instance.cost, remaining, seed, start, other)
@@ -63,23 +62,15 @@ def solve_by_network(
         if other is not None and len(trace) > place and trace[place][1] == (cost := instance.cost(other)):
             basis = CLASSICAL, cost
     else:
-        decoding = usual_decoding(model.net, decoding)
+        decoding = resolve_decoding(model.net, decoding)
         check_decoding(model.problem, instance.n, decoding, instance.name)
         if start is None:
             stops = decode(model.problem, model.net, inputs, decoding, budget)[0].numpy()
         else:
             stops = improve(model.net, inputs, start, decoding, budget, instance.cost)
     passed = time.perf_counter() - began
-    name = model.name if decoding is None else f"{model.name}, {decoding.id}"
-    return Solution(instance, stops, name, passed, trace, basis)
-
-
-def default_decoding(model: Model, n: int) -> Decoding:
-    """How solutions of n stops are improved: as the card of a shipped network says, else by short sub-paths."""
-    how = Decoding(method="prc", longest=LONGEST)
-    if model.card is not None and model.card.decoding.method in ("rrc", "prc"):
-        how = model.card.decoding
-    return how if how.longest is None else how.model_copy(update={"longest": min(how.longest, n)})
+    name = name_of_search(model.net, seconds, start is not None) if decoding is None else name_of(decoding)
+    return Solution(instance, stops, f"{model.name}, {name}", passed, trace, basis)
 
 
 def check_fit(instance: Instance, model: Model) -> None:

@@ -3,6 +3,7 @@
 Timed: from coordinates in host memory to solutions in host memory, after a warm-up, in fp32.
 """
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,15 +23,16 @@ from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records
 from neuroute.networks.weights import describe, describe_source
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding, LabelJob, Labels, Network
 from neuroute.user.data import read_instances
+from neuroute.user.default_decoding import resolve_decoding
 from neuroute.user.instance import Instance
 from neuroute.user.instances import Group, Instances
 from neuroute.user.model import SOLVES, Model, load_model
 from neuroute.user.options import check_decoding
 from neuroute.user.outputs import check_records
 from neuroute.user.sources import gather
-from neuroute.user.usual import usual_decoding
 
 
 @dataclass(frozen=True)
@@ -150,24 +152,26 @@ class Evaluation:
             of = "" if len(whole.lengths) == total else f", on the {len(whole.lengths)} instances with a reference"
             lines.append("gap     " + ", ".join(_gap(key, value) for key, value in whole.gaps().items()) + of)
         else:
-            lines.append("gap     unknown: the data bring no reference solutions")
+            lines.append("gap     unknown: the data have no reference solutions; name a solver as reference")
         place = self.model.place
         on = describe_device(self.model.net, place) + (
             f", {torch.get_num_threads()} threads" if place.type == "cpu" else ""
         )
         lines.append(f"time    {self.seconds:.2f} s on {on}")
         what = describe(Network.model_validate(self.model.about["network"]))
-        lines.append(f"model   {self.model.name}, {what}, {self.decoding.id}")
+        lines.append(f"model   {self.model.name}, {what}, {name_of(self.decoding)}")
         return "\n".join(lines)
 
 
 def evaluate(
     model: Model | str | Path,
     instances: Instances | Instance | str | Path | Sequence[Instance],
-    decoding: Decoding | None = None,
+    decoding: Decoding | str | None = None,
     memory_gb: float | None = None,
     out: Path | None = None,
     *,
+    reference: str | None = None,
+    workers: int | None = None,
     device: str = "auto",
 ) -> Evaluation:
     """Solve all instances with a network and measure lengths, gaps and time.
@@ -175,19 +179,27 @@ def evaluate(
     Args:
         model: a loaded one (`neuroute.load_model`), the name of a shipped one, or a checkpoint.
         instances: of one problem; a file or folder, or a list.
-        decoding: how solutions are built; None: greedily, from all starts of a network of many.
+        decoding: how solutions are built, or its name, such as `greedy`; None: `multistart` for a network of many
+            starts, `greedy` for others, and for GLOP and MDAM their own way.
         memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
         out: records are written here (.csv), and lengths of single instances beside it (.npz); None: nowhere.
+        reference: a solver (`neuroute.methods`), to whose solutions the gaps are; they are kept beside `out`.
+        workers: processes in which it solves; None: as many as there are cores.
         device: `auto` (a GPU where there is one), `cpu` or `cuda`.
 
     Raises:
-        NeurouteError: before anything is solved or overwritten, if model, instances and decoding do not fit.
+        NeurouteError: before anything is solved or overwritten, if model, instances and decoding do not fit, or the
+            reference cannot solve the instances.
     """
     instances = gather(instances)
     if not isinstance(model, Model):
         model = load_model(model, device)
-    decoding = usual_decoding(model.net, decoding)
-    check_evaluation(model, instances, decoding, out)
+    decoding = resolve_decoding(model.net, decoding)
+    _check(model, instances, decoding, out)
+    if reference is not None:
+        from neuroute.user.reference import with_reference  # solvers compile when they are imported
+
+        instances = with_reference(instances, reference, out, workers or os.cpu_count() or 1)
     budget = devices.memory_budget_gb(model.place, memory_gb)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1)})
     total = sum(g.count for g in instances.groups)
@@ -198,11 +210,11 @@ def evaluate(
             results.append(_measure(model, group, decoding, budget, progress))
     if out is not None:
         rows = [row for m in results for row in _rows(model, m, decoding, budget)]
-        write_records(out, rows, {f"{m.group.name}|{decoding.id}": m.lengths for m in results})
+        write_records(out, rows, {f"{m.group.name}|{name_of(decoding)}": m.lengths for m in results})
     return Evaluation(instances.name, tuple(results), model, decoding)
 
 
-def check_evaluation(model: Model, instances: Instances, decoding: Decoding, out: Path | None) -> None:
+def _check(model: Model, instances: Instances, decoding: Decoding, out: Path | None) -> None:
     """Raises NeurouteError if model, instances and decoding do not fit, or records cannot be written."""
     if out is not None and out.suffix != ".csv":
         raise NeurouteError(f"--out {out}: records are written as .csv")

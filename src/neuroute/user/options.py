@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.plan.decoding_names import parse_decoding
 from neuroute.plan.decodings import Revision
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import SHORTEST
@@ -24,12 +25,19 @@ def choose_decoding(
     augment: bool = False,
     images: int = 1,
     revise: str | None = None,
-) -> Decoding:
-    """Return the decoding that options of the command line ask for.  Raises NeurouteError if they do not go together.
+    name: str | None = None,
+) -> Decoding | None:
+    """Return the decoding that options of the command line ask for; None: they ask for none.
 
+    `name`: that of `--decoding`, which goes without the others.  Raises NeurouteError if they do not go together.
     That `longest` and `starts` are not above the stops of an instance is checked where the instances are known, and
     that a network has many starts where the network is.
     """
+    others = (beam, rrc, prc, rescale, start, longest, starts, augment, images, revise)
+    if others == (1, 0, 0, 1.0, None, None, None, False, 1, None):
+        return None if name is None else parse_decoding(name)
+    if name is not None:
+        raise NeurouteError(f"--decoding {name}: says all; leave the other ways to build solutions out")
     if not (rescale > 0 and np.isfinite(rescale)):
         raise NeurouteError(
             f"--rescale {rescale:g}: coordinates are stretched by a number above 0; 1 leaves them as they are"
@@ -39,8 +47,7 @@ def choose_decoding(
             "--beam, --rrc and --prc exclude each other: --rrc starts from the greedy solution, --prc from --start"
         )
     if revise is not None:
-        others = (beam, rrc, prc, rescale, start, longest, starts, augment, images)
-        if others != (1, 0, 0, 1.0, None, None, None, False, 1):
+        if others[:-1] != (1, 0, 0, 1.0, None, None, None, False, 1):
             raise NeurouteError("--revise starts from random insertion; leave the other ways to build solutions out")
         return Decoding(method="revise", start="insertion", revision=_parse_revision(revise))
     if not prc and (start, longest) != (None, None):

@@ -28,7 +28,7 @@ def solve(
     *,
     model: "Model | str | Path | None" = None,
     seconds: float | None = None,
-    decoding: Decoding | None = None,
+    decoding: Decoding | str | None = None,
     start: Any = None,
     seed: int = 0,
     device: str = "auto",
@@ -44,7 +44,7 @@ def solve(
             the shipped one for the instance's problem and size.
         seconds: of wall-clock time; None: 10 for a network, whose first solution is built whatever that takes, and
             for a solver what its module says.
-        decoding: instead of a time, how a network builds its solution.
+        decoding: instead of a time, how a network builds its solution, or its name, such as `multistart`.
         start: a solution to improve (see `Instance.check`), which never gets longer in the instance's own distances.
         seed: of what is drawn; a search that ends by the clock still differs from run to run.
         device: `auto` (a GPU where there is one), `cpu` or `cuda`.

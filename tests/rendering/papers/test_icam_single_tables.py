@@ -37,7 +37,7 @@ def test_table3(work: Path) -> None:
         labels, name = roles.tam(SCALE, size), f"{size // 1000}k"
         for label, run, decoding in (
             ("ICAM single trajec.", "icam/icam_cvrp/icam", "greedy"),
-            ("ICAM no augment.", "icam/icam_cvrp/icam", "multi"),
+            ("ICAM no augment.", "icam/icam_cvrp/icam", "multistart"),
             ("LEHD greedy", "scaling/lehd_cvrp/tests_icam", "greedy"),
             ("BQ greedy", "sit/bq_cvrp/tests_icam", "greedy"),
         ):
@@ -69,8 +69,8 @@ def test_table6(work: Path) -> None:
     for size in roles.LARGE_SIZES:
         labels, name = roles.large(SCALE, size), f"{size // 1000}k"
         for label, run, decoding in (
-            ("POMO no augment.", "icam/pomo_tsp/icam", "multi"),
-            ("ICAM no augment.", "icam/icam_tsp/icam", "multi"),
+            ("POMO no augment.", "icam/pomo_tsp/icam", "multistart"),
+            ("ICAM no augment.", "icam/icam_tsp/icam", "multistart"),
             ("LEHD greedy", "scaling/lehd_6x128/tests_icam", "greedy"),
         ):
             shown = cell(table, f"gap_{name}_pct", label).measured
@@ -190,7 +190,7 @@ def test_table8_shows_each_stages_checkpoint(work: Path) -> None:
             assert shown.low <= shown.measured <= shown.high
             gaps.append(shown.measured)
         last = cell(table, f"gap_tsp{size}_pct", "After stage 3")
-        assert last.measured == recorded(work, "icam/icam_tsp/icam", test, "multi", "gap_pct")
+        assert last.measured == recorded(work, "icam/icam_tsp/icam", test, "multistart", "gap_pct")
         assert gaps[0] > gaps[1] > last.measured
     first, second, _ = SCALE[IcamScale].tsp.training.stages
     assert [r.labels[1] for r in table.rows[:2]] == [
@@ -204,7 +204,7 @@ def test_table9(work: Path) -> None:
     assert [r.labels[0] for r in table.rows] == ["AFM", "AFM+CAB", "AAFM", "AAFM+CAB"]
     for label, run in zip(("AFM", "AAFM", "AAFM+CAB"), ("abl_afm", "abl_aafm", "icam_tsp"), strict=True):
         shown = cell(table, "gap_tsp500_pct", label).measured
-        assert shown == recorded(work, f"icam/{run}/icam", set_id("tsp", 500), "multi", "gap_pct")
+        assert shown == recorded(work, f"icam/{run}/icam", set_id("tsp", 500), "multistart", "gap_pct")
     assert cell(table, "gap_tsp1000_pct", "AFM+CAB").published == 7.090
     # The same number in two tables, as a note says.
     assert cell(table, "gap_tsp100_pct", "AAFM").published == 0.514
@@ -214,14 +214,14 @@ def test_table10_shows_what_was_trained_among_what_is_printed(work: Path) -> Non
     table, test = draw("table10", work), set_id("tsp", 1000)
     label = f"k = 20, here {SCALE[IcamScale].elites[20]}"
     for beta, run in ((0.1, "icam_tsp"), (0.5, "k20_b0.5")):
-        for decoding in ("greedy", "multi"):
+        for decoding in ("greedy", "multistart"):
             shown = cell(table, f"gap_{decoding}_b{beta}_pct", label).measured
             assert shown == recorded(work, f"icam/{run}/icam", test, decoding, "gap_pct")
     measured = sum(c.measured is not None for r in table.rows for c in r.cells)
     assert measured == 2 * (1 + len(SCALE[IcamScale].forks))
     fifty = f"k = 50, here {SCALE[IcamScale].elites[50]}"
     assert cell(table, "gap_greedy_b0_pct", fifty) == Cell(None, "−")
-    assert cell(table, "gap_multi_b0.9_pct", fifty) == Cell(None, 1.857)
+    assert cell(table, "gap_multistart_b0.9_pct", fifty) == Cell(None, 1.857)
     assert any("Others trained here: k = 20 with β = 0.5." in note for note in table.notes)
     ten = study("table10", work).published(10)
     many = ten[(ten.decoding == "multistart_greedy") & (ten.beta > 0)].value
@@ -236,8 +236,8 @@ def test_table11(work: Path) -> None:
         "ICAM single trajec.", "ICAM no augment.", f"ICAM RRC100, here {rrc}", f"ICAM bs16, here {beam}", "ICAM aug×8",
     ]  # fmt: skip
     for label, run, decoding in (
-        (f"ICAM RRC100, here {rrc}", "icam/icam_tsp/icam", f"rrc{rrc}-multi"),
-        (f"ICAM bs16, here {beam}", "icam/icam_tsp/icam", f"beam{beam}-multi"),
+        (f"ICAM RRC100, here {rrc}", "icam/icam_tsp/icam", f"rrc{rrc}-multistart"),
+        (f"ICAM bs16, here {beam}", "icam/icam_tsp/icam", f"beam{beam}-multistart"),
         (f"LEHD RRC100, here {rrc}", "scaling/lehd_6x128/tests_icam", f"rrc{rrc}"),
         (f"BQ bs16, here {beam}", "scaling/bq/tests_icam", f"beam{beam}"),
     ):
@@ -267,7 +267,7 @@ def test_table13_sets_one_size_beside_the_three_stages(work: Path) -> None:
     rows = draw("table13", work).frame().set_index("training")
     staged, alike = rows.loc["Three stages"], rows.loc["One size, in the same time"]
     for size in roles.SIZES:
-        where = (set_id("tsp", size), "multi", "gap_pct")
+        where = (set_id("tsp", size), "multistart", "gap_pct")
         gaps = [recorded(work, f"icam/{run}/icam", *where) for run in ("icam_tsp", "icam_tsp-s1")]
         assert staged[f"gap_{size}_pct_measured"] == pytest.approx(np.mean(gaps))
         assert staged[f"gap_{size}_pct_measured_low"] == pytest.approx(min(gaps))

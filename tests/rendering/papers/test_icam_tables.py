@@ -18,7 +18,7 @@ from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 
 RECORDS = FABRIC
-WAYS = {"single trajec.": "greedy", "no augment.": "multi", "aug×8": "multi-x8"}
+WAYS = {"single trajec.": "greedy", "no augment.": "multistart", "aug×8": "multistart-x8"}
 
 
 # -- Tables 1 and 7 ---------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def test_table1_baselines(work: Path) -> None:
         shown = cell(table, "gap_500_pct", problem.upper(), label).measured
         assert shown == recorded(work, f"{run}/tests_icam", set_id(problem, 500), "greedy", "gap_pct")
     shown = cell(table, "gap_200_pct", "CVRP", "POMO aug×8")
-    assert shown.measured == recorded(work, "icam/pomo_cvrp/icam", set_id("cvrp", 200), "multi-x8", "gap_pct")
+    assert shown.measured == recorded(work, "icam/pomo_cvrp/icam", set_id("cvrp", 200), "multistart-x8", "gap_pct")
     assert shown.published == 4.866
     mdam = cell(table, "gap_1000_pct", "CVRP", "MDAM bs50")
     assert mdam.published == 27.814
@@ -167,7 +167,7 @@ def test_table2_at_the_scale(work: Path) -> None:
     table = draw("table2", work)
     there = [k for k in study_instances(102, 101, "cvrplib") if k.set == "X"]
     assert there
-    for label, name, decoding in (("ICAM no augment.", "ICAM", "multi"), ("LEHD greedy", "LEHD", "greedy")):
+    for label, name, decoding in (("ICAM no augment.", "ICAM", "multistart"), ("LEHD greedy", "LEHD", "greedy")):
         run = RUNS[name]
         group = roles.group(run, "cvrplib")
         gaps = [recorded(work, f"{run}/{group}", f"cvrplib_{k.name}", decoding, "gap_pct") for k in there]

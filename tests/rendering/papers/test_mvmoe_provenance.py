@@ -59,7 +59,7 @@ def test_problems_on_the_same_ground_are_resampled_together(tmp_path: Path) -> N
     stored = dict(np.load(path))
     gaps = 1 + np.linspace(0, 1, sets[0].count) ** 2
     for dataset in sets:
-        stored[f"{dataset.id}|multi-x8"] = stored[f"{dataset.id}|reference"] * gaps
+        stored[f"{dataset.id}|multistart-x8"] = stored[f"{dataset.id}|reference"] * gaps
     np.savez(path, **stored)  # type: ignore[arg-type]
     looked = table_study("table2", tmp_path)
     one, ten = (mean_gap_cell(looked, run, each) for each in (sets[:1], sets))

@@ -18,7 +18,7 @@ from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 
 RECORDS = FABRIC
-GAP, X8, MULTI = "gap_mean_of_ratios_pct", "multi-x8", "multi"
+GAP, X8, MULTI = "gap_mean_of_ratios_pct", "multistart-x8", "multistart"
 
 
 # -- Tables 3 to 5 ----------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from table_checks import nothing_measured
 
 RECORDS = FABRIC
 COMPARED = {"table1": roles.TRAINED, "table2": roles.UNSEEN}
-X8 = "multi-x8"
+X8 = "multistart-x8"
 
 
 def note(table: Table, begins: str) -> str:

@@ -15,6 +15,7 @@ from fabricated_pens import ARTIFACTS, FABRIC, RUNS, SCALE, best_factor, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.cells import MEAN_OF_GAPS, printed_numbers
 from neuroute.rendering.render import render
@@ -49,7 +50,9 @@ def test_table1_gaps_and_factors(work: Path) -> None:
         key = f"gap_tsp{size}_pct"
         for label, decoding in (("original", REPEATED), ("rescaled", RESCALED)):
             shown = cell(table, key, "PENS-A", label)
-            assert shown.measured == recorded(work, "pens/pens_a/uniform", set_id(size), decoding.id, MEAN_OF_GAPS)
+            assert shown.measured == recorded(
+                work, "pens/pens_a/uniform", set_id(size), name_of(decoding), MEAN_OF_GAPS
+            )
             assert shown.low < shown.measured < shown.high
         assert cell(table, f"factor_tsp{size}", "PENS-A", "original") == Cell()
         assert cell(table, f"factor_tsp{size}", "PENS-A", "rescaled").measured == best_factor(
@@ -86,15 +89,15 @@ def test_table2_is_rescaled_where_the_paper_is(work: Path) -> None:
     for size in SIZES:
         decoding = RESCALED if size >= 1000 else REPEATED
         shown = cell(table, f"gap_tsp{size}_pct", "PENS-AR")
-        assert shown.measured == recorded(work, "pens/pens_ar/uniform", set_id(size), decoding.id, MEAN_OF_GAPS)
+        assert shown.measured == recorded(work, "pens/pens_ar/uniform", set_id(size), name_of(decoding), MEAN_OF_GAPS)
         timed = set_id(size, SCALE[PensScale].timed_counts[size])
         assert timed != set_id(size)  # so that a mix-up shows
         time = cell(table, f"time_tsp{size}_s", "PENS-AR").measured
-        assert time == recorded(work, "pens/pens_ar/uniform", timed, TIMED.id, "time_s")
+        assert time == recorded(work, "pens/pens_ar/uniform", timed, name_of(TIMED), "time_s")
     frame = records(work, "pens/pens_a/tsplib")
     for name, (least, most) in GROUPS.items():
         decoding = RESCALED if least > 1000 else REPEATED
-        own = frame[(frame.n >= least) & (frame.n <= most) & (frame.decoding == decoding.id)]
+        own = frame[(frame.n >= least) & (frame.n <= most) & (frame.decoding == name_of(decoding))]
         key = f"tsplib_{name.replace('-', '_')}"
         gap, time = cell(table, f"gap_{key}_pct", "PENS-A"), cell(table, f"time_{key}_s", "PENS-A")
         assert gap.measured == pytest.approx(own[own.metric == "gap_pct"].value.mean())
@@ -115,10 +118,10 @@ def test_table2_baselines(work: Path) -> None:
     esf = Decoding(esf=True)
     for label, decoding in (("BQ-NCO", Decoding()), ("BQ-NCO + ESF", esf)):
         shown = cell(table, "gap_tsp1000_pct", label).measured
-        assert shown == recorded(work, "scaling/bq/uniform_pens", set_id(1000), decoding.id, MEAN_OF_GAPS)
+        assert shown == recorded(work, "scaling/bq/uniform_pens", set_id(1000), name_of(decoding), MEAN_OF_GAPS)
     timed = set_id(1000, SCALE[PensScale].timed_counts[1000])
     assert cell(table, "time_tsp1000_s", "BQ-NCO + ESF").measured == recorded(
-        work, "scaling/bq/uniform_pens", timed, Decoding(esf=True, batch_size=1).id, "time_s"
+        work, "scaling/bq/uniform_pens", timed, name_of(Decoding(esf=True, batch_size=1)), "time_s"
     )
     frame = records(work, "scaling/bq/tsplib_pens")
     own = frame[(frame.n > 1000) & (frame.decoding == esf.id) & (frame.metric == "gap_pct")]
@@ -126,7 +129,7 @@ def test_table2_baselines(work: Path) -> None:
     for label, run in (("INViT-2V", "invit_2v"), ("INViT-3V", "invit_3v")):
         shown = cell(table, "gap_tsp1000_pct", label)
         name = f"rivals/{run}/uniform_pens"
-        assert shown.measured == recorded(work, name, set_id(1000), REPEATED.id, MEAN_OF_GAPS)
+        assert shown.measured == recorded(work, name, set_id(1000), name_of(REPEATED), MEAN_OF_GAPS)
         assert shown.published is not None
     assert all(c.measured is not None for r in table.rows for c in r.cells)
 
@@ -136,9 +139,9 @@ def test_table3_has_both_rows_of_each_model(work: Path) -> None:
     assert [r.labels[0] for r in table.rows] == ROWS + [m + s for m in PENS for s in ("", " (scaled)")]
     for label, decoding in (("PENS-R", REPEATED), ("PENS-R (scaled)", RESCALED)):
         shown = cell(table, "gap_tsp250_pct", label)
-        assert shown.measured == recorded(work, "pens/pens_r/uniform", set_id(250), decoding.id, MEAN_OF_GAPS)
+        assert shown.measured == recorded(work, "pens/pens_r/uniform", set_id(250), name_of(decoding), MEAN_OF_GAPS)
         frame = records(work, "pens/pens_r/tsplib")
-        own = frame[(frame.n <= 100) & (frame.decoding == decoding.id) & (frame.metric == "gap_pct")]
+        own = frame[(frame.n <= 100) & (frame.decoding == name_of(decoding)) & (frame.metric == "gap_pct")]
         assert cell(table, "gap_tsplib_1_100_pct", label).measured == pytest.approx(own.value.mean())
     plain, scaled = (cell(table, "time_tsp500_s", label).measured for label in ("PENS-R", "PENS-R (scaled)"))
     assert plain == scaled
@@ -150,29 +153,29 @@ def test_only_instances_that_all_have_solved_count(work: Path, tmp_path: Path) -
     copy = shutil.copytree(work, tmp_path / "copy")
     path = copy / "evaluations/pens/pens_ar/tsplib.csv"
     frame = pd.read_csv(path)
-    frame[~((frame.test == "tsplib_berlin52") & (frame.decoding == RESCALED.id))].to_csv(path, index=False)
+    frame[~((frame.test == "tsplib_berlin52") & (frame.decoding == name_of(RESCALED)))].to_csv(path, index=False)
     table = draw("table3", copy)
     (at,) = {c.at for c in table.columns if c.key.endswith("tsplib_1_100_pct")}
     assert at == "11 of 12 instances"
     own = records(work, "pens/pens_a/tsplib")
     own = own[(own.n <= 100) & (own.test != "tsplib_berlin52")]
-    own = own[(own.decoding == REPEATED.id) & (own.metric == "gap_pct")]
+    own = own[(own.decoding == name_of(REPEATED)) & (own.metric == "gap_pct")]
     assert cell(table, "gap_tsplib_1_100_pct", "PENS-A").measured == pytest.approx(own.value.mean())
     assert "Not measured here: berlin52." in table.notes
 
 
 def test_table4_counts_parameters(work: Path) -> None:
     table = draw("table4", work)
-    own = recorded(work, "pens/pens_a/uniform", set_id(100), roles.repeated(SCALE).id, "parameters")
+    own = recorded(work, "pens/pens_a/uniform", set_id(100), name_of(roles.repeated(SCALE)), "parameters")
     assert cell(table, "parameters_millions", "PENS").measured == own / 1e6
     assert cell(table, "parameters_millions", "PENS").published == 2.7
-    bq = recorded(work, "scaling/bq/uniform_pens", set_id(100), Decoding().id, "parameters")
+    bq = recorded(work, "scaling/bq/uniform_pens", set_id(100), name_of(Decoding()), "parameters")
     for label in ("BQ-NCO", "BQ-NCO+ESF"):
         assert cell(table, "parameters_millions", label).measured == bq / 1e6
         assert cell(table, "parameters_millions", label).published == 3.1
     assert cell(table, "parameters_millions", "INViT-2V/3V") == Cell(None, "1.7/2.6")
     assert cell(table, "graph_type", "DGL").published == "Sparsified"
-    dgl = recorded(work, "rivals/dgl/uniform_pens", set_id(100), Decoding().id, "parameters")
+    dgl = recorded(work, "rivals/dgl/uniform_pens", set_id(100), name_of(Decoding()), "parameters")
     assert cell(table, "parameters_millions", "DGL").measured == dgl / 1e6
     notes = " ".join(table.notes)
     assert "2.8M parameters, this table 2.7M" in notes
@@ -185,14 +188,14 @@ def test_figure_tables(work: Path) -> None:
     assert [r.labels[0] for r in four.rows] == ["CoordNS", "PENS-A", "PENS-R"]
     for size in SIZES:
         shown = cell(four, f"gap_tsp{size}_pct", "CoordNS").measured
-        assert shown == recorded(work, "pens/coordns/uniform", set_id(size), REPEATED.id, MEAN_OF_GAPS)
+        assert shown == recorded(work, "pens/coordns/uniform", set_id(size), name_of(REPEATED), MEAN_OF_GAPS)
     assert cell(four, "gap_tsp10000_pct", "CoordNS").published == 23.47
     assert cell(four, "gap_tsp10000_pct", "PENS-A").published == 9.74
     assert [r.labels[:2] for r in five.rows] == [
         (model, init) for model in ("PENS-A", "PENS-R") for init in ("Zero init", "Gaussian init")
     ]
     shown = cell(five, "gap_tsp100_pct", "PENS-R", "Gaussian init")
-    assert shown.measured == recorded(work, "pens/small_r_gauss/uniform", set_id(100), REPEATED.id, MEAN_OF_GAPS)
+    assert shown.measured == recorded(work, "pens/small_r_gauss/uniform", set_id(100), name_of(REPEATED), MEAN_OF_GAPS)
     assert shown.published == 3.459
     assert cell(five, "gap_tsp20_pct", "PENS-A", "Zero init").published == 0.096
 

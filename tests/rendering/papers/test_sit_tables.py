@@ -115,7 +115,7 @@ def test_table1_baselines_are_shown_where_they_were_run(work: Path) -> None:
     assert cell(table, "gap_10k_pct", "TSP", "LEHD RRC1,000, here 2") == Cell(None, 12.5)  # beyond beam_max_nodes
     assert cell(table, "gap_50k_pct", "TSP", "LEHD greedy") == Cell(None, "OOM")
     for problem in roles.PROBLEMS:
-        where = (f"icam/pomo_{problem}/tests_sit", set_id(problem, 5000), "multi-x8", "gap_pct")
+        where = (f"icam/pomo_{problem}/tests_sit", set_id(problem, 5000), "multistart-x8", "gap_pct")
         assert cell(table, "gap_5k_pct", problem.upper(), "POMO aug×8").measured == recorded(work, *where)
         assert cell(table, "gap_10k_pct", problem.upper(), "POMO aug×8") == Cell(None, "OOM")
     for label in ("DIFUSCO*", "GLOP", "ELG aug×8", "INViT-3V greedy"):

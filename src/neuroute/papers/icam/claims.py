@@ -5,6 +5,7 @@ from __future__ import annotations
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import ABLATIONS, MULTI, OWN, SIZES, STAGED, STAGES, run_id
 from neuroute.plan.claims import claim
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.cells import number, printed_numbers, resampled
 from neuroute.rendering.claims import FEWEST, Finding, Side, gap_side, less
@@ -48,7 +49,7 @@ def stages_help(study: Study) -> Finding:
     samples = None
     if gap is not None and dataset.count >= FEWEST:
         stored = study.arrays(f"{run}/stages")
-        samples = resampled(*(stored[f"{STAGES[0]}|{dataset.id}|{key}"] for key in (MULTI.id, "reference")))
+        samples = resampled(*(stored[f"{STAGES[0]}|{dataset.id}|{key}"] for key in (name_of(MULTI), "reference")))
     published = number(printed_numbers(study, 8, checkpoint="after_stage_1"), LARGEST, "gap_pct")
     return less(last, Side("after stage 1", gap, published, samples), dataset)
 

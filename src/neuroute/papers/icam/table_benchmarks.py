@@ -5,6 +5,7 @@ from neuroute.papers.icam.cells import CVRP_CONTEXT
 from neuroute.papers.icam.roles import BASELINES, ELG, MULTI, ORIGINAL, OWN, group, on_set_x, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import Solved, not_measured
 from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed_numbers
@@ -60,7 +61,7 @@ def _best_known(study: Study, solved: Solved) -> Row:
 
 def _row(study: Study, solved: Solved, method: Method) -> Row:
     run, rows = method.run(None), printed_numbers(study, 2, **(method.printed or {}))
-    how = run, method.decoding.id
+    how = run, name_of(method.decoding)
     cells = [Cell(solved.mean("gap_pct", *how, nodes), number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
     time = Cell(solved.mean("time_s", *how, GROUPS["all"]), number(rows, "all", "time_s"))
     return Row((*method.labels, model_here(study, run)), (*cells, time))

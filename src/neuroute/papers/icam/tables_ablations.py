@@ -8,6 +8,7 @@ from neuroute.papers.icam.methods import REFERENCE, WAYS, greedy, ways
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, GivenRun, Problem, Reinforced
 from neuroute.rendering.cells import (
@@ -75,7 +76,7 @@ def _at_stage(study: Study, stage: str | None, dataset: Dataset, published: Valu
     if gap is None:
         return Cell(None, published)
     stored = study.arrays(f"{run}/stages")
-    lengths, best = (stored[f"{stage}|{dataset.id}|{key}"] for key in (MULTI.id, "reference"))
+    lengths, best = (stored[f"{stage}|{dataset.id}|{key}"] for key in (name_of(MULTI), "reference"))
     return interval_cell(gap, resampled(lengths, best), published, described(dataset))
 
 
@@ -131,7 +132,7 @@ def table10(study: Study) -> Table:
     labels = roles.reference(study.scale, TSP, LARGEST)
     ways = {way: WAYS[way] for way in ("single trajec.", "no augment.")}
     columns = [
-        Column(f"gap_{decoding.id}_b{beta:g}_pct", f"β = {beta:g}", "%", group=way, at=described(labels.dataset))
+        Column(f"gap_{name_of(decoding)}_b{beta:g}_pct", f"β = {beta:g}", "%", group=way, at=described(labels.dataset))
         for way, (_, _, decoding) in ways.items()
         for beta in BETAS
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import PublishedInstance, published_instances
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import not_measured
 from neuroute.rendering.cells import printed_numbers, select
@@ -53,7 +54,7 @@ class _Results:
         best = {name: k.optimum for name, k in _set(library).items()}
         for column, solver in enumerate(solvers):
             rows = records[(records.run == solver.run) & (records.group == solver.group)]
-            rows = rows[(rows.decoding == solver.decoding.id) & (rows.distribution == library.benchmark)]
+            rows = rows[(rows.decoding == name_of(solver.decoding)) & (rows.distribution == library.benchmark)]
             study.mark(rows)
             for test, gap in rows[rows.metric == metric][["test", "value"]].to_numpy():
                 name = str(test).removeprefix(f"{library.benchmark}_")

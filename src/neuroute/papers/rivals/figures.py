@@ -9,7 +9,9 @@ from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.papers.rivals.study import BUDGETS, KINDS, decodings, problems_of, studied, tests
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.papers.rivals.tables import notes_of, table2
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import artifact
+from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
 from neuroute.rendering.cells import gap_cell
 from neuroute.rendering.plots import bounds, drawable, hidden_note
@@ -29,7 +31,7 @@ def figure1(study: Study) -> Drawing:
     s = study.scale[RivalsScale].study
     rows, problems = ([], ()) if s is None else (_rows(study, s), problems_of(s))
     figure = new_figure(style.TWO_COLUMNS, 4.6)
-    best = [row for row in rows if row["decoding"] != "one"]
+    best = [row for row in rows if row["decoding"] != name_of(Decoding())]
     panels = figure.subplots(len(BUDGETS), max(1, len(problems)), sharex="col", sharey=True, squeeze=False)
     for budget, line in zip(BUDGETS, panels, strict=True):
         for problem, axes in zip(problems, line, strict=False):
@@ -54,12 +56,12 @@ def _rows(study: Study, s: StudyBlock) -> list[dict[str, Any]]:
     rows = []
     for each in studied(s):
         for n, labels in tests(s, each.problem).items():
-            for words, decoding in decodings(s, each.name).items():
+            for decoding in decodings(s, each.name):
                 cell = gap_cell(study, each.run, labels.dataset, None, decoding)
                 if not isinstance(cell.measured, float):
                     continue
                 low, high = bounds(cell) or (None, None)
-                what = (MEASURED, *each, words, each.run, n, labels.dataset.count, cell.measured, low, high)
+                what = (MEASURED, *each, name_of(decoding), each.run, n, labels.dataset.count, cell.measured, low, high)
                 rows.append(dict(zip(COLUMNS, what, strict=True)))
     return rows
 

@@ -46,11 +46,9 @@ def studied(s: StudyBlock) -> list[Studied]:
     return [Studied(budget, problem, name) for budget in BUDGETS for problem in problems_of(s) for name in KINDS]
 
 
-def decodings(s: StudyBlock, name: str) -> dict[str, Decoding]:
+def decodings(s: StudyBlock, name: str) -> list[Decoding]:
     """Of one solution, and the best of the many that a network's authors take."""
-    if name == "INViT":
-        return {"one": Decoding(), f"best of {s.invit.tested_images} images": Decoding(images=s.invit.tested_images)}
-    return {"one": Decoding(), "best of all starts": Decoding(starts="all")}
+    return [Decoding(), Decoding(images=s.invit.tested_images) if name == "INViT" else Decoding(starts="all")]
 
 
 def tests(s: StudyBlock, problem: Problem) -> dict[int, Labels]:

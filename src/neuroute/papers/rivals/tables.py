@@ -8,6 +8,7 @@ from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.papers.rivals.study import decodings, problems_of, studied, tests
 from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, Scale
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Log, Need, Solved, artifact, tested
 from neuroute.plan.objects import Labels
 from neuroute.rendering.cells import RANGES, gap_cell, solver_name
@@ -18,7 +19,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 from neuroute.rendering.trainings import drawn_instances
 
 LEGEND = "Measured here; nothing is quoted."
-STUDIED = ("Budget", "Problem", "Network", "Solution")
+STUDIED = ("Budget", "Problem", "Network", "Decoding")
 ONE = "One training of each network (one seed)."
 
 
@@ -56,12 +57,12 @@ def table1(study: Study) -> Table:
             gap_cell(study, run, dataset, None, each.decoding),
             Cell(_of_nearest(solvers, each.test)),
         )
-        rows.append(Row((each.system, described(dataset), each.decoding.id), cells))
+        rows.append(Row((each.system, described(dataset), name_of(each.decoding)), cells))
     notes = (
         f"{ONE} {RANGES}",
-        "Decoded as its authors do: `multi-x8` takes the best of one solution from each start of each of the eight "
-        "symmetric images, `decoders-beam50` the best of 50 beams of each decoder. Validations are the training's "
-        "own gaps, of networks of many starts that of all starts; the first one is before the first "
+        "Decoded as its authors do: `multistart-x8` takes the best of one solution from each start of each of the "
+        "eight symmetric images, `decoders-beam50` the best of 50 beams of each decoder. Validations are the "
+        "training's own gaps, of networks of many starts that of all starts; the first one is before the first "
         "batch, or early in the training.",
     )
     return Table(study.artifact.title, ("System", "Test set", "Decoding"), columns, tuple(rows), notes, LEGEND)
@@ -79,7 +80,7 @@ def _study_needs(scale: Scale) -> Iterator[Need]:
         return
     for each in studied(s):
         for labels in tests(s, each.problem).values():
-            yield from tested(each.run, labels, *decodings(s, each.name).values())
+            yield from tested(each.run, labels, *decodings(s, each.name))
         yield Log(each.run)
 
 
@@ -101,7 +102,7 @@ def table2(study: Study) -> Table:
     for each in studied(s):
         if each.run not in study.runs:
             continue
-        for words, decoding in decodings(s, each.name).items():
+        for decoding in decodings(s, each.name):
             sets = [labels.dataset for labels in tests(s, each.problem).values()]
             cells = (
                 Cell(study.value("parameters", each.run, sets[0], decoding)),
@@ -109,7 +110,7 @@ def table2(study: Study) -> Table:
                 Cell(study.summary(each.run).get("processor_time_s")),
                 *(gap_cell(study, each.run, dataset, None, decoding) for dataset in sets),
             )
-            rows.append(Row((each.budget, each.problem.upper(), each.name, words), cells))
+            rows.append(Row((each.budget, each.problem.upper(), each.name, name_of(decoding)), cells))
     return Table(study.artifact.title, STUDIED, tuple(columns), tuple(rows), notes_of(study), LEGEND)
 
 

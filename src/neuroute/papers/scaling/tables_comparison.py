@@ -11,6 +11,7 @@ from neuroute.papers.scaling.cells import GAP, draw, model, range_notes, seeded,
 from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.plan.objects import Dataset, Decoding, Test, beam_search
 from neuroute.rendering.benchmark import Solved, not_measured
@@ -136,7 +137,7 @@ def table6(study: Study) -> Table:
         inside, cells = (least, below - 1), []
         for m in COLUMNS:
             published = number(printed_numbers(study, 6, **m.printed), name, "gap_pct") if metric == "gap_pct" else None
-            cells.append(Cell(solved.mean(metric, m.run, GREEDY.id, inside), published))
+            cells.append(Cell(solved.mean(metric, m.run, name_of(GREEDY), inside), published))
         there = sum(least <= n < below for n in nodes)
         return Row((group, distances, f"{solved.count(inside)} of {there}"), tuple(cells))
 

@@ -11,6 +11,7 @@ from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Problem
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured, records_of
@@ -81,7 +82,7 @@ class _Benchmark:
 
     def _mean(self, method: Method, nodes: Nodes) -> float | None:
         """Mean gap over the common instances of a group; None for a search that was not run on all of them."""
-        gaps = self.solved.values("gap_pct", method.run(None), method.decoding.id, nodes)
+        gaps = self.solved.values("gap_pct", method.run(None), name_of(method.decoding), nodes)
         return float(gaps.mean()) if 0 < len(gaps) == self.solved.count(nodes) else None
 
     def groups(self) -> list[tuple[str, Nodes, Column]]:
@@ -103,7 +104,7 @@ class _Benchmark:
     def cells(self, method: Method) -> list[Cell]:
         """Show mean gaps by group, and how many of the paper's instances the method alone has solved."""
         rows = printed_numbers(self.study, 2, problem=self.problem.upper(), **(method.printed or {}))
-        how = method.run(None), method.decoding.id
+        how = method.run(None), name_of(method.decoding)
         gaps = [Cell(self._mean(method, nodes), number(rows, name, "gap_pct")) for name, nodes, _ in self.groups()]
         solved = len(self.solved_by_any.values("gap_pct", *how, GROUPS[self.problem]["all"]))
         return [*gaps, Cell(solved or None, number(rows, "all", "solved"))]

@@ -17,8 +17,10 @@ from neuroute.core.files import read_json
 from neuroute.papers.zoo.declare import CVRP, PAPER, TSP, VARIANTS, VRP
 from neuroute.papers.zoo.scale import ZooScale
 from neuroute.papers.zoo.ship import ship
+from neuroute.papers.zoo.tables import IMAGES
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding, Reinforced, Run
 from neuroute.plan.plan import Plan
 from neuroute.user.zoo import Card
@@ -101,7 +103,7 @@ def _of_variants(plan: Plan) -> list[dict[str, Any]]:
     v = plan.scale[ZooScale].vrp
     return [
         _interval(row, "gap_x8_pct")
-        | {"set": f"{row['problem']}{v.nodes}", "method": "all starts of eight images", "instances": v.test_count}
+        | {"set": f"{row['problem']}{v.nodes}", "method": name_of(IMAGES), "instances": v.test_count}
         | {"reference": row["reference"]}
         for row in _rows(plan, "table3")
     ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from neuroute.papers.zoo.declare import CVRP, TSP, VARIANTS, VRP, test_sets, vrp_labels
 from neuroute.papers.zoo.scale import TestedBlock, ZooScale
+from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Labels, Start
 from neuroute.rendering.benchmark import Solved, not_measured
@@ -27,21 +28,17 @@ LEGEND = "Measured here; nothing is quoted."
 ONE = "One training of each network."
 
 
-def _decodings(scale: Scale, run: str) -> dict[str, Decoding]:
-    """How a network of the TSP or the CVRP is measured: row -> decoding."""
+def _decodings(scale: Scale, run: str) -> list[Decoding]:
+    """How a network of the TSP or the CVRP is measured."""
     block: TestedBlock = scale[ZooScale].tsp if run == TSP else scale[ZooScale].cvrp
     starts: tuple[Start, ...] = ("greedy", "insertion" if run == TSP else "insertion-angle")
-    improved = {
-        f"{start}, then {block.prc} re-constructions": Decoding(method="prc", iterations=block.prc, start=start)
-        for start in starts
-    }
-    many = {"all starts": STARTS, "all starts of eight images": IMAGES} if run == TSP else {}
-    return {"greedy": GREEDY, **many, **improved}
+    improved = [Decoding(method="prc", iterations=block.prc, start=start) for start in starts]
+    return [GREEDY, *([STARTS, IMAGES] if run == TSP else []), *improved]
 
 
 def _sized_needs(run: str, scale: Scale) -> Iterator[Need]:
     for labels in test_sets(scale, "tsp" if run == TSP else "cvrp").values():
-        yield from tested(run, labels, *_decodings(scale, run).values())
+        yield from tested(run, labels, *_decodings(scale, run))
 
 
 def _sized_table(study: Study, run: str, *notes: str) -> Table:
@@ -54,13 +51,13 @@ def _sized_table(study: Study, run: str, *notes: str) -> Table:
         columns.append(Column(f"gap_{n}_pct", "Gap", "%", fixed(2), key, at))
         columns.append(Column(f"time_{n}_s", "Time", "", duration, key, at))
     rows = []
-    for words, decoding in _decodings(study.scale, run).items():
+    for decoding in _decodings(study.scale, run):
         cells: list[Cell] = []
         for labels in sets.values():
             seconds = study.value("time_s", run, labels.dataset, decoding)
             cells.append(gap_cell(study, run, labels.dataset, None, decoding))
             cells.append(Cell(None if seconds is None else seconds / labels.dataset.count))
-        rows.append(Row((words,), tuple(cells)))
+        rows.append(Row((name_of(decoding),), tuple(cells)))
     return Table(study.artifact.title, ("Decoding",), tuple(columns), tuple(rows), (ONE, RANGES, *notes), LEGEND)
 
 
@@ -90,8 +87,8 @@ def table3(study: Study) -> Table:
     sets = {variant: vrp_labels(study.scale, "test", variant) for variant in VARIANTS}
     at = described(next(iter(sets.values())).dataset)
     columns = (
-        Column("gap_pct", "Gap, all starts", "%", fixed(2), at=at),
-        Column("gap_x8_pct", "Gap, all starts of eight images", "%", fixed(2), at=at),
+        Column("gap_pct", f"Gap, {name_of(STARTS)}", "%", fixed(2), at=at),
+        Column("gap_x8_pct", f"Gap, {name_of(IMAGES)}", "%", fixed(2), at=at),
     )
     rows = [
         Row(
@@ -111,7 +108,7 @@ def _on_library(scale: Scale, name: str) -> BenchmarkEvaluation:
         group=benchmark,
         benchmark="tsplib" if benchmark == "tsplib" else "cvrplib",
         max_nodes=scale[ZooScale].largest_benchmark,
-        decodings=tuple(_decodings(scale, run).values()),
+        decodings=tuple(_decodings(scale, run)),
     )
 
 
@@ -122,10 +119,10 @@ def table4(study: Study) -> Table:
     for name, (run, benchmark) in LIBRARIES.items():
         evaluation = _on_library(study.scale, name)
         solved = Solved.by_all(study, [evaluation.id], benchmark)
-        for words, decoding in _decodings(study.scale, run).items():
-            how = run, decoding.id
+        for decoding in _decodings(study.scale, run):
+            how = run, name_of(decoding)
             cells = Cell(solved.mean("gap_pct", *how, (2, below))), Cell(solved.mean("time_s", *how, (2, below)))
-            rows.append(Row((name, words, solved.count((2, below))), cells))
+            rows.append(Row((name, name_of(decoding), solved.count((2, below))), cells))
         notes += not_measured(solved.records, below, {name: run}, benchmark, 2)
     columns = Column("gap_pct", "Gap", "%", fixed(2)), Column("time_s", "Time", "", duration)
     notes = [ONE, f"Instances below {below} nodes. Means; times of one instance, one at a time, on one thread.", *notes]

@@ -1,31 +1,26 @@
-"""A network's greedy solution, as the survey has it, and its FLOPs."""
+"""A network's solution without search, by its default decoding, and its FLOPs."""
 
 import numpy as np
 
 from neuroute.accounting.cost import per_solution
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import ENVIRONMENT
-from neuroute.plan.objects import Decoding, Network
+from neuroute.plan.objects import Network
 from neuroute.user.by_network import solve_by_network
+from neuroute.user.default_decoding import default_decoding
 from neuroute.user.instance import Instance
 from neuroute.user.model import Model
-from neuroute.user.usual import usual_decoding
-
-
-def greedy(model: Model) -> Decoding:
-    """Return how a network builds one solution: of all starts where it is made for many, without images."""
-    return usual_decoding(model.net).model_copy(update={"augment": False})
 
 
 def build(instance: Instance, model: Model, seed: int, memory_gb: float | None) -> np.ndarray:
-    """Return the stops of a greedy solution."""
-    how = greedy(model).model_copy(update={"draw": seed})
+    """Return the stops of a solution without search."""
+    how = default_decoding(model.net).model_copy(update={"draw": seed})
     return solve_by_network(instance, model, how, seed=seed, memory_gb=memory_gb).stops
 
 
 def gflops(instance: Instance, model: Model) -> float | None:
-    """Return what the greedy solution of an instance takes, all its starts together; None where nothing counts it."""
-    how, network = greedy(model), Network.model_validate(model.about["network"])
+    """Return what this solution of an instance takes, all its starts together; None where nothing counts it."""
+    how, network = default_decoding(model.net), Network.model_validate(model.about["network"])
     if how.method != "greedy":
         return None
     nodes = len(instance.coords)

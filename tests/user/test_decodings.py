@@ -1,0 +1,120 @@
+"""One name for each decoding, and one default, by the command line and by Python."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import neuroute
+from neuroute.cli import app
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.decoding_names import name_of, parse_decoding
+from neuroute.user import zoo
+from stand_ins import Ship
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+NAMED = {
+    "greedy": {},
+    "multistart": {"starts": "all"},
+    "multistart5": {"starts": 5},
+    "multistart-x8": {"starts": "all", "augment": True},
+    "greedy-x8": {"augment": True},
+    "beam16": {"method": "beam", "beam": 16},
+    "beam16-multistart": {"method": "beam", "beam": 16, "starts": "all"},
+    "rrc20-multistart4": {"method": "rrc", "iterations": 20, "starts": 4},
+    "prc20": {"method": "prc", "iterations": 20},
+    "prc20-insertion": {"method": "prc", "iterations": 20, "start": "insertion"},
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_decoding_has_one_name_by_which_it_is_asked_for(name: str) -> None:
+    decoding = neuroute.Decoding.model_validate(NAMED[name])
+    assert name_of(decoding) == name
+    assert parse_decoding(name) == decoding
+
+
+@pytest.mark.parametrize(
+    ("how", "name"),
+    [
+        ({"images": 16}, "greedy-images16"),
+        ({"repeats": 3, "draw": 2}, "greedy-draw2-mean3"),
+        ({"augment": True, "rescale": 8.0}, "greedy-x8-rescale8.0"),
+        ({"starts": "all", "rescale": "best", "batch_size": 4}, "multistart-rescalebest-batch4"),
+        ({"method": "prc", "iterations": 9, "start": "insertion-angle", "longest": 50}, "prc9-insertion-angle-l50"),
+        ({"method": "decoders", "beam": 50}, "decoders-beam50"),
+    ],
+)
+def test_names_say_in_words_what_is_unusual(how: dict[str, object], name: str) -> None:
+    assert name_of(neuroute.Decoding.model_validate(how)) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["multi", "multistart0", "beam", "prc0", "greedy-r3", "prc5-lkh", "multistart-images2"]
+)
+def test_other_names_are_refused_with_examples(name: str) -> None:
+    with pytest.raises(NeurouteError, match=f"decoding '{name}'.* multistart-x8"):
+        parse_decoding(name)
+
+
+def call(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.mark.parametrize(("problem", "default"), [("tsp", "greedy"), ("cvrp", "greedy"), ("vrp", "multistart")])
+def test_the_default_is_the_same_by_command_line_and_python(
+    ship: Ship, tmp_path: Path, problem: str, default: str
+) -> None:
+    ship(problem)
+    if problem == "tsp":
+        arrays = {"coords": np.random.default_rng(0).random((3, 12, 2))}
+    else:
+        arrays = {"coords": np.random.default_rng(0).random((3, 13, 2)), "capacity": np.full(3, 9)}
+        arrays["demand"] = np.tile([0, *[1] * 12], (3, 1))
+    np.savez(tmp_path / "x.npz", **arrays)
+    result = neuroute.evaluate(problem, tmp_path / "x.npz")
+    said = call("evaluate", "--model", problem, "--data", tmp_path / "x.npz")
+    assert name_of(result.decoding) == default
+    assert said.splitlines()[:2] == str(result).splitlines()[:2]  # length included
+    assert said.splitlines()[-1] == str(result).splitlines()[-1]
+    assert said.rstrip().endswith(f", {default}")
+    by_name = call("evaluate", "--model", problem, "--data", tmp_path / "x.npz", "--decoding", default)
+    assert by_name.splitlines()[1] == said.splitlines()[1]
+    solution = neuroute.solve(neuroute.load(tmp_path / "x.npz", 0), model=problem, seconds=0)
+    assert solution.method == f"{problem}, {default}"
+    assert solution.cost == pytest.approx(result.lengths[0])
+
+
+def test_the_shipped_network_of_the_tsp_decodes_from_all_starts() -> None:
+    result = neuroute.evaluate("tsp", neuroute.generate("tsp", 12, 2))
+    assert name_of(result.decoding) == "multistart"
+    one = neuroute.evaluate("tsp", neuroute.generate("tsp", 12, 2), "greedy")
+    assert (one.lengths >= result.lengths - 1e-9).all()
+    assert neuroute.solve(neuroute.generate("tsp", 12)[0], seconds=0.1).method == "tsp, multistart + search"
+
+
+def test_cards_of_shipped_networks_use_these_names() -> None:
+    for card in zoo.cards().values():
+        for gap in card.gaps:
+            assert name_of(parse_decoding(gap.method)) == gap.method
+
+
+def test_a_name_goes_without_other_options(tmp_path: Path) -> None:
+    options = ["--model", "tsp", "--data", str(tmp_path), "--decoding", "greedy", "--beam", "2"]
+    done = CliRunner().invoke(app, ["evaluate", *options])
+    assert done.exit_code == 2
+    assert "--decoding greedy" in done.output
+
+
+def test_gaps_to_a_solver_from_python(ship: Ship, tmp_path: Path) -> None:
+    ship("tsp")
+    instances = neuroute.generate("tsp", 8, 2)
+    result = neuroute.evaluate("tsp", instances, reference="nearest", workers=1)
+    lengths = [neuroute.solve(each, "nearest").cost for each in instances]
+    assert result.gaps["gap_pct"] == pytest.approx(100 * (result.lengths.mean() / np.mean(lengths) - 1))
+    with pytest.raises(NeurouteError, match="no method 'lhk'|lhk"):
+        neuroute.evaluate("tsp", instances, reference="lhk")
