@@ -1,5 +1,6 @@
 """What holds of the tables of every paper: printed numbers are in their cells, and bad data is told honestly."""
 
+import html
 import io
 import re
 import shutil
@@ -105,6 +106,24 @@ def test_headings_notes_and_every_row_are_there(paper: str, name: str, folders: 
     assert len(frame) == len(table.rows)
     if (paper, name) not in OF_NOTHING:
         assert frame.filter(like="_measured").notna().any().any()
+
+
+@pytest.mark.parametrize(("paper", "name"), MEASURED)
+def test_headings_name_the_sizes_that_were_measured(paper: str, name: str, folders: Folders) -> None:
+    """In every format, and the paper's size in parentheses where that is another; a title names none."""
+    _, table = drawn(paper, name, folders.usual(paper))
+    assert not SIZE.findall(table.title)
+    heads = next(line for line in table.markdown().splitlines() if line.startswith("|")).split(" | ")
+    for head, column in zip(heads[len(table.labels) :], table.columns, strict=True):
+        measured, _, of_paper = head.partition(" (paper: ")
+        if column.at:
+            assert set(SIZE.findall(measured)) <= set(re.findall(r"\d+", column.at))
+        if of_paper:
+            assert f"(paper: {html.escape(column.paper)})" in table.html()
+            assert f"(paper: {column.paper})" in table.latex()
+
+
+SIZE = re.compile(r"(?:TSP|CVRP|n=)(\d+)")
 
 
 def numbers(values: Iterable[object]) -> Counter[float]:

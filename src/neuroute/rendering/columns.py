@@ -41,12 +41,16 @@ def joined(descriptions: Iterable[str]) -> str:
     return " and ".join(dict.fromkeys(text for text in descriptions if text))
 
 
+def gap_column(size: int, dataset: Dataset, decimals: int = 3) -> Column:
+    """Head the gaps on the TSP's data set that stands for the paper's size."""
+    return Column(
+        f"gap_tsp{size}_pct", f"TSP{dataset.n}", "gap %", fixed(decimals), at=described(dataset), paper=f"TSP{size}"
+    )
+
+
 def gap_columns(sets: Mapping[int, Dataset]) -> tuple[Column, ...]:
     """Head one column of gaps for each of the paper's sizes; `sets` holds the data set that stands for it."""
-    return tuple(
-        Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", fixed(3), at=described(dataset))
-        for size, dataset in sets.items()
-    )
+    return tuple(gap_column(size, dataset) for size, dataset in sets.items())
 
 
 def short(size: int) -> str:

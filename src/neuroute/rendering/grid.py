@@ -13,7 +13,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, Tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Test
 from neuroute.rendering.cells import gap_cell, mean_of_gaps_cell, model_here, number, printed_numbers, select
-from neuroute.rendering.columns import HERE, described, joined, millions, short
+from neuroute.rendering.columns import HERE, described, gap_column, joined, millions, short
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
@@ -179,8 +179,11 @@ def grid_table(
     """Draw the grids, which have the same columns, beneath each other."""
     grids = [grids] if isinstance(grids, Grid) else grids
     columns = [
-        replace(quantities[0].column, at=joined(quantity.column.at for quantity in quantities))
-        for quantities in zip(*(grid.quantities for grid in grids), strict=True)
+        replace(
+            columns[0],
+            **{key: joined(getattr(column, key) for column in columns) for key in ("label", "group", "at", "paper")},
+        )
+        for columns in zip(*([quantity.column for quantity in grid.quantities] for grid in grids), strict=True)
     ]
     rows = [row for grid in grids for row in grid.rows(study, here=here)]
     labels = (*labels, HERE) if here else labels
@@ -197,20 +200,15 @@ def parameters(test: Labels) -> Quantity:
 
 def gaps(tests: Tests, measure: Measure = GAP, decimals: int = 3) -> list[Quantity]:
     """Head one column of gaps for each of the paper's sizes; `tests` holds the set that stands for it."""
-    return [
-        Quantity(
-            Column(f"gap_tsp{n}_pct", f"TSP{n}", "gap %", fixed(decimals), at=described(test.dataset)), measure, test, n
-        )
-        for n, test in tests.items()
-    ]
+    return [Quantity(gap_column(n, test.dataset, decimals), measure, test, n) for n, test in tests.items()]
 
 
 def of_each(
     scale: Scale, problem: Problem, sizes: Iterable[int], test: Callable[[Scale, int], Labels], *measures: Measure
 ) -> list[Quantity]:
-    """Head the columns of thousands of nodes, TSP2K; test: the test set that stands for a size."""
+    """Head the columns of thousands of nodes; test: the test set that stands for a size."""
     tests = {size: test(scale, size) for size in sizes}
-    return comparison(tests, lambda size: f"{problem}{short(size)}".upper(), *measures, key=short, lengths=2)
+    return comparison(tests, f"{problem.upper()}{{}}".format, *measures, key=short, lengths=2)
 
 
 def comparison(
@@ -223,10 +221,10 @@ def comparison(
     time: str = "Time",
     at: Callable[[int], str] | None = None,
 ) -> list[Quantity]:
-    """Head the columns of length, gap and time (`measures`) of each of the paper's sizes, under a heading `group`.
+    """Head the columns of length, gap and time (`measures`) of each of the paper's sizes, under a heading.
 
-    key: of a size in the columns' names; lengths, gaps: their decimals; time: heading of the seconds; at: a size's test
-    set in words, where it is not one alone.
+    group: the heading of a size, of the paper's or of one here; key: of a size in the columns' names; lengths, gaps:
+    their decimals; time: heading of the seconds; at: a size's test set in words, where it is not one alone.
     """
     quantities = []
     for n, test in tests.items():
@@ -237,6 +235,7 @@ def comparison(
             "time_s": (f"time_{key(n)}_s", time, "", duration),
         }
         for measure in measures or (LENGTH, GAP, SECONDS):
-            column = Column(*heads[measure.metric], group(n), at(n) if at else described(test.dataset))
+            where = at(n) if at else described(test.dataset)
+            column = Column(*heads[measure.metric], group(test.dataset.n), where, group(n))
             quantities.append(Quantity(column, measure, test, n))
     return quantities

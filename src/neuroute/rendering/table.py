@@ -59,6 +59,11 @@ def duration(seconds: Any) -> str:
     return f"{seconds / 60:.1f} min" if abs(seconds) < 3600 * 1.5 else f"{seconds / 3600:.2f} h"
 
 
+def sized(here: str, paper: str) -> str:
+    """Head numbers by what was measured, and in parentheses by what the paper measured: TSP20 (paper: TSP100)."""
+    return f"{here} (paper: {paper})" if paper not in ("", here) else here
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of values."""
@@ -69,6 +74,17 @@ class Column:
     format: Format = THREE_DECIMALS
     group: str = ""  # heading that neighbouring columns share
     at: str = ""  # what the measured values were measured on: "TSP20, 512 instances"
+    paper: str = ""  # what the paper has in the place of that heading, or of the label without one: "TSP100"
+
+    @property
+    def heading(self) -> str:
+        """Of the group: what was measured, and what the paper measured where that is another."""
+        return sized(self.group, self.paper) if self.group else ""
+
+    @property
+    def own_label(self) -> str:
+        """The label, likewise where no group says it."""
+        return self.label if self.group else sized(self.label, self.paper)
 
 
 @dataclass(frozen=True)
@@ -169,7 +185,7 @@ class Table:
                     rules.append(rf"\cmidrule(lr){{{first}-{first + size - 1}}}")
                 first += size
             lines += [" & ".join(cells) + r" \\", " ".join(rules)]
-        heads = [*self.labels, *(f"{c.label} ({c.unit})" if c.unit else c.label for c in self.columns)]
+        heads = [*self.labels, *(f"{c.own_label} ({c.unit})" if c.unit else c.own_label for c in self.columns)]
         lines += [" & ".join(_tex(h) for h in heads) + r" \\", r"\midrule"]
         for row in self.rows:
             texts = [str(v) for v in row.labels] + [_plain(c, k) for c, k in zip(row.cells, self.columns, strict=True)]
@@ -198,7 +214,7 @@ class Table:
         for c in self.columns:
             unit = f' <span class="unit">{e(c.unit)}</span>' if c.unit else ""
             at = f'<span class="at">{e(c.at)}</span>' if c.at else ""
-            second.append(f'<th scope="col">{e(c.label)}{unit}{at}</th>')
+            second.append(f'<th scope="col">{e(c.own_label)}{unit}{at}</th>')
         if not any(c.group for c in self.columns):
             top = "".join(f'<th class="{kind}" scope="col">{e(name)}</th>' for kind, name in headings)
             thead = f"<tr>{top}{''.join(second)}</tr>"
@@ -245,7 +261,7 @@ def _td(cell: Cell, column: Column, column_is_measured: bool) -> str:
 
 
 def _heading(column: Column) -> str:
-    name = f"{column.group}: {column.label}" if column.group else column.label
+    name = f"{column.heading}: {column.label}" if column.group else column.own_label
     return f"{name} ({column.unit})" if column.unit else name
 
 
@@ -255,26 +271,26 @@ def _measured_at(columns: tuple[Column, ...]) -> tuple[str, ...]:
     for column in columns:
         if column.at:
             group = {c.at for c in columns if c.group == column.group}
-            name = column.label if not column.group else column.group if len(group) == 1 else _heading(column)
+            short = f"{column.group}: {column.label}" if column.group and len(group) > 1 else column.group
             names = at.setdefault(column.at, [])
-            names += [name] if name not in names else []
+            names += [name] if (name := short or column.label) not in names else []
     if len(at) == 1:
         return (f"Measured on {next(iter(at))}.",)
-    return (
-        ("Measured on: " + "; ".join(f"{', '.join(names)}: {where}" for where, names in at.items()) + ".",)
-        if at
-        else ()
+    # What is said again, "TSP20: TSP20, 128 instances", needs no name.
+    texts = (
+        where if names == [where.partition(",")[0]] else f"{', '.join(names)}: {where}" for where, names in at.items()
     )
+    return (f"Measured on: {'; '.join(texts)}.",) if at else ()
 
 
 def _groups(columns: tuple[Column, ...]) -> list[tuple[str, int]]:
     """Runs of neighbouring columns with the same group heading."""
     groups: list[tuple[str, int]] = []
     for column in columns:
-        if groups and groups[-1][0] == column.group:
-            groups[-1] = (column.group, groups[-1][1] + 1)
+        if groups and groups[-1][0] == column.heading:
+            groups[-1] = (column.heading, groups[-1][1] + 1)
         else:
-            groups.append((column.group, 1))
+            groups.append((column.heading, 1))
     return groups
 
 

@@ -159,7 +159,7 @@ def test_table8(work: Path) -> None:
         assert all(cell(table, f"obj_{name}", other).measured is None for other in ("LKH3", "TAM-LKH3", "TAM-HGS"))
     assert cell(table, "obj_1k", "TAM-HGS").published == "—"
     assert cell(table, "time_7k_s", "Ours greedy").published == 8.9
-    assert {c.at for c in table.columns if c.group == "CVRP2K"} == {"CVRP9, 2 instances, C=25"}
+    assert {c.at for c in table.columns if c.paper == "CVRP2000"} == {"CVRP9, 2 instances, C=25"}
 
 
 def test_table9_has_total_times_and_greedy_beside_prc(work: Path) -> None:

@@ -45,8 +45,8 @@ def table13(study: Study) -> Table:
         Column("instances", "Instances", "", WHOLE, at=MEANS),
         Column("updates", "Updates", "", WHOLE, at=MEANS),
         Column("processor_s", "Processor time", "s", fixed(0), at=MEANS),
-        *(Column(f"gap_{n}_pct", f"TSP{n}", "%", fixed(2), "Gap", described(d)) for n, d in sets.items()),
-        *(Column(f"above_{n}", f"TSP{n}", "points", fixed(2), "Above", described(d)) for n, d in sets.items()),
+        *(Column(f"gap_{n}_pct", f"TSP{d.n}", "%", fixed(2), "Gap", described(d)) for n, d in sets.items()),
+        *(Column(f"above_{n}", f"TSP{d.n}", "points", fixed(2), "Above", described(d)) for n, d in sets.items()),
     )
     rows, staged = [], roles.trainings(study.scale, roles.run_id(OWN[TSP]))
     for label, run in _rows(study.scale).items():
@@ -61,8 +61,7 @@ def table13(study: Study) -> Table:
 
 def _notes(study: Study) -> list[str]:
     one_size = study.scale[IcamScale].one_size
-    if one_size is None:
-        return ["This scale does not train ICAM at one size."]
+    assert one_size is not None  # else no scale's plan has this table
     return [
         f"Trainings of each, which differ in their seeds alone: {one_size.seeds}. Gaps of several are means, between "
         f"the least and the largest. {BOOTSTRAP}",

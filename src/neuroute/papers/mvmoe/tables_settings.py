@@ -35,7 +35,7 @@ def table3(study: Study) -> Table:
         rows.append(Row((variant,), tuple(cells)))
     columns = [Column(f"has_{c.lower()}", c, format=str, group="Constraints") for c in CONSTRAINTS]
     columns.append(Column("trained", "In training", format=str))
-    columns += [Column(f"customers_{size}", f"n={size}", format=WHOLE, group="Customers here") for size in SIZES]
+    columns += [Column(f"customers_{size}", f"for n={size}", format=WHOLE, group="Customers here") for size in SIZES]
     return Table(
         study.artifact.title,
         ("Problem",),

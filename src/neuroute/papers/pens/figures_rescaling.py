@@ -208,7 +208,7 @@ def _table(study: Study, swept: Mapping[str, Sequence[Swept]]) -> Table:
         for name, sweeps in swept.items()
     ]
     columns = tuple(
-        Column(f"factor_{size}", f"TSP{size:,}", "", fixed(2), at=described(dataset))
+        Column(f"factor_{size}", f"TSP{dataset.n:,}", "", fixed(2), at=described(dataset), paper=f"TSP{size:,}")
         for size in roles.SIZES
         for dataset in [roles.held_out(study.scale, size)]
     )

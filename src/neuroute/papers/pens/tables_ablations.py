@@ -85,11 +85,10 @@ QUOTED = 9.47  # the gap of PENS-A at TSP-10 000 as Section 5.2 has it, "9.47%",
 def table1_grid(scale: Scale) -> Grid:
     quantities, factor = [], Measure("scale_factor", record("rescale_factor"))
     for size, test in sets_of(scale, SIZES).items():
-        gap = Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), f"TSP{size}", described(test.dataset))
+        where = f"TSP{test.dataset.n}", described(test.dataset), f"TSP{size}"
+        gap = Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), *where)
         quantities.append(Quantity(gap, MEAN_GAP, test, size))
-        quantities.append(
-            Quantity(Column(f"factor_tsp{size}", "Factor", "", fixed(2), f"TSP{size}"), factor, test, size)
-        )
+        quantities.append(Quantity(Column(f"factor_tsp{size}", "Factor", "", fixed(2), *where), factor, test, size))
     methods = [
         Method((NAMES[name], label), {"method": NAMES[name], "scaled": scaled}, runs=run_id(name), decoding=decoding)
         for name in MODELS

@@ -122,9 +122,9 @@ def _is_scaled(rows: pd.DataFrame, n: object) -> bool:
 def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table:
     study, columns = view.study, []
     for size, dataset in view.sets.items():
-        group = f"TSP{size}"
-        columns.append(Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), group, described(dataset)))
-        columns.append(Column(f"time_tsp{size}_s", "Time", "", duration, group, described(view.timed[size])))
+        group, paper = f"TSP{dataset.n}", f"TSP{size}"
+        columns.append(Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), group, described(dataset), paper))
+        columns.append(Column(f"time_tsp{size}_s", "Time", "", duration, group, described(view.timed[size]), paper))
     for name, nodes in GROUPS.items():
         there = sum(nodes[0] <= k.nodes <= nodes[1] for k in study_instances(MAX_NODES))
         at = f"{view.tsplib.count(nodes)} of {there} instances"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from neuroute.core.lazy import pd
-from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.papers.rivals.study import BUDGETS, KINDS, decodings, problems_of, studied, tests
 from neuroute.papers.rivals.study_block import StudyBlock
-from neuroute.papers.rivals.tables import notes_of, table2
+from neuroute.papers.rivals.tables import notes_of, study_of, table2
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Decoding
@@ -28,13 +27,13 @@ NOUNS = {"tsp": "Nodes", "cvrp": "Customers"}
 @artifact("Gap against size, of networks with equal budgets", needs=table2.__dict__["declaration"].needs)
 def figure1(study: Study) -> Drawing:
     """Gaps of each network's best solutions by size: a row of panels for each budget, a column for each problem."""
-    s = study.scale[RivalsScale].study
-    rows, problems = ([], ()) if s is None else (_rows(study, s), problems_of(s))
+    s = study_of(study.scale)
+    rows, problems = _rows(study, s), problems_of(s)
     figure = new_figure(style.TWO_COLUMNS, 4.6)
     best = [row for row in rows if row["decoding"] != name_of(Decoding())]
-    panels = figure.subplots(len(BUDGETS), max(1, len(problems)), sharex="col", sharey=True, squeeze=False)
+    panels = figure.subplots(len(BUDGETS), len(problems), sharex="col", sharey=True, squeeze=False)
     for budget, line in zip(BUDGETS, panels, strict=True):
-        for problem, axes in zip(problems, line, strict=False):
+        for problem, axes in zip(problems, line, strict=True):
             rows_of_panel = [row for row in best if (row["budget"], row["problem"]) == (budget, problem)]
             axes.set_title(f"{problem.upper()}, {budget}")
             if not [row for row in rows_of_panel if row["gap_pct"] == drawable(row["gap_pct"])]:

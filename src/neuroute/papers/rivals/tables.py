@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.papers.rivals.study import decodings, problems_of, studied, tests
+from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decoding_names import name_of
@@ -87,9 +88,7 @@ def _study_needs(scale: Scale) -> Iterator[Need]:
 @artifact("Equal budgets: networks trained alike, on larger instances", needs=_study_needs)
 def table2(study: Study) -> Table:
     """Gaps by size of networks that have seen the same instances, or have learnt for as long."""
-    s = study.scale[RivalsScale].study
-    if s is None:
-        return Table(study.artifact.title, STUDIED, (), (), notes_of(study), LEGEND)
+    s = study_of(study.scale)
     columns = [
         Column("parameters", "Parameters", "", WHOLE),
         Column("instances", "Instances", "", WHOLE),
@@ -114,11 +113,16 @@ def table2(study: Study) -> Table:
     return Table(study.artifact.title, STUDIED, tuple(columns), tuple(rows), notes_of(study), LEGEND)
 
 
+def study_of(scale: Scale) -> StudyBlock:
+    """The study of a scale that shows it."""
+    s = scale[RivalsScale].study
+    assert s is not None
+    return s
+
+
 def notes_of(study: Study) -> tuple[str, ...]:
     """What all of the study's artifacts have in common."""
-    s = study.scale[RivalsScale].study
-    if s is None:
-        return ("This scale has no study.",)
+    s = study_of(study.scale)
     solvers = joined(f"{p.upper()} by {solver_name(s.references[p])}" for p in problems_of(s))
     return (
         f"All networks of a problem are trained by REINFORCE on instances of n={s.nodes}, in batches of as many, at "

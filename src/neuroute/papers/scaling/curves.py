@@ -16,6 +16,7 @@ from neuroute.analysis import power_laws as laws
 from neuroute.analysis.bootstrap import Interval
 from neuroute.core.lazy import mpl
 from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering import plots, style
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -237,8 +238,9 @@ def shape_legend(axes: mpl.axes.Axes) -> None:
     axes.legend(handles=handles, loc="upper right", handletextpad=0.2, handlelength=1.2)
 
 
-def side_title(study: Study, side: str, name_of_paper: str = "printed numbers, refitted") -> str:
-    return f"Here: scale “{study.scale.name}”" if side == HERE else f"Paper: {name_of_paper}"
+def side_title(study: Study, side: str, name_of_paper: str = "printed, refitted") -> str:
+    here = study.scale[ScalingScale].sizes[100]
+    return f"Here: TSP{here}, scale “{study.scale.name}”" if side == HERE else f"Paper: TSP100, {name_of_paper}"
 
 
 def frame(

@@ -63,7 +63,7 @@ def figure1(study: Study) -> Drawing:
             if y > 0 and shape in deeper:
                 axes.plot(x, y, "o", **ring)
         curves.frame(axes, points.values(), MILLIONS)
-        axes.set_title(curves.side_title(study, side, "printed numbers"))
+        axes.set_title(curves.side_title(study, side, "as printed"))
         if hidden := [shape.name for shape, (_, y) in points.items() if y <= 0]:
             notes.append(f"Gaps that are not positive have no place on the log axis: {side} {', '.join(hidden)}.")
         notes.append(

@@ -58,7 +58,7 @@ def figure8(study: Study) -> Drawing:
     return _draw_convergence(study, REZERO, labels, notes, "with and without ReZero")
 
 
-@artifact("Convergence with one and ten million training samples", needs=_logs_of(SAMPLES))
+@artifact("Convergence with few and with many training samples", needs=_logs_of(SAMPLES))
 def figure9(study: Study) -> Drawing:
     """Compare trainings on one and on ten million samples."""
     labels = {f"{m}M samples": _printed_gap(study, 11, train_size=m * 1_000_000) for m in (1, 10)}

@@ -97,7 +97,9 @@ class Models:
         """Return what stands above the panels of a side."""
         if not self.prefix:
             return partial(curves.side_title, study)
-        titles = {HERE: f"{self.test.dataset.problem.upper()}, scale “{study.scale.name}”", PAPER: "Paper: TSP100"}
+        dataset = self.test.dataset
+        here = f"Here: {dataset.problem.upper()}{dataset.n}, scale “{study.scale.name}”"
+        titles = {HERE: here, PAPER: "Paper: TSP100, printed, refitted"}
         return titles.__getitem__
 
     def points(self, study: Study, quantity: Quantity = "parameters") -> dict[str, Points]:

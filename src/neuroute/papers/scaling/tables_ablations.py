@@ -50,7 +50,7 @@ def table3_grid(scale: Scale) -> Grid:
     return Grid(methods, [parameters(tests[100]), *_budget(tests[100]), *gaps(tests, GAP)])
 
 
-@artifact("Few samples: 0.1M samples, 60 epochs", needs=seeded(needs_of(table3_grid)))
+@artifact("Few samples, seen many times", needs=seeded(needs_of(table3_grid)))
 def table3(study: Study) -> Table:
     """Show what models learn from few samples."""
     note = (
@@ -145,7 +145,7 @@ def table11_grid(scale: Scale) -> Grid:
     return Grid(methods, [*_budget(tests[100]), *gaps(tests, GAP)])
 
 
-@artifact("One and ten million training samples", needs=seeded(needs_of(table11_grid)))
+@artifact("Few and many training samples", needs=seeded(needs_of(table11_grid)))
 def table11(study: Study) -> Table:
     """Show what more samples add."""
     grid = table11_grid(study.scale)

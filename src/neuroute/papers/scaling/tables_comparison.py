@@ -125,7 +125,7 @@ def _table6_needs(scale: Scale) -> list[Need]:
     return [roles.on_tsplib(scale, each.run) for each in (*OURS, LEHD, BQ, SIGD)]
 
 
-@artifact("TSPLIB instances below 5,000 nodes", needs=_table6_needs)
+@artifact("TSPLIB instances", needs=_table6_needs)
 def table6(study: Study) -> Table:
     """Show mean gaps by the instances' nodes, with and without rounded distances."""
     limit = study.scale[ScalingScale].tsplib_max_nodes

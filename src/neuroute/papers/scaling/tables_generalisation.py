@@ -43,7 +43,7 @@ def shifted_grid(distribution: Distribution, scale: Scale) -> Grid:
 explosion_grid, implosion_grid, cluster_grid = (partial(shifted_grid, distribution) for distribution in SHIFTED)
 
 
-@artifact("Uniform TSP200, TSP500 and TSP1000", needs=seeded(needs_of(uniform_grid)))
+@artifact("Larger uniform instances", needs=seeded(needs_of(uniform_grid)))
 def table13(study: Study) -> Table:
     """Show gaps and times on larger instances than those of training."""
     return _draw(
@@ -56,7 +56,7 @@ def table13(study: Study) -> Table:
     )
 
 
-@artifact("Explosion: TSP100, TSP200, TSP500 and TSP1000", needs=needs_of(explosion_grid))
+@artifact("Explosion: instances of four sizes", needs=needs_of(explosion_grid))
 def table14(study: Study) -> Table:
     """Show gaps and times on instances of another distribution: explosion."""
     return _draw(
@@ -68,7 +68,7 @@ def table14(study: Study) -> Table:
     )
 
 
-@artifact("Implosion: TSP100, TSP200, TSP500 and TSP1000", needs=needs_of(implosion_grid))
+@artifact("Implosion: instances of four sizes", needs=needs_of(implosion_grid))
 def table15(study: Study) -> Table:
     """Show gaps and times on instances of another distribution: implosion."""
     return _draw(
@@ -81,7 +81,7 @@ def table15(study: Study) -> Table:
     )
 
 
-@artifact("Cluster: TSP100, TSP200, TSP500 and TSP1000", needs=needs_of(cluster_grid))
+@artifact("Cluster: instances of four sizes", needs=needs_of(cluster_grid))
 def table16(study: Study) -> Table:
     """Show gaps and times on instances of another distribution: cluster."""
     return _draw(

@@ -71,10 +71,11 @@ def table4(study: Study) -> Table:
     s = study.scale[ScalingScale]
     dataset = roles.reference(study.scale, 100, s.budget_count).dataset
     at, columns = described(dataset), []
-    for budget, group in (("limited", "Limited budget"), ("sufficient", "Sufficient budget (> 1 h)")):
-        columns.append(Column(f"{budget}_beam", "Beam", "", WHOLE, group))
-        columns.append(Column(f"{budget}_gap_pct", "Gap", "%", fixed(4), group, at))
-        columns.append(Column(f"{budget}_time_s", "Time", "", duration, group, at))
+    for budget, paper in (("limited", ""), ("sufficient", "> 1 h")):
+        heads = f"{budget.capitalize()} budget", at, paper
+        columns.append(Column(f"{budget}_beam", "Beam", "", WHOLE, *heads))
+        columns.append(Column(f"{budget}_gap_pct", "Gap", "%", fixed(4), *heads))
+        columns.append(Column(f"{budget}_time_s", "Time", "", duration, *heads))
 
     def row(shape: Shape) -> Row:
         run, rows = run_id(shape), printed_numbers(study, 4, **shape._asdict())
@@ -203,7 +204,7 @@ def _gap_alone(study: Study, run: str, dataset: Dataset, published: Value, decod
     return Cell(study.gap(run, dataset, decoding), published)
 
 
-@artifact("Beam search with widths 1 to 64", needs=needs_of(table18_grid))
+@artifact("Beam search with growing widths", needs=needs_of(table18_grid))
 def table18(study: Study) -> Table:
     """Show gaps of wider and wider beams, of the first seed of each model."""
     table = grid_table(study, ("Model",), table18_grid(study.scale))

@@ -157,7 +157,7 @@ def _table2_needs(scale: Scale) -> Iterator[Need]:
         yield roles.on_benchmark(scale, problem, roles.INVIT[problem])
 
 
-@artifact("TSPLIB and CVRPLIB above 1,000 nodes", needs=_table2_needs)
+@artifact("Large instances of TSPLIB and CVRPLIB", needs=_table2_needs)
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and how many were solved."""
     benchmarks = [_Benchmark(study, problem) for problem in PROBLEMS]

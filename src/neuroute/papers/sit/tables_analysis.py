@@ -101,7 +101,9 @@ def table7_grids(scale: Scale) -> list[Grid]:
         quantities = []
         for size in SIZES:
             test = roles.reference(scale, problem, size)
-            head = Column(f"obj_{short(size)}", short(size).upper(), "Obj.", fixed(3), at=described(test.dataset))
+            name, where = f"{problem.upper()}{test.dataset.n}", described(test.dataset)
+            paper = f"{problem.upper()}{size}"
+            head = Column(f"obj_{short(size)}", name, "Obj.", fixed(3), at=where, paper=paper)
             quantities.append(Quantity(head, LENGTH, test, size))
         runs = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
         methods = [

@@ -93,7 +93,7 @@ def table1_grids(scale: Scale) -> list[Grid]:
     for problem in PROBLEMS:
         columns = comparison(
             {size: roles.reference(scale, problem, size) for size in SIZES},
-            lambda size: short(size).upper(),
+            f"{problem.upper()}{{}}".format,
             LENGTH,
             GAP,
             SECONDS_EACH,

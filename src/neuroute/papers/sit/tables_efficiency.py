@@ -53,12 +53,13 @@ class Comparison:
         return Table(self.study.artifact.title, labels, tuple(columns), tuple(rows), notes)
 
     def _columns(self, size: int, gaps: bool) -> list[Column]:
-        name, group = short(size), short(size).upper()
-        test = described(roles.reference(self.study.scale, self.problem, size).dataset)
+        name, problem = short(size), self.problem.upper()
+        dataset, timed = roles.reference(self.study.scale, self.problem, size).dataset, self._timed(size)
+        paper = f"{problem}{size}"
         columns = [
-            Column(f"gap_{name}_pct", "Gap", "%", fixed(2), group, test),
-            Column(f"time_{name}_s", "Time", "", duration, group, self._at(size)),
-            Column(f"memory_{name}_mb", "Memory", "MB", fixed(2), group, self._at(size)),
+            Column(f"gap_{name}_pct", "Gap", "%", fixed(2), f"{problem}{dataset.n}", described(dataset), paper),
+            Column(f"time_{name}_s", "Time", "", duration, f"{problem}{timed.n}", self._at(size), paper),
+            Column(f"memory_{name}_mb", "Memory", "MB", fixed(2), f"{problem}{timed.n}", self._at(size), paper),
         ]
         return columns if gaps else columns[1:]
 
