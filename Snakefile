@@ -69,7 +69,6 @@ rule all:
     default_target: True
     input:
         drawn(PLAN.artifacts.values()),
-        [PLAN.evaluation_file(e) for e in PLAN.evaluations_of_further],
         PLAN.report,
     localrule: True
 

@@ -167,11 +167,17 @@ def test_one_learning_rate_reruns_that_chain(edited: Path) -> None:
     assert not {"pens/figure2", "pens/figure5"} & drawn(output)  # PENS-A drawn, and the small models
 
 
-def test_more_seeds_train_and_measure_these_alone(edited: Path) -> None:
+def test_more_seeds_train_these_alone_and_stand_in_what_shows_the_run(edited: Path) -> None:
     (edited / "config.yaml").write_text((edited / "config.yaml").read_text() + "runs: {pens/pens_r: {seeds: 3}}\n")
     run = snakemake_in(edited)
-    assert planned(run) == {"all": 1, "train": 2, "evaluate": 2}
+    output = run("-n", "all").stdout
+    jobs = counted(output)
+    assert (jobs["train"], jobs["evaluate"]) == (2, 2)
+    assert "labels" not in jobs
+    assert {"pens/table1", "pens/table2"} <= drawn(output)
+    assert not {"pens/figure2", "pens/figure5", "pens/table_figure5"} & drawn(output)  # PENS-A, and the small models
     run("all")
+    assert "Trained with several seeds: pens_r (3)." in (edited / "results/pens/table1.md").read_text()
     trainings = [edited / "work/micro/evaluations/pens" / f"pens_r{seed}" for seed in ("", "-s1", "-s2")]
     other = [edited / "work/micro/evaluations/pens/pens_a"]
     rows = [row for row in differences(trainings, other) if row.instances > 1]

@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+import yaml
 
 from neuroute.accounting.estimate import describe
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.build import Plan
+from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import parse_config
-from plans import plan_of
+from plans import ROOT, plan_of, write_scale
 
 RUN = "pens/pens_a"  # its evaluations find its best scaling factor first
 COPIES = [f"{RUN}-s1", f"{RUN}-s2"]
@@ -22,20 +23,26 @@ def plan_with(scale: str = "laptop", run: str = RUN, **change: Any) -> Plan:
 @pytest.mark.parametrize("scale", ["smoke", "laptop"])  # one evaluation of all, several of each
 def test_each_is_another_seed_of_the_changed_run_and_is_measured_like_it(scale: str) -> None:
     plan, before = plan_with(scale, seeds=3, training={"learning_rate": 2e-4}), plan_of(scale, PAPERS)
-    assert set(plan.runs) - set(before.runs) == plan.further == {*COPIES}
+    assert set(plan.runs) - set(before.runs) == {*COPIES}
     assert plan.trainings(RUN) == [RUN, *COPIES]
     for seed, run in enumerate(COPIES, 1):
         assert plan.runs[run] == plan.runs[RUN].model_copy(update={"name": f"pens_a-s{seed}", "seed": seed})
         assert plan.runs[run].training.learning_rate == 2e-4
-    for e in plan.evaluations_of_further:
+    further = [e for e, evaluation in plan.evaluations.items() if evaluation.run in COPIES]
+    for e in further:
         run, _, group = e.rpartition("/")
         original = plan.evaluations[f"{RUN}/{group}"]
         assert plan.evaluations[e].labels == original.labels
         assert plan.evaluations[e].decodings_used() == original.decodings_used()
         assert plan.checkpoints_of_evaluation(e) == [plan.checkpoint(run)]
         assert plan.label_jobs_of_evaluation(e) == plan.label_jobs_of_evaluation(original.id)
-    assert {e.rpartition("/")[0] for e in plan.evaluations_of_further} == {*COPIES}
-    assert plan.artifacts == before.artifacts  # tables and figures show the first training
+    for name, artifact in plan.artifacts.items():  # what shows the run shows them, too, and nothing else changes
+        more = {e for e in artifact.evaluations if e in further}
+        of_run = {e for e in artifact.evaluations if e.rpartition("/")[0] == RUN}
+        assert {e.replace(RUN, copy) for e in of_run for copy in COPIES} >= more
+        assert bool(more) == (artifact != before.artifacts[name])
+    group = "all" if scale == "smoke" else "uniform"
+    assert {f"{copy}/{group}" for copy in COPIES} <= {*plan.artifacts["pens/table1"].evaluations}
 
 
 def test_what_they_cost_is_part_of_everything() -> None:
@@ -63,11 +70,29 @@ def test_one_of_several_may_have_weights_and_nothing_else(tmp_path: Any) -> None
         ({RUN: {"seeds": 2, "weights": str(weights)}}, "leave out seeds"),
         ({RUN: {"seeds": 0}}, "seeds"),
         ({RUN: {"seed": 2**20 - 1, "seeds": 2}}, "beyond the last"),
-        ({"scaling/base_6x128": {"seeds": 2}}, "the scale trains it with several seeds"),
+        ({RUN: {"seeds": 2}, COPIES[0]: {"seeds": 2}}, "hold for all seeds"),
     ):
         with pytest.raises(NeurouteError, match=message):
             plan_of("laptop", PAPERS, runs=change)
 
 
-def test_config_has_one_training_unless_it_says_more() -> None:
-    assert parse_config({"runs": {RUN: {"seed": 1}}}).runs[RUN].seeds == 1
+def test_config_and_scale_ask_for_seeds_alike(tmp_path: Any) -> None:
+    """And what config.yaml says goes first."""
+    by_config = plan_of("smoke", PAPERS, runs={RUN: {"seeds": 3}, "mvmoe/mtl_50": {"seeds": 2}})
+    values = yaml.safe_load((ROOT / "workflow/scales/smoke.yaml").read_text())
+    by_scale = plan_of(write_scale(tmp_path, values | {"seeds": {"pens/pens_[a]": 3, "mvmoe/mtl_50": 2}}), PAPERS)
+    assert by_scale.artifacts == by_config.artifacts
+    assert by_scale.evaluations == by_config.evaluations
+    assert by_scale.runs == by_config.runs
+    both = plan_of(str(tmp_path / "own.yaml"), PAPERS, runs={RUN: {"seeds": 1}, "mvmoe/mtl_50": {"seed": 7}})
+    assert both.trainings(RUN) == [RUN]
+    assert [both.runs[run].seed for run in both.trainings("mvmoe/mtl_50")] == [7, 8]
+    with pytest.raises(NeurouteError, match=r"seeds.pens/pens_x: no such run"):
+        build_plan(parse_config({"scale": write_scale(tmp_path, values | {"seeds": {"pens/pens_x": 3}})}))
+
+
+def test_weights_of_a_file_are_one_training(tmp_path: Any) -> None:
+    weights = tmp_path / "weights.pt"
+    weights.write_bytes(b"")
+    plan = plan_of("laptop", PAPERS, runs={"scaling/base_6x128": {"weights": str(weights)}})
+    assert plan.trainings("scaling/base_6x128") == ["scaling/base_6x128"]

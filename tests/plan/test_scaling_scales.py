@@ -1,13 +1,15 @@
 """What papers `scaling` and `pens` declare at the scale `paper`: trainings and tests as printed."""
 
+from pathlib import Path
+
 import pytest
 
 from neuroute.accounting.cost import counts
-from neuroute.accounting.estimate import costs
+from neuroute.accounting.estimate import costs, describe
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan import needs
-from plans import plan_of
+from plans import plan_of, smoke_with, write_scale
 
 
 def test_paper_scale_is_the_papers() -> None:
@@ -71,6 +73,23 @@ def test_references_at_paper_scale_are_proven_and_the_row_of_lkh3_is_run() -> No
     assert ("tsp_uniform_test_n10000", "lkh-long") in held  # pens, beyond what Concorde proves in time
 
 
+def test_models_join_the_grid_by_the_scale_alone(tmp_path: Path) -> None:
+    """Trained, and measured as its other models are; labels and other trainings stay as they are."""
+    depths = {6: 1, 12: 2, 24: 3, 42: 5, 60: 6}
+    values = smoke_with("scaling", ("depths",), depths)
+    values["scaling"]["more_models"] = {"18x192": {"depth": 3, "width": 20, "heads": 2}}
+    plan, before = plan_of(write_scale(tmp_path, values), ("scaling",)), plan_of("smoke", ("scaling",))
+    joined = [f"scaling/base_{shape}" for shape in ("18x192", "60x128", "60x256", "60x512")]
+    assert {*plan.runs} - {*before.runs} == {*joined}
+    assert all(plan.runs[run] == of_before for run, of_before in before.runs.items())
+    assert plan.label_jobs == before.label_jobs
+    assert [plan.runs[run].network.arguments["depth"] for run in joined] == [3, 6, 6, 6]
+    for name in ("figure1", "figure2", "figure5", "table12", "table13", "table14", "table18"):
+        shown = {plan.evaluations[e].run for e in plan.artifacts[f"scaling/{name}"].evaluations}
+        assert {*joined} <= shown
+    assert "scaling/base_18x192" in describe(plan, "figure1")
+
+
 @pytest.mark.parametrize("scale", ["laptop", "gpu"])
 def test_the_grid_of_the_cvrp_has_deep_and_wide_models_of_equal_parameters(scale: str) -> None:
     """Depths and widths such that (D + 1) W^2 of LEHD is nearly the same for (24, 128) and (6, 256), and so on."""
@@ -82,7 +101,8 @@ def test_the_grid_of_the_cvrp_has_deep_and_wide_models_of_equal_parameters(scale
         assert size[f"scaling/cvrp_{deep}"] == pytest.approx(size[f"scaling/cvrp_{wide}"], rel=0.1)
     assert len({run.training for run in grid.values()}) == 1
     assert {label.dataset.problem for run in grid.values() for label in run.data} == {"cvrp"}
-    assert len(plan.artifacts["scaling/figure13"].evaluations) == 9
+    shown = [plan.evaluations[e].run for e in plan.artifacts["scaling/figure13"].evaluations]
+    assert {*shown} == {training for run in grid for training in plan.trainings(run)}
 
 
 def test_who_asks_for_one_of_another_scale_hears_which_has_it() -> None:

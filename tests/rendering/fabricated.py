@@ -36,6 +36,7 @@ from neuroute.plan.objects import (
     Test,
 )
 from neuroute.plan.paper import Needs, Paper
+from neuroute.plan.repetitions import repeat_needs, repeat_runs
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
@@ -83,7 +84,7 @@ class Fabric:
 
     @cached_property
     def runs(self) -> list[Run]:
-        return self.paper.runs(CONFIG, self.scale)
+        return list(repeat_runs(CONFIG, self.scale, self.paper.runs(CONFIG, self.scale)))
 
     @cached_property
     def artifacts(self) -> dict[str, Artifact]:
@@ -96,7 +97,8 @@ class Fabric:
     @cached_property
     def needs(self) -> Needs:
         """Without those of rivals that the scale does not have."""
-        runs, declared = {run.id: run for run in self.runs}, self.paper.needs(self.scale)
+        runs, needs = {run.id: run for run in self.runs}, self.paper.needs(self.scale)
+        declared = {d: list(repeat_needs(CONFIG, self.scale, each)) for d, each in needs.items()}
         absent = left_out((need for each in declared.values() for need in each), runs)
         return {d: [need for need in each if can_be_met(need, runs, absent)] for d, each in declared.items()}
 

@@ -31,8 +31,9 @@ def hopeless(run: Run, dataset: Dataset, decoding: Decoding) -> float:
 
 def with_one_size(scale: Scale) -> Scale:
     """Larger scales train more seeds, and a control at one size."""
-    own = {"one_size": OneSize(epochs={"stage1": 2, "stage2": 3, "stage3": 1}, seeds=2)}
-    return scale.with_block(scale[IcamScale].model_copy(update=own))
+    own = {"one_size": OneSize(epochs={"stage1": 2, "stage2": 3, "stage3": 1})}
+    seeds = {"icam/icam_tsp": 2, "icam/one_size_tsp": 2}
+    return scale.with_block(scale[IcamScale].model_copy(update=own)).model_copy(update={"seeds": seeds})
 
 
 SOLVERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh": 0.01}  # gaps in %

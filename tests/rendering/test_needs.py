@@ -9,6 +9,7 @@ import pytest
 from fabricated import CONFIG
 from neuroute.core.dotted import resolve
 from neuroute.plan import needs as kinds
+from neuroute.plan.repetitions import repeat_needs
 from neuroute.rendering.study import Study
 
 
@@ -16,7 +17,8 @@ from neuroute.rendering.study import Study
 def test_tables_ask_for_what_they_name(paper: str, tmp_path: Path) -> None:
     fabric: Any = importlib.import_module(f"fabricated_{paper}").FABRIC
     work = fabric.write(tmp_path)
-    for declaration, needs in fabric.paper.needs(fabric.scale).items():
+    for declaration, declared in fabric.paper.needs(fabric.scale).items():
+        needs = list(repeat_needs(CONFIG, fabric.scale, declared))
         named = {(n.run, n.test.labels.dataset.id) for n in needs if isinstance(n, kinds.Tested)}
         if not declaration.name.startswith("table") or not named:
             continue

@@ -84,10 +84,9 @@ def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list
     """Artifacts, evaluations, runs and label jobs behind a target."""
     artifacts, evaluations, runs, label_jobs = [], [], [], []
     if target in (None, "all", "report"):
-        artifacts, evaluations = list(plan.artifacts), plan.evaluations_of_further
+        artifacts = list(plan.artifacts)
     elif target in plan.titles:
         artifacts = [a for a, artifact in plan.artifacts.items() if artifact.paper == target]
-        evaluations = [e for e in plan.evaluations_of_further if e.startswith(f"{target}/")]
     else:
         name = target.removeprefix(f"{plan.config.results_dir}/")
         if name not in plan.runs and name not in plan.evaluations:  # whose names may hold dots of their own

@@ -19,7 +19,7 @@ from neuroute.plan.objects import (
 from neuroute.plan.paper import Needs
 from neuroute.plan.papers import load_paper
 from neuroute.plan.plan import Plan
-from neuroute.plan.repetitions import repeat_runs
+from neuroute.plan.repetitions import check_seeds, repeat_factors, repeat_needs, repeat_runs
 from neuroute.plan.scale import TestFile, find_test_files
 
 __all__ = ["Plan", "build_plan"]
@@ -40,22 +40,22 @@ def build_plan(config: Config) -> Plan:
     lost: set[str] = set()
     lost_optional: set[str] = set()
     for paper in papers.values():
-        paper_runs = [give_weights(config, run) for run in change_networks(config, paper.runs(config, scale))]
+        changed_runs = change_networks(config, paper.runs(config, scale))
+        paper_runs = [give_weights(config, run) for run in repeat_runs(config, scale, changed_runs)]
         of_paper = {run.id: run for run in paper_runs}
         lost |= lost_runs(paper_runs)
         runs += [run for run in paper_runs if run.id not in lost]
         label_jobs += paper.label_jobs(scale, paper_runs)
-        declared = paper.needs(scale)
+        declared = {d: list(repeat_needs(config, scale, each)) for d, each in paper.needs(scale).items()}
         lost_optional |= left_out((need for each in declared.values() for need in each), of_paper)
         absent = lost | lost_optional
         needs[paper.key] = {
             d: [need for need in each if can_be_met(need, of_paper, absent)] for d, each in declared.items()
         }
         declared_evaluations = paper.evaluations(scale, needs[paper.key])
+        declared_evaluations += repeat_factors(config, scale, declared_evaluations)
         evaluations += [e for e in declared_evaluations if can_be_met(e, of_paper, lost)]
-    further, further_evaluations = repeat_runs(config, runs, evaluations)
-    runs += further
-    evaluations += further_evaluations
+    check_seeds(scale, (run.id for run in runs), papers)
     labels = drop_repeated(separate(label_jobs, scale.evaluate_together))
     for paper in papers.values():
         artifacts += paper.artifacts(scale, labels, needs[paper.key])
@@ -69,9 +69,8 @@ def build_plan(config: Config) -> Plan:
         evaluations={e.id: e for e in evaluations},
         artifacts={a.id: a for a in artifacts},
         papers=papers,
-        further=frozenset(run.id for run in further),
+        needs={f"{key}/{d.name}": each for key, of_key in needs.items() for d, each in of_key.items()},
         lost=frozenset(lost),
-        left_out=frozenset(lost_optional),
     )
     _check(plan)
     _check_test_files(plan)

@@ -31,38 +31,22 @@ def declare_run(
     *,
     data: Callable[[Any], tuple[Labels, ...]] = lambda training: (),
     seed: int = 0,
-    repetition: int = 0,
     **fields: Any,
 ) -> Run:
     """Return the run `<paper>/<name>`, with what config.yaml changes of its training and of its usual seed.
 
     data: what the training, as changed, is labelled with; fields: the other ones of `Run`.
-    repetition: the number of a further training of the same, which is its seed; changes of the run hold for it, too.
     Raises NeurouteError for changes that cannot be.
     """
     run = f"{paper}/{name}"
     changed, seed = apply_changes(config, run, training), seed_of(config, run, seed)
-    if repetition:
-        seed = repetition
-        _check_repetition(config, run, with_seed(run, seed))
-    return Run(paper=paper, name=with_seed(name, repetition), training=changed, data=data(changed), seed=seed, **fields)
+    return Run(paper=paper, name=name, training=changed, data=data(changed), seed=seed, **fields)
 
 
 def with_seed(name: str, repetition: int) -> str:
-    """Name (or identify) a repeated training; the first is the run itself."""
-    return name if repetition == 0 else f"{name}-s{repetition}"
-
-
-def _check_repetition(config: Config, run: str, repeated: str) -> None:
-    """Raise NeurouteError if config.yaml changes one training of several."""
-    if repeated in config.runs and config.runs[repeated].weights is None:
-        raise NeurouteError(f"{config.where}: runs.{repeated}: changes hold for all seeds; make them to {run}")
-    change = config.runs.get(run)
-    if change and change.seed is not None:
-        raise NeurouteError(
-            f"{config.where}: runs.{run}.seed: the scale trains it with several seeds; set the scale's `seeds` to 1 "
-            "first"
-        )
+    """Name (or identify) a repeated training, or what it was at the end of a stage; the first is the run itself."""
+    run, at, stage = name.partition("@")
+    return name if repetition == 0 else f"{run}-s{repetition}{at}{stage}"
 
 
 def apply_changes(config: Config, run: str, declared: T) -> T:

@@ -33,9 +33,10 @@ class Tested(NamedTuple):
 
 @dataclass(frozen=True)
 class Log:
-    """The training log of a run (its id), and what training left in run.json."""
+    """The training log of a run (its id), and what training left in run.json; of its first training, or of all."""
 
     run: str
+    all_seeds: bool = False
 
 
 @dataclass(frozen=True)

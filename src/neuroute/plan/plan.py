@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
-from neuroute.plan.changes import can_be_met, with_seed
+from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import ROOT
 from neuroute.plan.known_digests import code_digest
@@ -46,19 +46,13 @@ class Plan:
     evaluations: Mapping[str, RunEvaluation]
     artifacts: Mapping[str, Artifact]
     papers: Mapping[str, Paper]
-    further: frozenset[str] = frozenset()  # runs that repeat others with another seed, as config.yaml asks
+    needs: Mapping[str, list[Need]]  # of each artifact, as far as they can be met
     lost: frozenset[str] = frozenset()  # runs that are not trained, since what they start from is not there
-    left_out: frozenset[str] = frozenset()  # runs of optional papers that the scale does not have
 
     @property
     def titles(self) -> dict[str, str]:
         """Of the papers."""
         return {key: paper.title for key, paper in self.papers.items()}
-
-    @property
-    def evaluations_of_further(self) -> list[str]:
-        """What is measured of further trainings; no artifact reads it."""
-        return [e for e, evaluation in self.evaluations.items() if evaluation.run in self.further]
 
     def trainings(self, run: str) -> list[str]:
         """The run and its further trainings, which differ by their seed."""
@@ -159,15 +153,6 @@ class Plan:
         return self.report.with_name("summary.json")
 
     # -- what hangs on what -----------------------------------------------------------------------------------
-
-    @cached_property
-    def needs(self) -> Mapping[str, list[Need]]:
-        """What each artifact needs, as it is declared."""
-        return {
-            f"{key}/{d.name}": [need for need in needs if can_be_met(need, self.runs, self.lost | self.left_out)]
-            for key, paper in self.papers.items()
-            for d, needs in paper.needs(self.scale).items()
-        }
 
     @cached_property
     def _label_index(self) -> LabelIndex:

@@ -1,47 +1,76 @@
-"""Further trainings of a run, which differ by their seed: `runs: {pens/pens_a: {seeds: 5}}` in config.yaml."""
+"""Trainings of a run that differ by their seed: `runs: {pens/pens_a: {seeds: 5}}` in config.yaml, or the scale."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.changes import give_weights, with_seed
-from neuroute.plan.config import Config
-from neuroute.plan.evaluations import BenchmarkEvaluation, Evaluation, RescalingEvaluation, RunEvaluation
+from neuroute.plan.changes import with_seed
+from neuroute.plan.config import LAST_SEED, Config
+from neuroute.plan.evaluations import BenchmarkEvaluation, RescalingEvaluation, RunEvaluation, StageEvaluation
+from neuroute.plan.needs import Log, Need, Solved, Tested
 from neuroute.plan.objects import Run
-
-# Of a further training only gaps are measured: what `neuroute difference` reads, and what that hangs on.
-MEASURED = (Evaluation, BenchmarkEvaluation, RescalingEvaluation)
+from neuroute.plan.scale import Scale
 
 
-def repeat_runs(
-    config: Config, runs: Sequence[Run], evaluations: Sequence[RunEvaluation]
-) -> tuple[list[Run], list[RunEvaluation]]:
-    """Return the further trainings of these runs that config.yaml asks for, and what is measured of them.
+def count_seeds(config: Config, scale: Scale, run: str) -> int:
+    """Return how many trainings a run (its id) has, by config.yaml, else by the scale; of given weights one."""
+    change = config.runs.get(run)
+    if change is not None and (change.seeds is not None or change.weights is not None):
+        return change.seeds or 1
+    return scale.seeds_of(run)
+
+
+def repeat_runs(config: Config, scale: Scale, runs: Iterable[Run]) -> Iterator[Run]:
+    """Yield each run and its further trainings.
 
     They start where the run starts; what starts from the run starts from its first training.
-    Raises NeurouteError if the scale repeats the run already, or if one of several is to be changed.
+    Raises NeurouteError if one of several is to be changed, or for seeds beyond the last.
     """
-    declared = {run.id for run in runs}
-    further: dict[str, list[Run]] = {}
     for run in runs:
-        count = config.runs[run.id].seeds if run.id in config.runs else 1
-        copies = [
-            run.model_copy(update={"name": with_seed(run.name, i), "seed": run.seed + i}) for i in range(1, count)
-        ]
-        for copy in copies:
-            _check(config, run, copy, declared)
-        further[run.id] = [give_weights(config, copy) for copy in copies]
-    return [copy for copies in further.values() for copy in copies], [
-        evaluation.model_copy(update={"run": copy.id})
-        for evaluation in evaluations
-        if isinstance(evaluation, MEASURED)
-        for copy in further.get(evaluation.run, ())
-    ]
+        yield run
+        count = count_seeds(config, scale, run.id)
+        if run.seed + count - 1 > LAST_SEED:
+            raise NeurouteError(
+                f"{run.id}: {count} seeds from {run.seed} on go beyond the last, {LAST_SEED}; begin lower"
+            )
+        for i in range(1, count):
+            copy = run.model_copy(update={"name": with_seed(run.name, i), "seed": run.seed + i})
+            if copy.id in config.runs and config.runs[copy.id].weights is None:
+                raise NeurouteError(
+                    f"{config.where}: runs.{copy.id}: changes hold for all seeds; make them to {run.id}"
+                )
+            yield copy
 
 
-def _check(config: Config, run: Run, copy: Run, declared: set[str]) -> None:
-    if copy.id in declared:
-        raise NeurouteError(
-            f"{config.where}: runs.{run.id}.seeds: the scale trains it with several seeds; change the scale's `seeds`"
-        )
-    if copy.id in config.runs and config.runs[copy.id].weights is None:
-        raise NeurouteError(f"{config.where}: runs.{copy.id}: changes hold for all seeds; make them to {run.id}")
+def repeat_needs(config: Config, scale: Scale, needs: Iterable[Need]) -> Iterator[Need]:
+    """Yield each need, and the same of a run's further trainings: gaps and times, and logs of which all are shown."""
+    for need in needs:
+        yield need
+        if isinstance(need, Solved):
+            continue
+        for copy in _copies(config, scale, need.run):
+            if isinstance(need, Tested):
+                yield need._replace(run=copy)
+            elif isinstance(need, BenchmarkEvaluation | StageEvaluation):
+                yield need.model_copy(update={"run": copy})
+            elif isinstance(need, Log) and need.all_seeds:
+                yield replace(need, run=copy)
+
+
+def repeat_factors(config: Config, scale: Scale, evaluations: Iterable[RunEvaluation]) -> Iterator[RunEvaluation]:
+    """Yield searches for the best scaling factor of further trainings: their tests read what is found."""
+    for each in evaluations:
+        if isinstance(each, RescalingEvaluation):
+            yield from (each.model_copy(update={"run": copy}) for copy in _copies(config, scale, each.run))
+
+
+def _copies(config: Config, scale: Scale, run: str) -> list[str]:
+    return [with_seed(run, i) for i in range(1, count_seeds(config, scale, run))]
+
+
+def check_seeds(scale: Scale, runs: Iterable[str], papers: Iterable[str]) -> None:
+    """Raise NeurouteError if the scale's `seeds` names a run of these papers that is not there."""
+    ids, keys = list(runs), set(papers)
+    for name in scale.seeds:
+        if name.partition("/")[0] in keys and not scale.matching(name, ids):
+            raise NeurouteError(f"scale {scale.name}: seeds.{name}: no such run; `neuroute plan` lists them")

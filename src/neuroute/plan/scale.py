@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -24,6 +25,10 @@ class ScaleFile(Spec):
     summary: Annotated[str, Field(description="what this scale is good for, shown beside every result")]
     label_solver: Annotated[str, Field(description="solver of the training labels")] = "concorde"
     reference_solver: Annotated[str, Field(description="solver of the test sets' reference solutions")] = "concorde"
+    seeds: Annotated[
+        dict[str, Positive],
+        Field(description="run, or a pattern of runs -> trainings that differ by their seed; others have one"),
+    ] = {}
     substitute_solvers: Annotated[
         bool, Field(description="take the next best solver for a missing one; false: only what config.yaml names")
     ] = True
@@ -36,6 +41,15 @@ class ScaleFile(Spec):
         bool,
         Field(description="jobs are copies of one process that has loaded all: starting them costs more than they do"),
     ] = False
+
+    def matching(self, name: str, runs: Iterable[str]) -> list[str]:
+        """The runs (ids) that a name of `seeds` means: scaling/base_6x128, scaling/steps_*."""
+        return [run for run in runs if fnmatchcase(run, name)]
+
+    def seeds_of(self, run: str) -> int:
+        """How many trainings a run (its id) has here: by its own name, else by the first pattern that fits."""
+        fitting = [count for name, count in self.seeds.items() if self.matching(name, [run])]
+        return self.seeds.get(run) or next(iter(fitting), 1)
 
 
 PUBLISHED = "published"  # the solver of solutions that come with a test set

@@ -56,9 +56,18 @@ class Solved:
 
 
 def records_of(study: Study, evaluations: Iterable[str], benchmark: str) -> pd.DataFrame:
-    """Return all records of these evaluations on a benchmark; other papers may have measured it, too."""
-    records = study.records[study.records.distribution == benchmark]
-    return records[(records.run + "/" + records.group).isin(list(evaluations))]
+    """Return all records of these evaluations on a benchmark; other papers may have measured it, too.
+
+    Of a run with several trainings: the means of those that were measured.
+    """
+    records, ids = study.records[study.records.distribution == benchmark], list(evaluations)
+    run_of = {each: run for run, _, _ in (e.rpartition("/") for e in ids) for each in study.trainings(run)}
+    records = records.assign(training=records.run, run=records.run.map(run_of))
+    records = records[(records.run + "/" + records.group).isin(ids)]
+    for run, trainings in records.groupby("run").training.nunique().items():
+        study.note_seeds(str(run), int(trainings))
+    means = records.groupby(["run", "test", "decoding", "metric"]).value.transform("mean")
+    return records.assign(value=means)[records.training == records.run]
 
 
 def not_measured(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,7 @@ RANGES = (
     "the spread between training seeds."
 )
 BOOTSTRAP = f"{RANGES} The paper gives none."
-ONE_SEED = "One training of each model (one seed)."
+ONE_SEED = "One training of each model (one seed), where no note names more."
 SOLVERS = {
     "concorde": "Concorde",
     "concorde-6h": "Concorde (six hours)",
@@ -93,18 +95,34 @@ def printed_gap(rows: pd.DataFrame, n: object) -> float | None:
 def gap_cell(
     study: Study, run: str, dataset: Dataset, published: Value = None, decoding: Decoding | str = "greedy"
 ) -> Cell:
-    """Show the gap in % of one training with its bootstrap interval, where there are several instances."""
-    gap, lengths = study.gap(run, dataset, decoding), study.lengths(run, dataset, decoding)
-    samples = resampled(*lengths) if gap is not None and lengths and dataset.count > 1 else None
-    return interval_cell(gap, samples, published, described(dataset))
+    """Show the gap in % of one training with its bootstrap interval, where there are several instances.
+
+    Of several trainings: their mean, between the least and the largest.
+    """
+    gaps, lengths = study.values("gap_pct", run, dataset, decoding), study.lengths(run, dataset, decoding)
+    if len(gaps) > 1:
+        return mean_cell(gaps, published, described(dataset))
+    samples = resampled(*lengths) if gaps and lengths and dataset.count > 1 else None
+    return interval_cell(gaps[0] if gaps else None, samples, published, described(dataset))
 
 
 def mean_of_gaps_cell(
     study: Study, run: str, dataset: Dataset, published: Value = None, decoding: Decoding | str = "greedy"
 ) -> Cell:
-    """Show the mean of the instances' gaps in % of one training, with its interval as `gap_cell`."""
+    """Show the mean of the instances' gaps in %, with its interval or range as `gap_cell`."""
+    gaps = study.values(MEAN_OF_GAPS, run, dataset, decoding)
+    if len(gaps) > 1:
+        return mean_cell(gaps, published)
     samples = resampled_mean_of_gaps(study, run, dataset, decoding) if dataset.count > 1 else None
-    return interval_cell(study.value(MEAN_OF_GAPS, run, dataset, decoding), samples, published)
+    return interval_cell(gaps[0] if gaps else None, samples, published)
+
+
+def mean_cell(values: Sequence[float], published: Value = None, at: str = "") -> Cell:
+    """Show the mean of a run's trainings between the least and the largest, where they differ."""
+    if not values:
+        return Cell(None, published)
+    low, high = min(values), max(values)
+    return Cell(sum(values) / len(values), published, low, high, at) if low < high else Cell(low, published, at=at)
 
 
 def resampled_mean_of_gaps(

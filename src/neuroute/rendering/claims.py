@@ -99,7 +99,7 @@ def judge(claim: Claim, study: Study) -> Judged:
 def gap_side(
     study: Study, label: str, run: str, dataset: Dataset, published: Value, decoding: Decoding | str = "greedy"
 ) -> Side:
-    """Gap of one training in %, as ratio of means, with its resamples over the test instances, if they are enough."""
+    """Gap of a model in %, as ratio of means, with its resamples over the test instances, if they are enough."""
     gap, lengths = study.gap(run, dataset, decoding), study.lengths(run, dataset, decoding)
     samples = resampled(*lengths) if gap is not None and lengths and dataset.count >= FEWEST else None
     return Side(label, gap, published, samples)
@@ -108,7 +108,7 @@ def gap_side(
 def mean_of_gaps_side(
     study: Study, label: str, run: str, dataset: Dataset, published: Value, decoding: Decoding | str = "greedy"
 ) -> Side:
-    """Mean of the instances' gaps of one training in %, otherwise as `gap_side`."""
+    """Mean of the instances' gaps of a model in %, otherwise as `gap_side`."""
     gap = study.value(MEAN_OF_GAPS, run, dataset, decoding)
     enough = gap is not None and dataset.count >= FEWEST
     return Side(label, gap, published, resampled_mean_of_gaps(study, run, dataset, decoding) if enough else None)

@@ -12,7 +12,7 @@ from neuroute.core.lazy import pd
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, Tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Test
-from neuroute.rendering.cells import gap_cell, mean_of_gaps_cell, model_here, number, printed_numbers, select
+from neuroute.rendering.cells import gap_cell, mean_cell, mean_of_gaps_cell, model_here, number, printed_numbers, select
 from neuroute.rendering.columns import HERE, described, gap_column, joined, millions, short
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
@@ -37,8 +37,8 @@ def record(metric: str, unit: float = 1, *, each: bool = False) -> ModelCell:
     """Read a record's value in a unit of so many; `each`: for one instance of the test set."""
 
     def cell(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
-        value = study.value(metric, run, dataset, decoding)
-        return Cell(None if value is None else value / (dataset.count if each else unit), published)
+        values = study.values(metric, run, dataset, decoding)
+        return mean_cell([value / (dataset.count if each else unit) for value in values], published)
 
     return cell
 

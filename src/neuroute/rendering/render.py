@@ -9,6 +9,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text
 from neuroute.rendering import style
 from neuroute.rendering.cells import solver_name
+from neuroute.rendering.seeds import say_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, save_figure, with_suffix
 from neuroute.rendering.table import Table
@@ -48,7 +49,7 @@ def render(study: Study, stem: Path) -> list[Path]:
         drawing = resolve(study.artifact.function)(study)
     measured_on = study.measured_on()
     if isinstance(drawing, Table | Drawing):
-        drawing = replace(drawing, notes=(*drawing.notes, *_stand_ins(study), *_say_sources(study)))
+        drawing = replace(drawing, notes=(*drawing.notes, *say_seeds(study), *_stand_ins(study), *_say_sources(study)))
     if isinstance(drawing, Table):
         extra = {"scale": study.scale.name, "device": "; ".join(measured_on.get("devices", [])) or None}
         texts = {"csv": drawing.csv(extra), "md": drawing.markdown(), "tex": drawing.latex(), "html": drawing.html()}

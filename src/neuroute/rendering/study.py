@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.core.lazy import pd
+from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Artifact, Dataset, Decoding, GivenRun, Run
@@ -50,20 +52,48 @@ class Study:
         parts = [_read_records(self.work / "evaluations" / f"{e}.csv") for e in self.artifact.evaluations]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COLUMNS))
 
-    def value(self, metric: str, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> float | None:
-        """The measured value of one cell, or None where it was not measured.
+    def trainings(self, run: str) -> list[str]:
+        """List a run, or its end of a stage, and those of its further trainings that the artifact reads."""
+        further = (with_seed(run, i) for i in count(1))
+        return [run, *takewhile(lambda training: training.partition("@")[0] in self._read_runs, further)]
 
-        Raises NeurouteError when the records hold more than one value for the cell.
+    @cached_property
+    def _read_runs(self) -> set[str]:
+        return {*self.artifact.runs, *(evaluation.rpartition("/")[0] for evaluation in self.artifact.evaluations)}
+
+    def values(self, metric: str, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> list[float]:
+        """The measured value of one cell of each training of a run that has one.
+
+        Raises NeurouteError when the records hold more than one value of a training.
         """
-        key = (run, dataset.id, _id(decoding))
-        self._cache.setdefault("used", set()).add(key)
-        values = self._values.get((*key, metric), ())
-        if len(values) > 1:
-            raise NeurouteError(
-                f"{self.artifact.id}: {len(values)} values of {metric} for {run} on {dataset.id} ({_id(decoding)}); "
-                "delete the evaluation files of this run and evaluate it again"
-            )
-        return values[0] if values else None
+        every: list[float] = []
+        for training in self.trainings(run):
+            key = (training, dataset.id, _id(decoding))
+            self._cache.setdefault("used", set()).add(key)
+            values = self._values.get((*key, metric), ())
+            if len(values) > 1:
+                raise NeurouteError(
+                    f"{self.artifact.id}: {len(values)} values of {metric} for {training} on {dataset.id} "
+                    f"({_id(decoding)}); delete the evaluation files of this run and evaluate it again"
+                )
+            every += values
+        self.note_seeds(run, len(every))
+        return every
+
+    def value(self, metric: str, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> float | None:
+        """The measured value of one cell, of several trainings their mean; None where it was not measured."""
+        values = self.values(metric, run, dataset, decoding)
+        return sum(values) / len(values) if values else None
+
+    def note_seeds(self, run: str, trainings: int) -> None:
+        """Remember that what is shown of a run is of so many trainings."""
+        if trainings > 1:
+            seeds = self._cache.setdefault("seeds", {})
+            seeds[run] = max(trainings, seeds.get(run, 0))
+
+    def shown_seeds(self) -> dict[str, int]:
+        """Runs of which means over several trainings are shown -> how many."""
+        return dict(self._cache.get("seeds", {}))
 
     def gap(self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> float | None:
         """Optimality gap in percent, as the ratio of mean lengths."""
@@ -81,13 +111,35 @@ class Study:
     def lengths(
         self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy"
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """(own, reference) tour lengths (count,) of one cell, or None where it was not measured."""
+        """(own, reference) tour lengths (count,) of one cell, or None where it was not measured.
+
+        Of several trainings an instance's length is their mean, so that its gap is the mean of their gaps.
+        """
+        every = [self._lengths(training, dataset, decoding) for training in self.trainings(run)]
+        there = [pair for pair in every if pair is not None]
+        return (np.mean([lengths for lengths, _ in there], 0), there[0][1]) if there else None
+
+    def lengths_of_each(
+        self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy"
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """(count, trainings) own and (count,) reference lengths; None if one training of the run was not measured."""
+        every = [self._lengths(training, dataset, decoding) for training in self.trainings(run)]
+        there = [pair for pair in every if pair is not None]
+        if len(there) < len(every):
+            return None
+        self.note_seeds(run, len(every))
+        return np.stack([lengths for lengths, _ in there], 1), there[0][1]
+
+    def _lengths(
+        self, training: str, dataset: Dataset, decoding: Decoding | str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        run, _, stage = training.partition("@")
         for evaluation in self.artifact.evaluations:
             if evaluation.rpartition("/")[0] == run:
-                stored = self._stored(evaluation)
-                unrounded = stored.get(f"{dataset.id}|{_id(decoding)}")
-                if unrounded is not None:
-                    return unrounded, stored[f"{dataset.id}|reference"]
+                stored, of = self._stored(evaluation), f"{stage}|{dataset.id}" if stage else dataset.id
+                for part in ("", "stages/"):
+                    if (unrounded := stored.get(f"{part}{of}|{_id(decoding)}")) is not None:
+                        return unrounded, stored[f"{part}{of}|reference"]
         return None
 
     def reference_lengths(self, dataset: Dataset) -> NDArray[np.float64] | None:
@@ -100,8 +152,8 @@ class Study:
 
     def mark(self, rows: pd.DataFrame) -> None:
         """Count these records among what the artifact shows."""
-        keys = zip(rows.run, rows.test, rows.decoding, strict=True)
-        self._cache.setdefault("used", set()).update(keys)
+        keys = set(zip(rows.run, rows.test, rows.decoding, strict=True))
+        self._cache.setdefault("used", set()).update((each, *of) for run, *of in keys for each in self.trainings(run))
 
     def arrays(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
         """The .npz twin of an evaluation's records: tour lengths, or what a probe saw.

@@ -209,7 +209,7 @@ def test_notes_tell_of_repeats_and_their_spread(name: str, work: Path) -> None:
     frame = found.records[(found.records.metric == "gap_spread_pct") & found.records.test.isin(tests)]
     assert f"{frame.value.max():.3f} points" in text
     assert f"{REPEATS} solutions of each instance" in text
-    assert "One training of each model." in text
+    assert "One training of each model" in text
 
 
 def test_other_reference_solvers_and_single_solutions_are_said(work: Path) -> None:

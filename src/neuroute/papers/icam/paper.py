@@ -53,7 +53,6 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         role: Mapping[str, object],
         start: str | None = None,
         seed: int = 0,
-        repetition: int = 0,
     ) -> None:
         out.append(
             declare_run(
@@ -68,7 +67,6 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
                 validation=roles.validation(scale, problem, 100),
                 also_validation=(roles.validation(scale, problem, 1000),),
                 seed=seed,
-                repetition=repetition,
             )
         )
 
@@ -82,12 +80,8 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
     for label, without in WITHOUT.items():
         add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, {"variant": label})
     if one_size := scale[IcamScale].one_size:
-        network, method = _icam(scale, "tsp"), {"method": "ICAM"}
-        for repetition in range(one_size.seeds):
-            if repetition:
-                add(OWN["tsp"], "tsp", network, tsp.training, method, repetition=repetition)
-            training = one_size.training(tsp.training)
-            add(roles.ONE_SIZE, "tsp", network, training, method | {"training": "one size"}, repetition=repetition)
+        role = {"method": "ICAM", "training": "one size"}
+        add(roles.ONE_SIZE, "tsp", _icam(scale, "tsp"), one_size.training(tsp.training), role)
     seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
     for k, beta in roles.forks(scale):
         start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])

@@ -4,7 +4,6 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
-from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import revise
 from neuroute.plan.evaluations import Price, RunEvaluation
@@ -60,12 +59,6 @@ group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not
 
 def run_id(name: str) -> str:
     return f"{PAPER}/{name}"
-
-
-def trainings(scale: Scale, run: str) -> list[str]:
-    """Return the ids of a run's trainings, which differ in their seed only; run: its id."""
-    one_size, repeated = scale[IcamScale].one_size, (run_id(OWN["tsp"]), run_id(ONE_SIZE))
-    return [with_seed(run, seed) for seed in range(one_size.seeds if one_size and run in repeated else 1)]
 
 
 def at_stage(run: str, stage: str) -> str:

@@ -50,12 +50,11 @@ class IcamProblem(Strict):
 
 
 class OneSize(Strict):
-    """ICAM for the TSP at one size, in about the time of the three stages, and further trainings of both."""
+    """ICAM for the TSP at one size, in about the time of the three stages."""
 
     epochs: Annotated[
         dict[Literal["stage1", "stage2", "stage3"], Positive], Field(description="of each stage at the first's size")
     ]
-    seeds: Annotated[int, Field(ge=1, description="trainings of each")] = 3
 
     _named = names_each(epochs=STAGES)
 

@@ -10,9 +10,9 @@ from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.objects import Problem
-from neuroute.rendering.cells import BOOTSTRAP
+from neuroute.rendering.cells import BOOTSTRAP, gap_cell
 from neuroute.rendering.columns import WHOLE, described
-from neuroute.rendering.seeds import above_over_seeds, gap_over_seeds, summary_over_seeds
+from neuroute.rendering.seeds import above_over_seeds, summary_over_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
@@ -23,10 +23,9 @@ QUANTITIES = {"instances": "samples", "updates": "batches", "processor_s": "proc
 
 def _needs(scale: Scale) -> Iterator[Need]:
     for run in _rows(scale).values():
-        for training in roles.trainings(scale, run):
-            yield Log(training)
-            for labels in sets_of(scale, TSP).values():
-                yield from tested(training, labels, MULTI)
+        yield Log(run, all_seeds=True)
+        for labels in sets_of(scale, TSP).values():
+            yield from tested(run, labels, MULTI)
 
 
 def _rows(scale: Scale) -> dict[str, str]:
@@ -48,23 +47,20 @@ def table13(study: Study) -> Table:
         *(Column(f"gap_{n}_pct", f"TSP{d.n}", "%", fixed(2), "Gap", described(d)) for n, d in sets.items()),
         *(Column(f"above_{n}", f"TSP{d.n}", "points", fixed(2), "Above", described(d)) for n, d in sets.items()),
     )
-    rows, staged = [], roles.trainings(study.scale, roles.run_id(OWN[TSP]))
+    rows, staged = [], roles.run_id(OWN[TSP])
     for label, run in _rows(study.scale).items():
-        runs = roles.trainings(study.scale, run)
-        means = summary_over_seeds(study, runs, QUANTITIES).values()
+        means = summary_over_seeds(study, run, QUANTITIES).values()
         cells = [Cell(None if isnan(mean) else mean) for mean in means]
-        cells += [gap_over_seeds(study, runs, dataset, None, MULTI) for dataset in sets.values()]
-        above = (Cell() if runs == staged else above_over_seeds(study, runs, staged, d, MULTI) for d in sets.values())
+        cells += [gap_cell(study, run, dataset, None, MULTI) for dataset in sets.values()]
+        above = (Cell() if run == staged else above_over_seeds(study, run, staged, d, MULTI) for d in sets.values())
         rows.append(Row((label,), (*cells, *above)))
     return Table(study.artifact.title, ("Training",), columns, tuple(rows), tuple(_notes(study)))
 
 
 def _notes(study: Study) -> list[str]:
-    one_size = study.scale[IcamScale].one_size
-    assert one_size is not None  # else no scale's plan has this table
+    assert study.scale[IcamScale].one_size is not None  # else no scale's plan has this table
     return [
-        f"Trainings of each, which differ in their seeds alone: {one_size.seeds}. Gaps of several are means, between "
-        f"the least and the largest. {BOOTSTRAP}",
+        BOOTSTRAP,
         reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"}),
         "All gaps are without augmentation: the best of one solution from each node.",
         "One size: the same three stages, rates and last loss, but all batches are of the first stage's size; there "

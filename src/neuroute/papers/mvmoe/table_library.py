@@ -9,7 +9,7 @@ from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import PublishedInstance, published_instances
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding
-from neuroute.rendering.benchmark import not_measured
+from neuroute.rendering.benchmark import not_measured, records_of
 from neuroute.rendering.cells import printed_numbers, select
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Row, Value
@@ -49,12 +49,12 @@ class _Results:
 
     @classmethod
     def of(cls, study: Study, library: Library, solvers: Sequence[Solver]) -> _Results:
-        records, results = study.records, dict[tuple[int, str], tuple[float, float]]()
+        results = dict[tuple[int, str], tuple[float, float]]()
         metric = "gap_rounded_pct" if library.rounded else "gap_pct"
         best = {name: k.optimum for name, k in _set(library).items()}
         for column, solver in enumerate(solvers):
-            rows = records[(records.run == solver.run) & (records.group == solver.group)]
-            rows = rows[(rows.decoding == name_of(solver.decoding)) & (rows.distribution == library.benchmark)]
+            rows = records_of(study, [f"{solver.run}/{solver.group}"], library.benchmark)
+            rows = rows[rows.decoding == name_of(solver.decoding)]
             study.mark(rows)
             for test, gap in rows[rows.metric == metric][["test", "value"]].to_numpy():
                 name = str(test).removeprefix(f"{library.benchmark}_")

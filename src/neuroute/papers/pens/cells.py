@@ -11,7 +11,7 @@ from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.rendering import style
-from neuroute.rendering.cells import BOOTSTRAP, printed_numbers, solver_name
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, printed_numbers, solver_name
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 
@@ -34,7 +34,7 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *dec
     spreads = [study.value("gap_spread_pct", run, d, how) for run in runs for d in sets for how in decodings]
     spreads_here = [spread for spread in spreads if spread is not None]
     repeats = study.scale[PensScale].repeats
-    notes = [f"One training of each model. {BOOTSTRAP}"]
+    notes = [f"{ONE_SEED} {BOOTSTRAP}"]
     if repeats > 1:
         apart = f"; their gaps' standard deviation is {max(spreads_here):.3f} points at most" if spreads_here else ""
         notes.append(
@@ -98,7 +98,7 @@ def repeats_note(study: Study) -> str:
     several = f", models with random embeddings {repeats} times with different ones" if repeats > 1 else ""
     return (
         f"Each instance is solved greedily{several}; gaps are means of the instances' gaps. Thin lines: 95 % bootstrap "
-        f"intervals over the test instances ({RESAMPLES:,} resamples). One training seed of each model."
+        f"intervals over the test instances ({RESAMPLES:,} resamples). {ONE_SEED}"
     )
 
 

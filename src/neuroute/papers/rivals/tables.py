@@ -14,6 +14,7 @@ from neuroute.plan.needs import Log, Need, Solved, artifact, tested
 from neuroute.plan.objects import Labels
 from neuroute.rendering.cells import RANGES, gap_cell, solver_name
 from neuroute.rendering.columns import WHOLE, described, joined
+from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
@@ -21,13 +22,13 @@ from neuroute.rendering.trainings import drawn_instances
 
 LEGEND = "Measured here; nothing is quoted."
 STUDIED = ("Budget", "Problem", "Network", "Decoding")
-ONE = "One training of each network (one seed)."
+ONE = "One training of each network (one seed), where no note names more."
 
 
 def _table1_needs(scale: Scale) -> Iterator[Need]:
     for each in rivals(Config(), scale):
         yield from tested(each.run.id, each.test, each.decoding)
-        yield Log(each.run.id)
+        yield Log(each.run.id, all_seeds=True)
         yield Solved(each.test)
         yield Solved(each.test.model_copy(update={"solver": "nearest"}))
 
@@ -49,11 +50,11 @@ def table1(study: Study) -> Table:
         if each.run.id not in study.runs:
             continue
         run, dataset = each.run.id, each.test.dataset
-        summary, log = study.summary(run), study.log(run, "validation")
+        log = study.log(run, "validation")
         cells = (
             Cell(study.value("parameters", run, dataset, each.decoding)),
-            Cell(summary.get("updates")),
-            Cell(summary.get("wall_time_s")),
+            summary_cell(study, run, "updates"),
+            summary_cell(study, run, "wall_time_s"),
             *(Cell(float(log.gap_pct.iloc[place]) if len(log) else None) for place in (0, -1)),
             gap_cell(study, run, dataset, None, each.decoding),
             Cell(_of_nearest(solvers, each.test)),
@@ -82,7 +83,7 @@ def _study_needs(scale: Scale) -> Iterator[Need]:
     for each in studied(s):
         for labels in tests(s, each.problem).values():
             yield from tested(each.run, labels, *decodings(s, each.name))
-        yield Log(each.run)
+        yield Log(each.run, all_seeds=True)
 
 
 @artifact("Equal budgets: networks trained alike, on larger instances", needs=_study_needs)
@@ -106,7 +107,7 @@ def table2(study: Study) -> Table:
             cells = (
                 Cell(study.value("parameters", each.run, sets[0], decoding)),
                 Cell(drawn_instances(study.runs[each.run])),
-                Cell(study.summary(each.run).get("processor_time_s")),
+                summary_cell(study, each.run, "processor_time_s"),
                 *(gap_cell(study, each.run, dataset, None, decoding) for dataset in sets),
             )
             rows.append(Row((each.budget, each.problem.upper(), each.name, name_of(decoding)), cells))

@@ -1,8 +1,9 @@
-"""What the tables of paper `scaling` share: its models and test sets as rows and columns, means over training seeds."""
+"""What the tables of paper `scaling` share: its models and test sets as rows and columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from neuroute.accounting.cost import counts
 from neuroute.accounting.counts import Counts, DecoderOnly
@@ -10,19 +11,27 @@ from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.roles import SIZES, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
-from neuroute.plan.needs import Need, Tested
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network
-from neuroute.rendering.cells import BOOTSTRAP, solver_name
-from neuroute.rendering.grid import Grid, Measure, Method, grid_table
-from neuroute.rendering.seeds import gap_over_seeds
+from neuroute.plan.objects import Labels, Network
+from neuroute.rendering.cells import BOOTSTRAP, MEAN_OF_GAPS, solver_name
+from neuroute.rendering.grid import Grid, Measure, Method, grid_table, record
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Table, Value
+from neuroute.rendering.table import Table
+
+ADDED = "not the paper's"
 
 
 def model(shape: Shape, label: str, prefix: str = "", **where: object) -> Method:
     """Show the model of a shape; `label` is filled with its depth and width, as are its printed columns."""
     return Method(label.format(*shape), shape._asdict() | where, runs=run_id(shape, prefix))
+
+
+def of_grid(scale: Scale, label: str) -> list[Method]:
+    """Show all models of the grid; of those that the scale adds the label says so."""
+    return [
+        replace(model(shape, f"{label}, {ADDED}"), printed=None) if roles.is_added(shape) else model(shape, label)
+        for shape in roles.grid(scale)
+    ]
 
 
 def sets_of(scale: Scale, sizes: Iterable[int] = SIZES) -> dict[int, Labels]:
@@ -31,8 +40,8 @@ def sets_of(scale: Scale, sizes: Iterable[int] = SIZES) -> dict[int, Labels]:
 
 
 def draw(study: Study, labels: tuple[str, ...], grid: Grid, *notes: str) -> Table:
-    """Draw a grid; before its notes stand those of its ranges."""
-    return grid_table(study, labels, grid, *range_notes(study, grid.runs), *notes)
+    """Draw a grid; before its notes stands that of its ranges."""
+    return grid_table(study, labels, grid, BOOTSTRAP, *notes)
 
 
 def counts_here(network: Network) -> Counts:
@@ -41,58 +50,7 @@ def counts_here(network: Network) -> Counts:
     return DecoderOnly(**network.arguments) if is_own else counts(network)
 
 
-# -- training seeds ---------------------------------------------------------------------------------------------------
-
-
-def _gap_cell(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
-    return gap_over_seeds(study, roles.trainings(study.scale, run), dataset, published, decoding)
-
-
-def _mean_of_ratios(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
-    runs = roles.trainings(study.scale, run)
-    values = [study.value("gap_mean_of_ratios_pct", each, dataset, decoding) for each in runs]
-    numbers = [value for value in values if value is not None]
-    return Cell(sum(numbers) / len(numbers) if numbers else None, published)
-
-
-GAP = Measure("gap_pct", _gap_cell, Solvers.gap)
-MEAN_OF_RATIOS = Measure("gap_mean_of_ratios_pct", _mean_of_ratios)
-
-
-def first_seed_note(study: Study, prefix: str = "") -> list[str]:
-    """Say which training artifacts of the grid show that show one of each model."""
-    seeds = study.scale[ScalingScale].seeds
-    several = [name for name, count in seeds.items() if count > 1 and name.startswith(f"{prefix or 'base'}_")]
-    return [f"Of models trained with several seeds ({', '.join(several)}) this is the first."] if several else []
-
-
-def range_notes(study: Study, runs: Iterable[str]) -> list[str]:
-    """Say what the ranges of these runs' cells mean."""
-    runs_measured = {evaluation.rpartition("/")[0] for evaluation in study.artifact.evaluations}
-    counts = {
-        run.rpartition("/")[2]: len(runs_measured.intersection(roles.trainings(study.scale, run))) for run in runs
-    }
-    several = {name: count for name, count in counts.items() if count > 1}
-    notes = [BOOTSTRAP]
-    if several:
-        texts = ", ".join(f"{name} ({count})" for name, count in several.items())
-        notes.append(
-            f"Trained with several seeds: {texts}. Their greedy gaps are means over the seeds, their ranges the least "
-            "and the largest; times and searches are those of the first seed."
-        )
-    return notes
-
-
-def seeded(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Iterator[Need]]:
-    """Need the greedy gaps of all trainings of each run, not of the first one alone."""
-
-    def of_all(scale: Scale) -> Iterator[Need]:
-        for need in needs(scale):
-            yield need
-            if isinstance(need, Tested) and roles.group(scale, need) in ("greedy", "larger"):
-                yield from (Tested(run, need.test) for run in roles.trainings(scale, need.run)[1:])
-
-    return of_all
+MEAN_OF_RATIOS = Measure(MEAN_OF_GAPS, record(MEAN_OF_GAPS))
 
 
 # -- solvers ----------------------------------------------------------------------------------------------------------

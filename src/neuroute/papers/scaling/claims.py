@@ -25,7 +25,7 @@ FIGURES = ("figure1", "figure2", "figure3", "figure6", "figure12")
 )
 def depth_pays_more(study: Study) -> Finding:
     """Compare mean exponents of the gap in parameters: of deeper models at each width, of wider ones at each depth."""
-    models = Models.tsp(study.scale)
+    models = Models.tsp(study.scale).of_paper
     points = models.points(study)
     samples = models.samples(study, GRID) if len(points[HERE]) == len(GRID) else None
 

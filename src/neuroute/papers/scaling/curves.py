@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from neuroute.analysis import RESAMPLES
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.bootstrap import Interval
 from neuroute.core.lazy import mpl
-from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape
+from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape, is_added
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering import plots, style
 from neuroute.rendering.study import Study
@@ -24,6 +25,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 DEPTH_COLOUR = dict(zip(DEPTHS, style.ramp("blue", len(DEPTHS)), strict=True))
 WIDTH_COLOUR = dict(zip(WIDTHS, style.ramp("orange", len(WIDTHS)), strict=True))
 WIDTH_MARKER = dict(zip(WIDTHS, style.MARKERS, strict=False))
+ADDED_MARKERS = style.MARKERS[len(WIDTHS) :]
 HERE, PAPER = SIDES = (style.MEASURED, style.PUBLISHED)
 FAR = 4.0  # a fit that many times beyond all points may leave the frame
 SCALES: tuple[laws.Scale, ...] = ("linear", "log-log")
@@ -47,6 +49,31 @@ def colour(shape: Shape) -> str:
 
 
 @dataclass(frozen=True)
+class Looks:
+    """Colours of depths and of widths, and markers of widths: the paper's, and those that a scale adds."""
+
+    depth: Mapping[int, str]
+    width: Mapping[int, str]
+    marker: Mapping[int, str]
+
+    @classmethod
+    def of(cls, shapes: Iterable[Shape]) -> Looks:
+        depths = sorted({shape.depth for shape in shapes} - set(DEPTHS))
+        widths = sorted({shape.width for shape in shapes} - set(WIDTHS))
+        shades = style.ramp("cool-warm", max(2, len(depths) + len(widths)))
+        return cls(
+            DEPTH_COLOUR | dict(zip(depths, shades, strict=False)),
+            WIDTH_COLOUR | dict(zip(widths, reversed(shades), strict=False)),
+            WIDTH_MARKER | dict(zip(widths, cycle(ADDED_MARKERS), strict=False)),
+        )
+
+
+def face(shape: Shape, colour: str) -> dict[str, Any]:
+    """How a model's marker is filled: of one that is not the paper's it is hollow."""
+    return {"markerfacecolor": "white", "markeredgecolor": colour} if is_added(shape) else {"markeredgecolor": "white"}
+
+
+@dataclass(frozen=True)
 class Curve:
     """Gaps (%) over x, which one power law is to describe."""
 
@@ -57,8 +84,14 @@ class Curve:
     shapes: Sequence[Shape]  # the model of each point
     colour: str = style.INK
     colours: Sequence[str] = ()  # one for each point; empty: the curve's
+    markers: Sequence[str] = ()  # one for each point; empty: those of the paper's widths
     samples: NDArray[np.float64] | None = None  # (resamples, points) bootstrap gaps
     extra: dict[str, Sequence[Any]] = field(default_factory=dict)  # further columns of the plotted points
+
+    @property
+    def has_added(self) -> bool:
+        """Whether it has models that are not the paper's."""
+        return any(map(is_added, self.shapes))
 
     @property
     def x(self) -> list[float]:
@@ -102,19 +135,20 @@ class Curve:
 
     def draw(self, axes: mpl.axes.Axes, scale: laws.Scale) -> None:
         """The positive points, and the fit on that scale as a dashed line over the points' range."""
-        faces = self.colours or [self.colour] * len(self.points)
-        for (x, y), shape, face in zip(self.points, self.shapes, faces, strict=True):
+        colours = self.colours or [self.colour] * len(self.points)
+        every = self.markers or [WIDTH_MARKER[shape.width] for shape in self.shapes]
+        for (x, y), shape, marker, colour in zip(self.points, self.shapes, every, colours, strict=True):
             if y > 0:
-                axes.plot(x, y, WIDTH_MARKER[shape.width], color=face, markeredgecolor="white", zorder=3)
-        law, markers = self.fits[scale], {WIDTH_MARKER[shape.width] for shape in self.shapes}
+                axes.plot(x, y, marker, color=colour, zorder=3, **face(shape, colour))
+        law, markers, dashes = self.fits[scale], {*every}, ":" if self.has_added else "--"
         if isinstance(law, laws.PowerLaw):
             line = np.geomspace(min(self.x), max(self.x), 60)
-            axes.plot(line, law(line), "--", color=self.colour, linewidth=1.1, zorder=2)
+            axes.plot(line, law(line), dashes, color=self.colour, linewidth=1.1, zorder=2)
         look: dict[str, Any] = {
             "marker": "" if len(markers) > 1 else next(iter(markers), "o"),
             "markeredgecolor": "white",
         }
-        axes.plot([], [], linestyle="--", color=self.colour, label=self.label(scale), **look)
+        axes.plot([], [], linestyle=dashes, color=self.colour, label=self.label(scale), **look)
 
     def rows(self) -> list[dict[str, Any]]:
         """The points, with what was fitted to them."""
@@ -224,15 +258,28 @@ def trouble_notes(curves: Sequence[Curve]) -> list[str]:
     return notes
 
 
-def width_marks() -> list[Any]:
+def width_marks(looks: Looks) -> list[Any]:
     """Entries of a legend: which marker means which width."""
-    return [plots.mark(str(width), marker, style.GREY) for width, marker in WIDTH_MARKER.items()]
+    return [plots.mark(_name(width, WIDTHS), marker, style.GREY) for width, marker in looks.marker.items()]
 
 
-def shape_legend(axes: mpl.axes.Axes) -> None:
+def _name(number: int, of_paper: Sequence[int]) -> str:
+    return str(number) if number in of_paper else f"{number} (added)"
+
+
+def added_note(shapes: Sequence[Shape]) -> list[str]:
+    """Say which models are not the paper's, and what they are left out of."""
+    names = ", ".join(shape.name for shape in shapes)
+    return [
+        f"Hollow: models that this scale adds to the paper's grid: {names}. What stands beside printed numbers is of "
+        "the paper's twelve alone; dotted fits, “with added”, have these models, too."
+    ] * bool(shapes)
+
+
+def shape_legend(axes: mpl.axes.Axes, looks: Looks) -> None:
     """Colour means depth, marker means width."""
-    depths = [plots.mark(str(depth), "o", shade) for depth, shade in DEPTH_COLOUR.items()]
-    widths = width_marks()
+    depths = [plots.mark(_name(depth, DEPTHS), "o", shade) for depth, shade in looks.depth.items()]
+    widths = width_marks(looks)
     titles = [plots.line(title, linestyle="none") for title in ("Depth", "Width")]
     handles = [titles[0], *depths, titles[1], *widths]
     axes.legend(handles=handles, loc="upper right", handletextpad=0.2, handlelength=1.2)

@@ -12,16 +12,13 @@ from neuroute.analysis import RESAMPLES, power
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.bootstrap import Array
 from neuroute.analysis.paired import resampled_gaps_of_seeds
-from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.curves import HERE, PAPER
 from neuroute.papers.scaling.roles import Shape
-from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.papers.scaling.series import Models
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Labels
 from neuroute.rendering import style
-from neuroute.rendering.seeds import lengths_over_seeds
 from neuroute.rendering.shares import SURE, share_cells
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
@@ -54,7 +51,7 @@ class Conclusion(NamedTuple):
 
 
 def grids(scale: Scale) -> dict[str, Models]:
-    models_of = {"TSP": Models.tsp(scale), "CVRP": Models.cvrp(scale)}
+    models_of = {"TSP": Models.tsp(scale).of_paper, "CVRP": Models.cvrp(scale)}
     return {name: models for name, models in models_of.items() if models.shapes}
 
 
@@ -62,9 +59,8 @@ def flips_needs(scale: Scale) -> Iterator[Need]:
     """Of the greedy gaps of all trainings of both grids, on all their test sets."""
     for models in grids(scale).values():
         for shape in models.shapes:
-            for run in roles.trainings(scale, models.run(shape)):
-                for test in models.tests:
-                    yield from tested(run, test)
+            for test in models.tests:
+                yield from tested(models.run(shape), test)
 
 
 @artifact("Our own: which conclusions of the depth x width grids flip", needs=flips_needs)
@@ -77,7 +73,6 @@ def figure16(study: Study) -> Drawing:
     for axes, (name, sheet) in zip(panels, sheets.items(), strict=True):
         columns = list(next(iter(sheet.values())))
         share_cells(axes, np.array([list(line.values()) for line in sheet.values()]), list(sheet), columns, name)
-    several = [run for run, count in study.scale[ScalingScale].seeds.items() if count > 1]
     here = [row for row in rows if row["side"] == HERE]
     open_here = sum(max(row["share"], 1 - row["share"]) < SURE for row in here)
     notes = [
@@ -85,7 +80,6 @@ def figure16(study: Study) -> Drawing:
         f"conclusion holds. Blue: at least {100 * SURE:g} % one way. Open: {open_here} of {len(here)} measured cells.",
         f"Equal parameters: numbers that differ by less than {100 * EQUAL:g} %. The last column is of printed gaps, "
         "which have no spread: 100 says that the conclusion holds there.",
-        "Models with several seeds: " + (", ".join(several) if several else "none") + ".",
         f"The table is of the first column. A difference is told if a test at {100 * power.LEVEL:g} % finds it with "
         f"power {power.POWER:g}; the spread of seeds is that of all models of the grid with several, pooled.",
     ]
@@ -132,7 +126,7 @@ def _name_of(test: Labels) -> str:
 
 def _lengths(study: Study, models: Models, shape: Shape, test: Labels) -> tuple[Array, Array] | None:
     """Lengths (instances, seeds) and those of the reference (instances,); None where a training was not measured."""
-    return lengths_over_seeds(study, roles.trainings(study.scale, models.run(shape)), test.dataset)
+    return study.lengths_of_each(models.run(shape), test.dataset)
 
 
 def _gaps(study: Study, models: Models, test: Labels) -> dict[Shape, Array]:

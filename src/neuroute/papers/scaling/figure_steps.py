@@ -9,8 +9,7 @@ import numpy as np
 
 from neuroute.accounting.counts import DecoderOnly
 from neuroute.accounting.flops import lengths_of, trained_sample
-from neuroute.papers.scaling import roles, steps
-from neuroute.papers.scaling.cells import GAP, range_notes
+from neuroute.papers.scaling import steps
 from neuroute.papers.scaling.curves import HERE, PAPER, frame
 from neuroute.papers.scaling.roles import DEEPEST, GRID, Shape
 from neuroute.papers.scaling.scale import ScalingScale
@@ -23,7 +22,7 @@ from neuroute.plan.trainings import Step
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import interval_cell
 from neuroute.rendering.columns import WHOLE, described
-from neuroute.rendering.grid import GREEDY
+from neuroute.rendering.grid import GAP, GREEDY
 from neuroute.rendering.seeds import above_over_seeds, resampled_over_seeds, summary_over_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
@@ -44,10 +43,9 @@ NODES = 100  # of the paper's training instances
 
 def steps_needs(scale: Scale) -> Iterator[Need]:
     for each in steps.readings(scale):
-        for run in roles.trainings(scale, each.run):
-            yield Log(run)
-            for test in steps.tests(scale):
-                yield from tested(run, test)
+        yield Log(each.run, all_seeds=True)
+        for test in steps.tests(scale):
+            yield from tested(each.run, test)
 
 
 # -- Table 21 ---------------------------------------------------------------------------------------------------------
@@ -77,7 +75,6 @@ def table21(study: Study) -> Table:
     s = study.scale[ScalingScale].steps
     assert s is not None  # else no scale's plan has this table
     notes = (
-        *range_notes(study, [each.run for each in steps.readings(study.scale)])[1:],
         "All are the model that stands for (6, 128), in batches of as many, the rate falling by the same factor. "
         "Few samples: a tenth of the samples, seen as often. Same time: more passes, set beforehand by measured "
         f"rates. Larger rate: {s.larger_rate:g} in place of {s.training.learning_rate:g}, passes as before.",
@@ -91,15 +88,14 @@ def table21(study: Study) -> Table:
 def _means(study: Study, each: Reading) -> dict[str, float]:
     """Average what a reading's trainings have seen and taken."""
     names = {"samples": "samples", "updates": "updates", "processor_s": "processor_time_s"}
-    return summary_over_seeds(study, roles.trainings(study.scale, each.run), names)
+    return summary_over_seeds(study, each.run, names)
 
 
 def _above(study: Study, each: Reading, test: Labels) -> Cell:
     base = Reading("same passes" if each.budget == "larger rate" else each.budget, READINGS[0])
     if each.run == base.run:
         return Cell()
-    runs, base_runs = (roles.trainings(study.scale, one.run) for one in (each, base))
-    return above_over_seeds(study, runs, base_runs, test.dataset)
+    return above_over_seeds(study, each.run, base.run, test.dataset)
 
 
 # -- Figure 17 --------------------------------------------------------------------------------------------------------
@@ -221,10 +217,7 @@ def _slope(study: Study, step: Step, in_print: float) -> Cell:
     pair: tuple[Budget, Budget] = ("few samples", "same passes")
     budgets = [Reading(budget, step) for budget in pair]
     test = steps.tests(study.scale)[0]
-    few, most = (
-        resampled_over_seeds(study, roles.trainings(study.scale, each.run), test.dataset, stream)
-        for stream, each in enumerate(budgets)
-    )
+    few, most = (resampled_over_seeds(study, each.run, test.dataset, stream) for stream, each in enumerate(budgets))
     samples_few, samples_most = (_means(study, each)["samples"] for each in budgets)
     ratio = np.log(samples_most / samples_few)
     ends = [GAP.of_model(study, each.run, test.dataset, None, GREEDY).measured for each in budgets]

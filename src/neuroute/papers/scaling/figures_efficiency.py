@@ -11,7 +11,6 @@ import numpy as np
 from neuroute.analysis import power_laws as laws
 from neuroute.core.lazy import mpl
 from neuroute.papers.scaling import curves, roles
-from neuroute.papers.scaling.cells import first_seed_note
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
 from neuroute.papers.scaling.roles import DEPTHS, GRID, SIX, WIDTHS, Shape, run_id
 from neuroute.papers.scaling.series import (
@@ -58,7 +57,6 @@ def figure3(study: Study) -> Drawing:
         "refitted. It has 20 points per model, every 3 million samples.",
         f"Validation: greedy gap on {roles.validation(study.scale).dataset.count:,} instances of the training "
         "size. No intervals: the log keeps mean gaps, and the points of one run depend on each other.",
-        *first_seed_note(study),
         *curves.trouble_notes(every),
     ]
     alt = "Validation gap over training samples with power-law fits, and the exponents beside the printed ones."
@@ -115,7 +113,6 @@ def figure4(study: Study) -> Drawing:
         "FLOPs follow the paper's convention: each decision at the size of the first, times the beam width. Lines are "
         "log-log fits.",
         curves.BOOTSTRAP,
-        *first_seed_note(study),
         *curves.trouble_notes(list(unique.values())),
     ]
     alt = "Gap over inference GFLOPs under beam search with power-law fits, by width and by depth; here and published."
@@ -186,7 +183,6 @@ def figure6(study: Study) -> Drawing:
     depths = [plots.mark(str(depth), "o", shade) for depth, shade in curves.DEPTH_COLOUR.items()]
     figure.legend(handles=depths, title="Depth", loc="outside lower center", ncols=len(depths))
     notes += [
-        *first_seed_note(study),
         "Lines: Eq. 7 by least squares of the relative error; that of the gap itself sees only the large gaps. γ = 0 "
         "means the fit stops at its bound: the points show no floor.",
         "The paper gives no beam-search times but Table 4's, no coefficients, and does not say which models it draws: "

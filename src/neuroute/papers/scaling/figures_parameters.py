@@ -11,9 +11,8 @@ import numpy as np
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.bootstrap import Interval
 from neuroute.papers.scaling import curves
-from neuroute.papers.scaling.cells import first_seed_note
-from neuroute.papers.scaling.curves import BOOTSTRAP, DEPTH_COLOUR, HERE, PAPER, WIDTH_COLOUR, WIDTH_MARKER, Curve
-from neuroute.papers.scaling.roles import WIDTHS, Shape
+from neuroute.papers.scaling.curves import BOOTSTRAP, HERE, PAPER, Curve
+from neuroute.papers.scaling.roles import Shape, is_added
 from neuroute.papers.scaling.series import Models, Points, Quantity, beats_larger, quoted_value
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
@@ -22,6 +21,7 @@ from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
+WITH_ADDED = "with added"  # fits of all models, where a scale adds some to the paper's
 MILLIONS = "Decoder parameters (millions)"
 X_LABEL: dict[Quantity, str] = {"parameters": MILLIONS, "gflops_paper": "GFLOPs of a greedy solution"}
 
@@ -48,31 +48,34 @@ def figure1(study: Study) -> Drawing:
     """Draw the twelve models, and circle those that beat a larger one by being deeper."""
     figure = style.new_figure(height=2.9)
     rows, notes = [], []
-    panels = figure.subplots(1, 2)
-    for axes, (side, points) in zip(panels, Models.tsp(study.scale).points(study).items(), strict=True):
-        every, deeper = beats_larger(points)
+    panels, models = figure.subplots(1, 2), Models.tsp(study.scale)
+    for axes, (side, points) in zip(panels, models.points(study).items(), strict=True):
+        of_paper = {shape: point for shape, point in points.items() if not is_added(shape)}
+        every, deeper = beats_larger(of_paper)
+        of_added = [[shape for shape in shapes if is_added(shape)] for shapes in beats_larger(points)]
         for shape, (x, y) in points.items():
             rows.append(
                 {"side": side, **shape._asdict(), "parameters_millions": x, "gap_pct": y}
-                | {"beats_larger": shape in every, "circled": shape in deeper}
+                | {"beats_larger": shape in (*every, *of_added[0]), "circled": shape in (*deeper, *of_added[1])}
             )
-            look: dict[str, Any] = {"color": DEPTH_COLOUR[shape.depth], "markersize": 6, "markeredgecolor": "white"}
+            shade = models.looks.depth[shape.depth]
+            look: dict[str, Any] = {"color": shade, "markersize": 6} | curves.face(shape, shade)
             ring = {"markersize": 12, "markerfacecolor": "none", "markeredgecolor": style.GREEN, "markeredgewidth": 1.2}
             if y > 0:
-                axes.plot(x, y, WIDTH_MARKER[shape.width], **look)
-            if y > 0 and shape in deeper:
+                axes.plot(x, y, models.looks.marker[shape.width], **look)
+            if y > 0 and shape in (*deeper, *of_added[1]):
                 axes.plot(x, y, "o", **ring)
         curves.frame(axes, points.values(), MILLIONS)
         axes.set_title(curves.side_title(study, side, "as printed"))
         if hidden := [shape.name for shape, (_, y) in points.items() if y <= 0]:
             notes.append(f"Gaps that are not positive have no place on the log axis: {side} {', '.join(hidden)}.")
         notes.append(
-            f"{side.capitalize()}: {len(every)} of {len(points)} models beat a larger one; {len(deeper)} of them are "
+            f"{side.capitalize()}: {len(every)} of {len(of_paper)} models beat a larger one; {len(deeper)} of them are "
             "deeper than a larger one that they beat (circled)."
         )
-    curves.shape_legend(panels[1])
+    curves.shape_legend(panels[1], models.looks)
     claimed = quoted_value(study, "models_beating_a_larger_one")
-    notes += [f"The paper's text says {claimed:.0f} of 12.", *first_seed_note(study)]
+    notes += [f"The paper's text says {claimed:.0f} of 12.", *curves.added_note(models.added)]
     alt = "Scatter of optimality gap over decoder parameters for twelve models, here and as published."
     return style.drawing(figure, rows, notes, alt)
 
@@ -109,19 +112,26 @@ def _laws(study: Study, models: Models, quantity: Quantity, note: str) -> Drawin
     figure = style.new_figure(height=7.4)
     sides = models.points(study, quantity)
 
+    def of_line(side: str, panel: str, name: str, line: Sequence[Shape], **look: Any) -> list[Curve]:
+        """Fit the paper's models of a line and, where the scale adds some, all of them."""
+        in_paper, every = [shape for shape in line if not is_added(shape)], []
+        for label, shapes in {name: in_paper, f"{name}, with added": line if len(in_paper) < len(line) else []}.items():
+            there = [shape for shape in shapes if shape in sides[side]]
+            if there and (label == name or side == HERE):
+                shades = {"colours": [models.looks.depth[shape.depth] for shape in there]} if panel == "a" else {}
+                every.append(models.curve(study, side, panel, label, sides[side], there, **look, **shades))
+        return every
+
     def all_models(side: str) -> list[Curve]:
-        shades = [DEPTH_COLOUR[shape.depth] for shape in models.shapes if shape in sides[side]]
-        return [models.curve(study, side, "a", "all", sides[side], models.shapes, colours=shades)]
+        return of_line(side, "a", "all", models.shapes)
 
     def wider(side: str) -> list[Curve]:
-        draw = partial(models.curve, study, side, "b", points=sides[side])
-        lines = models.lines("width")
-        return [draw(f"D={on[0].depth}", shapes=on, colour=DEPTH_COLOUR[on[0].depth]) for on in lines]
+        lines = {on[0].depth: on for on in models.lines("width")}
+        return [c for d, on in lines.items() for c in of_line(side, "b", f"D={d}", on, colour=models.looks.depth[d])]
 
     def deeper(side: str) -> list[Curve]:
-        draw = partial(models.curve, study, side, "c", points=sides[side])
-        lines = models.lines("depth")
-        return [draw(f"W={on[0].width}", shapes=on, colour=WIDTH_COLOUR[on[0].width]) for on in lines]
+        lines = {on[0].width: on for on in models.lines("depth")}
+        return [c for w, on in lines.items() for c in of_line(side, "c", f"W={w}", on, colour=models.looks.width[w])]
 
     panels = {
         "(a) All models": all_models,
@@ -136,7 +146,7 @@ def _laws(study: Study, models: Models, quantity: Quantity, note: str) -> Drawin
         "Lines are the linear-scale fits. Colour: depth in (a) and (b), width in (c); marker: width (circle, square, "
         "diamond from narrow to wide).",
         BOOTSTRAP,
-        *first_seed_note(study, models.prefix),
+        *curves.added_note(models.added),
         *curves.trouble_notes(every),
     ]
     what = "parameters" if quantity == "parameters" else "FLOPs"
@@ -147,7 +157,8 @@ def _laws(study: Study, models: Models, quantity: Quantity, note: str) -> Drawin
 
 def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
     """Say how well the curves of a panel are fitted; its title begins with its letter."""
-    fits = [curve.fits["linear"] for curve in every if (f"({curve.panel})", curve.side) == (title[:3], side)]
+    of_panel = [curve for curve in every if (f"({curve.panel})", curve.side) == (title[:3], side)]
+    fits = [curve.fits["linear"] for curve in of_panel if not curve.has_added]
     good = [law for law in fits if isinstance(law, laws.PowerLaw)]
     if not good:
         return f"{title}, {side}: no fit to judge."
@@ -186,14 +197,17 @@ def _ratios(study: Study, models: Models, note: str, in_print: Mapping[str, floa
         shade = dict(zip(levels, style.ramp("cool-warm", len(levels)), strict=True))
         for shape, (x, y) in points.items():
             if y > 0:
-                look: dict[str, Any] = {"markersize": 5.5, "markeredgecolor": "white", "zorder": 3}
-                axes.plot(x, y, WIDTH_MARKER[shape.width], color=shade[ratio[shape]], **look)
+                colour = shade[ratio[shape]]
+                look: dict[str, Any] = {"markersize": 5.5, "zorder": 3} | curves.face(shape, colour)
+                axes.plot(x, y, models.looks.marker[shape.width], color=colour, **look)
         axes.set_title(models.title(study)(side))
         if hidden := sum(y <= 0 for _, y in points.values()):
             notes.append(f"{hidden} of {len(points)} {side} gaps are not positive: neither drawn nor in the fit.")
         law = None
         try:
-            law, fitted[side] = _fit_shape(study, models, side, points, sizes, ratio)
+            law, fitted[side] = _fit_shape(study, models.of_paper, side, points, sizes, ratio)
+            if models.added and side == HERE:
+                _, fitted[WITH_ADDED] = _fit_shape(study, models, side, points, sizes, ratio)
         except laws.FitError as error:
             notes.append(f"{side.capitalize()}: no fit ({error}).")
         inside = list(points.values())  # what the axes are to hold
@@ -218,9 +232,10 @@ def _ratios(study: Study, models: Models, note: str, in_print: Mapping[str, floa
         note,
         "Lines: the direct fit of Eq. 6 at each ratio that occurs. Markers: the paper's width.",
         BOOTSTRAP,
-        *first_seed_note(study, models.prefix),
+        *curves.added_note(models.added),
     ]
-    figure.legend(handles=curves.width_marks(), title="Width", loc="outside lower center", ncols=len(WIDTHS))
+    marks = curves.width_marks(models.looks)
+    figure.legend(handles=marks, title="Width", loc="outside lower center", ncols=len(marks))
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."
     return style.drawing(figure, rows, notes, alt, _shape_table(fitted, in_print))
 
@@ -239,11 +254,12 @@ def _fit_shape(
     sizes: Mapping[Shape, tuple[int, int]],
     ratio: Mapping[Shape, float],
 ) -> tuple[laws.BivariateLaw, Fitted]:
-    """Fit Eq. 6 directly, and tell all exponents of Eq. 5 and 6.  Raises FitError."""
+    """Fit Eq. 6 directly to these models, and tell all exponents of Eq. 5 and 6.  Raises FitError."""
+    points = {shape: point for shape, point in points.items() if shape in models.shapes}
     x, gaps = ([point[i] for point in points.values()] for i in (0, 1))
-    a = list(ratio.values())
+    a, here = [ratio[shape] for shape in points], [sizes[shape] for shape in points]
     law = laws.fit_bivariate(x, a, gaps)
-    by_size = laws.fit_bivariate([d for d, _ in sizes.values()], [w for _, w in sizes.values()], gaps)
+    by_size = laws.fit_bivariate([depth for depth, _ in here], [width for _, width in here], gaps)
     beta_n, beta_a = laws.size_and_shape_exponents(by_size.beta_u, by_size.beta_v)
     samples = models.samples(study, points) if side == HERE else None
     spread = laws.bootstrap_bivariate(x, a, samples) if samples is not None else {}
@@ -264,10 +280,12 @@ def _fit_shape(
 def _shape_table(fitted: Mapping[str, Fitted], in_print: Mapping[str, float]) -> Table:
     """Fitted values, measured and refitted from the paper, beside those that it prints."""
     here, paper = fitted.get(HERE, {}), fitted.get(PAPER, {})
-    rows = []
+    rows, with_added = [], fitted.get(WITH_ADDED)
     for name in here | paper:
         (value, interval), (refitted, _) = (values.get(name, (None, None)) for values in (here, paper))
         low, high = (interval.low, interval.high) if interval else (None, None)
-        rows.append(Row((name,), (Cell(value, refitted, low, high), Cell(published=in_print.get(name)))))
-    columns = (Column("value", "Fitted", format=fixed(3)), Column("printed", "As printed", format=fixed(3)))
-    return Table("Gap(N, A) and Gap(W, D)", ("Quantity",), columns, tuple(rows))
+        cells = [Cell(value, refitted, low, high), Cell(published=in_print.get(name))]
+        rows.append(Row((name,), (*cells, *([Cell(with_added[name][0])] if with_added else []))))
+    columns = [Column("value", "Fitted", format=fixed(3)), Column("printed", "As printed", format=fixed(3))]
+    columns += [Column("with_added", "With added models", format=fixed(3))] if with_added else []
+    return Table("Gap(N, A) and Gap(W, D)", ("Quantity",), tuple(columns), tuple(rows))

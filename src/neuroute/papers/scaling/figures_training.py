@@ -30,7 +30,7 @@ SAMPLES = (run_id(DATA, "data1M"), run_id(DATA, "data10M"))
 
 
 def _logs_of(runs: Iterable[str]) -> Callable[[Scale], list[Need]]:
-    return lambda scale: [Log(each) for run in runs for each in roles.trainings(scale, run)]
+    return lambda scale: [Log(run, all_seeds=True) for run in runs]
 
 
 @artifact("Convergence with and without gated attention", needs=_logs_of(GATED))
@@ -83,7 +83,7 @@ def _draw_convergence(
 
     labels: the name of each run with the paper's last gap.
     """
-    seeds = ([Trace.read(study, each) for each in roles.trainings(study.scale, run)] for run in runs)
+    seeds = ([Trace.read(study, each) for each in study.trainings(run)] for run in runs)
     variants = [Variant(*each, traces, *look) for each, traces, look in zip(labels.items(), seeds, LOOKS, strict=True)]
     figure = style.new_figure(height=2.9)
     loss_axes, gap_axes, end_axes = figure.subplots(1, 3, width_ratios=(1.3, 1.3, 0.7))

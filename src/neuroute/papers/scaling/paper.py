@@ -73,15 +73,14 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         trained[name] = role, network, training
 
     def train_decoder(prefix: str, shape: Shape, **without: bool) -> None:
-        wide = s.deep_narrow[str(shape)] if shape in DEEP else s.widths[shape.width]
-        depth = s.deep_narrow[str(shape)].depth if shape in DEEP else s.depths[shape.depth]
-        arguments = {"depth": depth, "width": wide.width, "heads": wide.heads, "gate": True, "rezero": True} | without
+        here = s.deep_narrow[str(shape)] if shape in DEEP else s.model(*shape)
+        arguments = here.model_dump() | {"gate": True, "rezero": True} | without
         change = s.changes.get(prefix if prefix != "deep" else f"deep_{shape}")
         changed = change.model_dump(exclude_none=True) if change else {}
         training = s.training.model_copy(update=changed)
         train(f"{prefix}_{shape}", shape._asdict(), DECODER_ONLY, arguments, training)
 
-    for prefix, shapes in {"base": GRID, "deep": DEEP, "small01M": FEW}.items():
+    for prefix, shapes in {"base": roles.grid(scale), "deep": DEEP, "small01M": FEW}.items():
         for shape in shapes:
             train_decoder(prefix, shape)
     train_decoder("nogate", DEEPEST, gate=False)
@@ -97,23 +96,22 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     train("bq", {"method": "BQ"}, BQ, s.bq.model_dump(), s.bq_training)
     train("sigd", {"method": "SIGD"}, BQ, s.sigd.model_dump(), s.sigd_training)
 
-    def of_cvrp(name: str, learnt: Cvrp, role: dict[str, Any], shape: BaselineShape, seed: int = 0) -> Run:
+    def of_cvrp(name: str, learnt: Cvrp, role: dict[str, Any], shape: BaselineShape) -> Run:
         """LEHD on the CVRP."""
         arguments = shape.model_dump(include=set(BaselineShape.model_fields)) | {"train_nodes": learnt.customers}
         network = Network(kind=LEHD_CVRP, arguments=arguments)
-        run = _run(config, scale, name, seed, {"method": "LEHD"} | role, network, learnt.training)
+        run = _run(config, scale, name, {"method": "LEHD"} | role, network, learnt.training)
         data = (cvrp.labels(scale, learnt, "train", run.training.samples),)
         validation = cvrp.labels(scale, learnt, "val", learnt.validation_count)
         return run.model_copy(update={"n": learnt.customers, "data": data, "validation": validation})
 
     return [
-        *(_run(config, scale, name, seed, *trained[name]) for name in trained for seed in roles.seeds_of(scale, name)),
+        *(_run(config, scale, name, *trained[name]) for name in trained),
         of_cvrp("lehd_cvrp", s.lehd_cvrp, {}, s.lehd_cvrp),
         *(
-            of_cvrp(f"cvrp_{shape}", s.cvrp_grid, shape._asdict(), s.cvrp_grid.shape(*shape), seed)
+            of_cvrp(f"cvrp_{shape}", s.cvrp_grid, shape._asdict(), s.cvrp_grid.shape(*shape))
             for shape in cvrp.grid_shapes(scale)
             if s.cvrp_grid is not None
-            for seed in roles.seeds_of(scale, f"cvrp_{shape}")
         ),
     ]
 
@@ -122,18 +120,15 @@ def _run(
     config: Config,
     scale: Scale,
     name: str,
-    seed: int,
     role: dict[str, Any],
     network: Network,
     training: Supervised | SelfImprovement,
 ) -> Run:
-    """The training of a run with one seed; what config.yaml changes of the run holds for all its seeds."""
     return declare_run(
         config,
         roles.PAPER,
         name,
         training,
-        repetition=seed,
         role=role,
         network=network,
         n=scale[ScalingScale].sizes[100],

@@ -6,7 +6,6 @@ from typing import ClassVar, Literal, NamedTuple
 
 from neuroute.papers.scaling.scale import SIZES as SIZES
 from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Scale
 from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, Tested
@@ -49,21 +48,21 @@ SIX = parse_shapes("6x128 12x128 24x128 42x128 6x256 6x512")  # Figures 3 and 4
 DEEPEST, DATA = Shape(42, 128), Shape(12, 128)  # of the ablations: Tables 7 and 11, Figures 7 to 9
 
 
+def grid(scale: Scale) -> list[Shape]:
+    """List the models of the grid, shallow and narrow first: the paper's twelve, and those that the scale adds."""
+    s = scale[ScalingScale]
+    crossed = {Shape(depth, width) for depth in s.depths for width in s.widths}
+    return sorted(crossed.union(parse_shapes(" ".join(s.more_models))))
+
+
+def is_added(shape: Shape) -> bool:
+    """Whether a model of the grid is not the paper's."""
+    return shape not in GRID
+
+
 def run_id(shape: Shape, prefix: str = "") -> str:
     """Name the run of a shape: of the grid, of Table 2's deep models, or of what `prefix` says."""
     return f"{PAPER}/{prefix or ('deep' if shape in DEEP else 'base')}_{shape}"
-
-
-def seeds_of(scale: Scale, name: str) -> range:
-    """Return the seeds of a run's trainings, by its name: as many as its scale says."""
-    s = scale[ScalingScale]
-    of_steps = s.steps is not None and name.startswith("steps_")
-    return range(s.steps.seeds if of_steps else s.seeds.get(name, 1))  # type: ignore[union-attr]
-
-
-def trainings(scale: Scale, run: str) -> list[str]:
-    """List the ids of a run's trainings, which differ in their seed only."""
-    return [with_seed(run, seed) for seed in seeds_of(scale, run.removeprefix(f"{PAPER}/"))]
 
 
 def reference(scale: Scale, size: int, count: int | None = None, distribution: Distribution = "uniform") -> Labels:

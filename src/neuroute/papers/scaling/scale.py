@@ -54,7 +54,6 @@ class Steps(Strict):
     ]
     few_samples: Annotated[Positive, Field(description="the samples of the small budget, seen as often")]
     larger_rate: Annotated[float, Field(gt=0, description="of the readings that make fewer updates, once more")]
-    seeds: Annotated[int, Field(ge=1, description="trainings of each")] = 3
 
     _named = names_each(same_time={"decision", "summed"})
 
@@ -78,8 +77,16 @@ class ScalingScale(Strict):
         dict[int, Positive], Field(description="Tables 14-16: the paper's n -> test instances here; default: as above")
     ] = {}
     validation_count: Annotated[int, Field(ge=1, description="validation instances")] = 1000
-    depths: Annotated[dict[int, Positive], Field(description="the paper's depth -> layers here")]
-    widths: Annotated[dict[int, Shape], Field(description="the paper's width -> shape here")]
+    depths: Annotated[
+        dict[Positive, Positive], Field(description="depth -> layers here: the paper's, and others that join the grid")
+    ]
+    widths: Annotated[
+        dict[Positive, Shape], Field(description="width -> shape here: the paper's, and others that join the grid")
+    ]
+    more_models: Annotated[
+        dict[Annotated[str, Field(pattern=r"^[1-9]\d*x[1-9]\d*$")], DeepNarrow],
+        Field(description="single models that join the grid: '18x192'"),
+    ] = {}
     deep_narrow: Annotated[dict[str, DeepNarrow], Field(description="Table 2's shapes: '24x64', '96x32'")]
     beams: Annotated[dict[int, Positive], Field(description="Table 18's beam widths -> beam widths here")]
     beam_count: Annotated[int, Field(ge=1, description="Table 18, Figures 4 and 6: test instances")]
@@ -98,9 +105,6 @@ class ScalingScale(Strict):
         dict[str, TrainingChange],
         Field(description="Tables 3 and 11, Figure 8: what runs change of `training`; Table 2's: deep_24x64"),
     ]
-    seeds: Annotated[
-        dict[str, Positive], Field(description="run -> trainings with different seeds; others have one")
-    ] = {}
     lehd: Annotated[dict[str, BaselineShape], Field(description="Table 20's shapes of LEHD: '6x128', '24x64'")]
     lehd_training: Supervised
     lehd_cvrp: CvrpBaseline
@@ -114,8 +118,6 @@ class ScalingScale(Strict):
     _named = names_each(
         sizes=SIZES,
         test_counts=SIZES,
-        depths={6, 12, 24, 42},
-        widths={128, 256, 512},
         deep_narrow={"24x64", "96x32"},
         beams={1, 2, 4, 8, 16, 32, 64},
         budgets={"6x128", "6x512", "24x128", "42x128"},
@@ -124,6 +126,29 @@ class ScalingScale(Strict):
         rrc_counts={100, 1000},
         lehd={"6x128", "24x64"},
     )
+
+    def model(self, depth: int, width: int) -> DeepNarrow:
+        """What a model of the grid is here."""
+        if single := self.more_models.get(f"{depth}x{width}"):
+            return single
+        here = self.widths[width]
+        return DeepNarrow(depth=self.depths[depth], width=here.width, heads=here.heads)
+
+    @model_validator(mode="after")
+    def _grid_holds_the_papers(self) -> "ScalingScale":
+        for name, numbers in {"depths": {6, 12, 24, 42}, "widths": {128, 256, 512}}.items():
+            if missing := numbers - set(getattr(self, name)):
+                raise ValueError(
+                    f"{name} must name the paper's {sorted(numbers)}, and may name more; add {min(missing)}"
+                )
+        crossed = {f"{depth}x{width}" for depth in self.depths for width in self.widths}
+        if twice := sorted(crossed & set(self.more_models)):
+            raise ValueError(f"more_models: depths and widths have {twice[0]} already; leave it out")
+        if deep := sorted((crossed | set(self.more_models)) & set(self.deep_narrow)):
+            raise ValueError(
+                f"{deep[0]} is a model of Table 2; change it in deep_narrow, or name another depth or width"
+            )
+        return self
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "ScalingScale":

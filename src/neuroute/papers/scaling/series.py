@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from neuroute.analysis.bootstrap import resampled_gaps
 from neuroute.core.lazy import pd
 from neuroute.papers.scaling import curves, cvrp, roles
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
-from neuroute.papers.scaling.roles import GRID, Shape, run_id
+from neuroute.papers.scaling.roles import Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, tested
@@ -67,14 +67,24 @@ class Models:
 
     @classmethod
     def tsp(cls, scale: Scale) -> Models:
-        """The paper's twelve."""
-        return cls(GRID, [roles.reference(scale, size) for size in roles.SIZES])
+        """The paper's twelve, and those that the scale adds."""
+        return cls(roles.grid(scale), [roles.reference(scale, size) for size in roles.SIZES])
 
     @classmethod
     def cvrp(cls, scale: Scale) -> Models:
         """LEHD on the CVRP, our own; no models where the scale has none."""
         tests = cvrp.grid_tests(scale) or [roles.reference(scale, 100)]
         return cls(cvrp.grid_shapes(scale), tests, "cvrp")
+
+    @property
+    def of_paper(self) -> Models:
+        """Without those that the scale adds."""
+        return replace(self, shapes=[shape for shape in self.shapes if not roles.is_added(shape)])
+
+    @property
+    def added(self) -> list[Shape]:
+        """Those that the scale adds."""
+        return [shape for shape in self.shapes if roles.is_added(shape)]
 
     @property
     def test(self) -> Labels:
@@ -122,9 +132,15 @@ class Models:
         """Join the points of these models, with bootstrap samples where they are measured."""
         shapes_there = [shape for shape in shapes if shape in points]
         samples = self.samples(study, shapes_there) if side == HERE else None
+        look["markers"] = [self.looks.marker[shape.width] for shape in shapes_there]
         return Curve(
             side, panel, name, [points[shape] for shape in shapes_there], shapes_there, samples=samples, **look
         )
+
+    @cached_property
+    def looks(self) -> curves.Looks:
+        """How they are drawn."""
+        return curves.Looks.of(self.shapes)
 
     def samples(self, study: Study, shapes: Iterable[Shape]) -> NDArray[np.float64] | None:
         """Resample the greedy gaps of these models (resamples, models)."""

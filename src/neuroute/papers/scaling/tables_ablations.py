@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from neuroute.accounting.counts import DecoderOnly
-from neuroute.papers.scaling.cells import GAP, draw, model, seeded, sets_of
+from neuroute.papers.scaling.cells import draw, model, sets_of
 from neuroute.papers.scaling.roles import DATA, DEEPEST, FEW, LOG_N, Shape, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Supervised
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, WHOLE, gap_columns, millions
-from neuroute.rendering.grid import Grid, Measure, Method, Quantity, gaps, needs_of, parameters
+from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, gaps, needs_of, parameters
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
@@ -50,7 +50,7 @@ def table3_grid(scale: Scale) -> Grid:
     return Grid(methods, [parameters(tests[100]), *_budget(tests[100]), *gaps(tests, GAP)])
 
 
-@artifact("Few samples, seen many times", needs=seeded(needs_of(table3_grid)))
+@artifact("Few samples, seen many times", needs=needs_of(table3_grid))
 def table3(study: Study) -> Table:
     """Show what models learn from few samples."""
     note = (
@@ -69,7 +69,7 @@ def table7_grid(scale: Scale) -> Grid:
     return Grid(methods, gaps(sets_of(scale), GAP))
 
 
-@artifact("With and without gated attention", needs=seeded(needs_of(table7_grid)))
+@artifact("With and without gated attention", needs=needs_of(table7_grid))
 def table7(study: Study) -> Table:
     """Show what the gate adds."""
     with_gate, without = (DecoderOnly(*DEEPEST, 8, gate).parameters for gate in (True, False))
@@ -91,7 +91,7 @@ def _table8_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("With and without log(n)", needs=_table8_needs)
 def table8(study: Study) -> Table:
-    """Show what the log(n) factor adds; of the first seed of each model."""
+    """Show what the log(n) factor adds."""
     sets = {n: test.dataset for n, test in sets_of(study.scale).items()}
 
     def row(shape: Shape, log_n: str) -> Row:
@@ -109,7 +109,7 @@ def table8(study: Study) -> Table:
         tuple(row(shape, log_n) for log_n in LOG_SETTINGS for shape in LOG_N),
         (
             BOOTSTRAP,
-            "Both settings are of the same training, the first seed of each model.",
+            "Both settings are of the same trainings.",
             "The paper has one wide model here, called (6, 256), but its row without log(n) holds the numbers of "
             "(6, 512), which the text names: they stand there, and beside them the (6, 512) of Tables 12 and 13. For "
             "(6, 256) without log(n) there are no printed numbers.",
@@ -145,7 +145,7 @@ def table11_grid(scale: Scale) -> Grid:
     return Grid(methods, [*_budget(tests[100]), *gaps(tests, GAP)])
 
 
-@artifact("Few and many training samples", needs=seeded(needs_of(table11_grid)))
+@artifact("Few and many training samples", needs=needs_of(table11_grid))
 def table11(study: Study) -> Table:
     """Show what more samples add."""
     grid = table11_grid(study.scale)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.cells import GAP, draw, model, range_notes, seeded, sets_of
+from neuroute.papers.scaling.cells import draw, model, sets_of
 from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
@@ -15,9 +15,10 @@ from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.plan.objects import Dataset, Decoding, Test, beam_search
 from neuroute.rendering.benchmark import Solved, not_measured
-from neuroute.rendering.cells import model_here, number, printed_numbers, select
+from neuroute.rendering.cells import BOOTSTRAP, model_here, number, printed_numbers, select
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import (
+    GAP,
     GREEDY,
     PARAMETERS,
     SECONDS,
@@ -84,7 +85,7 @@ def _parameters(study: Study, run: str, dataset: Dataset, _: Value, decoding: De
 
 def _table5_needs(scale: Scale) -> list[Need]:
     """The rows; those of beams have no parameters, which are of the whole test set."""
-    needs, whole = seeded(needs_of(table5_grid))(scale), roles.reference(scale, 100)
+    needs, whole = needs_of(table5_grid)(scale), roles.reference(scale, 100)
     beams = [Test(labels=whole, decoding=beam_search(beam)) for beam in scale[ScalingScale].beams.values() if beam > 1]
     unread = beams if whole != roles.searched(scale) else []
     return [need for need in needs if not (isinstance(need, Tested) and need.test in unread)]
@@ -94,15 +95,13 @@ def _table5_needs(scale: Scale) -> list[Need]:
 def table5(study: Study) -> Table:
     """Compare greedy decoding and beam search of all models."""
     grid = table5_grid(study.scale)
-    ranges, *more = range_notes(study, grid.runs)
     at = roles.searched(study.scale).dataset
     return grid_table(
         study,
         ("Method",),
         grid,
-        ranges,
+        BOOTSTRAP,
         *([f"At TSP100 the beam searches were measured on {described(at)}."] if at != grid.tests[0].dataset else []),
-        *more,
         "LEHD, BQ and SIGD are trained here too, each by its own recipe at this scale; the paper does not say whether "
         "it trained them or took their authors' weights.",
         "Times are totals over the test set. Printed parameter counts are those of Tables 1 and 20; the paper gives "
@@ -191,7 +190,7 @@ def table20_grid(scale: Scale) -> Grid:
     return Grid(methods, [parameters(tests[100]), *gaps(tests, GAP)])
 
 
-@artifact("LEHD before and after modification", needs=seeded(needs_of(table20_grid)))
+@artifact("LEHD before and after modification", needs=needs_of(table20_grid))
 def table20(study: Study) -> Table:
     """Show what depth instead of width does to LEHD."""
     counts = printed_numbers(study, 20, metric="params_m")

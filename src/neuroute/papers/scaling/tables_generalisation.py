@@ -7,15 +7,15 @@ from dataclasses import replace
 from functools import partial
 
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.cells import GAP, draw, model, seeded, sets_of, solver, solver_notes
-from neuroute.papers.scaling.roles import COMPARED, GRID, SHIFTED, SIZES, run_id
+from neuroute.papers.scaling.cells import draw, of_grid, sets_of, solver, solver_notes
+from neuroute.papers.scaling.roles import COMPARED, SHIFTED, SIZES, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding, Distribution, Labels
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.grid import SECONDS, Grid, comparison, needs_of
+from neuroute.rendering.grid import GAP, SECONDS, Grid, comparison, needs_of
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Row, Table, fixed
 
@@ -27,7 +27,7 @@ FIFTEEN = (
 
 def _generalisation(scale: Scale, tests: dict[int, Labels]) -> Grid:
     """Show gap and time of the twelve models for each size, under the solver's row."""
-    methods = [solver(scale), *(model(shape, "Ours greedy (Depth={}, Width={})") for shape in GRID)]
+    methods = [solver(scale), *of_grid(scale, "Ours greedy (Depth={}, Width={})")]
     return Grid(methods, comparison(tests, "TSP{}".format, GAP, SECONDS, key="tsp{}".format))
 
 
@@ -43,7 +43,7 @@ def shifted_grid(distribution: Distribution, scale: Scale) -> Grid:
 explosion_grid, implosion_grid, cluster_grid = (partial(shifted_grid, distribution) for distribution in SHIFTED)
 
 
-@artifact("Larger uniform instances", needs=seeded(needs_of(uniform_grid)))
+@artifact("Larger uniform instances", needs=needs_of(uniform_grid))
 def table13(study: Study) -> Table:
     """Show gaps and times on larger instances than those of training."""
     return _draw(

@@ -6,12 +6,13 @@ from typing import Any
 
 from neuroute.accounting.cost import training_per_sample
 from neuroute.accounting.counts import DecoderOnly
-from neuroute.papers.scaling.cells import counts_here
-from neuroute.papers.scaling.roles import GRID, Shape, run_id
+from neuroute.papers.scaling.cells import ADDED, counts_here
+from neuroute.papers.scaling.roles import GRID, Shape, grid, is_added, run_id
 from neuroute.plan.needs import Log, artifact
 from neuroute.plan.objects import Supervised
 from neuroute.rendering.cells import model_here, number, printed_numbers
 from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, millions, plain
+from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.settings import printed_values
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
@@ -32,8 +33,10 @@ def table1(study: Study) -> Table:
         }
         rows = printed_numbers(study, 1, **shape._asdict())
         cells = (Cell(value, number(rows, None, metric)) for metric, value in values.items())
-        exact = Cell(DecoderOnly(*shape, heads=8).parameters)
-        return Row((*shape, model_here(study, run_id(shape))), (*cells, exact))
+        here = model_here(study, run_id(shape))
+        if is_added(shape):
+            return Row((*shape, f"{here}; {ADDED}"), (*cells, Cell()))
+        return Row((*shape, here), (*cells, Cell(DecoderOnly(*shape, heads=8).parameters)))
 
     return Table(
         study.artifact.title,
@@ -45,7 +48,7 @@ def table1(study: Study) -> Table:
             Column("parameters_millions", "Parameters", "M", millions),
             Column("parameters_at_paper_shape", "Exact count at the paper's shape", format=WHOLE),
         ),
-        tuple(row(shape) for shape in GRID),
+        tuple(row(shape) for shape in grid(study.scale)),
         (
             "No run is needed: the counts follow from depth and width, D (13 W² + 7 W + 2) + 2 W² + 6 W + 1.",
             "The paper prints 36.00M for (42, 256) and 143.80M for (42, 512); the exact counts round to 35.99M and "
@@ -100,7 +103,7 @@ def table9(study: Study) -> Table:
     )
 
 
-@artifact("Training hardware", needs=lambda scale: [Log(run_id(shape)) for shape in GRID])
+@artifact("Training hardware", needs=lambda scale: [Log(run_id(shape), all_seeds=True) for shape in grid(scale)])
 def table10(study: Study) -> Table:
     """Show what the twelve trainings took."""
     published = study.published(10).set_index("key")
@@ -112,14 +115,15 @@ def table10(study: Study) -> Table:
         device: str | None = None
         if summary.get("device"):  # weights of a file have none
             device = f"{summary.get('device_name') or summary['device']}{threads} × {summary.get('world_size') or 1}"
-        cards = int(published.value["depth={};width={}".format(*shape)])
+        cards = published.value.get("depth={};width={}".format(*shape))
         cells = (
-            Cell(device, f"4090 × {cards}"),
-            Cell(summary.get("wall_time_s")),
-            Cell(summary.get("updates")),
+            Cell(device, None if cards is None else f"4090 × {int(cards)}"),
+            summary_cell(study, run.id, "wall_time_s"),
+            summary_cell(study, run.id, "updates"),
             Cell(training_per_sample(run) * summary["samples"] / 1e15 if "samples" in summary else None),
         )
-        return Row(("D={}, W={}".format(*shape), model_here(study, run.id)), cells)
+        label = "D={}, W={}".format(*shape) + (f", {ADDED}" if is_added(shape) else "")
+        return Row((label, model_here(study, run.id)), cells)
 
     return Table(
         study.artifact.title,
@@ -130,7 +134,7 @@ def table10(study: Study) -> Table:
             Column("updates", "Updates", format=WHOLE),
             Column("train_pflop", "Training compute", "PFLOP", format=lambda v: f"{v:.3g}"),
         ),
-        tuple(row(shape) for shape in GRID),
+        tuple(row(shape) for shape in grid(study.scale)),
         (
             "Training time, updates and compute are not in the paper's table. Compute is counted, not metered: three "
             "times the forward pass of every trained decision.",

@@ -8,6 +8,7 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, tested
 from neuroute.plan.objects import Problem
+from neuroute.rendering.cells import ONE_SEED
 from neuroute.rendering.columns import short
 from neuroute.rendering.solver_cells import references_by_problem
 from neuroute.rendering.study import Study
@@ -44,7 +45,7 @@ def models_note(study: Study, problems: Iterable[Problem]) -> str:
         parts.append(f"{problem.upper()} at {', '.join(trained)}")
         missing |= len(p.training) < len(SIZES)
     rest = "; a size without a model of its own takes that of the next smaller one" if missing else ""
-    return f"One training of each model (one seed). Ours is trained for {'; '.join(parts)}{rest}."
+    return f"{ONE_SEED} Ours is trained for {'; '.join(parts)}{rest}."
 
 
 def in_one_go(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Iterator[Need]]:

@@ -13,7 +13,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering import style
-from neuroute.rendering.cells import BOOTSTRAP, gap_cell
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, gap_cell
 from neuroute.rendering.columns import described
 from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.study import Study
@@ -104,7 +104,7 @@ def _notes(study: Study, rows: list[dict[str, Any]]) -> list[str]:
         "whether the warm-up is one of them, as in the published code); greedy on "
         f"{described(dataset)}. Each repetition has a linear of its own, hence the parameters."
         + (" In parentheses: the paper's number." if renamed else ""),
-        BOOTSTRAP + " One training of each number.",
+        f"{BOOTSTRAP} {ONE_SEED}",
         f"The paper plots this and prints neither numbers nor which repetitions it tried; it chooses {PAPERS_CHOICE}.",
     ]
     gaps = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]

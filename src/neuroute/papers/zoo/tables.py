@@ -25,7 +25,7 @@ IMAGES = Decoding(starts="all", augment=True)
 STARTS = Decoding(starts="all")
 LIBRARIES = {"TSPLIB": (TSP, "tsplib"), "CVRPLIB": (CVRP, "cvrplib")}
 LEGEND = "Measured here; nothing is quoted."
-ONE = "One training of each network."
+ONE = "One training of each network, where no note names more."
 
 
 def _decodings(scale: Scale, run: str) -> list[Decoding]:
