@@ -167,10 +167,17 @@ def test_settings_of_one_stage() -> None:
 
 
 def test_defaults_of_the_networks_are_what_table5_says() -> None:
-    networks = {"icam": Icam, "pomo": Pomo}
-    given = {name: inspect.signature(net).parameters["clipping"].default for name, net in networks.items()}
+    given = {net.__module__: inspect.signature(net).parameters["clipping"].default for net in (Icam, Pomo)}
     assert given == CLIPPING
     assert Icam(depth=1, width=8, feed_forward=8).alpha.item() == 1
+
+
+def test_a_network_of_ones_own_is_none_of_them_whatever_its_name() -> None:
+    run = BY_ID["icam/icam_tsp"]
+    own = run.model_copy(update={"network": run.network.model_copy(update={"kind": "mine:Icam"})})
+    shown = {heading: value(ReinforcedRun.of(own)) for heading, _, value in ROWS}
+    assert (shown["Clipping parameter"], shown["Initial α value"]) == (None, None)
+    assert shown["Encoder layers"] == run.network.arguments["depth"]
 
 
 # -- Tables 8 to 11 ---------------------------------------------------------------------------------------------------

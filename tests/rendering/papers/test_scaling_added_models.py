@@ -58,6 +58,7 @@ def test_figure2_fits_the_papers_alone_and_all(work: Path, tmp_path: Path) -> No
     assert sizes["all"] == 12
     assert sizes["all, with added"] == 16
     assert sizes["D=60, with added"] == 3
+    assert "D=18, with added" not in sizes  # one model is no line
     assert sizes["W=128"] == 4
     assert sizes["W=128, with added"] == 5
     assert not printed.series.str.contains("added").any()

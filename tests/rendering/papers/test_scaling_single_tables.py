@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from fabricated import CONFIG
 from fabricated_scaling import ARTIFACTS, FABRIC, RUNS, SCALE, shown_as, study_of
+from neuroute.accounting.cost import counts
 from neuroute.core.dotted import resolve
 from neuroute.papers.scaling.paper import PAPER
 from neuroute.papers.scaling.scale import ScalingScale
@@ -121,6 +123,21 @@ def test_table6_compares_models_on_the_same_instances(work: Path, tmp_path: Path
     own = study.records[of_model & (study.records.metric == "gap_pct")]
     assert own.run.nunique() == 3
     assert table.rows[2].cells[3].measured == pytest.approx(own[own.test != "tsplib_eil51"].value.mean())
+
+
+def test_a_network_of_ones_own_is_counted_as_it_is_whatever_its_name(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from neuroute.networks.lehd import Lehd\n\n\nclass DecoderOnly(Lehd):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    lehd = next(run.network for run in RUNS if run.id == "scaling/lehd_6x128")
+    study = study_of("table1", work)
+    first = study.runs["scaling/base_6x128"]
+    own = first.model_copy(update={"network": lehd.model_copy(update={"kind": "mine:DecoderOnly"})})
+    table = resolve(study.artifact.function)(replace(study, runs={**study.runs, own.id: own}))
+    assert table.rows[0].cells[3].measured == pytest.approx(counts(lehd).parameters / 1e6)
 
 
 def test_table19_keeps_its_two_test_sets_apart(work: Path) -> None:

@@ -8,7 +8,8 @@ from neuroute.rendering.settings import Setting
 from neuroute.rendering.table import Value
 from neuroute.rendering.trainings import drawn_instances
 
-CLIPPING = {"icam": 50.0, "pomo": 10.0}  # of the networks, where the plan says nothing else
+ICAM, POMO = "neuroute.networks.icam", "neuroute.networks.pomo"
+CLIPPING = {ICAM: 50.0, POMO: 10.0}  # of a module's networks, where the plan says nothing else
 RULE = "by N"  # capacity without a range: that of the number of customers
 
 
@@ -24,8 +25,9 @@ class ReinforcedRun(NamedTuple):
         return cls(run, run.training) if run and isinstance(run.training, Reinforced) else None
 
     @property
-    def kind(self) -> str:
-        return "icam" if ":Icam" in self.run.network.kind else "pomo"
+    def module(self) -> str:
+        """Where the class of its network is; one of the user's own may bear any name."""
+        return self.run.network.kind.partition(":")[0]
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -52,11 +54,11 @@ class ReinforcedRun(NamedTuple):
 # Heading, key of the printed value, which is "both.", "TSP." or "CVRP." and this, and the value here.
 ROWS: tuple[Setting[ReinforcedRun], ...] = (
     ("Optimizer", "optimizer", lambda t: "Adam"),
-    ("Clipping parameter", "clipping_parameter_xi", lambda t: t.arguments.get("clipping", CLIPPING[t.kind])),
+    ("Clipping parameter", "clipping_parameter_xi", lambda t: t.arguments.get("clipping", CLIPPING.get(t.module))),
     ("Initial learning rate", "initial_learning_rate", lambda t: t.first.learning_rate),
     ("Learning rate of stage 3", "learning_rate_stage3", lambda t: t.last(lambda stage: stage.learning_rate)),
     ("Weight decay", "weight_decay", lambda t: t.training.weight_decay),
-    ("Initial α value", "initial_alpha", lambda t: 1 if t.kind == "icam" else None),
+    ("Initial α value", "initial_alpha", lambda t: 1 if t.module == ICAM else None),
     ("Loss function of stages 1 & 2", "loss_stage1_2", lambda t: t.each(_loss, last=2)),
     ("Loss function of stage 3", "loss_stage3", lambda t: t.last(_loss)),
     ("β of stage 3", "beta_stage3", lambda t: t.last(lambda stage: stage.elite and stage.elite.beta)),

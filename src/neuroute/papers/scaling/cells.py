@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from neuroute.accounting.cost import counts
-from neuroute.accounting.counts import Counts, DecoderOnly
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.roles import SIZES, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Labels, Network
+from neuroute.plan.objects import Labels
 from neuroute.rendering.cells import BOOTSTRAP, MEAN_OF_GAPS, solver_name
 from neuroute.rendering.grid import Grid, Measure, Method, grid_table, record
 from neuroute.rendering.solver_cells import Solvers
@@ -42,12 +40,6 @@ def sets_of(scale: Scale, sizes: Iterable[int] = SIZES) -> dict[int, Labels]:
 def draw(study: Study, labels: tuple[str, ...], grid: Grid, *notes: str) -> Table:
     """Draw a grid; before its notes stands that of its ranges."""
     return grid_table(study, labels, grid, BOOTSTRAP, *notes)
-
-
-def counts_here(network: Network) -> Counts:
-    """Count by the formulas of the paper's model, or whatever network config.yaml puts in its place."""
-    is_own = network.kind.rpartition(":")[2] == DecoderOnly.__name__
-    return DecoderOnly(**network.arguments) if is_own else counts(network)
 
 
 MEAN_OF_RATIOS = Measure(MEAN_OF_GAPS, record(MEAN_OF_GAPS))

@@ -117,7 +117,7 @@ def _laws(study: Study, models: Models, quantity: Quantity, note: str) -> Drawin
         in_paper, every = [shape for shape in line if not is_added(shape)], []
         for label, shapes in {name: in_paper, f"{name}, with added": line if len(in_paper) < len(line) else []}.items():
             there = [shape for shape in shapes if shape in sides[side]]
-            if there and (label == name or side == HERE):
+            if there and (label == name or (side == HERE and len(there) > 1)):
                 shades = {"colours": [models.looks.depth[shape.depth] for shape in there]} if panel == "a" else {}
                 every.append(models.curve(study, side, panel, label, sides[side], there, **look, **shades))
         return every

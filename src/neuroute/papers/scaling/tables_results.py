@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from neuroute.accounting.cost import counts
 from neuroute.accounting.counts import DecoderOnly
 from neuroute.accounting.flops import solution, solution_paper
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import (
     MEAN_OF_RATIOS,
-    counts_here,
     draw,
     model,
     of_grid,
@@ -54,7 +54,7 @@ def table2(study: Study) -> Table:
     """Compare models of about the same parameters."""
     grid = table2_grid(study.scale)
     n = grid.tests[0].dataset.n
-    first, *deep = (solution_paper(counts_here(study.runs[run].network).decision, n) for run in grid.runs)
+    first, *deep = (solution_paper(counts(study.runs[run].network).decision, n) for run in grid.runs)
     ratios = ", ".join(f"{cost / first:.2f}× for {m.label}" for m, cost in zip(grid.methods[1:], deep, strict=True))
     return draw(
         study,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuroute.accounting.cost import training_per_sample
+from neuroute.accounting.cost import counts, training_per_sample
 from neuroute.accounting.counts import DecoderOnly
-from neuroute.papers.scaling.cells import ADDED, counts_here
+from neuroute.papers.scaling.cells import ADDED
 from neuroute.papers.scaling.roles import GRID, Shape, grid, is_added, run_id
 from neuroute.plan.needs import Log, artifact
 from neuroute.plan.objects import Supervised
@@ -24,7 +24,7 @@ def table1(study: Study) -> Table:
 
     def row(shape: Shape) -> Row:
         network = study.runs[run_id(shape)].network
-        heads, width, count = network.arguments.get("heads"), network.arguments.get("width"), counts_here(network)
+        heads, width, count = network.arguments.get("heads"), network.arguments.get("width"), counts(network)
         values = {
             "heads": heads,
             "qkv_dim": width // heads if heads and width else None,
