@@ -82,6 +82,7 @@ include: "workflow/rules/compare.smk"
 
 
 logger.addFilter(ExplainTargets(PLAN, [rule.name for rule in workflow.rules]))
+fetch_what_was_missing()
 if runs_group():
     start_warm_process()  # hooks are for the process that sends jobs
 

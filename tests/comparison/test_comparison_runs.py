@@ -98,10 +98,24 @@ def test_a_copy_by_hand_is_used_as_far_as_it_goes(tmp_path: Path) -> None:
     tsp_file(folder / "wi29.tsp", 29)
     found, notes = collect(["national"], 0, 200, lambda name: tmp_path, tmp_path)
     assert [(m.name, m.best_known) for m in found] == [("wi29", 27603)]
-    assert notes == ["Of national 2 instances are not there: dj38, qa194."]
+    assert notes == ["Of national 1 of 3 instances of 0 to 200 nodes are there; not dj38, qa194."]
     tsp_file(folder / "dj38.tsp", 37)
     with pytest.raises(NeurouteError, match=r"dj38.tsp: 37 nodes, EUC_2D; dj38 has 38, EUC_2D"):
         collect(["national"], 0, 200, lambda name: tmp_path, tmp_path)
+
+
+def test_without_copies_and_without_a_network_the_packages_instances_are_compared(tmp_path: Path) -> None:
+    gathered, notes = collect(["tsplib", "x"], 40, 105, lambda name: tmp_path, None)
+    names = [m.name for m in gathered]
+    assert len(names) == 16
+    assert {"berlin52", "lin105", "X-n101-k25", "X-n106-k14"} <= set(names)
+    assert notes == []  # nothing is missing
+    gathered, notes = collect(["tsplib"], 200, 226, lambda name: tmp_path, None)
+    assert [m.name for m in gathered] == ["kroA200", "kroB200"]
+    assert notes == ["Of tsplib 2 of 5 instances of 200 to 226 nodes are there; not ts225, tsp225, pr226."]
+    (tmp_path / "berlin52.tsp").write_text("rubbish")
+    with pytest.raises(NeurouteError, match=f"{tmp_path}/berlin52.tsp: "):  # the user's copies go first
+        collect(["tsplib"], 40, 105, lambda name: tmp_path, None)
 
 
 def named(given: str) -> list[tuple[str, str]]:

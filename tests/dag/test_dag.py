@@ -1,9 +1,12 @@
 """The real DAG of one paper at micro scale: all of it, single targets, and reruns of exactly what an edit touches."""
 
 import csv
+import gzip
+import http.server
 import json
 import re
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -213,6 +216,44 @@ def test_labels_on_a_read_only_disk_stop_before_any_job(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert re.search(r"work/labels/\S+: cannot write here", done.stderr + done.stdout)
     assert not (tmp_path / "work" / "micro" / "logs").exists()
+
+
+@pytest.mark.slow
+def test_the_next_run_with_a_network_fetches_what_was_missing_and_reruns_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy stands for the network: at first nobody listens there, later it has one instance."""
+    run, manifest = copy_checkout(tmp_path, "scaling"), tmp_path / "work/benchmarks/tsplib.json"
+    (tmp_path / "config.yaml").write_text(config("micro", ("scaling",), Path("null")))
+    packaged = tmp_path / "src/neuroute/datasets/instances/tsplib/eil76.tsp"
+    served = gzip.compress(packaged.read_bytes())
+    packaged.unlink()
+
+    class Proxy(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            there = self.path.endswith("/eil76.tsp.gz")
+            self.send_response(200 if there else 404)
+            self.end_headers()
+            self.wfile.write(served if there else b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy, bind_and_activate=False) as proxy:
+        proxy.server_bind()
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_port}")
+        target = str(manifest.relative_to(tmp_path))
+        run(target)
+        first = manifest.read_bytes()
+        assert b'"berlin52"' in first  # which comes with the package
+        assert planned(run, target) == {}
+        assert "Nothing to be done" in run(target).stderr
+        assert manifest.read_bytes() == first
+        proxy.server_activate()
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        assert "1 public instances were fetched that were missing before" in run(target).stderr
+        assert "eil76" in json.loads(manifest.read_text())["available"]
+        proxy.shutdown()
 
 
 @pytest.mark.slow

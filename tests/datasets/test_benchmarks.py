@@ -8,6 +8,8 @@ import json
 import shutil
 import tarfile
 import threading
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,8 +19,10 @@ import pytest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import fetch
 from neuroute.datasets.benchmarks import (
+    BENCHMARKS,
     library,
     optimum_of,
+    place_of,
     published_instances,
     read_known,
     read_manifest,
@@ -28,6 +32,7 @@ from neuroute.datasets.benchmarks import (
 )
 from neuroute.datasets.vrplib import read_solution
 from neuroute.plan.digest import reach
+from neuroute.problems.public_instances import PACKAGED, packaged_files
 
 SOME = ("eil51", "berlin52", "st70")
 ARCHIVE = "ALL_tsp.tar.gz"
@@ -164,6 +169,39 @@ def test_unknown_benchmarks_are_one_line() -> None:
         library("golden")
 
 
+# -- those that come with the package -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_the_packages_instances_are_the_published_ones(benchmark: str, tmp_path: Path) -> None:
+    names = packaged_files(benchmark)
+    assert len(names) >= 4
+    for name in names:
+        assert len(read_known(PACKAGED, name, benchmark).coords) == published_instances(benchmark)[name].nodes
+        assert place_of(None, name, benchmark) == place_of(tmp_path, name, benchmark) == PACKAGED
+    lacking = next(name for name in published_instances(benchmark) if name not in names)
+    assert place_of(tmp_path, lacking, benchmark) is None
+    copies = tmp_path / library(benchmark).folders[0]
+    copies.mkdir()
+    path = shutil.copy(names[name], copies)
+    assert place_of(tmp_path, name, benchmark) == tmp_path  # the user's copy goes first
+    assert survey(tmp_path, benchmark).keys() == published_instances(benchmark).keys() - {name}
+    assert Path(path).read_bytes() == names[name].read_bytes()
+
+
+def test_what_comes_with_the_package_is_not_downloaded(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_network(url: str, timeout: float) -> None:
+        raise OSError("Network is unreachable")
+
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
+    here = fetch.fetch("solomon", tmp_path / "got", server)
+    assert here.offline
+    assert here.missing.keys() == published_instances("solomon").keys() - packaged_files("solomon").keys()
+    assert {path.stem for path in (tmp_path / "got").iterdir()} == packaged_files("solomon").keys()
+
+
 # -- fetching, from a server of our own -----------------------------------------------------------------------
 
 
@@ -187,8 +225,9 @@ def server(home: Path) -> Iterator[str]:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library of three instances, so that a test fetches no more."""
+    """A library of three instances, none of which comes with the package, so that a test fetches no more."""
     only = {name: published_instances()[name] for name in SOME}
+    monkeypatch.setattr(fetch, "packaged_files", lambda benchmark: {})
     for module in ("benchmarks", "fetch"):
         monkeypatch.setattr(f"neuroute.datasets.{module}.published_instances", lambda benchmark="tsplib": only)
 
@@ -211,12 +250,12 @@ def test_fetches_file_by_file_and_only_what_is_missing(
     for name in SOME:
         (home / f"{name}.tsp.gz").write_bytes(zipped(copy, name))
     folder = tmp_path / "got"
-    assert fetch.fetch("tsplib", folder, server) == {}
+    assert fetch.fetch("tsplib", folder, server).missing == {}
     assert survey(folder) == {}
     (home / "st70.tsp.gz").unlink()  # an intact file is not asked for again; a damaged one is
-    assert fetch.fetch("tsplib", folder, server) == {}
+    assert fetch.fetch("tsplib", folder, server).missing == {}
     (folder / "eil51.tsp").write_text("rubbish")
-    assert fetch.fetch("tsplib", folder, server) == {}
+    assert fetch.fetch("tsplib", folder, server).missing == {}
     assert sorted(p.name for p in folder.iterdir()) == sorted(f"{n}.tsp" for n in SOME)
 
 
@@ -228,18 +267,18 @@ def test_corrupted_downloads_are_not_kept_and_the_archive_helps(
     (home / "eil51.tsp.gz").write_bytes(gzip.compress(other))
     (home / "berlin52.tsp.gz").write_bytes(zipped(copy, "berlin52")[:-40])  # cut short
     folder = tmp_path / "got"
-    missing = fetch.fetch("tsplib", folder, server)
+    missing = fetch.fetch("tsplib", folder, server).missing
     assert set(missing) == set(SOME)
     assert "not TSPLIB's eil51" in missing["eil51"]
     assert "not a whole gzip file" in missing["berlin52"]
     assert "404" in missing["st70"]
     assert not folder.exists()
     archive(home, {"../../st70.tsp.gz": zipped(copy, "st70"), "berlin52.tsp": b"\xff", "x/eil51.tsp.gz": b"no"})
-    missing = fetch.fetch("tsplib", folder, server)
+    missing = fetch.fetch("tsplib", folder, server).missing
     assert set(missing) == {"eil51", "berlin52"}
     assert [p.name for p in folder.iterdir()] == ["st70.tsp"]  # whatever folder the archive names
     (home / ARCHIVE).write_bytes(b"no archive")
-    assert set(fetch.fetch("tsplib", folder, server)) == {"eil51", "berlin52"}
+    assert set(fetch.fetch("tsplib", folder, server).missing) == {"eil51", "berlin52"}
 
 
 def test_offline_is_said_and_is_no_error(
@@ -258,8 +297,65 @@ def test_offline_is_said_and_is_no_error(
     written = json.loads(manifest.read_text())
     assert written["available"] == []
     assert all("no connection" in why for why in written["missing"].values())
-    assert len(asked) == 2  # one file and the archive, not all of them
+    assert len(asked) == 1  # neither the other files nor the archive, which lies there, too
     assert "3 TSPLIB files are missing" in caplog.text
+
+
+def test_what_a_network_was_missing_for_is_fetched_by_the_next_run_that_has_one(
+    copy: Path, home: Path, server: str, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest, real = tmp_path / "work" / "tsplib.json", urllib.request.urlopen
+    asked, network = list[str](), threading.Event()
+
+    def ask(url: str, timeout: float) -> object:
+        asked.append(url)
+        if network.is_set():
+            return real(url.replace(library("tsplib").home, server), timeout=timeout)
+        raise OSError("Name or service not known")
+
+    def again() -> tuple[int, int, bool]:
+        """How many came, after how many requests, and whether the manifest is another one."""
+        before = manifest.stat().st_mtime_ns
+        asked.clear()
+        came = fetch.fetch_again({"tsplib": manifest})
+        return came, len(asked), manifest.stat().st_mtime_ns != before
+
+    monkeypatch.setattr("urllib.request.urlopen", ask)
+    fetch.provide("tsplib", manifest, tmp_path / "work" / "tsplib", None)
+    assert again() == (0, 1, False)  # still no network: one look
+    network.set()
+    (home / "eil51.tsp.gz").write_bytes(zipped(copy, "eil51"))
+    came, _, is_another = again()
+    assert (came, is_another) == (1, True)
+    assert read_manifest(manifest)[1] == ["eil51"]
+    kept = (tmp_path / "work" / "tsplib" / "eil51.tsp").stat().st_mtime_ns
+    (home / "st70.tsp.gz").write_bytes(zipped(copy, "st70"))
+    assert again() == (0, 0, False)  # the server has no others: a network does not help
+    assert (tmp_path / "work" / "tsplib" / "eil51.tsp").stat().st_mtime_ns == kept
+
+
+def test_a_network_that_never_answers_holds_no_run_up(
+    few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = threading.Event()
+
+    def no_network(url: str, timeout: float) -> None:
+        raise OSError("Network is unreachable")
+
+    def wait(url: str, timeout: float) -> None:  # as a look-up of names may, whatever the time limit is
+        silent.wait(60)
+        raise OSError("timed out")
+
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
+    manifests = {name: tmp_path / f"{name}.json" for name in ("tsplib", "cvrplib")}
+    for name, manifest in manifests.items():
+        fetch.provide(name, manifest, tmp_path / name, None)
+    monkeypatch.setattr("urllib.request.urlopen", wait)
+    monkeypatch.setattr(fetch, "PATIENCE", 0.1)
+    begun = time.monotonic()
+    assert fetch.fetch_again(manifests) == 0
+    assert time.monotonic() - begun < 30
+    silent.set()
 
 
 def test_a_copy_of_the_users_own_is_used_in_place(
@@ -281,6 +377,7 @@ def test_cvrplib_comes_from_a_folder_for_each_set(
 ) -> None:
     names = ("X-n101-k25", "Leuven1", "Li_21")
     only = {name: published_instances("cvrplib")[name] for name in names}
+    monkeypatch.setattr(fetch, "packaged_files", lambda benchmark: {})
     for module in ("benchmarks", "fetch"):
         monkeypatch.setattr(f"neuroute.datasets.{module}.published_instances", lambda benchmark: only)
     for name, folder, source in zip(names, ("X", "Arnold", "Li"), ("x", "xxl", "li"), strict=True):
@@ -289,7 +386,7 @@ def test_cvrplib_comes_from_a_folder_for_each_set(
     (home / "Arnold" / "Leuven1.vrp").chmod(0o644)
     (home / "Arnold" / "Leuven1.vrp").write_text("<html>moved</html>")
     folder = tmp_path / "got"
-    missing = fetch.fetch("cvrplib", folder, server)
+    missing = fetch.fetch("cvrplib", folder, server).missing
     assert set(missing) == {"Leuven1"}
     assert "the downloaded Leuven1.vrp: TYPE missing is not read" in missing["Leuven1"]
     assert sorted(p.name for p in folder.iterdir()) == ["Li_21.vrp", "X-n101-k25.vrp"]

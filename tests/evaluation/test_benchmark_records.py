@@ -24,7 +24,7 @@ ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
 LABELS = Labels(dataset=Dataset(n=20, count=1), solver="concorde")
 RUN = run_of(NETWORK, LABELS)
-EVALUATION = BenchmarkEvaluation(run=RUN.id, max_nodes=71)
+EVALUATION = BenchmarkEvaluation(run=RUN.id, max_nodes=70)
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def measured(tmp_path: Path, folder: Path, missing: dict[str, str]) -> pd.DataFr
 
 
 def test_each_instance_is_measured_against_its_optimum(tmp_path: Path, tsplib: Path) -> None:
-    records = measured(tmp_path, tsplib, {"st70": "not here"})
-    assert list(dict.fromkeys(records.test)) == ["tsplib_eil51", "tsplib_berlin52"]  # below 71 nodes, smallest first
+    records = measured(tmp_path, tsplib, {})
+    assert list(dict.fromkeys(records.test)) == ["tsplib_eil51", "tsplib_berlin52"]  # below 70 nodes, smallest first
     net = ready(NETWORK)
     unrounded = []
     for name in ("eil51", "berlin52"):
@@ -64,14 +64,24 @@ def test_searches_take_what_sub_paths_an_instance_has(tmp_path: Path, tsplib: Pa
     """Of eil51 and berlin52 at most 52 stops is at most 51 and 52; both go by the same name."""
     search = Decoding(method="rrc", iterations=3, longest=52)
     evaluation = EVALUATION.model_copy(update={"decodings": (search, search.model_copy(update={"method": "prc"}))})
-    write_manifest(tmp_path / "tsplib.json", tsplib, {"st70": "not here"})
+    write_manifest(tmp_path / "tsplib.json", tsplib, {})
     records, arrays = evaluated(tmp_path, evaluation, RUN, benchmarks={"tsplib": tmp_path / "tsplib.json"})
     assert list(records.decoding.unique()) == ["rrc3-l52", "prc3-l52"]
     assert [len(arrays[name]) for name in ("rrc3-l52", "prc3-l52")] == [2, 2]
 
 
+def test_without_a_manifest_the_packages_instances_are_measured(tmp_path: Path) -> None:
+    """As on a machine without a network; of those that are named, in the range of nodes."""
+    evaluation = EVALUATION.model_copy(update={"names": ("eil51", "st70", "eil101"), "max_nodes": 71})
+    records, arrays = evaluated(tmp_path, evaluation, RUN)
+    assert list(dict.fromkeys(records.test)) == ["tsplib_eil51", "tsplib_st70"]
+    assert arrays["optima"].tolist() == [426, 675]
+
+
 def test_without_instances_the_records_are_a_header(tmp_path: Path) -> None:
-    records = measured(tmp_path, tmp_path, dict.fromkeys(published_instances(), "offline"))
+    write_manifest(tmp_path / "tsplib.json", tmp_path, dict.fromkeys(published_instances(), "offline"))
+    evaluation = EVALUATION.model_copy(update={"names": ("d493",), "max_nodes": 500})
+    records = evaluated(tmp_path, evaluation, RUN, benchmarks={"tsplib": tmp_path / "tsplib.json"})[0]
     assert len(records) == 0
     assert tuple(records.columns) == COLUMNS
     with np.load(tmp_path / "out" / "tsplib.npz") as file:

@@ -8,7 +8,9 @@ from collections import Counter
 import pytest
 
 from neuroute.accounting.estimate import costs
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.plan import digest
+from neuroute.plan.objects import BenchmarkEvaluation
 from neuroute.plan.papers import paper_folders
 from plans import PAPERS, ROOT, SCALES, plan_of
 
@@ -94,6 +96,20 @@ def test_a_paper_at_smoke_takes_few_jobs(paper: str, most: int) -> None:
     benchmarks = {b for e in evaluations for b in plan.benchmarks_of_evaluation(e)}
     rivals = [run for run in plan.runs if run.startswith("rivals/")]
     assert len(jobs) + len(benchmarks) + 2 <= most + 2 * len(rivals)
+
+
+def test_smoke_measures_public_instances_of_every_library_and_fetches_none() -> None:
+    plan = plan_of()
+    on_libraries = [e for e in plan.evaluations if plan.benchmarks_of_evaluation(e)]
+    assert {b for e in on_libraries for b in plan.benchmarks_of_evaluation(e)} == {"tsplib", "cvrplib", "solomon"}
+    assert not any(plan.benchmarks_to_fetch(e) for e in on_libraries)
+    for evaluation in on_libraries:
+        for member in plan.evaluations[evaluation].members():
+            if isinstance(member, BenchmarkEvaluation):
+                size = member.max_nodes, member.min_nodes
+                assert study_instances(*size, member.benchmark, member.sets, member.names), member.id
+    laptop = plan_of("laptop")
+    assert all(laptop.benchmarks_to_fetch(e) == laptop.benchmarks_of_evaluation(e) for e in laptop.evaluations)
 
 
 def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,10 @@ CASES: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
         (("ablation", "stages", 0, "learning_rate"), 0, "learning_rate"),
         (("solomon",), [], "solomon"),
     ],
+    "instances": [
+        (("tsplib",), ["eil51", "eil52"], r"instances: tsplib: no instance 'eil52'; did you mean eil51\?"),
+        (("golden",), ["eil51"], "instances.golden"),
+    ],
 }
 
 

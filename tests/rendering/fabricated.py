@@ -196,7 +196,7 @@ def write_tests(fabric: Fabric, work: Path, evaluation: Evaluation, run: Run) ->
 
 def write_benchmark(fabric: Fabric, work: Path, evaluation: BenchmarkEvaluation, run: Run) -> None:
     e, rows = evaluation, list[dict[str, object]]()
-    known = study_instances(e.max_nodes, e.min_nodes, e.benchmark, e.sets)
+    known = study_instances(e.max_nodes, e.min_nodes, e.benchmark, e.sets, e.names)
     lengths: dict[str, list[float]] = {name_of(decoding): [] for decoding in e.decodings}
     for k in known:
         for decoding in e.decodings:

@@ -25,7 +25,7 @@ def _with_all_of_tsplib(scale: Scale) -> Scale:
         if size in scale[PensScale].factors
     }
     update = {"tsplib_max_nodes": 10_001, "timed_counts": timed}
-    return scale.with_block(scale[PensScale].model_copy(update=update))
+    return scale.with_block(scale[PensScale].model_copy(update=update)).model_copy(update={"instances": {}})
 
 
 GROWTH = {  # of the gap with the nodes

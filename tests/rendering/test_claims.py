@@ -134,6 +134,11 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
     assert first == "3 claims at scale smoke: agrees 1, cannot be seen 2, does not 0"
     assert second.startswith(f"{told['numbers']['measured']:,} numbers measured")
     assert third == "scaling/lehd_24x64: 2.50 % above lkh on 8 instances of t (greedy), the best of 2 models"
+    told["coverage"]["scaling"] |= {f"table{n}": {"measured": 0, "quoted": n} for n in (6, 12)}
+    plan.summary.write_text(json.dumps(told))
+    *_, library, other = headlines(plan)
+    assert library.startswith("Nothing measured in scaling/table6: no instance of TSPLIB was there; run again where")
+    assert other == f"Nothing measured in scaling/table12: its notes say why ({tmp_path}/table12.md)"
     plan.summary.unlink()
     with pytest.raises(NeurouteError, match=r"summary.json: missing; run `neuroute report`"):
         headlines(plan)

@@ -1,5 +1,6 @@
-# Public benchmarks: downloaded once, or the user's own copy.  Being offline does not fail: the manifest then says so,
-# and the tables show the published numbers alone; `snakemake --forcerun fetch_benchmark` tries again.
+# Public benchmarks beyond the instances that come with the package: downloaded once, or the user's own copy.  Being
+# offline does not fail: the manifest then says so, tables show what there is, and the next run with a network tries
+# again (fetch_what_was_missing), which reruns nothing unless something came.
 rule fetch_benchmark:
     output:
         PLAN.benchmark_manifest("{benchmark}"),

@@ -39,6 +39,18 @@ def start_warm_process():
         time.sleep(0.05)
 
 
+def fetch_what_was_missing():
+    """Before it is decided what there is to do: what came of a network that was not there before is new input."""
+    wanted = {b for e in PLAN.evaluations for b in PLAN.benchmarks_to_fetch(e)} if not PLAN.config.benchmarks_dir else ()
+    manifests = {b: PLAN.benchmark_manifest(b) for b in sorted(wanted) if PLAN.benchmark_manifest(b).exists()}
+    looks_only = ("-n", "--dry", "--lint", "--unlock", "--touch", "--summary", "--dag", "--rulegraph", "--list")
+    if manifests and workflow.is_main_process and not any(word.startswith(looks_only) for word in sys.argv[1:]):
+        from neuroute.datasets.fetch import fetch_again
+
+        if came := clear(fetch_again, manifests):
+            logger.info(f"{came} public instances were fetched that were missing before.")
+
+
 def gpus_at_once():
     """GPUs that jobs on this machine may ask for together: `--resources gpu=N`."""
     return int(workflow.global_resources.get("gpu").value or 0)
@@ -155,7 +167,7 @@ def evaluation_inputs(w):
     return (
         PLAN.checkpoints_of_evaluation(e)
         + [PLAN.manifest(b) for b in PLAN.label_jobs_of_evaluation(e)]
-        + [PLAN.benchmark_manifest(b) for b in PLAN.benchmarks_of_evaluation(e)]
+        + [PLAN.benchmark_manifest(b) for b in PLAN.benchmarks_to_fetch(e)]
         + [file for file in [PLAN.rescaling_of_evaluation(e)] if file]
     )
 

@@ -115,10 +115,12 @@ def _numbers(text: str | None) -> list[float] | None:
 def _fetched(settings: "Config", benchmark: str) -> Path:
     """Return the folder of a library, which is downloaded if it has not been."""
     from neuroute.datasets.benchmarks import read_manifest
-    from neuroute.datasets.fetch import provide
+    from neuroute.datasets.fetch import fetch_again, provide
 
     manifest = Path(settings.work_dir) / "benchmarks" / f"{benchmark}.json"
-    if not manifest.exists():
+    if manifest.exists():
+        fetch_again({benchmark: manifest})
+    else:
         provide(benchmark, manifest, manifest.with_suffix(""), None)
     return read_manifest(manifest, benchmark)[0]
 

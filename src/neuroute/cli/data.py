@@ -105,7 +105,7 @@ def fetch(
 
     Or point at the copy that `benchmarks_dir` of the config names.
 
-    What cannot be had is said and left out: the tables then show the published numbers alone.
+    What cannot be had is said and left out: the tables then show what comes with the package.
     """
     from neuroute.datasets.benchmarks import library
     from neuroute.datasets.fetch import fetch as fetch_files
@@ -113,7 +113,7 @@ def fetch(
 
     library(benchmark)  # an unknown one ends here, before a config is read
     if to is not None:
-        missing = fetch_files(benchmark, to)
+        missing = fetch_files(benchmark, to).missing
         if missing:
             first = next(iter(missing.values()))
             raise NeurouteError(f"{to}: {len(missing)} files of {benchmark} could not be fetched: {first}")

@@ -110,7 +110,7 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         compile=p.config.compile_decoding,
         label_dirs=p.label_dirs,
         data=labels_digest(p, [j for j in p.label_jobs_of_evaluation(evaluation) if p.manifest(j).exists()]),
-        benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},
+        benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_to_fetch(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
     run = settle(p.runs[e.run], p.config, "decoding", threads, print)

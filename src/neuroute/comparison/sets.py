@@ -18,7 +18,7 @@ import numpy as np
 
 from neuroute import datasets
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import PublishedInstance, check_folder, instance_file, published_instances, read_known
+from neuroute.datasets.benchmarks import PublishedInstance, check_folder, place_of, published_instances, read_known
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.plan.config import LIBRARIES
 from neuroute.user.instance import Instance
@@ -62,7 +62,7 @@ def collect(
         names: of sets (`SETS`), or files and folders of one's own, whose instances have best costs.
         least: nodes (TSP) or customers.
         most: likewise, counted in.
-        places: where a library's files are.
+        places: where a library's files are, beside those that come with the package.
         hand: the user's copies of benchmarks, in which a set that is not downloaded has a folder of its name.
 
     Raises:
@@ -80,7 +80,10 @@ def collect(
             raise NeurouteError(f"--set {name}: no such file or folder, nor one of the sets {', '.join(SETS)}")
         members += more
         if lacking:
-            notes.append(f"Of {name} {len(lacking)} instances are not there: {_some(lacking)}.")
+            notes.append(
+                f"Of {name} {len(more)} of {len(more) + len(lacking)} instances of {least} to {most} nodes are there; "
+                f"not {_some(lacking)}."
+            )
     if not members:
         why = f" ({notes[0].rstrip('.')})" if notes else ""
         raise NeurouteError(
@@ -111,9 +114,9 @@ def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[
     benchmark, _ = LIBRARIES[name]
     depot = benchmark != "tsplib"
     listed_here = [k for k in listed(name) if least <= k.nodes - depot <= most]
-    folder = places(benchmark) if listed_here else Path()
-    there = [k for k in listed_here if instance_file(folder, k.name, benchmark).is_file()]
-    members = [Member(name, k.name, _known_instance(folder, k, benchmark), k.optimum) for k in there]
+    folder = places(benchmark) if listed_here else None
+    there = {k: place for k in listed_here if (place := place_of(folder, k.name, benchmark))}
+    members = [Member(name, k.name, _known_instance(place, k, benchmark), k.optimum) for k, place in there.items()]
     return members, [k.name for k in listed_here if k not in there]
 
 

@@ -1,10 +1,12 @@
-"""What to read first when all is done: verdicts, and of each paper the best gap where most models were tested."""
+"""What to read first when all is done: verdicts, the best gaps, and which tables have nothing measured."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from neuroute.core.files import read_json
+from neuroute.datasets.benchmarks import library
+from neuroute.plan.evaluations import BenchmarkEvaluation
 from neuroute.plan.plan import Plan
 
 
@@ -21,7 +23,8 @@ class Gap(NamedTuple):
 
 
 def headlines(plan: Plan, most: int = 3) -> list[str]:
-    """Return what the report says in short, then a line for each of the first papers of which gaps are recorded.
+    """Return what the report says in short, a line for each of the first papers of which gaps are recorded, and which
+    tables have nothing measured, why, and how to mend it.
 
     Raises NeurouteError if the report's summary is missing or broken.
     """
@@ -34,7 +37,29 @@ def headlines(plan: Plan, most: int = 3) -> list[str]:
     # Those of which nothing is printed come last.
     papers = sorted(plan.papers, key=lambda paper: plan.papers[paper].optional)
     gaps = (_best_gap(list(_gaps(plan, paper))) for paper in papers)
-    return [*lines, *[line for line in gaps if line][:most]]
+    return [*lines, *[line for line in gaps if line][:most], *_nothing_measured(plan, summary["coverage"])]
+
+
+def _nothing_measured(plan: Plan, coverage: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Iterator[str]:
+    """Yield a line for each reason that tables have no number of their own."""
+    names: dict[str, list[str]] = {}
+    for artifact in plan.artifacts.values():
+        cells = coverage.get(artifact.paper, {}).get(artifact.name)
+        if cells and not cells["measured"]:
+            names.setdefault(_reason(plan, artifact.id), []).append(artifact.id)
+    for reason, of in names.items():
+        yield f"Nothing measured in {', '.join(of)}: {reason}"
+
+
+def _reason(plan: Plan, artifact: str) -> str:
+    tests = [need for need in plan.needs[artifact] if isinstance(need, BenchmarkEvaluation)]
+    titles = dict.fromkeys(library(need.benchmark).title for need in tests)
+    if tests and len(tests) == len(plan.needs[artifact]):
+        return (
+            f"no instance of {' or '.join(titles)} was there; run again where there is a network, or set "
+            "`benchmarks_dir` in config.yaml to a folder with copies"
+        )
+    return f"its notes say why ({plan.artifact_stem(artifact)}.md)"
 
 
 def _best_gap(gaps: list[Gap]) -> str:

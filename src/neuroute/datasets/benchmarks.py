@@ -1,4 +1,4 @@
-"""Public benchmark instances: which there are, what they hold, and which of them lie in a folder.
+"""Public benchmark instances: which there are, what they hold, and which lie in a folder or come with the package.
 
 `<benchmark>.csv` lists a benchmark's instances: nodes, edge type, the best cost known and a digest of the content, so
 that a file is what it says it is.  `libraries` says what its files are like.
@@ -24,6 +24,7 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json
 from neuroute.datasets.sections import read_text
+from neuroute.problems.public_instances import PACKAGED, list_file, packaged_files
 
 BENCHMARKS = ("tsplib", "cvrplib", "solomon")
 LARGE = 1000  # nodes from which on a study is one of large instances
@@ -82,7 +83,7 @@ def library(benchmark: str) -> Library:
 @cache
 def published_instances(benchmark: str = "tsplib") -> dict[str, PublishedInstance]:
     """Return a benchmark's instances by name, smallest first."""
-    with Path(__file__).with_name(f"{benchmark}.csv").open(newline="") as file:
+    with list_file(benchmark).open(newline="") as file:
         rows = [
             PublishedInstance(
                 r["name"],
@@ -98,9 +99,13 @@ def published_instances(benchmark: str = "tsplib") -> dict[str, PublishedInstanc
 
 
 def study_instances(
-    max_nodes: int = 5000, min_nodes: int = 0, benchmark: str = "tsplib", sets: Collection[str] = ()
+    max_nodes: int = 5000,
+    min_nodes: int = 0,
+    benchmark: str = "tsplib",
+    sets: Collection[str] = (),
+    names: Collection[str] = (),
 ) -> list[PublishedInstance]:
-    """Return the instances of a study of `min_nodes` to below `max_nodes` nodes, of these sets or all.
+    """Return the instances of a study of `min_nodes` to below `max_nodes` nodes, of these sets and names or all.
 
     CVRPLIB: all of them; 14 from 1,001 nodes on (sit, Table 2).  TSPLIB: EUC_2D, 70 below 5,000 nodes (scaling, Table
     6); a study of large instances alone, from 1,000 nodes on, also takes CEIL_2D, whose distances are rounded up: so it
@@ -110,7 +115,7 @@ def study_instances(
     candidates = [
         k
         for k in published_instances(benchmark).values()
-        if min_nodes <= k.nodes < max_nodes and (not sets or k.set in sets)
+        if min_nodes <= k.nodes < max_nodes and (not sets or k.set in sets) and (not names or k.name in names)
     ]
     if benchmark != "tsplib":
         return candidates
@@ -150,6 +155,13 @@ def read_known(folder: Path, name: str, benchmark: str = "tsplib") -> Any:
     instance = about.parse(read_text(path, f"a {about.title} {about.suffix} file"), str(path), name)
     verify(instance, published_instances(benchmark)[name], str(path), benchmark)
     return instance
+
+
+def place_of(folder: Path | None, name: str, benchmark: str) -> Path | None:
+    """Return the folder that has an instance: `folder`, else the package's; None if neither has."""
+    if folder is not None and instance_file(folder, name, benchmark).is_file():
+        return folder
+    return PACKAGED if name in packaged_files(benchmark) else None
 
 
 def survey(folder: Path, benchmark: str = "tsplib") -> dict[str, str]:

@@ -8,13 +8,18 @@ import http.client
 import io
 import logging
 import tarfile
+import threading
+import time
 import urllib.error
 import urllib.request
 import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_whole
+from neuroute.core.files import read_json, write_text, write_whole
 from neuroute.datasets.benchmarks import (
     Library,
     check_folder,
@@ -26,40 +31,57 @@ from neuroute.datasets.benchmarks import (
     write_manifest,
 )
 from neuroute.datasets.progress import Progress
+from neuroute.problems.public_instances import packaged_files
 
 log = logging.getLogger(__name__)
-TIMEOUT = 20.0  # seconds without an answer
+TIMEOUT = 10.0  # seconds without an answer
+PATIENCE = 3.0  # seconds that a server has to show that there is a network
+GONE = (404, 410)  # the server has no such file; whatever else it says, it cannot be used now
 LARGEST = 64 * 2**20  # bytes; far above any file of the library, below what would hurt
 
 
-def fetch(benchmark: str, folder: Path, source: str | None = None) -> dict[str, str]:
-    """Get what `folder` lacks of a benchmark; returns what is still missing afterwards: name -> why.
+@dataclass(frozen=True)
+class Fetched:
+    """What is still missing, name -> why, and whether that is for want of a network."""
+
+    missing: dict[str, str]
+    offline: bool = False
+
+
+def fetch(benchmark: str, folder: Path, source: str | None = None) -> Fetched:
+    """Get what `folder` lacks of a benchmark: what comes with the package from there, the rest from the library's home.
 
     Files that are there and intact stay; others are replaced, each whole.  Being offline is not an error.
-    `source` stands in for the library's home.  Raises NeurouteError for an unknown benchmark.
+    `source` stands in for the home.  Raises NeurouteError for an unknown benchmark.
     """
     about = library(benchmark)
     source = source or about.home
-    missing = list(survey(folder, benchmark))
+    missing, packaged = list(survey(folder, benchmark)), packaged_files(benchmark)
     failed: dict[str, str] = {}
+    offline = ""
     with Progress(len(missing), about.title, show=True) as progress:
         for name in missing:
             url = f"{source}/{about.path(published_instances(benchmark)[name])}"
             try:
-                data = _download(url)
-                _keep(about, folder, name, _unzip(data) if url.endswith(".gz") else data)
-            except _NoConnection as error:  # nor will the others get one
-                failed |= dict.fromkeys(missing[missing.index(name) :], str(error))
-                break
+                if name in packaged:
+                    data = packaged[name].read_bytes()
+                elif offline:  # one that does not answer is not asked for the others
+                    raise NeurouteError(offline)
+                else:
+                    data = _download(url)
+                    data = _unzip(data) if url.endswith(".gz") else data
+                _keep(about, folder, name, data)
+            except _NoConnection as error:
+                failed[name] = offline = str(error)
             except NeurouteError as error:
                 failed[name] = str(error)
             progress.add(1)
-    if failed and about.archive:
+    if failed and about.archive and not offline:
         log.warning("%d of %d files failed (%s); trying %s", len(failed), len(missing), _first(failed), about.archive)
         failed = _from_archive(about, folder, f"{source}/{about.archive}", failed)
     if failed:
         log.warning("%d %s files are missing (%s)", len(failed), about.title, _first(failed))
-    return failed
+    return Fetched(failed, bool(offline))
 
 
 def provide(benchmark: str, manifest: Path, folder: Path, own_copy: Path | None) -> None:
@@ -69,17 +91,76 @@ def provide(benchmark: str, manifest: Path, folder: Path, own_copy: Path | None)
     """
     title, all_of_it = library(benchmark).title, published_instances(benchmark)
     if own_copy is None:
-        missing = fetch(benchmark, folder)
+        here = fetch(benchmark, folder)
     else:
         check_folder(own_copy)
         folder = own_copy
-        missing = survey(folder, benchmark)
-        if len(missing) == len(all_of_it):
-            log.warning("%s: no instance of %s, or none as published; nothing is measured on them", folder, title)
-        for why in missing.values() if len(missing) < len(all_of_it) else ():
+        here = Fetched(survey(folder, benchmark))
+        if len(here.missing) == len(all_of_it):
+            log.warning("%s: no instance of %s, or none as published; only what comes with the package", folder, title)
+        for why in here.missing.values() if len(here.missing) < len(all_of_it) else ():
             log.warning("%s", why)
-    write_manifest(manifest, folder, missing, benchmark)
-    log.info("%s: %d of %d instances in %s", title, len(all_of_it) - len(missing), len(all_of_it), folder)
+    write_manifest(manifest, folder, here.missing, benchmark)
+    _mark(manifest, here)
+    log.info("%s: %d of %d instances in %s", title, len(all_of_it) - len(here.missing), len(all_of_it), folder)
+
+
+def fetch_again(manifests: Mapping[str, Path]) -> int:
+    """Fetch what was missing for want of a network, where there is one now; returns how many instances came.
+
+    manifests: of benchmarks; one is written again only if some of its instances came.  All servers together have
+    `PATIENCE` seconds to show that they are there.
+    """
+    offline = {benchmark: _offline(path) for benchmark, path in manifests.items() if _offline(path).exists()}
+    before = {
+        benchmark: read_json(manifests[benchmark], f"delete {mark}, and `neuroute fetch {benchmark}`")
+        for benchmark, mark in offline.items()
+    }
+    came = 0
+    for benchmark in _within_reach({benchmark: next(iter(about["missing"])) for benchmark, about in before.items()}):
+        folder = Path(before[benchmark]["folder"])
+        here = fetch(benchmark, folder)
+        if more := len(before[benchmark]["missing"]) - len(here.missing):
+            write_manifest(manifests[benchmark], folder, here.missing, benchmark)
+        _mark(manifests[benchmark], here)
+        came += more
+    return came
+
+
+def _offline(manifest: Path) -> Path:
+    """Return the file beside a manifest that says that a network might help; no job depends on it."""
+    return manifest.with_suffix(".offline")
+
+
+def _mark(manifest: Path, here: Fetched) -> None:
+    if here.offline:
+        write_text(_offline(manifest), "Tried again by the next run that finds a network.\n")
+    else:
+        _offline(manifest).unlink(missing_ok=True)
+
+
+def _within_reach(names: Mapping[str, str]) -> list[str]:
+    """Return the benchmarks whose server answers at once, asked for one of its instances each.
+
+    Looking up a server's name has no time limit of its own, hence the threads.
+    """
+    answers = list[str]()
+
+    def ask(about: Library, name: str) -> None:
+        with suppress(_NoConnection):
+            with suppress(_NotThere):
+                _download(f"{about.home}/{about.path(published_instances(about.name)[name])}", PATIENCE)
+            answers.append(about.name)
+
+    threads = [
+        threading.Thread(target=ask, args=(library(benchmark), name), daemon=True) for benchmark, name in names.items()
+    ]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + PATIENCE
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    return list(answers)
 
 
 def _from_archive(about: Library, folder: Path, url: str, missing: dict[str, str]) -> dict[str, str]:
@@ -121,15 +202,20 @@ def _keep(about: Library, folder: Path, name: str, data: bytes) -> None:
 
 
 class _NoConnection(NeurouteError):
-    """The server was not reached at all."""
+    """The server was not reached, or serves nothing now."""
 
 
-def _download(url: str) -> bytes:
+class _NotThere(NeurouteError):
+    """The server has no such file."""
+
+
+def _download(url: str, timeout: float = TIMEOUT) -> bytes:
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
+        with urllib.request.urlopen(url, timeout=timeout) as answer:
             data: bytes = answer.read(LARGEST + 1)
     except urllib.error.HTTPError as error:
-        raise NeurouteError(f"{url}: the server says {error.code} {error.reason}") from None
+        kind = _NotThere if error.code in GONE else _NoConnection
+        raise kind(f"{url}: the server says {error.code} {error.reason}") from None
     except (http.client.HTTPException, ConnectionResetError) as error:
         raise NeurouteError(f"{url}: the download broke off ({type(error).__name__})") from None
     except (urllib.error.URLError, OSError) as error:

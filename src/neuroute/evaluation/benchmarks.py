@@ -31,6 +31,7 @@ from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding
+from neuroute.problems.public_instances import PACKAGED, packaged_files
 
 log = logging.getLogger(__name__)
 
@@ -38,22 +39,24 @@ log = logging.getLogger(__name__)
 def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows, Arrays]:
     """Return records and arrays (instances,): names, optima (or best costs), "<decoding id>", unrounded mean lengths.
 
-    Without any instance (offline, no copy) there are no records.  Raises NeurouteError if the benchmark is of another
+    Instances are taken from the folder of the benchmark's manifest, else from the package, which alone serves where no
+    manifest is given.  Without any instance there are no records.  Raises NeurouteError if the benchmark is of another
     problem than the model, or an instance is not what the manifest promised.
     """
     benchmark, about = evaluation.benchmark, library(evaluation.benchmark)
-    manifest = loaded.context.benchmarks.get(benchmark)
-    if manifest is None:
-        raise NeurouteError(f"{evaluation.id}: no manifest of {benchmark}; `neuroute fetch {benchmark}` makes it")
     problem = loaded.run.validation.dataset.problem
     if problem not in about.problems:
         raise NeurouteError(
             f"{evaluation.id}: {about.title} is for models of the {' and the '.join(map(str.upper, about.problems))}"
         )
     convert = about.inputs_for(problem)
-    folder, available = read_manifest(manifest, benchmark)
-    instances = study_instances(evaluation.max_nodes, evaluation.min_nodes, benchmark, evaluation.sets)
-    names = [k.name for k in instances if k.name in available]
+    manifest = loaded.context.benchmarks.get(benchmark)
+    folder, available = read_manifest(manifest, benchmark) if manifest else (PACKAGED, [])
+    places = dict.fromkeys(packaged_files(benchmark), PACKAGED) | dict.fromkeys(available, folder)
+    instances = study_instances(
+        evaluation.max_nodes, evaluation.min_nodes, benchmark, evaluation.sets, evaluation.names
+    )
+    names = [k.name for k in instances if k.name in places]
     rows = Rows()
     lengths: dict[str, list[float]] = {
         name_of(decoding.model_copy(update={"iterations": iterations, "milestones": ()})): []
@@ -61,16 +64,16 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         for iterations in decoding.milestones or (decoding.iterations,)
     }
     if not names:
-        log.warning("%s: no instances of %s are there; nothing is measured", manifest, benchmark)
+        log.warning("%s: no instances of %s are there; nothing is measured", evaluation.id, about.title)
     else:
-        smallest = read_known(folder, names[0], benchmark)
+        smallest = read_known(places[names[0]], names[0], benchmark)
         inputs = convert(smallest, evaluation.per_axis)
         n = len(smallest.coords)
         warm_up(loaded, problem, inputs, n, _shortened(evaluation.decodings[0], problem, n))
     for name in names:
         unit = f"{evaluation.group}|{name}"
         instance_rows, lengths_by_decoding = loaded.steps.once(
-            unit, partial(_measure_instance, loaded, evaluation, folder, name, unit)
+            unit, partial(_measure_instance, loaded, evaluation, places[name], name, unit)
         )
         rows += instance_rows
         for key, length in lengths_by_decoding.items():

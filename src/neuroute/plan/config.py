@@ -164,7 +164,7 @@ class Config(Strict):
         ),
     ] = None
     benchmarks_dir: Annotated[
-        str | None, Field(description="a local copy of TSPLIB (its folder or the one above); null: download it")
+        str | None, Field(description="a local copy of TSPLIB (its folder or the one above); null: download the rest")
     ] = None
     testsets_dir: Annotated[str | None, Field(description="folder of test sets, for `test_sets` and by name")] = None
     test_sets: Annotated[

@@ -94,7 +94,7 @@ class StageEvaluation(_OfTests):
 class BenchmarkEvaluation(RunEvaluation):
     """The gaps of a model on a public benchmark's instances from `min_nodes` nodes on and below `max_nodes`.
 
-    They are against the best costs published.
+    They are against the best costs published.  With `names` only those of them.
     """
 
     entry: ClassVar[str] = "neuroute.evaluation.benchmarks:measure"
@@ -104,6 +104,7 @@ class BenchmarkEvaluation(RunEvaluation):
     min_nodes: int = 0  # inclusive; nodes of cvrplib count the depot
     max_nodes: int  # exclusive
     sets: tuple[str, ...] = ()  # of the benchmark's, those whose instances are taken; none: all
+    names: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
     decodings: tuple[Decoding, ...] = (Decoding(),)
     per_axis: bool = False  # each axis is scaled by itself, as the published code of icam does: shapes are not kept
 

@@ -29,6 +29,7 @@ from neuroute.plan.objects import (
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import load_paper, paper_folders
 from neuroute.plan.scale import load_scale, scale_names
+from neuroute.problems.public_instances import list_file, packaged_files
 from neuroute.problems.registry import entries
 
 T = TypeVar("T")
@@ -121,6 +122,16 @@ class Plan:
         members = self.evaluations[evaluation].members()
         return list(dict.fromkeys(e.benchmark for e in members if isinstance(e, BenchmarkEvaluation)))
 
+    def benchmarks_to_fetch(self, evaluation: str) -> list[str]:
+        """Those of them that the evaluation needs more of than what comes with the package."""
+        members = self.evaluations[evaluation].members()
+        beyond = (
+            e.benchmark
+            for e in members
+            if isinstance(e, BenchmarkEvaluation) and not (e.names and set(e.names) <= set(packaged_files(e.benchmark)))
+        )
+        return list(dict.fromkeys(beyond))
+
     def checkpoints_of_evaluation(self, evaluation: str) -> list[Path]:
         """The weights that are measured: the run's, and for an evaluation of stages the folder of theirs."""
         e = self.evaluations[evaluation]
@@ -211,18 +222,19 @@ class Plan:
         digest = code_digest(
             "neuroute.evaluation.driver:evaluate", *measures, *kinds, *counts, *problem, *libraries, *starts
         )
-        return digest + (_files_digest(map(_instances_of, benchmarks)) if benchmarks else "")
+        files = [file for b in benchmarks for file in (list_file(b), *packaged_files(b).values())]
+        return digest + (_files_digest(files) if files else "")
 
     def fetch_code(self, benchmark: str) -> str:
         code = code_digest("neuroute.datasets.fetch:provide", _library_entry(benchmark))
-        return code + _files_digest([_instances_of(benchmark)])
+        return code + _files_digest([list_file(benchmark)])
 
     def render_code(self, artifact: str) -> str:
         a = self.artifacts[artifact]
         files = sorted((self.papers[a.paper].folder / "published").glob("*.csv"))
         files += [ROOT / "rendering" / "house.mplstyle"] if a.kind == "figure" else []
         benchmarks = {b for e in a.evaluations for b in self.benchmarks_of_evaluation(e)}
-        files += [_instances_of(b) for b in sorted(benchmarks)]
+        files += [list_file(b) for b in sorted(benchmarks)]
         return code_digest("neuroute.rendering.render:render", a.function) + _files_digest(files)
 
     def report_code(self) -> str:
@@ -273,10 +285,6 @@ def _files_digest(files: Iterable[Path]) -> str:
 
 def _library_entry(benchmark: str) -> str:
     return f"neuroute.datasets.libraries:{benchmark.upper()}"
-
-
-def _instances_of(benchmark: str) -> Path:
-    return ROOT / "datasets" / f"{benchmark}.csv"
 
 
 def _solver_entry(solver: str) -> str:

@@ -1,5 +1,6 @@
 """A scale: what the roles of the papers stand for."""
 
+import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,13 +8,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, SerializeAsAny
+from pydantic import Field, SerializeAsAny, field_validator
 
 from neuroute.core.errors import NeurouteError
+from neuroute.plan.evaluations import Benchmark
 from neuroute.plan.papers import load_paper, paper_folders, with_lenders
 from neuroute.plan.shapes import Positive
 from neuroute.plan.specs import Dataset, Labels, Spec
 from neuroute.plan.yaml_files import read_yaml, validate
+from neuroute.problems.public_instances import instance_names
 
 Block = TypeVar("Block", bound=Spec)
 
@@ -41,6 +44,25 @@ class ScaleFile(Spec):
         bool,
         Field(description="jobs are copies of one process that has loaded all: starting them costs more than they do"),
     ] = False
+    instances: Annotated[
+        dict[Benchmark, tuple[str, ...]],
+        Field(description="of a public benchmark these alone are measured, in each paper's range of nodes; else all"),
+    ] = {}
+
+    @field_validator("instances")
+    @classmethod
+    def _are_published(cls, instances: dict[Benchmark, tuple[str, ...]]) -> dict[Benchmark, tuple[str, ...]]:
+        for benchmark, names in instances.items():
+            every = instance_names(benchmark)
+            for name in set(names).difference(every):
+                near = difflib.get_close_matches(name, every, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise ValueError(f"{benchmark}: no instance '{name}'{hint}")
+        return instances
+
+    def instances_of(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """Return the names of the instances that are measured of a benchmark; none: all."""
+        return self.instances.get(benchmark, ())
 
     def matching(self, name: str, runs: Iterable[str]) -> list[str]:
         """The runs (ids) that a name of `seeds` means: scaling/base_6x128, scaling/steps_*."""
@@ -154,7 +176,13 @@ class Scale(ScaleFile):
 
     def of(self, paper: str) -> "ScalePart":
         """What one paper's artifacts depend on: an edit of another paper's sizes changes nothing of it."""
-        return ScalePart(name=self.name, summary=self.summary, solver=self.reference_solver, sizes=self.blocks[paper])
+        return ScalePart(
+            name=self.name,
+            summary=self.summary,
+            solver=self.reference_solver,
+            instances=self.instances,
+            sizes=self.blocks[paper],
+        )
 
 
 def _replace(value: Any, substitutes: Mapping[str, str]) -> Any:
@@ -177,6 +205,7 @@ class ScalePart(Spec):
     name: str
     summary: str
     solver: str
+    instances: dict[Benchmark, tuple[str, ...]] = Field(default={}, exclude_if=lambda instances: not instances)
     sizes: SerializeAsAny[Spec]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import study_instances
+from neuroute.plan.evaluations import Benchmark
 from neuroute.rendering.study import Study
 
 Nodes = tuple[int, int]  # from and to, both counted in
@@ -70,22 +71,36 @@ def records_of(study: Study, evaluations: Iterable[str], benchmark: str) -> pd.D
     return records.assign(value=means)[records.training == records.run]
 
 
+def measured_here(study: Study, least: int, below: int, benchmark: Benchmark = "tsplib") -> str:
+    """Say which instances the scale measures: those of so many nodes, or only some of them."""
+    here = f"those from {least:,} to {below - 1:,} nodes" if least > 1 else f"those below {below:,} nodes"
+    names = study.scale.instances_of(benchmark)
+    some = [k.name for k in study_instances(below, least, benchmark, names=names)]
+    return f"{', '.join(some) or 'none'} of {here}" if names else here
+
+
+def none_there(benchmark: str) -> str:
+    """Say that no instance was there, and how to get some."""
+    return (
+        f"No instance of {benchmark.upper()} was there, so the printed numbers stand alone. To get them: set "
+        "`benchmarks_dir` in config.yaml to a local copy, or run again where there is a network."
+    )
+
+
 def not_measured(
-    records: pd.DataFrame | None,
+    study: Study,
+    records: pd.DataFrame,
     max_nodes: int,
     runs: Mapping[str, str],
-    benchmark: str = "tsplib",
+    benchmark: Benchmark = "tsplib",
     min_nodes: int = 0,
     sets: tuple[str, ...] = (),
 ) -> list[str]:
-    """Say what `measured` lacks: instances in that range of nodes, models (name -> run); how to get them."""
-    if records is None or not len(records):
-        return [
-            f"No instance of {benchmark.upper()} was there, so the printed numbers stand alone. To get them: set "
-            "`benchmarks_dir` in config.yaml to a local copy, or run `snakemake --forcerun fetch_benchmark` where "
-            "there is a network."
-        ]
-    expected = {k.name for k in study_instances(max_nodes, min_nodes, benchmark, sets)}
+    """Say what `records` lack: instances that the scale measures in that range of nodes, models (name -> run)."""
+    if not len(records):
+        return [none_there(benchmark)]
+    names = study.scale.instances_of(benchmark)
+    expected = {k.name for k in study_instances(max_nodes, min_nodes, benchmark, sets, names)}
     lacking = sorted(expected - {str(test).removeprefix(f"{benchmark}_") for test in records.test})
     without = [name for name, run in runs.items() if run not in set(records.run)]
     return [f"Not measured here: {', '.join(names)}." for names in (lacking, without) if names]

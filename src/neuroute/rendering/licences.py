@@ -3,6 +3,7 @@
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
 
+INSTANCES = "small instances; the user's copy, or fetched"
 # Resource of the paper's table -> what this project uses in its place, and under which licence.  As the packages'
 # own metadata and licence files state it, of the versions that constraints.txt names.
 USED = {
@@ -12,8 +13,8 @@ USED = {
     "POMO": ("own implementation", "–"),
     "LEHD": ("own implementation", "–"),
     "BQ": ("own implementation", "–"),
-    "TSPLIB": ("the user's copy, or fetched", "–"),
-    "CVRPLib": ("the user's copy, or fetched", "–"),
+    "TSPLIB": (INSTANCES, "–"),
+    "CVRPLib": (INSTANCES, "–"),
 }
 ALSO_USED = {
     "PyTorch": ("networks, training", "BSD-3-Clause, with parts under Apache-2.0, BSD-2-Clause, BSL-1.0, MIT"),
@@ -54,9 +55,10 @@ def licence_table(study: Study, name: str, *notes: str) -> Table:
         ),
         tuple(rows),
         (
-            "Licences here are those that the installed packages state of themselves. Nothing of others' code or data "
-            "is bundled: packages are installed by the user, benchmarks are fetched or copied by the user and only "
-            "their names, sizes, best costs and digests are listed, and networks are written anew after the papers.",
+            "Licences here are those that the installed packages state of themselves. Nothing of others' code is "
+            "bundled: packages are installed by the user, and networks are written anew after the papers. Of the "
+            "benchmarks, which state no licence, a few small instances are, with their sources; the others are fetched "
+            "or copied by the user, and their names, sizes, best costs and digests are listed.",
             "The paper gives pyconcorde's licence (BSD 3-Clause) for Concorde; the program inside states that it is "
             "available for academic research use.",
             *notes,
@@ -69,6 +71,6 @@ def _licence(
     resource: str, kind: str, used: tuple[str, str], published: str | None = None, link: str | None = None
 ) -> Row:
     what, licence = used
-    bundled = "no" if used != NO_USE and what != "own implementation" else None
+    bundled = None if used == NO_USE or what == "own implementation" else "in part" if what == INSTANCES else "no"
     here = licence if licence != "–" else None
     return Row((resource, kind), (Cell(here, published), Cell(what), Cell(bundled), Cell(None, link)))

@@ -143,7 +143,7 @@ def _line(plan: Plan, protocol: Protocol, uses: Sequence[_Use]) -> Line:
     here = uses[0].here
     count = f"{protocol.instances:,}" if protocol.instances is not None else NOT_STATED
     if isinstance(here, BenchmarkEvaluation):
-        instances = len(study_instances(here.max_nodes, here.min_nodes, here.benchmark, here.sets))
+        instances = len(study_instances(here.max_nodes, here.min_nodes, here.benchmark, here.sets, here.names))
         reference, source = BEST_KNOWN, LIBRARY
     else:
         dataset = here.dataset if isinstance(here, Labels) else here

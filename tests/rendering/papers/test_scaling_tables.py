@@ -102,7 +102,7 @@ def test_rows_and_columns_are_the_papers(name: str, tables: dict[str, Table]) ->
         heads = [f"{c.heading}: {c.label}" if c.group.startswith("TSP") else c.own_label for c in table.columns]
         assert heads == COLUMNS[name]
     unmeasured = [c for row in table.rows for c in row.cells if c.measured is None and c.published is not None]
-    assert len(unmeasured) == (7 if name == "table6" else 0)  # this scale has no TSPLIB instance above 500 nodes
+    assert not unmeasured
 
 
 NOTES = {

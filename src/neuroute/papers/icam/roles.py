@@ -182,6 +182,7 @@ def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
         min_nodes=least,
         max_nodes=below,
         sets=("X",),
+        names=scale.instances_of("cvrplib"),
         decodings=(MULTI if is_ours or run in ELG.values() else SINGLE,),
         per_axis=is_ours,
     )

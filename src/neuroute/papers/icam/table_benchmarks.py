@@ -7,14 +7,16 @@ from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact
-from neuroute.rendering.benchmark import Solved, not_measured
+from neuroute.plan.objects import Benchmark
+from neuroute.rendering.benchmark import Solved, measured_here, not_measured
 from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.grid import Method
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
-BENCHMARK, SET = "cvrplib", "X"
+BENCHMARK: Benchmark = "cvrplib"
+SET = "X"
 # The paper's groups by their printed names, as nodes from and to, both counted in: its customers and the depot.
 GROUPS = {"n<=200": (2, 201), "200<n<=500": (202, 501), "500<n<=1000": (502, 1001), "all": (2, 1001)}
 HEADS = {"n<=200": "N ≤ 200", "200<n<=500": "200 < N ≤ 500", "500<n<=1000": "500 < N ≤ 1000", "all": "Total"}
@@ -77,9 +79,9 @@ def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
     trained = [f"{name} at n={study.runs[run].n}" for name, run in RUNS.items() if run in study.runs]
     return (
         "Means of the instances' gaps, of unrounded lengths to the best known costs, which are in the library's "
-        f"integer distances; over the instances that every model measured here has solved. This scale measures those "
-        f"from {least:,} to {below - 1:,} nodes, depot included; N counts customers.",
-        *not_measured(solved.records, below, _models_here(study), BENCHMARK, least, (SET,)),
+        f"integer distances; over the instances that every model measured here has solved. This scale measures "
+        f"{measured_here(study, least, below, BENCHMARK)}, depot included; N counts customers.",
+        *not_measured(study, solved.records, below, _models_here(study), BENCHMARK, least, (SET,)),
         f"{ONE_SEED} Trained here: {', '.join(trained) or 'none'}; on uniform "
         "instances alone, but ELG on three distributions.",
         "POMO, ELG and ICAM take the best of one solution from each customer, LEHD and BQ are greedy; nothing is "

@@ -214,8 +214,14 @@ def on_set_x(scale: Scale, run: str, name: str, *decodings: Decoding) -> Benchma
         min_nodes=least,
         max_nodes=below,
         sets=("X",),
+        names=scale.instances_of("cvrplib"),
         decodings=decodings or (X8,),
     )
+
+
+def on_large(scale: Scale) -> Decoding:
+    """Table 8: how POMO, POMO-MTL and MVMoE solve its instances."""
+    return X8 if scale[MvmoeScale].set_x_large_images else MULTI
 
 
 def on_solomon(scale: Scale, run: str) -> BenchmarkEvaluation:
@@ -225,6 +231,7 @@ def on_solomon(scale: Scale, run: str) -> BenchmarkEvaluation:
         benchmark="solomon",
         max_nodes=MOST_OF_SOLOMON + 1,
         sets=solomon(scale),
+        names=scale.instances_of("solomon"),
         decodings=(X8,),
     )
 

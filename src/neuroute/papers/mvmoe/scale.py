@@ -69,6 +69,9 @@ class MvmoeScale(Strict):
         tuple[int, int], Field(description="Table 7: Set-X's instances with at least, and less than, so many nodes")
     ]
     set_x_large: Annotated[tuple[int, int], Field(description="Table 8, as `set_x`")]
+    set_x_large_images: Annotated[
+        bool, Field(description="Table 8: eight images of each instance; false: only the instance, in an eighth of it")
+    ] = True
     solomon: Annotated[list[str], Field(min_length=1, description="Table 7: classes of Solomon's instances")]
     lehd_epochs: Annotated[
         int | None, Field(ge=1, description="Table 8: epochs of both LEHDs; null: those of scaling.lehd_cvrp")

@@ -9,7 +9,7 @@ from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import PublishedInstance, published_instances
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding
-from neuroute.rendering.benchmark import not_measured, records_of
+from neuroute.rendering.benchmark import none_there, records_of
 from neuroute.rendering.cells import printed_numbers, select
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Row, Value
@@ -122,7 +122,7 @@ def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[
     numbers = printed_numbers(study, study.artifact.name, problem=library.problem)
     names = [str(name) for name in numbers[numbers.metric == "best_known"].instance]
     if not here.found:
-        return not_measured(None, 0, {}, library.benchmark)
+        return [none_there(library.benchmark)]
     solved, notes = {name for _, name in here.found}, []
     if lacking := sum(name not in solved for name in names):
         notes.append(f"{library.title}: {lacking} of the {len(names)} printed instances were not measured here.")

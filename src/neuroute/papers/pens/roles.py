@@ -102,7 +102,8 @@ def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
     alone = {BQ: (GREEDY, ESF), LEHD: (GREEDY,), DGL: (GREEDY,)} | dict.fromkeys(INVIT.values(), (repeated(scale),))
     decodings = alone.get(run, (repeated(scale), rescaled(scale)))
     group, limit = group_of(PAPER, run, "tsplib"), scale[PensScale].tsplib_max_nodes
-    return BenchmarkEvaluation(run=run, group=group, max_nodes=limit, decodings=decodings)
+    names = scale.instances_of("tsplib")
+    return BenchmarkEvaluation(run=run, group=group, max_nodes=limit, names=names, decodings=decodings)
 
 
 # -- the solvers of Tables 2 and 3 -------------------------------------------------------------------------------------

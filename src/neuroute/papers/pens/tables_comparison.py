@@ -29,7 +29,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset
-from neuroute.rendering.benchmark import Nodes, Solved, not_measured
+from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured
 from neuroute.rendering.cells import mean_of_gaps_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.settings import parse
@@ -145,9 +145,9 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
             "Times are totals over the instances named, one at a time, each solved once. Those of PENS are measured on "
             "the original coordinates and stand for rescaled ones too, which cost one multiplication more.",
             f"TSPLIB: means of the instances' gaps of unrounded lengths to the published optima, and the sum of their "
-            f"times, over the EUC_2D instances that every model measured here has solved; this scale measures those "
-            f"below {limit:,} nodes. Scaling factors are interpolated by the number of nodes.",
-            *not_measured(view.tsplib.records, limit, {m.name: m.run for m in methods_here if m.run}),
+            f"times, over the EUC_2D instances that every model measured here has solved; this scale measures "
+            f"{measured_here(study, 0, limit)}. Scaling factors are interpolated by the number of nodes.",
+            *not_measured(study, view.tsplib.records, limit, {m.name: m.run for m in methods_here if m.run}),
             "BQ-NCO and LEHD are trained here, each by its own recipe; the paper takes their authors' code. BQ-NCO + "
             f"ESF has the weights of BQ-NCO.{not_trained(study)}",
             *remarks,

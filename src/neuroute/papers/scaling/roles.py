@@ -130,7 +130,8 @@ def group(scale: Scale, need: Tested) -> str:
 
 
 def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
-    return BenchmarkEvaluation(run=run, max_nodes=scale[ScalingScale].tsplib_max_nodes)
+    names = scale.instances_of("tsplib")
+    return BenchmarkEvaluation(run=run, max_nodes=scale[ScalingScale].tsplib_max_nodes, names=names)
 
 
 def probe_needs(scale: Scale) -> list[Need]:

@@ -201,6 +201,7 @@ def on_benchmark(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluatio
         benchmark=name,
         min_nodes=least,
         max_nodes=most,
+        names=scale.instances_of(name),
         decodings=(Decoding(), *([prc_of(scale, problem, 1000)] if is_ours else [])),
     )
 

@@ -13,8 +13,8 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact
-from neuroute.plan.objects import Problem
-from neuroute.rendering.benchmark import Nodes, Solved, not_measured, records_of
+from neuroute.plan.objects import Benchmark, Problem
+from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured, records_of
 from neuroute.rendering.cells import ONE_SEED, model_here, number, printed_numbers, with_budget
 from neuroute.rendering.columns import HERE, WHOLE
 from neuroute.rendering.grid import Method
@@ -22,7 +22,7 @@ from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
 
 SEARCHED = ("BQ", "LEHD")  # with beams; by random re-construct
-BENCHMARKS: dict[Problem, str] = {"tsp": "tsplib", "cvrp": "cvrplib"}
+BENCHMARKS: dict[Problem, Benchmark] = {"tsp": "tsplib", "cvrp": "cvrplib"}
 # The paper's groups by their printed names, as nodes (with the depot) from and to, both counted in.  Its n > 1K of
 # TSPLIB takes in dsj1000, which has exactly 1,000 nodes: 33 instances only with it; CVRPLIB's n are customers.
 GROUPS: dict[Problem, dict[str, Nodes]] = {
@@ -41,7 +41,7 @@ class _Benchmark:
     problem: Problem
 
     @property
-    def name(self) -> str:
+    def name(self) -> Benchmark:
         return BENCHMARKS[self.problem]
 
     @cached_property
@@ -172,11 +172,13 @@ def table2(study: Study) -> Table:
 
 def _notes(study: Study, benchmarks: list[_Benchmark]) -> tuple[str, ...]:
     s = study.scale[SitScale]
-    limits = "; ".join(f"{b.name.upper()} from {b.here[0]:,} to {b.here[1]:,} nodes" for b in benchmarks)
+    limits = "; ".join(
+        f"of {b.name.upper()} {measured_here(study, b.here[0], b.here[1] + 1, b.name)}" for b in benchmarks
+    )
     lacking = []
     for b in benchmarks:
         runs = {f"{name} ({b.problem.upper()})": run for name, run in b.runs.items()}
-        lacking += not_measured(b.solved.records, b.here[1] + 1, runs, b.name, b.here[0])
+        lacking += not_measured(study, b.solved.records, b.here[1] + 1, runs, b.name, b.here[0])
     trained = [f"{p.upper()}{study.runs[run_id(f'{p}_1k')].n}" for p in PROBLEMS if run_id(f"{p}_1k") in study.runs]
     return (
         "Means of the instances' gaps, of unrounded lengths to the best known costs, which are in the library's "

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from neuroute.plan.config import Scale
+    from neuroute.plan.evaluations import Benchmark
     from neuroute.rendering.study import Study
 
 GREEDY = Decoding()
 IMAGES = Decoding(starts="all", augment=True)
 STARTS = Decoding(starts="all")
-LIBRARIES = {"TSPLIB": (TSP, "tsplib"), "CVRPLIB": (CVRP, "cvrplib")}
+LIBRARIES: dict[str, tuple[str, Benchmark]] = {"TSPLIB": (TSP, "tsplib"), "CVRPLIB": (CVRP, "cvrplib")}
 LEGEND = "Measured here; nothing is quoted."
 ONE = "One training of each network, where no note names more."
 
@@ -106,8 +107,9 @@ def _on_library(scale: Scale, name: str) -> BenchmarkEvaluation:
     return BenchmarkEvaluation(
         run=run,
         group=benchmark,
-        benchmark="tsplib" if benchmark == "tsplib" else "cvrplib",
+        benchmark=benchmark,
         max_nodes=scale[ZooScale].largest_benchmark,
+        names=scale.instances_of(benchmark),
         decodings=tuple(_decodings(scale, run)),
     )
 
@@ -123,7 +125,7 @@ def table4(study: Study) -> Table:
             how = run, name_of(decoding)
             cells = Cell(solved.mean("gap_pct", *how, (2, below))), Cell(solved.mean("time_s", *how, (2, below)))
             rows.append(Row((name, name_of(decoding), solved.count((2, below))), cells))
-        notes += not_measured(solved.records, below, {name: run}, benchmark, 2)
+        notes += not_measured(study, solved.records, below, {name: run}, benchmark, 2)
     columns = Column("gap_pct", "Gap", "%", fixed(2)), Column("time_s", "Time", "", duration)
     notes = [ONE, f"Instances below {below} nodes. Means; times of one instance, one at a time, on one thread.", *notes]
     return Table(study.artifact.title, ("Library", "Decoding", "Instances"), columns, tuple(rows), tuple(notes), LEGEND)
