@@ -1,11 +1,12 @@
 """A page of the trained networks that come with the package, from their cards."""
 
-from neuroute.user.zoo import Card, Gap, models
+from neuroute.user.zoo import HEADS, Card, Gap, models
 
 HEAD = """# Models
 
 Trained networks come with neuroute: `neuroute solve` and `neuroute.solve` pick the one for an instance, or take it by
-name (`--model NAME`). `neuroute models` lists them. Scale `zoo` trains them again: `snakemake all --config scale=zoo`.
+name (`--model NAME`). `neuroute models` lists them; gaps are at the largest size trained on. Scale
+`zoo` trains them again: `snakemake all --config scale=zoo`.
 
 A card says what a network was measured to do, on which machine, by which commit. A network is checked when loaded:
 its first decision on a fixed instance must be the one on its card.
@@ -18,8 +19,8 @@ def page() -> str:
     cards = models()
     if not cards:
         return HEAD + "This copy of neuroute holds no trained networks.\n"
-    rows = [f"| [{c.name}](#{c.name}) | {_what(c)} | {c.nodes[0]} to {c.nodes[1]} | {_best(c)} |" for c in cards]
-    overview = "\n".join(["| name | solves | nodes | best gap measured |", "|---|---|---|---|", *rows])
+    rows = [f"| [{c.name}](#{c.name}) | {' | '.join(c.row[1:])} |" for c in cards]
+    overview = "\n".join([f"| {' | '.join(HEADS)} |", "|---|---|---|---:|---|", *rows])
     return HEAD + overview + "\n\n" + "\n".join(_section(card) for card in cards)
 
 
@@ -35,7 +36,7 @@ def _section(card: Card) -> str:
     }
     lines = [f"## {card.name}\n", "| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in facts.items())]
     if card.gaps:
-        lines += ["", "| set | method | instances | gap (%) | to | seconds, all |", "|---|---|---:|---:|---|---:|"]
+        lines += ["", "| set | decoding | instances | gap (%) | to | seconds, all |", "|---|---|---:|---:|---|---:|"]
         lines += [_row(gap) for gap in card.gaps]
     return "\n".join(lines) + "\n"
 
@@ -44,12 +45,7 @@ def _what(card: Card) -> str:
     return ", ".join(card.variants) if card.variants else card.problem.upper()
 
 
-def _best(card: Card) -> str:
-    best = min(card.gaps, key=lambda gap: gap.gap, default=None)
-    return f"{best.gap:.2f} % ({best.set}, {best.method})" if best else "none"
-
-
 def _row(gap: Gap) -> str:
     interval = "" if gap.low is None or gap.high is None else f" [{gap.low:.2f}, {gap.high:.2f}]"
     seconds = "" if gap.seconds is None else f"{gap.seconds:.3g}"
-    return f"| {gap.set} | {gap.method} | {gap.instances} | {gap.gap:.2f}{interval} | {gap.reference} | {seconds} |"
+    return f"| {gap.set} | {gap.decoding} | {gap.instances} | {gap.gap:.2f}{interval} | {gap.reference} | {seconds} |"

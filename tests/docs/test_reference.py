@@ -45,14 +45,20 @@ def test_every_key_and_column_has_its_row(reference: ModuleType) -> None:
 
 
 def test_a_card_shows_what_was_measured(generator: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    gap = Gap(set="TSP100", method="greedy", instances=100, gap=3.25, low=3.0, high=3.5, reference="lkh", seconds=2)
+    gap = Gap(set="TSP100", decoding="greedy", instances=100, gap=3.25, low=3.0, high=3.5, reference="lkh", seconds=2)
     facts = {"name": "tsp", "problem": "tsp", "run": "zoo/tsp", "network": "LEHD", "parameters": 12345, "seed": 0}
-    facts |= {"trained_on": "TSP20 to TSP100", "commit": "abc1234", "date": "2026-01-01", "device": "a CPU"}
+    facts |= {
+        "trained_on": "TSP20 to TSP100",
+        "trained_nodes": (20, 100),
+        "commit": "abc1234",
+        "date": "2026-01-01",
+        "device": "a CPU",
+    }
     card = Card(**facts, seconds=600, nodes=(20, 500), gaps=(gap,), sha256="0" * 64, decision=(0.5,))  # type: ignore[arg-type]
     cards = generator("cards")
     monkeypatch.setattr(cards, "models", lambda: [card])
     text = cards.page()
-    assert "| [tsp](#tsp) | TSP | 20 to 500 | 3.25 % (TSP100, greedy) |" in text
+    assert "| [tsp](#tsp) | TSP | 20 to 500 | 12,345 | 3.25 % (TSP100, greedy) |" in text
     assert "| TSP100 | greedy | 100 | 3.25 [3.00, 3.50] | lkh | 2 |" in text
     assert "12,345 parameters" in text
 

@@ -29,7 +29,9 @@ def model(tmp_path: Path) -> Path:
 
 def test_what_can_be_written_leaves_no_trace(tmp_path: Path) -> None:
     check_writable("--save", tmp_path / "new" / "a.sol")
-    assert list((tmp_path / "new").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(NeurouteError, match=f"there is no folder {tmp_path / 'new'}; make it"):
+        check_writable("--save", tmp_path / "new" / "deep" / "a.sol")
     (tmp_path / "a.sol").write_text("kept")
     check_writable("--save", tmp_path / "a.sol")
     assert (tmp_path / "a.sol").read_text() == "kept"

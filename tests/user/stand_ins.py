@@ -20,6 +20,7 @@ CARD: dict[str, Any] = {
     "date": "2026-01-01",
     "device": "none",
     "seconds": 0.0,
+    "trained_nodes": (20, 50),
 }
 PATH = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "train_nodes": 20}
 MANY = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0, "train_nodes": 20}

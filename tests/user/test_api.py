@@ -102,7 +102,7 @@ def test_generated_instances_are_functions_of_their_number(problem: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"problem": "tps"}, "no routing problem 'TPS'"),
+        ({"problem": "xyz"}, "no routing problem 'XYZ'"),
         ({"n": 3}, "give n from 4"),
         ({"count": 0}, "count from 1"),
         ({"distribution": "normal"}, "distribution"),
@@ -248,3 +248,50 @@ def test_variants_are_evaluated_together(ship: Ship) -> None:
     result = neuroute.evaluate("vrp", instances, neuroute.Decoding(starts="all"))
     alone = [neuroute.solve(i, model="vrp", decoding=neuroute.Decoding(starts="all")).cost for i in instances]
     np.testing.assert_allclose(result.lengths, alone, rtol=1e-6)
+
+
+# -- what a user sees in a session ------------------------------------------------------------------------------------
+
+
+def test_what_is_shown_of_objects_is_one_short_line(ship: Ship) -> None:
+    ship("tsp")
+    instances = neuroute.generate("tsp", 30, 2)
+    evaluation = neuroute.evaluate("tsp", instances, reference="nearest", workers=1)
+    solution = neuroute.solve(instances[0], "nearest")
+    for each in (instances[0], neuroute.load_model("tsp"), evaluation, solution, neuroute.models()[0]):
+        assert "\n" not in repr(each)
+        assert len(repr(each)) < 160
+    assert repr(instances[0]) == "<Instance tsp30_0: TSP, n=30, EXACT_2D>"
+    assert "greedy, gap " in repr(evaluation)
+
+
+def test_only_public_names_are_listed() -> None:
+    assert sorted(dir(neuroute)) == sorted(neuroute.__all__)
+    assert not {"Any", "TYPE_CHECKING", "importlib"} & set(vars(neuroute))
+
+
+def test_instances_of_arrays_and_files_of_many_have_names_of_their_own(tmp_path: Path) -> None:
+    assert neuroute.Instance.from_arrays(POINTS).name == "tsp12"
+    assert neuroute.Instance.from_arrays(POINTS, name="plant 1.5").name == "plant 1.5"
+    routes = neuroute.Instance.from_arrays(SQUARE, demand=np.array([0, 1, 1, 1]), capacity=2, open=True)
+    assert routes.name == "ovrp3"
+    assert neuroute.solve(POINTS, "nearest").instance.name == "tsp12"
+    np.savez(tmp_path / "many.npz", coords=np.stack([POINTS, POINTS[::-1]]))
+    assert [each.name for each in neuroute.load_all(tmp_path / "many.npz")] == ["many_0", "many_1"]
+
+
+def test_seeds_give_other_instances_and_first_goes_on_in_one() -> None:
+    for problem in ("tsp", "cvrp", "ovrptw"):
+        of_seed = [neuroute.generate(problem, 20, 2, seed=seed) for seed in (0, 1, 400_000)]
+        assert len({each.coords.tobytes() for several in of_seed for each in several}) == 6
+        (second,) = neuroute.generate(problem, 20, first=1, seed=1)
+        assert (second.coords == of_seed[1][1].coords).all()
+        assert second.name == of_seed[1][1].name == f"{problem}20_s1_1"
+    for seed in (-1, 400_001):
+        with pytest.raises(neuroute.NeurouteError, match=f"seed {seed}: .* from 0 to 400,000"):
+            neuroute.generate(seed=seed)
+
+
+def test_a_typo_of_tsp_is_one() -> None:
+    with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; is tsp meant"):
+        neuroute.generate("tps")

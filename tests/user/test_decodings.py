@@ -100,7 +100,7 @@ def test_the_shipped_network_of_the_tsp_decodes_from_all_starts() -> None:
 def test_cards_of_shipped_networks_use_these_names() -> None:
     for card in zoo.cards().values():
         for gap in card.gaps:
-            assert name_of(parse_decoding(gap.method)) == gap.method
+            assert name_of(parse_decoding(gap.decoding)) == gap.decoding
 
 
 def test_a_name_goes_without_other_options(tmp_path: Path) -> None:
@@ -118,3 +118,36 @@ def test_gaps_to_a_solver_from_python(ship: Ship, tmp_path: Path) -> None:
     assert result.gaps["gap_pct"] == pytest.approx(100 * (result.lengths.mean() / np.mean(lengths) - 1))
     with pytest.raises(NeurouteError, match="no method 'lhk'|lhk"):
         neuroute.evaluate("tsp", instances, reference="lhk")
+
+
+# -- networks that come along -----------------------------------------------------------------------------------------
+
+
+def test_models_are_a_short_table_with_details_by_name(ship: Ship) -> None:
+    gaps = [
+        {"set": set_, "decoding": how, "instances": 9, "gap": gap, "reference": "lkh"}
+        for set_, how, gap in (
+            ("TSP20", "greedy", 1.0),
+            ("TSP50", "greedy", 2.0),
+            ("TSP50", "multistart", 1.5),
+            ("TSP50", "prc10", 1.25),
+            ("TSP200", "multistart", 3.0),  # larger than it was trained on
+            ("TSPLIB below 200 nodes", "multistart", 4.0),
+        )
+    ]
+    ship("tsp", gaps=gaps)
+    ship("vrp", variants=("CVRP", "OVRP"), gaps=[{**gaps[1], "set": "CVRP50"}, {**gaps[2], "set": "OVRP50"}])
+    ship("cvrp")
+    head, *rows = call("models").splitlines()
+    assert head.split() == ["name", "problem", "sizes", "parameters", "gap"]
+    assert [row.split()[:2] for row in rows[:3]] == [["cvrp", "CVRP"], ["tsp", "TSP"], ["vrp", "2"]]
+    assert rows[1].endswith("1.50 % (TSP50, multistart)")
+    assert rows[2].endswith("1.50 % (OVRP50, multistart)")
+    assert rows[0].endswith("none")
+    assert max(map(len, rows)) < 100
+    said = call("models", "tsp")
+    assert said.startswith("tsp: TSP\n")
+    assert sum(" multistart " in line for line in said.splitlines()) == 3
+    done = CliRunner().invoke(app, ["models", "tps"])
+    assert done.exit_code == 2
+    assert "no network 'tps'" in done.output

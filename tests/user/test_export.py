@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import neuroute
+from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import dataset_coordinates
@@ -230,3 +232,58 @@ def test_a_file_in_solomon_s_form_says_its_size_and_keeps_its_constraints(tmp_pa
     solution.write_text("Route #1: " + " ".join(map(str, range(1, N + 1))))
     with pytest.raises(NeurouteError, match="set_00001.sol: .*customer"):
         neuroute.load(file)
+
+
+@pytest.mark.parametrize(
+    ("problem", "name", "options"),
+    [
+        ("tsp", "x.npz", ()),
+        ("tsp", "x.txt", ("--distribution", "cluster")),
+        ("cvrp", "x.pkl", ("--capacity", 20)),
+        ("cvrp", "x", ("--format", "vrplib")),
+        ("vrptw", "x", ("--format", "solomon")),
+        ("ovrp", "x.npz", ()),
+    ],
+)
+def test_generated_instances_are_written_and_read_back(
+    tmp_path: Path, problem: str, name: str, options: tuple[object, ...]
+) -> None:
+    call = ("generate", problem, "--n", 12, "--count", 3, "--seed", 5, "--out", tmp_path / name, *options)
+    done = CliRunner().invoke(app, [*map(str, call)])
+    assert done.exit_code == 0, done.output
+    settings = {str(key).removeprefix("--"): value for key, value in zip(options[::2], options[1::2], strict=True)}
+    settings.pop("format", None)
+    drawn = neuroute.generate(problem, 12, 3, seed=5, **settings)  # type: ignore[arg-type]
+    stored = neuroute.load_all(tmp_path / name)
+    assert len(stored) == 3
+    for ours, theirs in zip(drawn, sorted(stored, key=lambda each: each.name), strict=True):
+        assert theirs.n == 12
+        scale = np.abs(theirs.coords).max() / np.abs(ours.coords).max()  # libraries have times a power of ten
+        np.testing.assert_allclose(theirs.coords / scale, ours.coords, atol=1e-5)
+
+
+def test_what_cannot_be_generated_is_one_line(tmp_path: Path) -> None:
+    for options, says in (
+        (("tps", "--out", tmp_path / "x.npz"), "is tsp meant"),
+        (("tsp", "--out", tmp_path / "x.foo"), "let --out end in .npz"),
+        (("tsp", "--out", tmp_path / "a" / "b" / "x.npz"), f"there is no folder {tmp_path / 'a'}"),
+        (("ovrp", "--format", "tsplib", "--out", tmp_path / "x"), "holds no OVRP"),
+    ):
+        done = CliRunner().invoke(app, ["generate", *map(str, options)])
+        assert done.exit_code == 2
+        assert says in done.output
+        assert done.output.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_messages_name_the_argument_and_the_part_that_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "empty.tsp").touch()
+    (tmp_path / "empty.vrp").touch()
+    for command, says in (
+        (("export", "nofile", "--to", tmp_path / "a.npz"), "error: DATA nofile: no such file"),
+        (("export", tmp_path / "empty.tsp", "--to", tmp_path / "a.npz"), "no EDGE_WEIGHT_TYPE in the file"),
+        (("export", tmp_path / "empty.vrp", "--to", tmp_path / "a.npz"), "no TYPE in the file"),
+    ):
+        done = CliRunner().invoke(app, [*map(str, command)])
+        assert done.exit_code == 2
+        assert says in done.output

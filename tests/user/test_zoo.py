@@ -130,7 +130,7 @@ def test_a_file_is_all_that_solve_needs(ten: Path, ship: Ship) -> None:
     assert (code, len(said.splitlines())) == (2, 1)
     assert "ten: no network for TSP comes with this copy of neuroute; give a checkpoint" in said
     ship("tsp")
-    assert "tsp: TSP, n = 4 to 100, Lehd(" in call("models")[1]
+    assert "tsp: TSP\n  for 4 to 100 nodes\n  Lehd(" in call("models", "tsp")[1]
     files = ("--out", "ten.svg", "--save", "ten.tour")
     code, said = call("solve", ten, "--seconds", 0.1, "--reference", "insertion", *files)
     assert code == 0, said

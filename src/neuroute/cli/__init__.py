@@ -14,7 +14,7 @@ import typer
 
 from neuroute.cli.checkpoints import export_weights, import_weights, train
 from neuroute.cli.compare import compare
-from neuroute.cli.data import export, fetch, label
+from neuroute.cli.data import export, fetch, generate, label
 from neuroute.cli.evaluation import evaluate, models, solve
 from neuroute.cli.overview import doctor, plan, schema
 from neuroute.cli.results import difference, keep, render, report
@@ -23,8 +23,8 @@ from neuroute.cli.workspace import init
 from neuroute.core.errors import NeurouteError
 
 COMMANDS = (  # in the order of the help
-    plan, label, train, evaluate, render, report, difference, keep, doctor, solve, compare, models, export, fetch,
-    schema, import_weights, export_weights, init,
+    plan, label, train, evaluate, render, report, difference, keep, doctor, solve, compare, models, generate, export,
+    fetch, schema, import_weights, export_weights, init,
 )  # fmt: skip
 
 app = typer.Typer(

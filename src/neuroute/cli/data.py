@@ -1,4 +1,4 @@
-"""What models learn from and are measured on: label, export, fetch."""
+"""What models learn from and are measured on: label, generate, export, fetch."""
 
 import os
 from pathlib import Path
@@ -9,6 +9,9 @@ import typer
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan, parse_part
 from neuroute.core.errors import NeurouteError
 
+Format = Annotated[
+    str | None, typer.Option("--format", help="npz, lehd (.txt), pickle (.pkl), or a folder: tsplib, vrplib, solomon")
+]
 ENDINGS = {"npz": ".npz", "lehd": ".txt", "pickle": ".pkl"}
 
 
@@ -59,13 +62,30 @@ def label(
     write_json(p.manifest(label_job), {"label_job": label_job, "labels": manifests, **more})
 
 
+def generate(
+    problem: Annotated[str, typer.Argument(help="tsp, cvrp, or one of the 16 VRPs, such as ovrptw")],
+    out: Annotated[Path, typer.Option(help="file (.npz, .txt, .pkl) or new folder")],
+    n: Annotated[int, typer.Option(help="nodes; with vehicles, customers")] = 50,
+    count: Annotated[int, typer.Option(help="how many instances")] = 1,
+    seed: Annotated[int, typer.Option(help="other seeds give other instances; 0: the papers' test instances")] = 0,
+    first: Annotated[int, typer.Option(help="number of the first instance of the seed")] = 0,
+    distribution: Annotated[str, typer.Option(help="of the TSP: uniform, cluster, explosion or implosion")] = "uniform",
+    capacity: Annotated[int | None, typer.Option(help="of vehicles; default: the papers' for this n")] = None,
+    form: Format = None,
+) -> None:
+    """Write random instances, as the papers draw them; `solve`, `evaluate --data` and other people's code read them."""
+    from neuroute.user.export import export as write
+    from neuroute.user.sources import gather
+    from neuroute.user.sources import generate as draw
+
+    instances = draw(problem, n, count, seed=seed, first=first, distribution=distribution, capacity=capacity)
+    print(write(gather(instances, out.stem), out, form, "--out"))
+
+
 def export(
     data: Annotated[str, typer.Argument(help="a test set or a label job of the plan, or a file or folder of your own")],
     to: Annotated[Path, typer.Option(help="file (.npz, .txt, .pkl) or new folder; of a label job a folder")],
-    form: Annotated[
-        str | None,
-        typer.Option("--format", help="npz, lehd (.txt), pickle (.pkl), or a folder: tsplib, vrplib, solomon"),
-    ] = None,
+    form: Format = None,
     limit: Annotated[int | None, typer.Option(min=1, help="only the first instances")] = None,
     config: ConfigFile = None,
     scale: ScaleName = None,
@@ -87,7 +107,7 @@ def export(
         places = [to / f"{labels.id}{ENDINGS.get(form, '')}" for labels in job]  # the solver's name is in the id
     else:
         testsets = p.config.testsets_dir if p else None
-        every = [find_instances(data, testsets, p.label_jobs if p else {}, p.label_dirs if p else [])]
+        every = [find_instances(data, testsets, p.label_jobs if p else {}, p.label_dirs if p else [], "DATA")]
         places = [to]
     every = [instances.first(limit) if limit else instances for instances in every]
     for instances, place in zip(every, places, strict=True):

@@ -138,7 +138,8 @@ def _evaluate_data(
     from neuroute.user.model import load_model
 
     config = p.config if p else parse_config({"device": device or "auto"}, "options")
-    instances = find_instances(data, config.testsets_dir, p.label_jobs if p else {}, p.label_dirs if p else [])
+    jobs, folders = (p.label_jobs, p.label_dirs) if p else ({}, [])
+    instances = find_instances(data, config.testsets_dir, jobs, folders, "--data")
     if threads:
         torch.set_num_threads(threads)
     loaded = load_model(model, config.device, config.networks)
@@ -224,13 +225,16 @@ def solve(
     print(line)
 
 
-def models() -> None:
-    """List the networks that come along: what for, how good."""
-    from neuroute.user.zoo import FOLDER
-    from neuroute.user.zoo import models as all_models
+def models(
+    name: Annotated[str | None, typer.Argument(help="one of them, with all that was measured of it")] = None,
+) -> None:
+    """List the networks that come along: what for, how good; with NAME one of them in detail."""
+    from neuroute.user.zoo import FOLDER, card_of, cards, table
 
-    cards = all_models()
-    for card in cards:
-        print(card)
-    if not cards:
+    if name is not None:
+        print(card_of(name))
+    elif there := list(cards().values()):
+        print(table(there))
+        print("Gaps are measured at the largest size trained on; `neuroute models NAME` says more.")
+    else:
         print(f"no networks in {FOLDER}; give a checkpoint of your own to `solve` and `evaluate` with --model")

@@ -88,7 +88,7 @@ def compare(
     set_options = {key: value for key, value in options.items() if value is not None}
     choice = validate(Compare, (settings or Compare()).model_dump() | set_options, "compare")
     folder, hand = Path(out), None if benchmarks is None else Path(benchmarks)
-    check_writable("--out", folder / "records.csv")
+    check_writable("--out", folder / "records.csv", levels=2)
     members, notes = collect(choice.sets, choice.min_nodes, choice.max_nodes, places or _in(hand), hand)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
     rows = list(

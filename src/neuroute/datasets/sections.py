@@ -60,7 +60,9 @@ def split(text: str, where: str) -> Sections:
 
 def edge_type_of(parts: Sections, types: Collection[str], solvers: str) -> str:
     """Return a file's EDGE_WEIGHT_TYPE.  Raises NeurouteError for another one than these; solvers: of distances."""
-    edge_type = parts.header.get("EDGE_WEIGHT_TYPE", "missing")
+    edge_type = parts.header.get("EDGE_WEIGHT_TYPE")
+    if edge_type is None:
+        raise NeurouteError(f"{parts.where}: no EDGE_WEIGHT_TYPE in the file; one of {', '.join(types)} is expected")
     if edge_type == "EXPLICIT":
         raise NeurouteError(
             f"{parts.where}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` "

@@ -73,7 +73,9 @@ def read_vrplib(path: Path) -> VrplibInstance:
 def parse_vrplib(text: str, where: str, name: str) -> VrplibInstance:
     """Return the instance of a file's text; `name` is for a file that states none."""
     parts = split(text, where)
-    kind = parts.header.get("TYPE", "missing")
+    kind = parts.header.get("TYPE")
+    if kind is None:
+        raise NeurouteError(f"{where}: no TYPE in the file; TYPE : CVRP is expected")
     if kind != "CVRP":
         raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only CVRP files are")
     edge_type = edge_type_of(parts, EDGE_TYPES, "hgs, or nearest, ortools, pyvrp")

@@ -59,9 +59,12 @@ class GroupResult:
 
 
 def find_instances(
-    data: str, testsets_dir: str | None, label_jobs: Mapping[str, LabelJob], label_dirs: list[Path]
+    data: str, testsets_dir: str | None, label_jobs: Mapping[str, LabelJob], label_dirs: list[Path], argument: str
 ) -> Instances:
-    """Return the instances of a file or folder, a test set in `testsets_dir`, or a labelled data set of the plan."""
+    """Return the instances of a file or folder, a test set in `testsets_dir`, or a labelled data set of the plan.
+
+    Raises NeurouteError, which begins with the `argument`, if there are none of that name.
+    """
     if Path(data).exists():
         return read_instances(Path(data))
     if testsets_dir is not None and (Path(testsets_dir) / f"{data}.npz").is_file():
@@ -70,7 +73,7 @@ def find_instances(
     if planned:  # by several solvers perhaps, of which one that bounds others is the better yardstick
         return labelled(next((labels for labels in planned if labels.solver in REFERENCES), planned[0]), label_dirs)
     place = f"{testsets_dir}/{data}.npz" if testsets_dir else "a test set (`testsets_dir` in config.yaml is not set)"
-    raise NeurouteError(f"--data {data}: no such file, nor {place}, nor a labelled data set of the plan")
+    raise NeurouteError(f"{argument} {data}: no such file, nor {place}, nor a labelled data set of the plan")
 
 
 def labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
@@ -133,6 +136,11 @@ class Evaluation:
             np.concatenate(rounded) if len(rounded) == len(with_references) else None,
             0.0,
         )
+
+    def __repr__(self) -> str:
+        gap = "".join(f", gap {value:.3f} %" for key, value in self.gaps.items() if key == "gap_pct")
+        how = f"{self.model.name}, {name_of(self.decoding)}"
+        return f"<Evaluation {self.name}: {len(self.lengths)} instances by {how}{gap}>"
 
     def __str__(self) -> str:
         total = sum(m.group.count for m in self.groups)

@@ -28,26 +28,26 @@ DIGITS = 6  # of the largest coordinate in TSPLIB's and VRPLIB's files
 PLANAR = ("EUC_2D", "CEIL_2D", "EXACT_2D")  # files whose coordinates other formats may hold
 
 
-def export(instances: Instances, to: Path, form: str | None = None) -> str:
+def export(instances: Instances, to: Path, form: str | None = None, option: str = "--to") -> str:
     """Write instances, with their solutions where the format has room, and return a line that says what was written.
 
-    form: `npz`, `lehd`, `pickle`, or `tsplib`, `vrplib` or `solomon`, which are folders; None: as `to` ends.  Raises
-    NeurouteError, before anything is written, if the format does not hold such instances, or nothing can be written
-    there.
+    form: `npz`, `lehd`, `pickle`, or `tsplib`, `vrplib` or `solomon`, which are folders; None: as `to` ends.
+    option: what messages call `to`.  Raises NeurouteError, before anything is written, if the format does not hold such
+    instances, or nothing can be written there.
     """
-    form = check_export(instances, to, form)
+    form = check_export(instances, to, form, option)
     FORMATS[form][1](instances, to)
     count, solved = sum(g.count for g in instances.groups), sum(g.count for g in instances.groups if _solved(g, form))
     what = f"{count} {instances.problem.upper()} instances of {instances.name}"
     return f"{what}, {solved or 'none'} with a solution, in {to} ({form})"
 
 
-def check_export(instances: Instances, to: Path, form: str | None) -> str:
+def check_export(instances: Instances, to: Path, form: str | None, option: str = "--to") -> str:
     """Return the format.  Raises NeurouteError if instances cannot be written so, or not there."""
     form = form or ENDINGS.get(to.suffix)
     if form not in FORMATS:
         raise NeurouteError(
-            f"--format {form or 'is missing'}: give one of {', '.join(FORMATS)}, or let --to end in "
+            f"--format {form or 'is missing'}: give one of {', '.join(FORMATS)}, or let {option} end in "
             f"{', '.join(ENDINGS)}"
         )
     variants = {str(group.vrp.variant) for group in instances.groups if group.vrp is not None}
@@ -66,10 +66,10 @@ def check_export(instances: Instances, to: Path, form: str | None) -> str:
         )
     if form not in ENDINGS.values():
         if to.exists() and (not to.is_dir() or any(to.iterdir())):
-            raise NeurouteError(f"--to {to}: is there already; name a new folder")
-        check_writable("--to", to.with_name(f"{to.name}.part"))
+            raise NeurouteError(f"{option} {to}: is there already; name a new folder")
+        check_writable(option, to.with_name(f"{to.name}.part"))
     else:
-        check_writable("--to", to)
+        check_writable(option, to)
     return form
 
 
@@ -199,7 +199,7 @@ def _folder(instances: Instances, to: Path, files: Callable[[str, Group, int, fl
                 number += 1
         os.replace(temporary, to)
     except OSError as error:
-        raise NeurouteError(f"--to {to}: cannot be written ({error.strerror}); choose another place") from None
+        raise NeurouteError(f"{to}: cannot be written ({error.strerror}); choose another place") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

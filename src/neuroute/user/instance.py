@@ -1,7 +1,7 @@
 """One instance, in its own units: what users of `import neuroute` hold."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -51,7 +51,7 @@ class Instance:
         limit: float | None = None,
         windows: np.ndarray | None = None,
         service: np.ndarray | None = None,
-        name: str = "instance",
+        name: str | None = None,
     ) -> Self:
         """Make an instance of arrays; distances are Euclidean and not rounded.
 
@@ -63,7 +63,7 @@ class Instance:
             limit: of the length of a route.
             windows: (1 + n, 2), the earliest and latest beginning of service; vehicles drive at speed 1.
             service: (1 + n,), how long service takes.
-            name: for messages and drawings.
+            name: for messages and drawings; None: problem and size, such as `tsp50`.
 
         Raises:
             NeurouteError: if the arrays are no instance, with the first reason.
@@ -72,8 +72,9 @@ class Instance:
         arrays = {key: np.asarray(value)[None] for key, value in fields.items() if value is not None}
         if open is not None:
             arrays["open"] = np.asarray(open)
-        group = parse_arrays(Path(name), {"coords": np.asarray(coords)[None], **arrays}).groups[0]
-        return cls(group)
+        group = parse_arrays(Path(name or "arrays"), {"coords": np.asarray(coords)[None], **arrays}).groups[0]
+        variant = group.problem if group.vrp is None else str(group.vrp.variant).lower()
+        return cls(replace(group, name=name or f"{variant}{group.n}"))
 
     @classmethod
     def from_distances(
@@ -97,6 +98,9 @@ class Instance:
             NeurouteError: if the arrays are no instance, with the first reason.
         """
         return cls(matrix_instance(distances, demand, capacity, name))
+
+    def __repr__(self) -> str:
+        return f"<Instance {self.name}: {self.variant}, n={self.n}, {self.distances}>"
 
     @property
     def group(self) -> Group:

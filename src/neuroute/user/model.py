@@ -33,6 +33,12 @@ class Model:
     place: torch.device
     card: zoo.Card | None = None
 
+    def __repr__(self) -> str:
+        parameters = sum(p.numel() for p in self.net.parameters())
+        return (
+            f"<Model {self.name}: {type(self.net).__name__}, {self.problem}, {parameters:,} parameters, {self.place}>"
+        )
+
     @property
     def problem(self) -> str:
         """`tsp`, `cvrp` or `vrp`."""

@@ -1,5 +1,6 @@
 """Whether results can be written where the user wants them, checked before anything is computed."""
 
+import logging
 import os
 import zipfile
 from pathlib import Path
@@ -8,23 +9,29 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 
+log = logging.getLogger(__name__)
 PICTURES = (".svg", ".pdf", ".png")
 
 
-def check_writable(option: str, path: Path) -> None:
-    """Raises NeurouteError if no file can be written at `path`.
+def check_writable(option: str, path: Path, levels: int = 1) -> None:
+    """Raises NeurouteError if no file can be written at `path`, or more than so many `levels` of folders are missing.
 
-    Missing folders are made, as by writing it; nothing else is left.
+    Leaves nothing; writing the file makes the folders.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # what `write_whole` begins with
     try:
         if path.is_dir():
             raise NeurouteError(f"{option} {path}: is a folder; give the name of a file")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.touch()
-        temporary.unlink()
-    except (FileExistsError, NotADirectoryError):
-        raise NeurouteError(f"{option} {path}: {path.parent} cannot be a folder; choose another place") from None
+        missing = [folder for folder in path.parents if not folder.exists()]
+        there = path.parents[len(missing)]
+        if not there.is_dir():
+            raise NeurouteError(f"{option} {path}: {path.parent} cannot be a folder; choose another place")
+        if len(missing) > levels:
+            raise NeurouteError(f"{option} {path}: there is no folder {missing[-1]}; make it, or choose another place")
+        if missing:
+            log.info("%s %s: makes the folder %s", option, path, path.parent)
+        probe = there / f".{path.name}.{os.getpid()}.tmp"
+        probe.touch()
+        probe.unlink()
     except OSError as error:
         raise NeurouteError(f"{option} {path}: cannot be written ({error.strerror}); choose another place") from None
 

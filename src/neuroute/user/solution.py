@@ -106,6 +106,9 @@ class Solution:
         else:
             write_solution(target, self.routes, self.cost)
 
+    def __repr__(self) -> str:
+        return f"<Solution {self}>"
+
     def __str__(self) -> str:
         routes = f"{len(self.routes)} routes, " if self.instance.problem != "tsp" else ""
         gap = "" if self.gap is None else f", gap {self.gap:.2f} %"

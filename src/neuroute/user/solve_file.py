@@ -116,5 +116,5 @@ def solve_file(
     places += [] if save is None else [f"kept in {save}"]
     return (
         f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
-        f"{was}{gap}, {solution.seconds:.2f} s{solution.origin}"
+        f"{was}{gap}, {solution.seconds:.2f} s, {solution.method}{solution.origin}"
     ) + (f"; {NOUNS[instance.problem]} {', '.join(places)}" if places else "")

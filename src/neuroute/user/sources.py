@@ -1,6 +1,8 @@
 """Where instances come from: files, random streams, arrays; and how several are put together to be evaluated."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +12,17 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.explicit import is_explicit, read_explicit
 from neuroute.problems.tsp import FEWEST_NODES
 from neuroute.problems.vrp import Vrp
-from neuroute.problems.vrp_variants import Variant
+from neuroute.problems.vrp_variants import SWITCHES, Variant
 from neuroute.user.data import read_instances
 from neuroute.user.instance import Instance
 from neuroute.user.instances import Group, Instances
 
 if TYPE_CHECKING:
     from neuroute.plan.specs import Distribution
+
+
+APART = 100_000_000  # instances between two seeds
+MOST_SEEDS = 400_000  # shards of a stream are numbered by 32 bits
 
 
 def load(path: str | Path, index: int | None = None) -> Instance:
@@ -51,7 +57,14 @@ def load_all(path: str | Path) -> list[Instance]:
     path = Path(path)
     if is_explicit(path):
         return [Instance(read_explicit(path))]
-    return [Instance(group.slice(i, i + 1)) for group in read_instances(path).groups for i in range(group.count)]
+    return [each for group in read_instances(path).groups for each in _instances(group)]
+
+
+def _instances(group: Group) -> list[Instance]:
+    """Return the instances of a group, numbered where there are several."""
+    if group.count == 1:
+        return [Instance(group)]
+    return [Instance(replace(group.slice(i, i + 1), name=f"{group.name}_{i}")) for i in range(group.count)]
 
 
 def generate(
@@ -59,19 +72,22 @@ def generate(
     n: int = 50,
     count: int = 1,
     *,
+    seed: int = 0,
     first: int = 0,
-    distribution: "Distribution" = "uniform",
+    distribution: "Distribution | str" = "uniform",
     capacity: int | None = None,
 ) -> list[Instance]:
     """Make random instances in the unit square, as the papers draw them.
 
-    Instances of a kind are numbered, and each is a function of its number: two calls agree on those that they share.
+    Instances of a kind and seed are numbered, and each is a function of its number: two calls agree on those that they
+    share.  Those of seed 0 are the papers' test instances.
 
     Args:
         problem: `tsp`, `cvrp`, or one of the 16 vehicle routing problems, such as `ovrptw`.
         n: nodes; with vehicles, customers.
         count: how many instances.
-        first: the number of the first one, from 0.
+        seed: other seeds give other instances, from 0 to 400,000.
+        first: the number of the first one, from 0; `first=100` leaves out the first hundred of the seed.
         distribution: of the TSP: `uniform`, `cluster`, `explosion` or `implosion`; others are uniform.
         capacity: of vehicles, at least 9 (demands are 1 to 9); None: the papers' for this n.
 
@@ -84,18 +100,23 @@ def generate(
     from neuroute.plan.specs import Dataset
 
     name = problem.lower()
+    if name != "tsp" and get_close_matches(name.upper(), ("TSP", *SWITCHES), n=1, cutoff=0.5) == ["TSP"]:
+        raise NeurouteError(f"no routing problem '{problem}'; is tsp meant?")
     variant = None if name in ("tsp", "cvrp") else str(Variant(problem.upper()))
     if n < FEWEST_NODES or count < 1 or first < 0:
         raise NeurouteError(
             f"n {n}, count {count}, first {first}: give n from {FEWEST_NODES}, count from 1, first from 0"
         )
+    if not 0 <= seed <= MOST_SEEDS or first + count > APART:
+        raise NeurouteError(f"seed {seed}: give a seed from 0 to {MOST_SEEDS:,}, each of {APART:,} instances")
+    number = seed * APART + first
     try:
         dataset = Dataset.model_validate(
             {
                 "problem": name if variant is None else "vrp",
                 "n": n,
                 "count": count,
-                "first": first,
+                "first": number,
                 "distribution": distribution,
                 "capacity": capacity,
                 "variant": variant,
@@ -106,7 +127,7 @@ def generate(
         where = ".".join(map(str, problem_found["loc"]))
         raise NeurouteError(f"generate: {where + ': ' if where else ''}{problem_found['msg']}") from None
     instances = SPEC.of(dataset.problem).instances(dataset)
-    stem = f"{problem.lower()}{n}"
+    stem = f"{name}{n}" + (f"_s{seed}" if seed else "")
     if dataset.problem == "tsp":
         groups = [Group(f"{stem}_{first + i}", points[None].astype(np.float64)) for i, points in enumerate(instances)]
     else:

@@ -6,6 +6,8 @@ compared whenever the network is loaded.  So edits that change nothing do no har
 """
 
 import hashlib
+import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +21,7 @@ from neuroute.plan.objects import Decoding
 from neuroute.plan.specs import Problem, Spec
 
 FOLDER = Path(str(files("neuroute"))) / "zoo"
+HEADS = ("name", "problem", "sizes", "parameters", "gap")  # of `Card.row`
 TOLERANCE = 1e-3  # of logits, which differ by rounding from machine to machine
 
 
@@ -26,7 +29,7 @@ class Gap(Spec):
     """What a network was measured to do on a set of instances."""
 
     set: str  # TSP100
-    method: str  # greedy
+    decoding: str  # its name, such as greedy
     instances: int
     gap: float  # %, to the reference
     low: float | None = None  # of a 95 % interval
@@ -42,6 +45,7 @@ class Card(Spec):
         name: how it is asked for, as in `neuroute.solve(..., model="tsp")`.
         problem: `tsp`, `cvrp` or `vrp`.
         variants: of problem `vrp`, the names of those that it was trained on.
+        trained_nodes: the least and the most nodes (with vehicles: customers) that it was trained on.
         nodes: the least and the most nodes (with vehicles: customers) for which it is recommended.
         decoding: how solutions are built and improved, unless the user says otherwise.
         gaps: what was measured.
@@ -63,6 +67,7 @@ class Card(Spec):
     date: str
     device: str
     seconds: float
+    trained_nodes: tuple[int, int]
     nodes: tuple[int, int]
     decoding: Decoding = Decoding()
     gaps: tuple[Gap, ...] = ()
@@ -73,13 +78,57 @@ class Card(Spec):
         """Whether it takes instances of one of these problems, and of this variant."""
         return self.problem in problems and (self.variants is None or variant in self.variants)
 
+    @property
+    def solves_what(self) -> str:
+        """The problem, or how many variants of it."""
+        if not self.variants:
+            return self.problem.upper()
+        return self.variants[0] if len(self.variants) == 1 else f"{len(self.variants)} VRPs"
+
+    @property
+    def gap(self) -> Gap | None:
+        """What it was measured to do at the largest size that it was trained on, without images and search."""
+        sized = [(int(match[1]), gap) for gap in self.gaps if (match := re.search(r"[A-Z](\d+)$", gap.set))]
+        inside = [(n, gap) for n, gap in sized if n <= self.trained_nodes[1]]
+        most = max((n for n, _ in inside), default=None)
+        at_most = {gap.decoding: gap for n, gap in reversed(inside) if n == most}  # of the first variant
+        return at_most.get("multistart") or at_most.get("greedy") or next(iter(reversed(at_most.values())), None)
+
+    @property
+    def row(self) -> tuple[str, str, str, str, str]:
+        """Name, problem, sizes, parameters and `gap`, for a table."""
+        gap = "none" if self.gap is None else f"{self.gap.gap:.2f} % ({self.gap.set}, {self.gap.decoding})"
+        return self.name, self.solves_what, f"{self.nodes[0]} to {self.nodes[1]}", f"{self.parameters:,}", gap
+
+    def __repr__(self) -> str:
+        return f"<Card {self.name}: {self.solves_what}, {self.network}>"
+
     def __str__(self) -> str:
-        what = ", ".join(self.variants) if self.variants else self.problem.upper()
-        best = "; ".join(f"{g.set} {g.method} {g.gap:.2f} %" for g in self.gaps)
-        low, high = self.nodes
-        return f"{self.name}: {what}, n = {low} to {high}, {self.network}, {self.parameters:,} parameters" + (
-            f"; gaps: {best}" if best else ""
-        )
+        """All that is known of it, a line each."""
+        stops = "nodes" if self.problem == "tsp" else "customers"
+        lines = [
+            f"{self.name}: {', '.join(self.variants) if self.variants else self.problem.upper()}",
+            f"  for {self.nodes[0]} to {self.nodes[1]} {stops}",
+            f"  {self.network.rpartition(':')[2]}, {self.parameters:,} parameters",
+            f"  trained on {self.trained_on}, in {self.seconds / 60:,.0f} min on {self.device}",
+            f"  run {self.run}, seed {self.seed}, commit {self.commit}, {self.date}",
+        ]
+        if self.gaps:
+            lines.append("  gaps measured (%):")
+            set_width, how_width = (max(len(getattr(g, key)) for g in self.gaps) for key in ("set", "decoding"))
+            for g in self.gaps:
+                interval = "" if g.low is None or g.high is None else f" [{g.low:.2f}, {g.high:.2f}]"
+                lines.append(
+                    f"    {g.set:{set_width}}  {g.decoding:{how_width}}  {g.gap:6.2f}{interval}, to {g.reference}"
+                )
+        return "\n".join(lines)
+
+
+def table(every: Sequence[Card]) -> str:
+    """Return a line a network: what it solves, for which sizes, how large it is and its `gap`."""
+    rows = [HEADS, *(card.row for card in every)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def cards() -> dict[str, Card]:
@@ -131,16 +180,21 @@ def _misfit(n: int, nodes: tuple[int, int]) -> tuple[int, int]:
     return max(low - n, n - high, 0), high - low
 
 
-def checkpoint(name: str) -> tuple[Path, Card]:
-    """Return a shipped network's file and card.  Raises NeurouteError for an unknown name, or an altered file."""
+def card_of(name: str) -> Card:
+    """Return a shipped network's card.  Raises NeurouteError for an unknown name."""
     by_name = cards()
     if name not in by_name:
         there = "those that come with this copy: " + ", ".join(by_name) if by_name else "this copy comes with none"
         raise NeurouteError(f"no network '{name}'; give a checkpoint (.safetensors) or one of {there}")
-    path = FOLDER / f"{name}.safetensors"
-    if not path.is_file() or sha256(path) != by_name[name].sha256:
+    return by_name[name]
+
+
+def checkpoint(name: str) -> tuple[Path, Card]:
+    """Return a shipped network's file and card.  Raises NeurouteError for an unknown name, or an altered file."""
+    card, path = card_of(name), FOLDER / f"{name}.safetensors"
+    if not path.is_file() or sha256(path) != card.sha256:
         raise NeurouteError(f"{path}: not the file that its card describes; install neuroute anew")
-    return path, by_name[name]
+    return path, card
 
 
 def check_decision(net: Any, card: Card) -> None:
