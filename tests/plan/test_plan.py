@@ -158,3 +158,14 @@ def test_papers_are_named_in_their_folders_alone() -> None:
         own = inside[1] if inside[0] == "papers" and len(inside) > 2 else None
         imported = set(re.findall(rf"neuroute\.papers\.({keys})\b", file.read_text()))
         assert imported <= {own}, file
+
+
+def test_a_training_hangs_on_the_decision_that_it_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And on none where it learns whole solutions, or adds up gradients itself."""
+    monkeypatch.setattr("neuroute.plan.plan.code_digest", lambda *entries: " ".join(entries))
+    smoke = plan_of("smoke", (*PAPERS, "rivals"))
+    hangs = {run.training.kind: "Decision" in smoke.train_code(run.id) for run in smoke.runs.values()}
+    assert {kind for kind, on_decision in hangs.items() if on_decision} == {
+        "supervised", "self-improvement", "reconstruction",
+    }  # fmt: skip
+    assert {"beam-pool", "reinforce", "revising", "partitioning"} <= {*hangs}

@@ -72,7 +72,7 @@ def change_networks(config: Config, runs: Iterable[Run]) -> list[Run]:
     for run in runs:
         now = change_network(config, run)
         first = changed.get((run.start or "").partition("@")[0])
-        if now is run and first is not None and run.training.kind != "partitioning":
+        if now is run and first is not None and run.training.continues_start:
             size = {name: value for name, value in run.network.arguments.items() if name == "train_nodes"}
             network = Network(kind=first.kind, arguments=first.arguments | size)
             now = run.model_copy(update={"network": network})

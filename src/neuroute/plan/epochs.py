@@ -1,6 +1,6 @@
 """How trainings count: in epochs over as many samples, which end or do not end with a validation."""
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 
 class _HasEpochs(Protocol):
@@ -23,7 +23,14 @@ class _IsValidated(Protocol):
     def validations(self) -> int: ...
 
 
-class InEpochs:
+class Learning:
+    """What is true of a kind of training, where its class says nothing else."""
+
+    learns_decisions: ClassVar[bool] = True  # one at a time; False: it adds up gradients itself, or of whole solutions
+    continues_start: ClassVar[bool] = True  # with the weights that it starts from; False: they only judge it
+
+
+class InEpochs(Learning):
     """Counts the batches of a training in epochs over the same number of samples."""
 
     @property

@@ -197,7 +197,7 @@ class Plan:
         r = self.runs[run]
         if isinstance(r, GivenRun):
             return code_digest("neuroute.networks.given_weights:take_weights", r.network.kind)
-        decision = () if r.training.kind in ("reinforce", "revising", "partitioning") else ("decision",)
+        decision = ("decision",) if r.training.learns_decisions else ()
         problem = entries([r.validation.dataset.problem], "spec", "environment", *decision, r.training.scheme)
         return code_digest("neuroute.training.train:train", r.network.kind, *problem)
 

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from neuroute.plan.epochs import Learning
 from neuroute.plan.specs import Distribution, Precision, Spec
 from neuroute.problems.vrp_variants import Variant
 
@@ -106,7 +107,7 @@ class Stage(Spec):
         return self.epochs * self.batches_per_epoch
 
 
-class Reinforced(Spec):
+class Reinforced(Learning, Spec):
     """REINFORCE with a baseline that the solutions of an instance share, in stages (Kwon et al., 2020; icam, 3.3), or
     with greedy solutions as `baseline`.
 
@@ -117,6 +118,7 @@ class Reinforced(Spec):
 
     keep: ClassVar[str] = "last"  # no weights are selected: those after the last batch are the model
 
+    learns_decisions: ClassVar[bool] = False
     kind: Literal["reinforce"] = "reinforce"
     stages: tuple[Stage, ...] = Field(min_length=1)
     batches_before: int = Field(default=0, ge=0)

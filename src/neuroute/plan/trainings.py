@@ -156,6 +156,7 @@ class BeamPool(InEpochs, Spec):
 
     keep: ClassVar[str] = "last"
 
+    learns_decisions: ClassVar[bool] = False
     kind: Literal["beam-pool"] = "beam-pool"
     pool: int = Field(256, ge=1)  # instances
     epochs: int = Field(100, ge=1)

@@ -27,8 +27,6 @@ from neuroute.training.loop import TrainingLoop
 from neuroute.training.stages import export_stages
 
 DECISION = Part[Callable[[Any], torch.nn.Module]]("decision")  # what is trained of a network: one decision
-# Kinds of training that add up gradients themselves, or learn from whole solutions.
-GRADIENTS_OF_THEIR_OWN = ("reinforce", "beam-pool", "revising", "partitioning")
 CHECKPOINT, LOG, SUMMARY = "model.safetensors", "log.jsonl", "run.json"
 
 
@@ -88,13 +86,13 @@ def _train(
     budget = devices.memory_budget_gb(place, settings.memory_gb, settings.jobs_per_gpu)
     torch.manual_seed(run.seed)
     net = build(run.network)
-    if start is not None and run.training.kind != "partitioning":  # which is judged by the networks that it starts from
+    if start is not None and run.training.continues_start:
         net.load_state_dict(_weights_to_start(run, net, start))
     net = net.to(place)
     problem, t = run.validation.dataset.problem, run.training
     model: torch.nn.Module = net
     compiles = settings.compile and can_compile(place.type)
-    if t.kind not in GRADIENTS_OF_THEIR_OWN:
+    if t.learns_decisions:
         model = DECISION.of(problem)(net)
         model = torch.compile(model, dynamic=True) if compiles else model  # type: ignore[assignment]
         model = world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))

@@ -40,6 +40,7 @@ class Revising(InEpochs, Spec):
 
     keep: ClassVar[str] = "last"  # no weights are selected: those after the last batch are the model
 
+    learns_decisions: ClassVar[bool] = False
     kind: Literal["revising"] = "revising"
     phases: tuple[Phase, ...] = Field(min_length=1)
     clip: float | None = Field(default=1.0, gt=0)  # largest norm of a gradient
@@ -95,6 +96,8 @@ class Partitioning(InEpochs, Spec):
 
     keep: ClassVar[str] = "best"  # by validation
 
+    learns_decisions: ClassVar[bool] = False
+    continues_start: ClassVar[bool] = False
     kind: Literal["partitioning"] = "partitioning"
     epochs: Count = 20
     samples: Count = 1280  # instances of an epoch
