@@ -9,6 +9,7 @@ from neuroute.accounting.estimate import costs, describe
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan import needs
+from neuroute.plan.config import load_scale
 from plans import plan_of, smoke_with, write_scale
 
 
@@ -112,3 +113,8 @@ def test_who_asks_for_one_of_another_scale_hears_which_has_it() -> None:
             costs(plan, name)
     with pytest.raises(NeurouteError, match="did you mean scaling/figure9"):
         costs(plan, "figure99")
+
+
+def test_a_factor_is_found_on_enough_held_out_instances() -> None:
+    """pens, Figure 3: on 8 it is noise."""
+    assert min(load_scale("smoke")[PensScale].sweep_counts.values()) >= 32

@@ -20,6 +20,7 @@ from neuroute.rendering.table import Table
 
 ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75  # inches
 MEASURED, PUBLISHED = "measured", "published"  # the sides of a figure, as its CSV names them
+NOT_MEASURED = "not measured at this scale"
 INK, GREY = "#22262e", "#8a919c"
 GREEN = "#2a9d6f"
 # Light to dark, told apart by lightness alone and, blue against orange, under every common colour blindness.
@@ -33,13 +34,24 @@ MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, the points that it shows and what a reader must know of it."""
+    """A figure, the points that it shows and what a reader must know of it.
+
+    A panel in which nothing is drawn says so in words, and one of a single point that it has no line.
+    """
 
     figure: mpl.figure.Figure
     points: pd.DataFrame
     notes: tuple[str, ...] = ()
     alt: str = ""  # what the figure shows, for readers who cannot see it
     fits: Table | None = None  # what was fitted to the points; the report shows it below the figure
+
+    def __post_init__(self) -> None:
+        for axes in self.figure.axes:
+            points = _points(axes) if axes.axison else None
+            if points is not None and not points:
+                empty_axes(axes, NOT_MEASURED)
+            elif points is not None and len(points) == 1:
+                say_in(axes, "one point: no line")
 
 
 def drawing(
@@ -120,9 +132,28 @@ def plain_number(value: float, _: Any = None) -> str:
 
 
 def empty_axes(axes: mpl.axes.Axes, reason: str) -> None:
-    """Say on the panel itself why it is empty."""
-    axes.set_yticks([])
+    """Say on the panel itself why it is empty.  Its ticks go; of axes that it shares, they stay on other panels."""
+    axes.tick_params(which="both", left=False, bottom=False, labelleft=False, labelbottom=False)
+    axes.grid(visible=False)
     axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center", color=GREY, wrap=True)
+
+
+def say_in(axes: mpl.axes.Axes, words: str) -> None:
+    """Write on the panel, below its points, what they do not show."""
+    axes.text(0.5, 0.02, words, transform=axes.transAxes, ha="center", va="bottom", color=GREY, fontsize=6.5)
+
+
+def _points(axes: mpl.axes.Axes) -> set[tuple[float, float]] | None:
+    """The finite points (x, y) of lines and markers on the panel; None where it has anything else: bars, words."""
+    if axes.patches or axes.images or axes.collections or axes.texts or axes.tables:
+        return None
+
+    def is_of_data(line: mpl.lines.Line2D) -> bool:  # not one across the panel
+        return all(line.get_transform().contains_branch_seperately(axes.transData))
+
+    lines = filter(is_of_data, axes.lines)
+    data = np.concatenate([np.empty((0, 2)), *(np.column_stack(line.get_data(orig=False)) for line in lines)])
+    return set(map(tuple, data[np.isfinite(data).all(1)].tolist()))
 
 
 def save_figure(figure: mpl.figure.Figure, stem: Path) -> list[Path]:

@@ -146,6 +146,13 @@ def test_figure8_shows_every_decision(work: Path) -> None:
     assert f"one batch of {COUNT} instances of each problem of {N} customers" in drawing.notes[0]
 
 
+def test_figure8_colours_probabilities_not_what_random_numbers_made_of_them(work: Path, tmp_path: Path) -> None:
+    a, panel = stored(work, f"{LIGHT}/routing"), draw("figure8", work).figure.axes[0]
+    np.testing.assert_allclose(panel.collections[0].get_array().filled(np.nan), a["sparse_chance"], rtol=1e-6)
+    nothing = with_arrays(work, tmp_path, f"{LIGHT}/routing", lambda a: a["sparse_chance"].fill(np.nan))
+    assert "not measured at this scale" in texts(draw("figure8", nothing))
+
+
 def test_figure8_leaves_room_where_nothing_was_decided(work: Path, tmp_path: Path) -> None:
     def shorter(a: Arrays) -> None:
         a["sparse"][0, 5:] = -1

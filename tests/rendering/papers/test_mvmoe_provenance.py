@@ -122,6 +122,7 @@ def test_figure8_tells_squares_without_a_decision_from_blank_ones(work: Path, tm
         stored = dict(np.load(path))
         stored["sparse"] = np.full_like(stored["sparse"], 1)
         stored["sparse"][0, 5:] = sparse
+        stored["sparse_chance"] = np.where(stored["sparse"] == -1, np.nan, 0.5)
         np.savez(path, **stored)  # type: ignore[arg-type]
         hatch, labels = shown(folder)
         assert hatch == HATCH

@@ -89,6 +89,18 @@ def test_epochs_are_counted_stage_by_stage() -> None:
     assert epochs(two, stage.batches_per_epoch // 2) == 0.5
 
 
+def test_figure7_draws_every_line_from_its_first_point_on(work: Path) -> None:
+    for axes in draw("figure7", work).figure.axes:
+        low, high = axes.get_ylim()
+        for line in axes.lines:
+            assert min(line.get_xdata()) > 0  # what was validated before training is in the CSV
+            assert all(low <= gap <= high for gap in line.get_ydata())
+
+
+def test_panels_of_figure5_have_the_same_axis(work: Path) -> None:
+    assert len({axes.get_ylim() for axes in draw("figure5", work).figure.axes}) == 1
+
+
 def test_figure7_compares_two_trainings_on_all_problems(work: Path) -> None:
     drawing = draw("figure7", work)
     assert [axes.get_title(loc="left") for axes in drawing.figure.axes] == list(roles.VARIANTS)

@@ -148,8 +148,10 @@ def test_a_sweep_without_a_minimum_is_drawn_and_told(work: Path, tmp_path: Path)
         arrays[f"{dataset.id}|parabola"][:] = np.nan
 
     drawing = draw("figure3", with_arrays(work, tmp_path, "pens/pens_r/rescaling", concave))
-    assert f"No minimum between the fitted factors: PENS-R at TSP{dataset.n}." in drawing.notes
-    assert texts(drawing).count("×2.50 (no minimum)") == 1
+    assert f"No minimum between the fitted factors: PENS-R at TSP{dataset.n}." in " ".join(drawing.notes)
+    assert texts(drawing).count("no minimum found") == 1
+    best = [line for axes in drawing.figure.axes for line in axes.lines if line.get_linestyle() == "--"]
+    assert len(best) == len(roles.RESCALED) * len(roles.SIZES) - 1  # none where none was found
 
 
 def test_lengths_that_are_not_finite_leave_an_honest_panel(work: Path, tmp_path: Path) -> None:
@@ -168,14 +170,20 @@ def test_lengths_that_are_not_finite_leave_an_honest_panel(work: Path, tmp_path:
 
 def test_training_curves_are_the_logs_of_both_sizes(work: Path) -> None:
     points = draw("figure5", work).points
-    curves = points[points.panel == "b"]
+    curves = points[points.panel == "d"]
     log = study("figure5", work).log("pens/small_r_zero", "validation")
     for size in (20, 100):
         dataset = roles.validation(SCALE, size).dataset
         mine = curves[(curves.run == "pens/small_r_zero") & (curves["size"] == size)]
         assert list(mine.gap_pct) == [gaps[dataset.id] for gaps in log.gaps_pct]
         assert list(mine.batch) == list(log.batch)
-    ends = points[(points.panel == "a") & (points.side == "published")].set_index(["series", "initial", "size"]).gap_pct
+    letters = [axes.get_title(loc="left")[:3] for axes in draw("figure5", work).figure.axes]
+    assert letters == ["(a)", "(b)", "(c)", "(d)"]
+    ends = (
+        points[points.panel.isin(["a", "b"]) & (points.side == "published")]
+        .set_index(["series", "initial", "size"])
+        .gap_pct
+    )
     assert ends["PENS-R", "zero", 100] == 9.896  # pens, Figure 5a
     assert ends["PENS-A", "Gaussian", 20] == 0.178
 
@@ -186,7 +194,7 @@ def test_a_log_of_one_size_is_drawn_for_that_size(work: Path, tmp_path: Path) ->
     line = {"kind": "validation", "batch": 3, "samples": 96, "gap_pct": 4.5, "seconds": 1}
     (tmp_path / "runs" / "pens" / "small_r_zero" / "log.jsonl").write_text(json.dumps(line) + "\n")
     curves = draw("figure5", tmp_path).points
-    mine = curves[(curves.panel == "b") & (curves.run == "pens/small_r_zero")]
+    mine = curves[(curves.panel == "d") & (curves.run == "pens/small_r_zero")]
     assert [tuple(row) for row in mine[["size", "batch", "gap_pct"]].to_numpy()] == [(20, 3, 4.5)]
 
 
@@ -201,6 +209,14 @@ def test_the_walk_is_the_networks_own(work: Path) -> None:
     assert [ord(name) - ord("A") for name in chosen.node] == list(stored["small_tour"][1:])
     assert walk.groupby("decision").probability.sum().to_numpy() == pytest.approx(np.ones(5))
     assert (walk.groupby("decision").place.apply(lambda place: (place == "origin").sum()) == 1).all()
+
+
+def test_colours_mean_the_same_in_all_maps_of_a_model(work: Path) -> None:
+    panels = [axes.collections[0] for axes in draw("figure6", work).figure.axes if axes.collections]
+    columns = len(study("figure6", work).arrays("pens/pens_r/attention")["factors"])
+    maps = [panel for panel in panels if len(panel.get_offsets()) > 1][: columns * len(roles.MAPPED)]
+    for row in range(len(roles.MAPPED)):
+        assert len({panel.get_clim() for panel in maps[row * columns : (row + 1) * columns]}) == 1
 
 
 def test_maps_hold_every_logit_once(work: Path) -> None:

@@ -2,11 +2,13 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 from matplotlib.ticker import LogLocator
 from pictures import pictures
 
@@ -76,6 +78,60 @@ def test_figure2_refits_the_papers_numbers(drawn: Path) -> None:
     measured = frame[frame.side == "measured"]
     assert (measured.alpha_linear_low < measured.alpha_linear).all()
     assert (measured.alpha_linear < measured.alpha_linear_high).all()
+
+
+def shown(name: str, work: Path) -> list[str]:
+    with style.house():
+        figure = resolve(study_of(name, work).artifact.function)(study_of(name, work)).figure
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+def test_figure2_says_in_its_panels_how_good_the_fits_are(work: Path) -> None:
+    words = shown("figure2", work)
+    assert "R² 0.794, error 34.4 %" in words  # of all models, as the paper prints it
+    assert sum("R²" in text for text in words) == 6
+    assert any(text.endswith("Here: TSP20, scale “smoke”") for text in words)
+
+
+def test_figure3_says_where_the_order_of_exponents_means_nothing(work: Path, tmp_path: Path) -> None:
+    assert not any("means nothing" in text for text in shown("figure3", work))  # exact power laws of other exponents
+    shutil.copytree(work, tmp_path, dirs_exist_ok=True)
+    for log in tmp_path.glob("runs/scaling/base_*/log.jsonl"):
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        for i, line in enumerate(lines):
+            line |= {"gap_pct": 3.0 + 2 * (i % 4 > 1)} if line["kind"] == "validation" else {}
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert any("means nothing" in text for text in shown("figure3", tmp_path))
+
+
+def test_panels_of_figure10_have_the_same_axes(work: Path) -> None:
+    with style.house():
+        panels = resolve(study_of("figure10", work).artifact.function)(study_of("figure10", work)).figure.axes
+    assert len({(axes.get_xlim(), axes.get_ylim()) for axes in panels}) == 1
+
+
+def test_thin_lines_of_seeds_are_in_the_legend(work: Path) -> None:
+    assert "thin: each seed" in shown("figure7", work)  # nogate_42x128 has two
+    assert "thin: each seed" not in shown("figure9", work)
+
+
+def test_a_panel_without_data_or_line_says_so() -> None:
+    with style.house():
+        figure = style.new_figure()
+        empty, one, two, bars = figure.subplots(1, 4, sharey=True)
+        empty.axhline(1.0)
+        one.plot([1.0, np.nan], [2.0, 3.0], "o")
+        two.plot([1.0, 2.0], [2.0, 3.0])
+        bars.bar([1.0], [2.0])
+        style.Drawing(figure, pd.DataFrame())
+    assert [[text.get_text() for text in axes.texts] for axes in figure.axes] == [
+        ["not measured at this scale"],
+        ["one point: no line"],
+        [],
+        [],
+    ]
+    assert not any(tick.tick1line.get_visible() or tick.label1.get_visible() for tick in empty.xaxis.get_major_ticks())
+    assert all(tick.label1.get_visible() for tick in one.xaxis.get_major_ticks())
 
 
 def test_figure3_recovers_the_exponents_of_the_logs(drawn: Path) -> None:

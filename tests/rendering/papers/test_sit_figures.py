@@ -197,5 +197,7 @@ def test_repetitions_that_were_not_measured_are_told(work: Path, tmp_path: Path)
         if file.suffix == ".csv":
             file.write_text(file.read_text().splitlines()[0] + "\n")
     drawing = draw("figure3", tmp_path)
+    assert len(drawing.points) < 3
+    assert "too few points for a course" in texts(drawing)
     assert 1 not in set(drawing.points.repetitions)
     assert f"1 of {len(SCALE[SitScale].repetitions)} numbers of repetitions were not measured." in drawing.notes

@@ -171,7 +171,7 @@ def _draw_times(axes: mpl.axes.Axes, settings: Sequence[Setting]) -> None:
     axes.set_xlabel(f"Time of training ({name})", labelpad=2)
     axes.set_ylabel("Mean gap, unseen (%)")
     if not there:
-        style.empty_axes(axes, "not measured")
+        style.empty_axes(axes, style.NOT_MEASURED)
         return
     for s in there:
         assert s.seconds is not None

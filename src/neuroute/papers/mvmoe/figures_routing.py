@@ -19,6 +19,8 @@ from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 
 SPARSE, DENSE = style.RAMPS["orange"][1], "#dfe4ea"
 NO_DECISION = -1
+WHITE_EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.4}
+LEAST_REACH = 0.05  # of the colours, about their middle: less would draw rounding
 OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
 
 
@@ -27,18 +29,18 @@ OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
 
 @artifact("When MVMoE/4E-L runs its experts", needs=light_routing)
 def figure8(study: Study) -> Drawing:
-    """The first decisions that run the experts, by problem (a), and the share of all decisions that do (b)."""
+    """How probable experts are at the first decisions, by problem (a), and at which share of all they ran (b)."""
     net = Routing.of_model(study, "MVMoE/4E-L")
-    names, sparse = net.variants, net.array("sparse", int)
+    names, chances = net.variants, net.array("sparse_chance", float)
     figure = new_figure(height=0.7 + 0.165 * len(names) + 0.3)
     first, second = figure.subplots(1, 2, width_ratios=(1.75, 1))
-    _draw_decisions(first, sparse, names)
+    _draw_chances(figure, first, chances, names)
     _draw_branches(second, _sparse_shares(net))
-    first.set_title(f"(a) The first {sparse.shape[1]} decisions")
-    second.set_title("(b) All decisions")
-    squares = {"sparse: experts": SPARSE, "(a) dense layer": "white", "(b) dense layer": DENSE}
+    first.set_title(f"(a) Probability of the experts at the first {chances.shape[1]} decisions")
+    second.set_title("(b) What ran at all decisions")
+    squares = {"(b) experts": SPARSE, "(b) dense layer": DENSE}
     handles = [_square(label, facecolor=colour, edgecolor="#5a6270") for label, colour in squares.items()]
-    if (sparse == NO_DECISION).any():
+    if np.isnan(chances).any():
         handles.append(_square("(a) all is served", facecolor="white", edgecolor=OVER, hatch=HATCH))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
@@ -56,13 +58,21 @@ def _sparse_shares(net: Routing) -> maps.Array:
     return 100 * ran / np.maximum(decisions, 1)
 
 
-def _draw_decisions(axes: mpl.axes.Axes, sparse: maps.Array, names: list[str]) -> None:
-    """A square for each decision: filled with experts, blank without, hatched where the construction was over."""
-    steps = sparse.shape[1]
-    colours = mpl.colors.ListedColormap(["white", SPARSE])
-    squares = np.ma.masked_equal(sparse, NO_DECISION)
-    axes.pcolormesh(np.arange(steps + 1) + 0.5, np.arange(len(names) + 1) - 0.5, squares, cmap=colours, vmin=0, vmax=1,
-                    edgecolors="#c3c8d0", linewidth=0.4)  # fmt: skip
+def _draw_chances(figure: mpl.figure.Figure, axes: mpl.axes.Axes, chances: maps.Array, names: list[str]) -> None:
+    """A square for each decision, as dark as experts are probable (v, steps); hatched where all was over (nan)."""
+    steps, finite = chances.shape[1], chances[np.isfinite(chances)]
+    if not len(finite):
+        style.empty_axes(axes, style.NOT_MEASURED)
+        return
+    middle, half = (finite.min() + finite.max()) / 2, max((finite.max() - finite.min()) / 2, LEAST_REACH)
+    colours = mpl.colors.LinearSegmentedColormap.from_list("probable", ["white", *style.RAMPS["orange"]])
+    squares = axes.pcolormesh(
+        np.arange(steps + 1) + 0.5, np.arange(len(names) + 1) - 0.5, np.ma.masked_invalid(chances), cmap=colours,
+        vmin=max(0.0, middle - half), vmax=min(1.0, middle + half), edgecolors="#c3c8d0", linewidth=0.4,
+    )  # fmt: skip
+    bar = figure.colorbar(squares, ax=axes, pad=0.02, aspect=30)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=6)
     axes.patch.set(hatch=HATCH, edgecolor=OVER)  # masked squares show what is behind them
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_yticks(range(len(names)), names, fontsize=6.3)
@@ -115,8 +125,8 @@ def _decision_notes(net: Routing) -> list[str]:
         chances_text = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
     return [
         f"{net.run.id} as trained here, {_batches(net)} of {net.customers:,} customers, greedy from many starts. "
-        "What runs is drawn for the whole batch, by the same random numbers for each problem: where squares differ, "
-        f"probabilities do, which are in the CSV; another seed colours others.{chances_text}",
+        "(a) shows what the gate gives the experts. What then runs (b; by decision in the CSV) is drawn for the whole "
+        f"batch, by the same random numbers for each problem; another seed runs others.{chances_text}",
         f"Experts ran at {percent.mean():.1f} % of the decisions on average, least for {names[low]} "
         f"({percent[low]:.1f} %), most for {names[high]} ({percent[high]:.1f} %). A tour's first customer "
         "is given, not decided.",
@@ -176,9 +186,10 @@ def mean_shares(net: Routing) -> maps.Array:
 
 
 def _draw_shares(axes: mpl.axes.Axes, percent: maps.Array, names: list[str], colours: list[str], even: float) -> None:
-    experts = percent.shape[1]
+    places = np.arange(len(names))
+    axes.vlines(places, percent.min(axis=1), percent.max(axis=1), color=style.GREY, linewidth=0.8, zorder=1)
     for j, colour in enumerate(colours):
-        axes.bar(np.arange(len(names)) + (j + 0.5) * 0.84 / experts - 0.42, percent[:, j], 0.84 / experts, color=colour)
+        axes.plot(places, percent[:, j], "o", color=colour, markersize=4.5, **WHITE_EDGE)
     axes.axhline(even, color=style.INK, linewidth=0.8, zorder=3)
     axes.set_xticks(range(len(names)), [name.replace("VRP", "VRP\n", 1) for name in names], fontsize=5.8)
     axes.set_xlim(-0.6, len(names) - 0.4)
@@ -195,7 +206,7 @@ def _draw_layers(axes: mpl.axes.Axes, every: maps.Array, names: list[str], colou
                 continue
             x = i + (j - (len(colours) - 1) / 2) * 0.16
             axes.plot([x, x], [finite.min(), finite.max()], color=colour, linewidth=1.0)
-            axes.plot(x, finite.mean(), "o", color=colour, markersize=4, markeredgecolor="white", markeredgewidth=0.4)
+            axes.plot(x, finite.mean(), "o", color=colour, markersize=4, **WHITE_EDGE)
     axes.axhline(even, color=style.INK, linewidth=0.8, zorder=1)
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.5, len(names) - 0.5)

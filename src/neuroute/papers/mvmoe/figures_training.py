@@ -30,7 +30,6 @@ LOOKS = {  # method -> colour and marker
     "MVMoE/4E-L": (style.RAMPS["orange"][1], "^"),
 }
 WITH, WITHOUT = "with OVRPTW", "without OVRPTW"
-EARLY = 0.15  # of a training; what is above all later gaps there is cut off
 BOTH = tuple(variant for variant in VARIANTS if SWITCHES[variant].open and SWITCHES[variant].windows)
 
 
@@ -96,7 +95,7 @@ def _few_curve(study: Study, method: str, variant: str) -> Curve:
 def figure5(study: Study) -> Drawing:
     """Gaps while models of six problems go on with one that they have not seen."""
     figure = new_figure(height=2.6)
-    panels = figure.subplots(1, len(FEW))
+    panels = figure.subplots(1, len(FEW), sharey=True)
     every: list[Curve] = []
     zero = {variant: _zero_shot(study, variant) for variant in FEW}
     for axes, letter, variant in zip(panels, "ab", FEW, strict=True):
@@ -217,10 +216,13 @@ def figure7(study: Study) -> Drawing:
     for axes, variant in zip(panels.flat, VARIANTS, strict=True):
         curves = [curve(study, run, variant, series) for series, run in runs.items()]
         for each in curves:
-            axes.plot(*each.xy, color=looks[each.series], linewidth=1.1)
+            drawn = [(epoch, gap) for epoch, gap in zip(*each.xy, strict=True) if epoch > 0]
+            look: dict[str, Any] = {"marker": "o", "markersize": 2, "linewidth": 1.1}
+            axes.plot([epoch for epoch, _ in drawn], [gap for _, gap in drawn], color=looks[each.series], **look)
         _of_epochs(axes, curves)
         axes.set_xlabel("Epochs" if axes in panels[-1] else "")
-        _limit(axes, curves)
+        if not any(math.isfinite(gap) for each in curves for gap in each.xy[1]):
+            style.empty_axes(axes, "no finite gap to draw")
         axes.set_title(variant, fontweight="bold" if variant in TRAINED else "normal", fontsize=7, pad=3)
         axes.tick_params(labelsize=6)
         axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
@@ -233,18 +235,6 @@ def figure7(study: Study) -> Drawing:
     return drawing(figure, rows, _seen_notes(study, every), alt)
 
 
-def _limit(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
-    """The range of the gaps but for those of the first epochs."""
-    last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0)
-    gaps = [gap for each in curves for epoch, *_, gap in each.points if epoch >= EARLY * last and math.isfinite(gap)]
-    if not gaps:
-        style.empty_axes(axes, "no finite gap to draw")
-        return
-    low, high = min(gaps), max(gaps)
-    margin = 0.08 * (high - low) or 0.5
-    axes.set_ylim(low - margin, high + margin)
-
-
 def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
     scale = study.scale[MvmoeScale]
     count, n = scale.validation_count, scale.sizes[SIZES[0]]
@@ -252,9 +242,8 @@ def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
     notes = [
         f"POMO-MTL for {n} customers, trained alike on six problems (bold, OVRPTW among them) or on the five others; "
         f"{training.epochs:,} epochs of {training.samples:,} instances. Gaps are ratios of mean lengths, greedy "
-        f"from many starts without augmentation, on {count:,} validation instances of each problem. Gaps of the "
-        f"first {100 * EARLY:.0f} % of the epochs that are above all later ones are cut off; the CSV has them. One "
-        "training of each.",
+        f"from many starts without augmentation, on {count:,} validation instances of each problem. Drawn "
+        "from the first validation after training began; that of the start is in the CSV. One training of each.",
     ]
     texts = []
     for variants, name in ((BOTH, "open routes and time windows"), ([v for v in VARIANTS if v not in BOTH], "others")):

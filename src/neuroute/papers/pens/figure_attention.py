@@ -15,7 +15,7 @@ from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
-LOW, HIGH = 2, 98  # percentiles of a panel's logits that its colours reach over
+LOW, HIGH = 2, 98  # percentiles of a panel's logits between which its colours may lie
 MAP = "viridis"
 
 
@@ -30,14 +30,15 @@ def figure6(study: Study) -> Drawing:
     figure = new_figure(height=len(nets) * (5.75 / columns + 0.3) + 0.45)
     panels = figure.subplots(len(nets), columns, squeeze=False)
     for i, (name, net) in enumerate(nets.items()):
+        reach = _reach(net)
+        norm = mpl.colors.Normalize(-reach, 0)
         for j in range(columns):
-            _draw_map(panels[i, j], net, j)
+            _draw_map(panels[i, j], net, j, norm)
         panels[i, 0].set_ylabel(roles.NAMES[name], fontweight="bold", fontsize=8)
-    shades = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), MAP)
-    bar = figure.colorbar(shades, ax=panels.ravel().tolist(), shrink=0.6, pad=0.015)
-    bar.set_ticks([0, 1], labels=["low", "high"])
-    bar.set_label("Mean attention logit of the origin", labelpad=-8)
-    bar.outline.set_visible(False)
+        bar = figure.colorbar(mpl.cm.ScalarMappable(norm, MAP), ax=panels[i].tolist(), pad=0.015)
+        bar.set_label("Logit below the highest", fontsize=6)
+        bar.set_ticks([-reach, 0], labels=[f"−{reach:.3g}", "0"], fontsize=6)
+        bar.outline.set_visible(False)
     marks = {"origin": maps.MARKS["current"], "destination": maps.MARKS["destination"]}
     handles = [plots.line(name, linestyle="none", **look) for name, look in marks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
@@ -52,7 +53,22 @@ def _titles(net: Attention) -> list[str]:
     return [*(f"×{factor:g}" for factor in others), f"best: ×{best:.2f}"]
 
 
-def _draw_map(axes: mpl.axes.Axes, net: Attention, column: int) -> None:
+def _range(net: Attention, column: int) -> tuple[float, float]:
+    """The lowest and the highest logit of a panel, but for a few; (0, 0) where none is finite."""
+    logits = net.array("logits", float)[column]
+    shown = np.isfinite(logits)
+    shown[int(net.number("origin"))] = False  # its logit for itself would stretch the colours
+    low, high = np.percentile(logits[shown], (LOW, HIGH)) if shown.any() else (0.0, 0.0)
+    return float(low), float(high)
+
+
+def _reach(net: Attention) -> float:
+    """How far below their highest the logits of a model's panels go: the softmax knows differences alone."""
+    ranges = [_range(net, column) for column in range(len(net.array("factors")))]
+    return max(1e-9, *(high - low for low, high in ranges))
+
+
+def _draw_map(axes: mpl.axes.Axes, net: Attention, column: int, norm: mpl.colors.Normalize) -> None:
     coords, logits = net.array("coords"), np.asarray(net.array("logits")[column], float)
     maps.frame_square(axes, margin=0.03)
     axes.set_title(_titles(net)[column], loc="center", fontsize=7, pad=2)
@@ -61,13 +77,12 @@ def _draw_map(axes: mpl.axes.Axes, net: Attention, column: int) -> None:
     if not finite.any():
         style.empty_axes(axes, "not finite")
         return
-    low, high = np.percentile(logits[finite], (LOW, HIGH))
+    low, high = _range(net, column)
     order = np.flatnonzero(finite)[np.argsort(logits[finite], kind="stable")]  # the highest on top
     side = 72 * 6.2 / max(len(net.array("factors")), 1)  # points
     size = float(np.clip((0.9 * side) ** 2 / len(coords) * 0.5, 0.35, 26))
-    norm = mpl.colors.Normalize(low, max(high, low + 1e-9))
     x, y = coords[order].T
-    axes.scatter(x, y, size, logits[order], cmap=MAP, norm=norm, linewidths=0, rasterized=True)
+    axes.scatter(x, y, size, logits[order] - high, cmap=MAP, norm=norm, linewidths=0, rasterized=True)
     maps.draw_mark(axes, coords[int(net.number("origin"))], "current", 6.5)
     maps.draw_mark(axes, coords[int(net.number("destination"))], "destination", 9)
     axes.set_xlabel(f"{low:.1f} … {high:.1f}".replace("-", "−"), fontsize=6, labelpad=1.5)
@@ -93,8 +108,9 @@ def _notes(study: Study) -> list[str]:
         f"One held-out instance of TSP{dataset.n:,} (the paper: TSP-10,000), the same path for all models: first "
         "decision, all other nodes are candidates. Logits are those before the softmax, with SSMax's factor and "
         "ALiBi's bias, means over layers and heads; one draw of the embeddings, one training seed.",
-        f"Colours reach from the {LOW}nd to the {HIGH}th percentile of each panel, printed below it: they show where, "
-        "not how much. The origin's logit for itself is left out of the colours; it is in the CSV.",
+        f"Colours are logits below the {HIGH}th percentile of their panel, as the softmax knows differences alone; "
+        f"they mean the same in all panels of a model. Printed below each panel: its {LOW}nd and "
+        f"{HIGH}th percentile. The origin's logit for itself is left out of the colours; it is in the CSV.",
         "The last column has each model's best factor at this size, from its own sweep (Figure 3). Coordinates are "
         "drawn unscaled. The paper gives neither instance nor numbers.",
         "Nearness: Spearman's rank correlation between a node's logit and its nearness to the origin, 1 is a look that "

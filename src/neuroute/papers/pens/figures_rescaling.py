@@ -97,7 +97,7 @@ def figure3(study: Study) -> Drawing:
     handles = [
         plots.mark("mean length at a factor", "o", style.GREY),
         plots.line("fitted parabola (dotted: no minimum inside)", color=style.GREY, linewidth=1),
-        plots.line("best factor here", color=style.GREY, linewidth=0.8, linestyle="--"),
+        plots.line("its minimum, the best factor", color=style.GREY, linewidth=0.8, linestyle="--"),
         plots.mark("the paper's (Table 1)", "^", style.INK, markerfacecolor="white"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, columnspacing=1.4)
@@ -156,7 +156,8 @@ def _draw(axes: mpl.axes.Axes, each: Swept) -> None:
         y = each.curve(x)
         axes.plot(x, y, "-" if each.interior else ":", color=colour, linewidth=1, zorder=2)
         low, high = min(low, float(y.min())), max(high, float(y.max()))
-    axes.axvline(each.best, color=colour, linewidth=0.8, linestyle="--", zorder=1, alpha=0.8)
+    if each.interior:
+        axes.axvline(each.best, color=colour, linewidth=0.8, linestyle="--", zorder=1, alpha=0.8)
     span = (high - low) or 1.0
     axes.set_ylim(low - 0.12 * span, high + (0.2 if far.any() else 0.1) * span)
     if far.any():  # not clipped, and a mark of nothing lies nowhere: the layout would collapse
@@ -164,7 +165,7 @@ def _draw(axes: mpl.axes.Axes, each: Swept) -> None:
             each.factors[far], np.full(far.sum(), 1.0), linestyle="none", marker=mpl.markers.CARETUP, color=colour,
             markersize=4.5, transform=axes.get_xaxis_transform(), zorder=3, clip_on=False,
         )  # fmt: skip
-    words = f"×{each.best:.2f}" if each.interior else f"×{each.best:.2f} (no minimum)"
+    words = f"×{each.best:.2f}" if each.interior else "no minimum found"
     axes.text(0.5, 1.04, words, transform=axes.transAxes, ha="center", va="bottom", fontsize=6)
     if each.printed is not None:
         axes.plot(
@@ -191,7 +192,10 @@ def _notes(study: Study, swept: Sequence[Swept]) -> list[str]:
     ]
     outside = [f"{roles.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in swept if not each.interior]
     if outside:
-        notes.append(f"No minimum between the fitted factors: {', '.join(outside)}.")
+        notes.append(
+            f"No minimum between the fitted factors: {', '.join(outside)}. None is drawn there; what is rescaled "
+            "nevertheless (Tables 1 to 3) takes the factor with the shortest tours of those swept."
+        )
     bare = [f"TSP{each.dataset.n:,}" for each in swept if not np.any(np.isclose(each.factors, 1))]
     if bare:
         notes.append(f"Without factor 1 in the sweep, so relative to the factor nearest to it: {', '.join(set(bare))}.")

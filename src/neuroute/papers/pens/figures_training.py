@@ -24,6 +24,7 @@ from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 
 INITIAL = {"zero": ("zero", style.RAMPS["orange"][1], "s"), "gauss": ("Gaussian", style.RAMPS["blue"][2], "o")}
 MODELS = {"a": roles.NAMES["pens_a"], "r": roles.NAMES["pens_r"]}
+PANELS = {"a": "ac", "r": "bd"}  # after training and while training
 CURVES = (20, 100)  # the paper's sizes of the training curves
 DASHES: dict[int, Any] = {20: (0, (3, 1.5)), 100: "-"}
 
@@ -35,7 +36,7 @@ def _figure5_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("Zero and Gaussian initial embeddings", needs=_figure5_needs)
 def figure5(study: Study) -> Drawing:
-    """Final gaps (a) and gaps while training (b) of PENS-A and PENS-R from zero and Gaussian embeddings."""
+    """Final gaps (a, b) and gaps while training (c, d) of PENS-A and PENS-R from zero and Gaussian embeddings."""
     figure = new_figure(height=4.6)
     panels = figure.subplots(2, 2, height_ratios=(1, 1.15), sharey="row")
     ends, curves = _ends(study), _curves(study)
@@ -44,10 +45,10 @@ def figure5(study: Study) -> Drawing:
         _draw_ends(top, [row for row in ends if row["series"] == model])
         top.set_xticks(range(len(roles.SMALL_SIZES)), [size_label(study, size) for size in roles.SMALL_SIZES])
         top.set_xlabel("Nodes" + (" (the paper's)" if _renamed(study) else ""))
-        top.set_title(f"(a) {model}, after training")
+        top.set_title(f"({PANELS[key][0]}) {model}, after training")
         _draw_curves(bottom, [row for row in curves if row["series"] == model])
         bottom.set_xlabel("Training batches")
-        bottom.set_title(f"(b) {model}, while training" + (" (not in the paper)" if key == "a" else ""))
+        bottom.set_title(f"({PANELS[key][1]}) {model}, while training" + (" (not in the paper)" if key == "a" else ""))
     for row, rows_drawn, label in ((panels[0], ends, "Optimality gap (%)"), (panels[1], curves, "Validation gap (%)")):
         gaps = [
             drawable(each["gap_pct"]) for each in rows_drawn if each.get("batch") != 0
@@ -73,7 +74,7 @@ def _ends(study: Study) -> list[dict[str, Any]]:
     for key, model in MODELS.items():
         for initial, (words, _, _) in INITIAL.items():
             run = roles.run_id(f"small_{key}_{initial}")
-            about = {"panel": "a", "series": model, "initial": words}
+            about = {"panel": PANELS[key][0], "series": model, "initial": words}
             values = printed_gaps(study, "figure5a_table", method=model, init=words.lower())
             for size in roles.SMALL_SIZES:
                 dataset = roles.reference(study.scale, size).dataset
@@ -93,7 +94,13 @@ def _curves(study: Study) -> list[dict[str, Any]]:
     for key, model in MODELS.items():
         for initial, (words, _, _) in INITIAL.items():
             run = roles.run_id(f"small_{key}_{initial}")
-            about = {"panel": "b", "side": MEASURED, "series": model, "initial": words, "run": run}
+            about = {
+                "panel": PANELS[key][1],
+                "side": MEASURED,
+                "series": model,
+                "initial": words,
+                "run": run,
+            }
             for line in study.log(run, "validation").to_dict("records"):
                 at = {"batch": int(line["batch"]), "samples": int(line["samples"])}
                 for size, value in _gaps(line, sets).items():
@@ -148,9 +155,9 @@ def _draw_curves(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
 
 def _legend(study: Study) -> list[mpl.lines.Line2D]:
     handles = [plots.mark(f"{words} embeddings", marker, colour) for words, colour, marker in INITIAL.values()]
-    handles.append(plots.mark("(a) published", "o", style.GREY, markerfacecolor="white", markeredgewidth=1.1))
+    handles.append(plots.mark("(a, b) published", "o", style.GREY, markerfacecolor="white", markeredgewidth=1.1))
     for size in CURVES:
-        label = f"(b) on TSP{size_label(study, size)}"
+        label = f"(c, d) on TSP{size_label(study, size)}"
         handles.append(plots.line(label, color=style.INK, linestyle=DASHES[size], linewidth=1.1))
     return handles
 
@@ -161,13 +168,14 @@ def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[s
     training = study.runs[roles.run_id("small_r_gauss")].training
     nodes = study.scale[PensScale].sizes[20]
     notes = [
-        f"(a) Trained on TSP{nodes:,} (the paper: TSP-20) with {training.samples:,} samples, "
+        f"(a, b), the paper's (a): trained on TSP{nodes:,} (the paper: TSP-20) with {training.samples:,} samples, "
         f"tested on {'; '.join(described(d) for d in sets)}. The paper does not say how large its small models are, "
         "nor how long they were trained.",
         repeats_note(study),
         *spread_note(study, roles.SMALL, sets, roles.repeated(study.scale)),
-        f"(b) Greedy on {' and '.join(described(d) for d in validation)}, one draw of the embeddings, from the first "
-        "validation after training began; one training seed. The paper draws PENS-R and prints no number of it.",
+        f"(c, d), the paper's (b): greedy on {' and '.join(described(d) for d in validation)}, one draw of the "
+        "embeddings, from the first validation after training began; one training seed. The paper draws PENS-R and "
+        "prints no number of it.",
     ]
     for model in MODELS.values():
         comparison = _comparison([r for r in ends if r["series"] == model and r["side"] == MEASURED])

@@ -37,7 +37,7 @@ def figure1(study: Study) -> Drawing:
             rows_of_panel = [row for row in best if (row["budget"], row["problem"]) == (budget, problem)]
             axes.set_title(f"{problem.upper()}, {budget}")
             if not [row for row in rows_of_panel if row["gap_pct"] == drawable(row["gap_pct"])]:
-                style.empty_axes(axes, "nothing was measured")
+                style.empty_axes(axes, style.NOT_MEASURED)
                 continue
             _draw(axes, rows_of_panel, best)
             axes.set_xlabel(NOUNS[problem] if budget == BUDGETS[-1] else "")

@@ -27,6 +27,7 @@ WIDTH_COLOUR = dict(zip(WIDTHS, style.ramp("orange", len(WIDTHS)), strict=True))
 WIDTH_MARKER = dict(zip(WIDTHS, style.MARKERS, strict=False))
 ADDED_MARKERS = style.MARKERS[len(WIDTHS) :]
 HERE, PAPER = SIDES = (style.MEASURED, style.PUBLISHED)
+LEGEND = 0.3  # of a panel's height, added above its points
 FAR = 4.0  # a fit that many times beyond all points may leave the frame
 SCALES: tuple[laws.Scale, ...] = ("linear", "log-log")
 BOOTSTRAP = (
@@ -189,9 +190,26 @@ def draw_panels(
             frame(axes, (point for curve in curves_here for point in (*curve.points, *curve.ends(scale))), x_label)
             axes.set_title(f"{title}\n{title_of(side)}")
             if curves_here:
-                axes.legend(loc="best")
+                low, high = axes.get_ylim()
+                axes.set_ylim(low, high * (high / low) ** LEGEND if low > 0 else high)
+                axes.legend(loc="best", title=quality(curves_here, scale), fontsize=7, title_fontsize=7)
             curves += curves_here
     return curves
+
+
+def mean_quality(curves: Iterable[Curve], scale: laws.Scale) -> tuple[float, float] | None:
+    """R² and the mean absolute percentage error of the paper's curves' fits on a scale, each a mean over the curves."""
+    own = (curve.fits[scale] for curve in curves if not curve.has_added)
+    good = [law for law in own if isinstance(law, laws.PowerLaw)]
+    return (float(np.mean([law.r2 for law in good])), float(np.mean([law.mape for law in good]))) if good else None
+
+
+def quality(curves: Sequence[Curve], scale: laws.Scale) -> str:
+    """Say in a panel how good its fits are: R² 0.794, error 34.4 %."""
+    values, mean = mean_quality(curves, scale), "mean " if sum(not curve.has_added for curve in curves) > 1 else ""
+    if values is None:
+        return "no fit"
+    return f"{mean}R² {values[0]:.3f}, error {values[1]:.1f} %".replace("-", "−")
 
 
 def fits_table(title: str, symbol: str, curves: Iterable[Curve], in_print: Mapping[Shape, float]) -> Table:
@@ -300,4 +318,4 @@ def frame(
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if not (gaps > 0).any():
-        style.empty_axes(axes, "no positive gap to draw")
+        style.empty_axes(axes, "no positive gap to draw" if len(gaps) else style.NOT_MEASURED)

@@ -157,12 +157,11 @@ def _laws(study: Study, models: Models, quantity: Quantity, note: str) -> Drawin
 
 def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
     """Say how well the curves of a panel are fitted; its title begins with its letter."""
-    of_panel = [curve for curve in every if (f"({curve.panel})", curve.side) == (title[:3], side)]
-    fits = [curve.fits["linear"] for curve in of_panel if not curve.has_added]
-    good = [law for law in fits if isinstance(law, laws.PowerLaw)]
-    if not good:
+    panel = [curve for curve in every if (f"({curve.panel})", curve.side) == (title[:3], side)]
+    values = curves.mean_quality(panel, "linear")
+    if values is None:
         return f"{title}, {side}: no fit to judge."
-    r2, mape = (float(np.mean([getattr(law, key) for law in good])) for key in ("r2", "mape"))
+    r2, mape = values
     return f"{title}, {side}: mean R² {r2:.3f}, mean absolute percentage error {mape:.2f} % (linear-scale fits)."
 
 

@@ -63,7 +63,7 @@ def figure10(study: Study) -> Drawing:
     """Draw the states of one decision on two principal components."""
     figure = style.new_figure(height=2.75)
     probes, rows = read_probes(study), []
-    for letter, axes, probe in zip("abc", _panels(study, figure), probes, strict=True):
+    for letter, axes, probe in zip("abc", _panels(study, figure, share=True), probes, strict=True):
         if not probe.is_finite:
             continue
         parts = principal_components(probe.states)
@@ -87,8 +87,8 @@ def figure10(study: Study) -> Drawing:
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     notes = [
         *_state_notes(probes),
-        "Signs of the components are arbitrary; here the optimal node has no negative coordinate. Each axis has a "
-        "scale of its own, so that the second component, which has little of the variance, can be seen.",
+        "Signs of the components are arbitrary; here the optimal node has no negative coordinate. All panels have the "
+        "same axes, so that clusters compare by eye.",
         "Separation: the optimal node's distance to the centroid of the others over their mean distance to it; 1 is "
         "none. One decision of one instance is an anecdote, so the table has all instances too.",
         "H.2 refers to Figure 9(c) for Figure 10(c). The paper gives no numbers, instance or decision.",
@@ -98,9 +98,9 @@ def figure10(study: Study) -> Drawing:
     return style.drawing(figure, rows, notes, alt, _separation_table(study, probes))
 
 
-def _panels(study: Study, figure: Any) -> list[Any]:
-    """Axes for each model, with a title; those of one whose states are not finite say so."""
-    panels = list(figure.subplots(1, 3))
+def _panels(study: Study, figure: Any, *, share: bool = False) -> list[Any]:
+    """Axes for each model, with a title, or the same for all; those of one whose states are not finite say so."""
+    panels = list(figure.subplots(1, 3, sharex=share, sharey=share))
     for letter, axes, probe in zip("abc", panels, read_probes(study), strict=True):
         axes.set_title(f"({letter}) {probe.shape.name}\nHere: {model_here(study, run_id(probe.shape))}")
         if not probe.is_finite:

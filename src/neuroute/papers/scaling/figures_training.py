@@ -100,7 +100,10 @@ def _draw_convergence(
         axes.set_xlabel("Batches")
         axes.set_ylabel(label)
         axes.set_title(title)
-    figure.legend(*loss_axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    handles, _ = loss_axes.get_legend_handles_labels()
+    if any(len(variant.seeds) > 1 for variant in variants):
+        handles.append(plots.line("thin: each seed", color=style.GREY, linewidth=0.6))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     _draw_ends(end_axes, variants)
     rows = [row for v in variants for row in v.rows()] + [row for v in variants for row in v.mean_rows()]
     rows += [

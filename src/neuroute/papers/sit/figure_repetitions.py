@@ -60,8 +60,10 @@ def _draw(axes: mpl.axes.Axes, rows: list[dict[str, Any]]) -> None:
     axes.set_ylabel("Optimality gap (%)")
     axes.set_xlabel("Repetitions of the last node, and parameters of the network")
     if not positive:
-        style.empty_axes(axes, "no positive gap to draw")
+        style.empty_axes(axes, "no positive gap to draw" if rows else style.NOT_MEASURED)
         return
+    if len(positive) < 3:
+        style.say_in(axes, "too few points for a course")
     x = [row["repetitions_here"] for row in positive]
     y = [row["gap_pct"] for row in positive]
     joined = "-" if len(positive) > 2 else "none"  # a line through two points would look like a course
