@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from pathlib import Path
 
 import neuroute
@@ -25,7 +26,8 @@ from neuroute.plan.build import build_plan
 from neuroute.dag.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
 from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import GivenRun
+from neuroute.plan.objects import GivenRun, formats
+from neuroute.plan.plan import MOMENTS, TRAINED
 from neuroute.dag.headlines import headlines
 from neuroute.dag.targets import ExplainTargets
 from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu, without_gpu
@@ -63,6 +65,7 @@ wildcard_constraints:
     paper="[a-z]+",
     name=r"[\w.-]+",
     group="[a-z_]+",
+    labels=r"[\w.-]+",
 
 
 rule all:

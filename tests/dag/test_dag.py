@@ -4,16 +4,19 @@ import csv
 import gzip
 import http.server
 import json
+import os
+import random
 import re
 import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from checkout import MICRO, ROOT, Snakemake, config, copy_checkout, snakemake_in
 from neuroute.evaluation.difference import differences
-from neuroute.rendering.render import FIGURE_FORMATS, TABLE_FORMATS
+from neuroute.plan.objects import FIGURE_FORMATS, TABLE_FORMATS
 
 pytestmark = pytest.mark.dag
 TABLES = ("table1", "table2", "table3", "table4", "table_figure4", "table_figure5")
@@ -141,6 +144,63 @@ def test_a_plotting_edit_redraws_that_figure(edited: Path) -> None:
     output = snakemake_in(edited)("-n", "all").stdout
     assert counted(output) == {"all": 1, "report": 1, "render_figure": 1}
     assert drawn(output) == {"pens/figure3"}
+
+
+def test_what_is_lost_of_an_artifact_is_drawn_again(edited: Path) -> None:
+    for name in ("table1.html", "table2.json", "table3.tex", "table4.md", "figure3.png", "figure4.svg"):
+        (edited / "results" / "pens" / name).unlink()
+    output = snakemake_in(edited)("-n", "all").stdout
+    assert counted(output) == {"all": 1, "report": 1, "render_table": 4, "render_figure": 2}
+    assert drawn(output) == {f"pens/{name}" for name in ("table1", "table2", "table3", "table4", "figure3", "figure4")}
+
+
+def test_a_printed_number_redraws_what_shows_it(edited: Path) -> None:
+    printed = edited / "src/neuroute/papers/pens/published/table1.csv"
+    printed.write_text(printed.read_text() + "\n")
+    output = snakemake_in(edited)("-n", "all").stdout
+    assert drawn(output) == {"pens/table1", "pens/figure3"}
+    assert counted(output) == {"all": 1, "report": 1, "render_table": 1, "render_figure": 1}
+
+
+def test_more_papers_do_again_nothing_that_is_there(edited: Path) -> None:
+    """Pens reads the first labels of a stream of which scaling reads more, and trains networks of scaling."""
+    choose_papers(edited, "scaling", "pens")
+    output = snakemake_in(edited)("-n", "all").stdout
+    jobs = counted(output)
+    runs, evaluations = (set((edited / "work/micro").glob(f"{kind}/*/*")) for kind in ("runs", "evaluations"))
+    assert min(jobs["labels"], jobs["train"], jobs["evaluate"], jobs["render_table"]) > 0
+    again = re.findall(r"(?:train|evaluate) (\w+/\w+)(?: \((\w+)\))?$", output, re.M)
+    trained = {run for run, group in again if not group}
+    measured = {f"{run}/{group}" for run, group in again if group}
+    assert not trained & {f"{run.parent.name}/{run.name}" for run in runs}
+    assert not measured & {f"{run.parent.name}/{run.name}/{e.stem}" for run in evaluations for e in run.glob("*.csv")}
+    labelled = set(re.findall(r"labels (\S+)$", output, re.M))
+    assert not labelled & {file.stem for file in (edited / "work/micro/labels").glob("*.json")}
+    assert not {name for name in drawn(output) if name.startswith("pens/")}
+
+
+@pytest.mark.slow
+def test_papers_that_come_and_go_and_copies_do_again_nothing(edited: Path, tmp_path: Path) -> None:
+    """Also not in a copy whose files are all new, in any order; icam's trainings leave weights of their stages."""
+    run = snakemake_in(edited)
+    choose_papers(edited, "icam", "pens")
+    run("all")
+    for papers in (("pens",), ("pens", "icam"), ("icam",), ("icam", "pens")):
+        choose_papers(edited, *papers)
+        assert planned(run) == {"all": 1, "report": 1}, papers
+        run("all")
+    copy = tmp_path / "fresh"
+    shutil.copytree(edited, copy, symlinks=True, copy_function=shutil.copyfile)
+    files = sorted(file for file in copy.rglob("*") if file.is_file())
+    random.Random(0).shuffle(files)
+    for second, file in enumerate(files):
+        os.utime(file, (time.time() - second, time.time() - second))
+    assert planned(snakemake_in(copy)) == {}
+
+
+def choose_papers(folder: Path, *papers: str) -> None:
+    text = (folder / "config.yaml").read_text()
+    (folder / "config.yaml").write_text(re.sub(r"papers: .*", f"papers: [{', '.join(papers)}]", text))
 
 
 def test_everything_is_drawn_again_on_demand(edited: Path) -> None:

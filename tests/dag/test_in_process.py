@@ -26,9 +26,8 @@ from neuroute.networks.weights import build, describe_source, save_checkpoint
 from neuroute.papers.zoo.pack import pack
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.objects import Network, Run
+from neuroute.plan.objects import Network, Run, formats
 from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.rendering.render import formats
 from neuroute.user import zoo
 
 pytestmark = [pytest.mark.dag, pytest.mark.usefixtures("one_thread")]
@@ -107,9 +106,9 @@ def test_without_concorde_and_hgs_a_paper_ends_and_says_so_beside_every_number(
     call("render", "sit")
     call("report")
     made = [read_json(plan.manifest(job), "") for job in plan.label_jobs]
-    assert not {"concorde", "hgs", "hgs-short"} & {labels["solver"] for job in made for labels in job["labels"]}
-    own = {job["label_job"] for job in made if "stand_ins" not in job}
-    assert own == {"sit/initial", "sit/solvers"}  # of insertions alone
+    assert not {"concorde", "hgs", "hgs-short"} & {labels["solver"] for labels in made}
+    own = {labels["solver"] for labels in made if "stand_ins" not in labels}
+    assert own == {"insertion", "insertion-published"}
     notes = ("LKH stands in for Concorde here", "PyVRP stands in for ")
     said = {}
     for name, artifact in plan.artifacts.items():
@@ -148,7 +147,7 @@ def test_given_weights_take_the_place_of_all_trainings(
     assert plan.lost == forks
     assert {cost.stage for cost in costs(plan, None)} == {"labels", "weights", "evaluate", "render"}
     run_all(plan)
-    splits = {labels["labels"].split("_n")[0].rpartition("_")[2] for job in made(plan) for labels in job["labels"]}
+    splits = {labels["labels"].split("_n")[0].rpartition("_")[2] for labels in made(plan)}
     assert splits == {"test"}
     call("render", paper)
     call("report")

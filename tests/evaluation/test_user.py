@@ -17,7 +17,7 @@ from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.decodings import revise
-from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Network
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network
 from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
@@ -169,7 +169,7 @@ def test_names_are_found_in_the_config_s_folder_and_in_the_plan(
     assert "theirs: no such file, nor" in refused(
         "evaluate", "--model", checkpoint, "--data", "theirs", "--config", config
     )
-    unlabelled = next(iter(build_plan(load_config(config)).label_jobs.values())).labels[0].dataset.id
+    unlabelled = next(iter(build_plan(load_config(config)).label_jobs.values())).dataset.id
     code, text = invoke("evaluate", "--model", checkpoint, "--data", unlabelled, "--config", config)
     assert code == 2
     assert "neuroute label" in text  # of the plan, but not labelled yet
@@ -233,9 +233,8 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
 
 def test_a_labelled_cvrp_set_of_the_plan_is_read_as_one(tmp_path: Path) -> None:
     labels = Labels(dataset=Dataset(problem="cvrp", n=12, count=3), solver="nearest")
-    job = LabelJob(paper="x", name="y", labels=(labels,))
     make_labels(labels, tmp_path, [], 1)
-    group = find_instances(labels.dataset.id, None, {job.id: job}, [tmp_path]).groups[0]
+    group = find_instances(labels.dataset.id, None, {labels.id: labels}, [tmp_path]).groups[0]
     assert (group.count, group.n, group.coords.shape) == (3, 12, (3, 13, 2))
     assert group.capacity.tolist() == [20] * 3
     instances = group.cvrp(group.coords)

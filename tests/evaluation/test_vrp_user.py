@@ -12,7 +12,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.solomon import read_solomon
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Network
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network
 from neuroute.problems.vrp import Vrp, lengths
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers.nearest import vrp_solutions
@@ -175,8 +175,7 @@ def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.
     labels = Labels(dataset=Dataset(problem="vrp", variant="OVRPBL", n=N, count=COUNT, capacity=14), solver="ortools")
     batch = instances("OVRPBL")
     monkeypatch.setattr(user, "load_tours", lambda *_: vrp_solutions(batch))
-    label_jobs = {"b": LabelJob(paper="mvmoe", name="labels", labels=(labels,))}
-    found = user.find_instances(labels.dataset.id, None, label_jobs, [])
+    found = user.find_instances(labels.dataset.id, None, {labels.id: labels}, [])
     assert found.problem == "vrp"
     assert found.groups[0].vrp.variant == "OVRPBL"
     np.testing.assert_allclose(found.groups[0].reference, lengths(batch, vrp_solutions(batch)))

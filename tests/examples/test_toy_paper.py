@@ -12,7 +12,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.decoding_names import name_of
-from neuroute.rendering.render import formats
+from neuroute.plan.objects import formats
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -68,10 +68,6 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
 
 WRONG = """
 
-def by_lkh(scale):
-    return instances(scale, "test").model_copy(update={{"solver": "lkh"}})
-
-
 @artifact("What is not there", needs={needs})
 def table2(study: Study) -> Table: ...
 """
@@ -86,23 +82,13 @@ def table2(study: Study) -> Table: ...
             "no paper declares run lacking/none",
         ),
         ("unlogged", 'lambda scale: [Log("unlogged/none")]', "unlogged/table2: needs the log of unlogged/none"),
-        (
-            "unlabelled",
-            "lambda scale: [Solved(by_lkh(scale))]",
-            "unlabelled/table2: no label job makes",
-        ),
-        (
-            "untested",
-            "lambda scale: tested(RUN, by_lkh(scale))",
-            "needs untested/decoder/all, but no label job holds .*_lkh",
-        ),
         ("unscaled", 'lambda scale: tested(RUN, instances(scale, "test"), Decoding(rescale="best"))', "best scaling"),
     ],
 )
 def test_what_is_needed_but_not_there_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, needs: str, words: str
 ) -> None:
-    more = "\nfrom neuroute.plan.decodings import Decoding\nfrom neuroute.plan.needs import Log, Solved, tested\n"
+    more = "\nfrom neuroute.plan.decodings import Decoding\nfrom neuroute.plan.needs import Log, tested\n"
     more += WRONG.format(needs=needs)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NeurouteError, match=words) as error:

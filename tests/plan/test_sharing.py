@@ -7,13 +7,14 @@ import yaml
 
 from neuroute.accounting.jobs import Estimates
 from neuroute.core.errors import NeurouteError
+from neuroute.dag.captions import describe_measured
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
+from neuroute.plan.build import Plan
 from neuroute.plan.config import load_scale
-from neuroute.plan.label_blocks import stream_of
 from neuroute.plan.objects import CombinedEvaluation, Dataset, Evaluation, Labels, RescalingEvaluation
 from neuroute.plan.papers import with_lenders
-from plans import ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
+from plans import PAPERS, ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
 
 
 def test_baselines_are_the_same_trainings() -> None:
@@ -29,28 +30,48 @@ def test_baselines_are_the_same_trainings() -> None:
     assert not plan_of("smoke", ("pens",)).runs.keys() & {"scaling/base_6x128", "scaling/lehd_cvrp"}
 
 
-def test_icam_labels_nothing_that_others_have() -> None:
-    """Its TSP test sets are those of `scaling`; its own trainings read labels to validate alone."""
-    every, alone = plan_of(), plan_of("smoke", ("icam",))
-    assert {job.partition("-")[0] for job in alone.label_jobs} == {"icam/labels"}
-    own = [job for name, job in every.label_jobs.items() if name.startswith("icam/")]
-    left = {labels.dataset.stem for job in own for labels in job.labels}
-    tests = {t.labels.dataset for t in alone.evaluations["icam/abl_afm/all"].members()[0].tests}
-    assert len(tests) == 4
-    assert not left & {dataset.stem for dataset in tests}
-    for run in every.runs.values():
-        if run.paper == "icam":
-            assert run.data == ()
-            assert {labels.dataset.split for labels in (run.validation, *run.also_validation)} == {"val"}
+def texts(plan: Plan) -> dict[tuple[str, str], object]:
+    """All that decides whether a job of the plan is done again, besides code: what it does, and what it reads."""
+    said: dict[tuple[str, str], object] = {}
+    for job, labels in plan.label_jobs.items():
+        said["labels", job] = labels.canonical()
+    for name, run in plan.runs.items():
+        said["train", name] = run.canonical(), plan.label_jobs_of_run(name), plan.files_to_start(name)
+    for name, evaluation in plan.evaluations.items():
+        reads = plan.checkpoints_of_evaluation(name), plan.rescaling_of_evaluation(name)
+        more = plan.label_jobs_of_evaluation(name), plan.benchmarks_of_evaluation(name)
+        said["evaluate", name] = evaluation.canonical(), reads, more
+    for name, artifact in plan.artifacts.items():
+        scale = plan.scale.of(artifact.paper).canonical()
+        said["render", name] = artifact.canonical(), scale, describe_measured(plan, name), plan.artifact_stem(name)
+    return said
 
 
-def test_mvmoe_takes_lehd_and_its_labels_from_others() -> None:
-    every = plan_of()
-    alone = plan_of("smoke", ("mvmoe",)).label_jobs
-    assert list(alone) == ["mvmoe/labels-val", "mvmoe/labels-train", "mvmoe/labels"]
-    assert every.label_jobs_of_run("mvmoe/lehd4eL_cvrp") == ["scaling/cvrp-train", "scaling/cvrp-val"]
-    own = [job for name, job in every.label_jobs.items() if name.startswith("mvmoe/")]
-    assert {labels.dataset.problem for job in own for labels in job.labels} == {"vrp"}
+@pytest.mark.parametrize("scale", SCALES)
+def test_which_papers_are_chosen_changes_no_job_of_a_paper(scale: str) -> None:
+    """So that narrowing and widening `papers` does again nothing that is there."""
+    every = texts(plan_of(scale))
+    for paper in PAPERS:
+        alone = texts(plan_of(scale, (paper,)))
+        assert {job for job, text in alone.items() if every[job] != text} == set(), paper
+
+
+def test_of_labels_that_begin_others_each_reader_has_its_own_job() -> None:
+    """Widening `papers` may label more of a stream: what needs the first of it alone hangs on these alone."""
+    plan = plan_of("laptop")
+    few, many = (plan.runs[run].data[0] for run in ("scaling/small01M_6x128", "scaling/base_6x128"))
+    assert stem(few) == stem(many)
+    assert few.dataset.count < many.dataset.count
+    assert few.id in plan.label_jobs_of_run("scaling/small01M_6x128")
+    assert many.id not in plan.label_jobs_of_run("scaling/small01M_6x128")
+    estimates = Estimates(plan)
+    whole = estimates.label_seconds(many)
+    others = {labels.id for labels in plan.label_jobs.values() if stem(labels) == stem(few)}
+    assert sum(estimates.labels(job, 1).seconds - estimates.start_s for job in others) == pytest.approx(whole)
+
+
+def stem(labels: Labels) -> tuple[str, str]:
+    return labels.dataset.stem, labels.solver
 
 
 @pytest.mark.parametrize("block", [{}, None], ids=["empty", "missing"])
@@ -68,26 +89,8 @@ def test_a_scale_may_do_without_rivals(block: dict[str, object] | None, tmp_path
 def test_no_training_waits_for_labels_of_a_test_set(scale: str) -> None:
     plan = plan_of(scale)
     for run in plan.runs:
-        made = [labels for job in plan.label_jobs_of_run(run) for labels in plan.label_jobs[job].labels]
+        made = [plan.label_jobs[job] for job in plan.label_jobs_of_run(run)]
         assert {labels.dataset.split for labels in made} <= {"train", "val"}
-
-
-def test_at_the_papers_sizes_a_training_waits_for_its_own_labels_alone() -> None:
-    """Of 132 runs, none for an instance of another size, problem or solver than it reads."""
-    plan = plan_of("paper")
-    for name, run in plan.runs.items():
-        read = {stream_of(labels)[0::2] for labels in (*run.data, run.validation, *run.also_validation)}
-        jobs = [plan.label_jobs[job] for job in plan.label_jobs_of_run(name)]
-        assert {stream_of(labels)[0::2] for job in jobs for labels in job.labels} == read, name
-    assert len(plan.label_jobs_of_run("sit/tsp_1k")) == len(plan.label_jobs_of_run("sit/tsp_100k")) == 2
-    assert len(plan.label_jobs_of_run("mvmoe/pomo_cvrp_50")) == 1
-
-
-def test_labels_are_made_once_and_by_one_job_each() -> None:
-    for scale in SCALES:
-        made = [stream_of(labels) for job in plan_of(scale).label_jobs.values() for labels in job.labels]
-        of_one_job = [{stream_of(labels) for labels in job.labels} for job in plan_of(scale).label_jobs.values()]
-        assert sum(map(len, of_one_job)) == len(made)
 
 
 def test_a_scale_may_measure_all_of_a_model_in_one_job() -> None:
@@ -125,7 +128,7 @@ def test_two_papers_may_borrow_from_each_other() -> None:
         assert alone.runs[lent] == together.runs[lent]
         assert {run.partition("/")[0] for run in alone.runs} - {"rivals"} == {"scaling", "sit", "icam"}
         assert alone.label_jobs_of_run(lent)
-        assert f"{lent}/all" in alone.evaluations
+        assert f"{lent}/all_{own}" in alone.evaluations
     assert with_lenders(["sit"]) == ["scaling", "rivals", "icam", "sit"]
     assert with_lenders(["icam", "sit"]) == ["scaling", "rivals", "sit", "icam"]
 

@@ -29,7 +29,6 @@ from neuroute.plan.objects import (
     Dataset,
     Decoding,
     Evaluation,
-    LabelJob,
     Labels,
     Run,
     RunEvaluation,
@@ -88,7 +87,7 @@ class Fabric:
 
     @cached_property
     def artifacts(self) -> dict[str, Artifact]:
-        return {a.name: a for a in self.paper.artifacts(self.scale, self.label_jobs, self.needs)}
+        return {a.name: a for a in self.paper.artifacts(self.scale, self.labels, self.needs)}
 
     @cached_property
     def evaluations(self) -> list[RunEvaluation]:
@@ -103,8 +102,8 @@ class Fabric:
         return {d: [need for need in each if can_be_met(need, runs, absent)] for d, each in declared.items()}
 
     @cached_property
-    def label_jobs(self) -> list[LabelJob]:
-        return self.paper.label_jobs(self.scale, self.runs)
+    def labels(self) -> list[Labels]:
+        return self.paper.labels(self.scale, self.runs, self.evaluations, self.needs)
 
     def by(self, gap: GapLaw | None = None, scale: Scale | None = None) -> "Fabric":
         """The same by another law, or at another scale."""
@@ -121,12 +120,9 @@ class Fabric:
         for run in self.runs:
             if run.paper in self.logged:
                 write_log(self, work, run)
-        for job in self.label_jobs:
-            self.write_labels(work, job)
+        for labels in self.labels:
+            write_manifest(work, self.label_entry(labels))
         return work
-
-    def write_labels(self, work: Path, job: LabelJob, *more: Labels) -> None:
-        write_manifest(work, job, [self.label_entry(labels) for labels in (*job.labels, *more)])
 
     def label_entry(self, labels: Labels) -> dict[str, object]:
         lengths = self.solved(labels)
@@ -366,7 +362,7 @@ def manifest_entry(labels: Labels, mean_length: float) -> dict[str, object]:
     }
 
 
-def write_manifest(work: Path, job: LabelJob, entries: list[dict[str, object]]) -> None:
-    path = work / "labels" / f"{job.id}.json"
+def write_manifest(work: Path, entry: dict[str, object]) -> None:
+    path = work / "labels" / f"{entry['labels']}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"label_job": job.id, "labels": entries}))
+    path.write_text(json.dumps(entry))

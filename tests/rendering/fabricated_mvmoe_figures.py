@@ -120,5 +120,4 @@ def fabricate(work: Path) -> Path:
 
 
 def study(name: str, work: Path) -> Study:
-    artifacts = {a.name: a for a in PAPER.artifacts(FIGURES, PAPER.label_jobs(FIGURES, PAPER.runs(CONFIG, FIGURES)))}
-    return Study.load(artifacts[name], CONFIG, FIGURES, runs(), work)
+    return Study.load(FABRIC.by(scale=FIGURES).artifacts[name], CONFIG, FIGURES, runs(), work)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fabricated import Arrays, Fabric, about, manifest_entry, parameters, records, role, write_manifest, write_records
+from fabricated import Arrays, Fabric, about, manifest_entry, parameters, records, role, write_records
 from neuroute.papers.scaling.paper import PAPER
-from neuroute.papers.scaling.roles import ProbeEvaluation
+from neuroute.papers.scaling.roles import ProbeEvaluation, reference
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale, load_scale
-from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Run
+from neuroute.plan.objects import Dataset, Decoding, Labels, Run
 
 STATES = 16  # width of the fabricated states
 VERSIONS = {"concorde": "Concorde (kit 0.5.7)", "lkh": "elkai 2.0.1"}
@@ -83,15 +83,12 @@ def write_probe(fabric: Fabric, work: Path, evaluation: ProbeEvaluation, run: Ru
 class Scaling(Fabric):
     """The first test set's Concorde tours came from a cache without times."""
 
-    def write_labels(self, work: Path, job: LabelJob, *more: Labels) -> None:
-        entries = []
-        for labels in (*job.labels, *more):
-            entry = manifest_entry(labels, float(self.solved(labels).mean()))
-            entry["version"] = VERSIONS.get(labels.solver, entry["version"])
-            if job.name == "in_domain" and labels.solver != "lkh":
-                entry["seconds"] = None
-            entries.append(entry)
-        write_manifest(work, job, entries)
+    def label_entry(self, labels: Labels) -> dict[str, object]:
+        entry = manifest_entry(labels, float(self.solved(labels).mean()))
+        entry["version"] = VERSIONS.get(labels.solver, entry["version"])
+        if labels == reference(self.scale, 100):
+            entry["seconds"] = None
+        return entry
 
 
 FABRIC = Scaling(

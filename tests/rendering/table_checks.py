@@ -11,6 +11,7 @@ import pandas as pd
 
 from fabricated import drop_measured
 from neuroute.plan.build import _combine
+from neuroute.plan.needs import TOGETHER, group_of
 from neuroute.plan.objects import Artifact, RunEvaluation
 from neuroute.rendering.table import Table
 from rendered import Look
@@ -36,7 +37,7 @@ def only_printed(table: Table, whole: Table) -> None:
     assert [[c.published for c in r.cells] for r in table.rows] == shown
 
 
-def in_one_job(work: Path, to: Path, evaluations: Iterable[RunEvaluation]) -> Path:
+def in_one_job(paper: str, work: Path, to: Path, evaluations: Iterable[RunEvaluation]) -> Path:
     """A copy of the folder as scales leave it that evaluate all of a model together."""
     copy, evaluations = shutil.copytree(work, to), list(evaluations)
     folder = copy / "evaluations"
@@ -48,19 +49,16 @@ def in_one_job(work: Path, to: Path, evaluations: Iterable[RunEvaluation]) -> Pa
             with np.load(folder / f"{part.id}.npz") as file:
                 arrays |= {prefix + key: file[key] for key in file.files}
         frames = [pd.read_csv(folder / f"{part.id}.csv") for part in parts]
-        for part, frame in zip(parts, tuple(frames), strict=True):
-            own, _, borrower = part.group.rpartition("_")
-            if part.kind == "benchmark" and borrower in PAPERS:  # what the model's own paper measures lies there, too
-                frames.append(frame.assign(group=own, value=frame.value * 3))
-        frame = pd.concat(frames)
+        frame, name = pd.concat(frames), group_of(paper, run, TOGETHER)
         shutil.rmtree(folder / run)
         (folder / run).mkdir()
-        frame.to_csv(folder / run / "all.csv", index=False)
-        np.savez(folder / run / "all.npz", **arrays)
+        frame.to_csv(folder / run / f"{name}.csv", index=False)
+        np.savez(folder / run / f"{name}.npz", **arrays)
     return copy
 
 
 def same_together(
+    paper: str,
     look: Look,
     several: Mapping[str, Table],
     together: Path,
@@ -68,8 +66,8 @@ def same_together(
     artifacts: Iterable[Artifact],
 ) -> None:
     """Tables of records of one job a model are those of records of several."""
-    _, changed = _combine(list(evaluations), list(artifacts))
+    _, changed = _combine(paper, list(evaluations), list(artifacts))
     for artifact in changed:
-        assert all(e.endswith("/all") for e in artifact.evaluations)
+        assert all(e.rpartition("/")[2] in (TOGETHER, f"{TOGETHER}_{paper}") for e in artifact.evaluations)
         one, other = of(replace(look(artifact.name, together), artifact=artifact)), several[artifact.name]
         assert (one.csv(), one.notes) == (other.csv(), other.notes)

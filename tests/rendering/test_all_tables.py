@@ -20,7 +20,7 @@ import fabricated_pens
 import fabricated_scaling
 import fabricated_sit
 from fabricated import Fabric, drop_rows
-from neuroute.rendering.render import TABLE_FORMATS
+from neuroute.plan.objects import TABLE_FORMATS
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 from rendered import written_twice
@@ -185,10 +185,12 @@ def test_every_measured_number_says_what_it_was_measured_on(paper: str, name: st
 @pytest.mark.parametrize("paper", PAPERS)
 def test_records_of_one_job_give_the_same_tables(paper: str, folders: Folders, tmp_path: Path) -> None:
     fabric, work = FABRICS[paper], folders.usual(paper)
-    together = in_one_job(work, tmp_path / "copy", fabric.evaluations)
+    together = in_one_job(paper, work, tmp_path / "copy", fabric.evaluations)
     names = [name for key, name in MEASURED if key == paper]
     several = {name: drawn(paper, name, work)[1] for name in names}
-    same_together(fabric.study, several, together, fabric.evaluations, [fabric.artifacts[name] for name in names])
+    same_together(
+        paper, fabric.study, several, together, fabric.evaluations, [fabric.artifacts[name] for name in names]
+    )
 
 
 @pytest.mark.parametrize(("paper", "name", "unused"), [("icam", "table12", "H-TSP"), ("sit", "table11", "HTSP")])

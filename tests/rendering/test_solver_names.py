@@ -19,8 +19,3 @@ def test_solutions_of_more_instances_show_no_mean_of_these() -> None:
     reference = Labels(dataset=SMALL, solver="hgs-short")
     assert solvers.here([reference], ["hgs", "hgs-short"]) == "short HGS (1)"
     assert solvers.here([reference], ["lkh3"]) == "–"
-
-
-def test_of_a_reference_the_first_of_more_instances_is_enough() -> None:
-    solvers = told(Labels(dataset=LARGE, solver="hgs"))
-    assert solvers.here([Labels(dataset=SMALL, solver="hgs")], ["hgs", "hgs-short"]) == "HGS (1)"

@@ -50,7 +50,7 @@ def plan_with(folder: Path, test_sets: Any = "published", papers: tuple[str, ...
 
 def of(plan: Plan, stem: str) -> Labels:
     """The test set of a plan that took the place of a drawn one."""
-    every = (labels for job in plan.label_jobs.values() for labels in job.labels)
+    every = plan.label_jobs.values()
     return next(labels for labels in every if labels.dataset.stem.startswith(f"{stem}_") and labels.dataset.file)
 
 
@@ -71,7 +71,7 @@ def test_a_file_takes_the_place_of_the_drawn_set_of_its_size(tmp_path: Path) -> 
     np.testing.assert_array_equal(coords[0], first.astype(np.float32))
     assert (coords.shape, coords.dtype, len(tours)) == ((labels.dataset.count, N, 2), np.float32, labels.dataset.count)
     assert made["mean_length"] == pytest.approx(tour_length(coords, tours).mean())
-    untouched = {x.dataset.stem for job in plan.label_jobs.values() for x in job.labels if x.dataset.file is None}
+    untouched = {labels.dataset.stem for labels in plan.label_jobs.values() if labels.dataset.file is None}
     assert {"tsp_uniform_test_n40", f"tsp_explosion_test_n{N}", "tsp_uniform_val_n20"} <= untouched
     (source_of,) = {line.aspects[0] for line in protocol_lines(plan, "scaling") if line.test[0].here == f"TSP{N}"}
     assert source_of.words == f"{STEM}_test_TSP{N}_n{COUNT} (paper: drawn)"
@@ -84,11 +84,10 @@ def test_the_label_job_of_a_published_set_reads_it(tmp_path: Path) -> None:
     config.write_text(yaml.safe_dump(values | {"work_dir": str(tmp_path / "work")}))
     plan = build_plan(load_config(config))
     labels = of(plan, STEM)
-    job = next(job.id for job in plan.label_jobs.values() if labels in job.labels)
-    result = CliRunner().invoke(app, ["label", job, "--config", str(config), "--workers", "1"])
+    result = CliRunner().invoke(app, ["label", labels.id, "--config", str(config), "--workers", "1"])
     assert result.exit_code == 0, result.output
-    entries = {entry["labels"]: entry for entry in json.loads(plan.manifest(job).read_text())["labels"]}
-    assert (entries[labels.id]["solver"], entries[labels.id]["solved"]) == ("published", 0)
+    entry = json.loads(plan.manifest(labels.id).read_text())
+    assert (entry["labels"], entry["solver"], entry["solved"]) == (labels.id, "published", 0)
 
 
 def test_a_named_file_needs_no_telling_name(tmp_path: Path) -> None:

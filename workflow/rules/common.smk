@@ -125,9 +125,19 @@ def one_of(ids):
     return "|".join(map(re.escape, ids)) or "(?!)"
 
 
-def runs_of(*kinds):
-    """A wildcard that matches the runs of these kinds of training."""
-    return one_of(run for run, r in PLAN.runs.items() if r.training.kind in kinds and run not in GIVEN)
+def trainings():
+    """Name, priority, files and runs of trainings that leave the same files.
+
+    Those that make their own labels come first, as others start from them: runs that hang on each other are what takes
+    longest in the end.
+    """
+    groups = defaultdict(list)
+    for run in PLAN.runs.keys() - set(GIVEN):
+        kind, files = PLAN.runs[run].training.kind, PLAN.training_files(run)
+        name, priority = {"supervised": ("train", 0), "reinforce": ("train_reinforced", 2)}.get(kind, ("train_itself", 1))
+        stages = [Path(file).stem for file in files if file.count("/") and MOMENTS not in file]
+        groups["_".join([name, *stages]), priority, *files].append(run)
+    return [(name, priority, files, sorted(runs)) for (name, priority, *files), runs in sorted(groups.items())]
 
 
 def artifacts_of(kind):
@@ -141,8 +151,8 @@ def artifact_at(w):
 
 
 def drawn(artifacts):
-    """Of each artifact the file that most people want."""
-    return [f"{PLAN.artifact_stem(a.id)}.{'csv' if a.kind == 'table' else 'pdf'}" for a in artifacts]
+    """All files of each artifact: one that is lost is made again."""
+    return [f"{PLAN.artifact_stem(a.id)}.{suffix}" for a in artifacts for suffix in formats(a.kind)]
 
 
 def artifact_inputs(w):
@@ -184,7 +194,7 @@ def compare_inputs(w):
 
 
 def training_inputs(w):
-    return [PLAN.manifest(b) for b in PLAN.label_jobs_of_run(w.run)] + PLAN.outputs_to_start(w.run)
+    return [PLAN.manifest(b) for b in PLAN.label_jobs_of_run(w.run)] + PLAN.files_to_start(w.run)
 
 
 def launcher(w, resources):

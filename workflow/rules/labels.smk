@@ -1,25 +1,25 @@
-# Solutions of instance streams; the shards lie in the label store and survive a failed job.
+# Solutions of instance streams, one set a job, whoever reads it: its name says all of it.  The shards lie in the label store and survive a failed job.
 rule labels:
     output:
-        f"{PLAN.work}/labels/{{paper}}/{{name}}.json",
+        f"{PLAN.work}/labels/{{labels}}.json",
     log:
-        f"{PLAN.work}/logs/labels/{{paper}}/{{name}}.log",
+        f"{PLAN.work}/logs/labels/{{labels}}.log",
     benchmark:
-        f"{PLAN.work}/usage/labels/{{paper}}/{{name}}.tsv"
+        f"{PLAN.work}/usage/labels/{{labels}}.tsv"
     # They may take all cores: begun late, they would wait for every long job and hold up what hangs on them.
     priority: 3
     retries: 2
     conda:
         "../../environment.yml"
-    threads: lambda w: REQUESTS.threads("labels", f"{w.paper}/{w.name}")
-    group: lambda w: group_of("labels", f"{w.paper}/{w.name}")
+    threads: lambda w: REQUESTS.threads("labels", w.labels)
+    group: lambda w: group_of("labels", w.labels)
     resources:
-        runtime=lambda w, attempt: REQUESTS.runtime("labels", f"{w.paper}/{w.name}", attempt),
-        mem_mb=lambda w, attempt: REQUESTS.mem_mb("labels", f"{w.paper}/{w.name}", attempt),
+        runtime=lambda w, attempt: REQUESTS.runtime("labels", w.labels, attempt),
+        mem_mb=lambda w, attempt: REQUESTS.mem_mb("labels", w.labels, attempt),
     params:
-        spec=lambda w: PLAN.label_jobs[f"{w.paper}/{w.name}"].canonical(),
-        code=lambda w: PLAN.label_code(f"{w.paper}/{w.name}"),
+        spec=lambda w: PLAN.label_jobs[w.labels].canonical(),
+        code=lambda w: PLAN.label_code(w.labels),
     message:
-        "labels {wildcards.paper}/{wildcards.name}"
+        "labels {wildcards.labels}"
     shell:
-        "python -m neuroute.core.job label {wildcards.paper}/{wildcards.name} --workers {threads} > {log} 2>&1"
+        "python -m neuroute.core.job label {wildcards.labels} --workers {threads} > {log} 2>&1"

@@ -3,14 +3,16 @@
 import json
 import math
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 
 from neuroute.accounting import cost, revised
 from neuroute.accounting.calls import GREEDY, CallPrice, training_calls
 from neuroute.accounting.flops import reconstruction
 from neuroute.accounting.rates import LIMITS, Rates, at_size, rates_of
-from neuroute.plan.objects import Dataset, Decoding, GivenRun, LabelJob, Labels, Network, Reinforced, Run
+from neuroute.plan.label_blocks import with_count
+from neuroute.plan.objects import Dataset, Decoding, GivenRun, Labels, Network, Reinforced, Run
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path
@@ -74,28 +76,39 @@ class Estimates:
 
     def labels(self, job: str, most_threads: int) -> Cost:
         """A label job, on as many cores as it can make use of."""
-        job_labels = self.plan.label_jobs[job]
-        seconds = sum(self.label_seconds(labels) for labels in job_labels.labels)
+        labels = self.plan.label_jobs[job]
+        fresh = labels.dataset.count - self._at_hand.get(job, 0)
+        seconds = self.label_seconds(labels) * fresh / labels.dataset.count
         solver_seconds = 0.0 if math.isnan(seconds) else seconds
-        threads = self.plan.config.label_workers or self._workers(job_labels, solver_seconds, most_threads)
-        disk = sum(
-            each.dataset.count * each.dataset.n * (1 if each.dataset.n <= 256 else 2) for each in job_labels.labels
-        )
+        threads = self.plan.config.label_workers or self._workers(labels, solver_seconds, most_threads)
+        disk = fresh * labels.dataset.n * (1 if labels.dataset.n <= 256 else 2)
         return Cost(
             "labels",
             job,
             self.plan.manifest(job),
             seconds=self.start_s + seconds / threads,
             threads=threads,
-            memory_mb=PROCESS_MB + threads * max(map(_worker_mb, job_labels.labels)),
+            memory_mb=PROCESS_MB + threads * _worker_mb(labels),
             disk_mb=disk / 1e6,
         )
 
-    def _workers(self, job: LabelJob, seconds: float, most: int) -> int:
+    @cached_property
+    def _at_hand(self) -> dict[str, int]:
+        """Label job -> how many of its labels the next shorter one on the same stream makes."""
+        counts: dict[Labels, list[int]] = {}
+        for labels in self.plan.label_jobs.values():
+            counts.setdefault(with_count(labels, 0), []).append(labels.dataset.count)
+        return {
+            with_count(stream, longer).id: shorter
+            for stream, each in counts.items()
+            for shorter, longer in pairwise(sorted(each))
+        }
+
+    def _workers(self, labels: Labels, seconds: float, most: int) -> int:
         """As many as there are instances that take long together; more would wait for the last one."""
         if self.plan.scale.warm_jobs or seconds < 60:
             return 1
-        return max(1, min(most, sum(labels.dataset.count for labels in job.labels)))
+        return max(1, min(most, labels.dataset.count))
 
     def label_seconds(self, labels: Labels) -> float:
         """Core-seconds to solve and check all instances; not a number for a solver without a rate."""

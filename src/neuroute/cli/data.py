@@ -12,11 +12,10 @@ from neuroute.core.errors import NeurouteError
 Format = Annotated[
     str | None, typer.Option("--format", help="npz, lehd (.txt), pickle (.pkl), or a folder: tsplib, vrplib, solomon")
 ]
-ENDINGS = {"npz": ".npz", "lehd": ".txt", "pickle": ".pkl"}
 
 
 def label(
-    label_job: Annotated[str, typer.Argument(help="a label job of the plan, e.g. scaling/in_domain")],
+    label_job: Annotated[str, typer.Argument(help="a label job of the plan, e.g. tsp_uniform_test_n100_c128_lkh")],
     config: ConfigFile = None,
     scale: ScaleName = None,
     workers: Annotated[
@@ -40,26 +39,24 @@ def label(
 
     share = parse_part(part)
     p = load_plan(config, scale)
-    job = p.find(p.label_jobs, label_job, "label job")
-    for labels in job.labels:
-        if labels.dataset.file is not None:
-            from neuroute.user.published import import_test_set
+    labels = p.find(p.label_jobs, label_job, "label job")
+    if labels.dataset.file is not None:
+        from neuroute.user.published import import_test_set
 
-            import_test_set(labels, p.scale.source_of(labels.dataset), p.label_store)
+        import_test_set(labels, p.scale.source_of(labels.dataset), p.label_store)
     n_workers = workers or p.config.label_workers or os.cpu_count() or 1
-    n_workers = workers_that_fit(p, job.id, n_workers)
+    n_workers = workers_that_fit(p, label_job, n_workers)
     caches = [Path(c) for c in p.config.label_caches]
     if share:
         with solver_pool(n_workers) as pool:
-            count = sum(solve_part(labels, p.label_store, caches, share, pool=pool) for labels in job.labels)
+            count = solve_part(labels, p.label_store, caches, share, pool=pool)
         print(f"{count} instances solved: part {part} of {label_job}")
         return
     with solver_pool(n_workers) as pool:
-        manifests = [make_labels(labels, p.label_store, caches, n_workers, pool=pool) for labels in job.labels]
-    used = {labels.solver for labels in job.labels}
-    stand_ins = {name: other for name, other in (p.config.substitutes or {}).items() if other in used}
+        manifest = make_labels(labels, p.label_store, caches, n_workers, pool=pool)
+    stand_ins = {name: other for name, other in (p.config.substitutes or {}).items() if other == labels.solver}
     more = {"stand_ins": stand_ins} if stand_ins else {}
-    write_json(p.manifest(label_job), {"label_job": label_job, "labels": manifests, **more})
+    write_json(p.manifest(label_job), {**manifest, **more})
 
 
 def generate(
@@ -84,7 +81,7 @@ def generate(
 
 def export(
     data: Annotated[str, typer.Argument(help="a test set or a label job of the plan, or a file or folder of your own")],
-    to: Annotated[Path, typer.Option(help="file (.npz, .txt, .pkl) or new folder; of a label job a folder")],
+    to: Annotated[Path, typer.Option(help="file (.npz, .txt, .pkl) or new folder")],
     form: Format = None,
     limit: Annotated[int | None, typer.Option(min=1, help="only the first instances")] = None,
     config: ConfigFile = None,
@@ -94,26 +91,16 @@ def export(
 
     `evaluate --data` reads them with the same gaps.
     """
-    from neuroute.user.evaluate import find_instances, labelled
+    from neuroute.user.evaluate import find_instances
     from neuroute.user.export import check_export
     from neuroute.user.export import export as write
 
     p = load_plan(config, scale) if config or scale or Path("config.yaml").exists() else None
-    if p is not None and data in p.label_jobs and not Path(data).exists():
-        job = p.label_jobs[data].labels
-        if form is None:
-            raise NeurouteError(f"--format: say how the {len(job)} sets of {data} are to be written into {to}")
-        every = [labelled(labels, p.label_dirs) for labels in job]
-        places = [to / f"{labels.id}{ENDINGS.get(form, '')}" for labels in job]  # the solver's name is in the id
-    else:
-        testsets = p.config.testsets_dir if p else None
-        every = [find_instances(data, testsets, p.label_jobs if p else {}, p.label_dirs if p else [], "DATA")]
-        places = [to]
-    every = [instances.first(limit) if limit else instances for instances in every]
-    for instances, place in zip(every, places, strict=True):
-        check_export(instances, place, form)
-    for instances, place in zip(every, places, strict=True):
-        print(write(instances, place, form))
+    testsets = p.config.testsets_dir if p else None
+    instances = find_instances(data, testsets, p.label_jobs if p else {}, p.label_dirs if p else [], "DATA")
+    instances = instances.first(limit) if limit else instances
+    check_export(instances, to, form)
+    print(write(instances, to, form))
 
 
 def fetch(

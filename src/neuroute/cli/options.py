@@ -74,7 +74,7 @@ def labels_digest(p: "Plan", jobs: Iterable[str]) -> str:
     shards = []
     for job in jobs:
         manifest = read_json(p.manifest(job), f"make it with `neuroute label {job}`")
-        shards += [[m["labels"], s["shard"], s["sha256"]] for m in manifest["labels"] for s in m["shards"]]
+        shards += [[manifest["labels"], s["shard"], s["sha256"]] for s in manifest["shards"]]
     return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()
 
 

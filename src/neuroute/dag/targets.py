@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.plan.objects import formats
 from neuroute.plan.papers import all_papers, load_paper
 from neuroute.plan.plan import Plan
 
@@ -58,8 +59,6 @@ def _why_not(plan: Plan, artifact: str) -> str:
 
 def _targets(plan: Plan) -> Iterator[tuple[str, str]]:
     """Names and files, each with the target that stands for it."""
-    from neuroute.rendering.render import formats  # with matplotlib, which nothing else here needs
-
     for a in plan.artifacts.values():
         files = [str(plan.artifact_stem(a.id).with_suffix(f".{ending}")) for ending in formats(a.kind)]
         yield from zip(files, files, strict=True)

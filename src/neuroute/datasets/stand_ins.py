@@ -8,6 +8,7 @@ from pathlib import Path
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.stored_labels import rows_missing
 from neuroute.plan.build import build_plan
+from neuroute.plan.objects import Labels
 from neuroute.plan.plan import Plan
 from neuroute.solvers.base import fitting_workers
 from neuroute.solvers.registry import get
@@ -30,14 +31,14 @@ def check_solvers(plan: Plan, job: str, here: bool = True) -> None:
 
     Raises NeurouteError if their solver is not installed, or if an instance does not fit.
     """
-    for solver in dict.fromkeys(labels.solver for labels in plan.label_jobs[job].labels):
-        if rows_missing_of(plan, job, solver):
-            try:
-                get(solver).version()
-            except NeurouteError as error:
-                other = stand_in(solver)
-                choice = f"; or set `substitutes: {{{solver}: {other}}}` in config.yaml: {other} then solves instead"
-                raise NeurouteError(f"{error}{choice if other else ''}") from None
+    labels = plan.label_jobs[job]
+    if _rows_missing(plan, labels):
+        try:
+            get(labels.solver).version()
+        except NeurouteError as error:
+            other, solver = stand_in(labels.solver), labels.solver
+            choice = f"; or set `substitutes: {{{solver}: {other}}}` in config.yaml: {other} then solves instead"
+            raise NeurouteError(f"{error}{choice if other else ''}") from None
     if here:
         workers_that_fit(plan, job, 1)
 
@@ -47,31 +48,25 @@ def workers_that_fit(plan: Plan, job: str, workers: int) -> int:
 
     Raises NeurouteError if not even one can.
     """
-    for labels in plan.label_jobs[job].labels:
-        if rows_missing(labels, _folders(plan)):
-            workers = fitting_workers(get(labels.solver), labels.dataset.nodes, workers)
-    return workers
-
-
-def rows_missing_of(plan: Plan, job: str, solver: str) -> int:
-    """Count the rows of a label job that this solver has yet to solve: no cache that the config names has them."""
-    folders = _folders(plan)
-    return sum(rows_missing(labels, folders) for labels in plan.label_jobs[job].labels if labels.solver == solver)
+    labels = plan.label_jobs[job]
+    return (
+        fitting_workers(get(labels.solver), labels.dataset.nodes, workers) if _rows_missing(plan, labels) else workers
+    )
 
 
 def _lacking(plan: Plan) -> list[str]:
     """Return the solvers that are not installed and have labels yet to make."""
-    of: dict[str, list[str]] = {}
-    for job in plan.label_jobs.values():
-        if not plan.manifest(job.id).exists():
-            for labels in job.labels:
-                of.setdefault(labels.solver, []).append(job.id)
+    of: dict[str, list[Labels]] = {}
+    for job, labels in plan.label_jobs.items():
+        if not plan.manifest(job).exists():
+            of.setdefault(labels.solver, []).append(labels)
     return [
         name
-        for name, jobs in of.items()
-        if not is_installed(name) and any(rows_missing_of(plan, job, name) for job in dict.fromkeys(jobs))
+        for name, waiting in of.items()
+        if not is_installed(name) and any(_rows_missing(plan, labels) for labels in waiting)
     ]
 
 
-def _folders(plan: Plan) -> list[Path]:
-    return [plan.label_store, *map(Path, plan.config.label_caches)]
+def _rows_missing(plan: Plan, labels: Labels) -> int:
+    """Count the rows that are yet to be solved: no cache that the config names has them."""
+    return rows_missing(labels, [plan.label_store, *map(Path, plan.config.label_caches)])

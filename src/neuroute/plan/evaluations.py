@@ -189,7 +189,8 @@ class CombinedEvaluation(RunEvaluation):
         return tuple(dict.fromkeys(decoding for part in self.parts for decoding in part.decodings_used()))
 
     def reads_best_factor(self) -> bool:
-        return False  # it measures the factors itself
+        """Whether it does not measure the factors itself."""
+        return not any(isinstance(part, RescalingEvaluation) for part in self.parts) and super().reads_best_factor()
 
     def flops(self, price: Price) -> float:
         return sum(part.flops(price) for part in self.parts)

@@ -70,6 +70,7 @@ class Declaration:
     title: str
     function: str  # package.module:function
     needs: "Callable[[Scale], Iterable[Need]]"
+    printed_files: tuple[str, ...]  # files of printed numbers that it shows, without .csv
 
     @property
     def place(self) -> tuple[bool, str, int]:
@@ -78,15 +79,21 @@ class Declaration:
         return not stem.startswith("table"), stem, int(number or 0)
 
 
-def artifact(title: str, needs: "Callable[[Scale], Iterable[Need]]" = nothing) -> Callable[[F], F]:
+def artifact(
+    title: str, needs: "Callable[[Scale], Iterable[Need]]" = nothing, printed_files: tuple[str, ...] | None = None
+) -> Callable[[F], F]:
     """Declare the decorated function, which draws a table or figure of its name.
 
     At a scale where `needs` yields nothing, since it does not train what would be shown, there is no such artifact.
+    printed_files: which of the paper's files of printed numbers it shows, if not the one of its own name; a change of
+    others does not draw it anew.
     """
 
     def declare(function: F) -> F:
         dotted = f"{function.__module__}:{function.__name__}"
-        function.__dict__["declaration"] = Declaration(function.__name__, title, dotted, needs)
+        function.__dict__["declaration"] = Declaration(
+            function.__name__, title, dotted, needs, (function.__name__,) if printed_files is None else printed_files
+        )
         return function
 
     return declare
@@ -98,6 +105,9 @@ def declarations_in(module: Any) -> list[Declaration]:
     return [
         f.__dict__["declaration"] for f in functions if "declaration" in vars(f) and f.__module__ == module.__name__
     ]
+
+
+TOGETHER = "all"  # the group of all that a paper measures of a model, where one job does that
 
 
 def group_of(paper: str, run: str, name: str = "") -> str:

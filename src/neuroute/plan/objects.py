@@ -22,11 +22,13 @@ from neuroute.plan.evaluations import (
     Sweep,
 )
 from neuroute.plan.reinforced import Elite, Reinforced, Stage
-from neuroute.plan.specs import SHARD, Dataset, Distribution, LabelJob, Labels, Network, Problem, Spec, Split
+from neuroute.plan.specs import SHARD, Dataset, Distribution, Labels, Network, Problem, Spec, Split
 from neuroute.plan.trainings import BeamPool, Reconstruction, SelfImprovement, Supervised, Training
 
 __all__ = [
+    "FIGURE_FORMATS",
     "SHARD",
+    "TABLE_FORMATS",
     "Artifact",
     "BeamPool",
     "Benchmark",
@@ -40,7 +42,6 @@ __all__ = [
     "Elite",
     "Evaluation",
     "GivenRun",
-    "LabelJob",
     "Labels",
     "Network",
     "Problem",
@@ -60,6 +61,7 @@ __all__ = [
     "Test",
     "Training",
     "beam_search",
+    "formats",
 ]
 
 
@@ -82,6 +84,11 @@ class Run(Spec):
     def id(self) -> str:
         return f"{self.paper}/{self.name}"
 
+    @property
+    def labels(self) -> tuple[Labels, ...]:
+        """The labelled instances that its training and validations read."""
+        return (*self.data, self.validation, *self.also_validation)
+
 
 class GivenRun(Run):
     """A model whose weights come from a file.  Its training is the declared one, for what is shown of settings."""
@@ -91,6 +98,11 @@ class GivenRun(Run):
     def canonical(self) -> str:
         """Text of what the model is: its network and the content of the file, wherever that lies."""
         return json.dumps([self.id, self.network.canonical(), self.sha256])
+
+    @property
+    def labels(self) -> tuple[Labels, ...]:
+        """None: nothing is trained."""
+        return ()
 
     @property
     def sha256(self) -> str:
@@ -105,6 +117,15 @@ def _sha256(path: Path, _changed: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+TABLE_FORMATS = ("csv", "md", "tex", "html", "json")
+FIGURE_FORMATS = ("pdf", "svg", "png", "csv", "json")
+
+
+def formats(kind: str) -> tuple[str, ...]:
+    """The suffixes of the files that are drawn of a "table" or a "figure"."""
+    return TABLE_FORMATS if kind == "table" else FIGURE_FORMATS
+
+
 class Artifact(Spec):
     """A table or figure: the function that draws it and the measurements that it reads."""
 
@@ -112,9 +133,10 @@ class Artifact(Spec):
     name: str  # table12, figure2
     title: str
     function: str  # package.module:function
+    printed_files: tuple[str, ...] = ()  # files of printed numbers that are shown, without .csv
     runs: tuple[str, ...] = ()  # runs whose training logs are read
     evaluations: tuple[str, ...] = ()
-    label_jobs: tuple[str, ...] = ()  # label jobs whose manifests are read (solver times)
+    label_jobs: tuple[str, ...] = ()  # labels whose manifests are read (solver times)
     # Solver -> the one that did its work behind what is shown.  Left out where all did their own: notes are the same.
     stand_ins: Annotated[dict[str, str], Field(exclude_if=lambda names: not names)] = {}
 

@@ -1,7 +1,7 @@
 """A paper as the plan sees it: what it trains, labels, measures and shows."""
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +11,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Protocol, claims_in
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decoding_names import name_of
-from neuroute.plan.label_blocks import find_label_job, index_labels
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
-from neuroute.plan.objects import Artifact, Evaluation, LabelJob, Labels, Run, RunEvaluation, Test
+from neuroute.plan.objects import Artifact, Evaluation, Labels, Run, RunEvaluation, Test
 from neuroute.plan.papers import paper_folders
 from neuroute.plan.specs import Spec
 
@@ -25,7 +24,8 @@ class Paper:
     """One paper: what it trains, labels, measures and shows.
 
     `scale` is the class of its block in a scale file.  `runs` lists its trainings, and those that it borrows;
-    `label_jobs` gets them all.  Its artifacts are declared in the modules of its folder that begin with `table` or
+    `also_solved` what is solved besides what these and its evaluations read: test sets by other solvers, of which its
+    tables have rows.  Its artifacts are declared in the modules of its folder that begin with `table` or
     `figure`; `group` says which of a run's tests are measured by one job.  `borrows` names the papers whose runs or
     test sets it uses: their blocks must be in the scale too.  Of two that borrow from each other,
     each `lends` runs that do not depend on the other's.  Artifacts of the `headline` paper lie in the results folder
@@ -36,7 +36,7 @@ class Paper:
     title: str
     scale: type[Spec]
     runs: Callable[[Config, Scale], list[Run]]
-    label_jobs: Callable[[Scale, list[Run]], list[LabelJob]]
+    also_solved: Callable[[Scale], Iterable[Labels]] | None = None
     group: str | Callable[[Scale, Tested], str] = ""  # default: the key
     borrows: tuple[str, ...] = ()
     lends: Callable[[Config, Scale], list[Run]] | None = None  # default: its runs
@@ -95,13 +95,20 @@ class Paper:
         ]
         return [*labelled, *others.values()]
 
-    def artifacts(self, scale: Scale, label_jobs: Iterable[LabelJob], needs: Needs | None = None) -> list[Artifact]:
-        """Its artifacts, which read manifests of these label jobs.  Raises NeurouteError if one has no labels."""
-        index, out = index_labels(label_jobs), []
+    def labels(
+        self, scale: Scale, runs: Iterable[Run], evaluations: Iterable[RunEvaluation], needs: Needs
+    ) -> list[Labels]:
+        """What is solved for it, each once: what runs, evaluations and artifacts read, and what is `also_solved`."""
+        read = [labels for run in runs for labels in run.labels]
+        read += [labels for e in evaluations for labels in e.labels]
+        read += [n.labels for each in needs.values() for n in each if isinstance(n, Solved) and not n.if_made]
+        return list(dict.fromkeys([*read, *(self.also_solved(scale) if self.also_solved else ())]))
+
+    def artifacts(self, scale: Scale, solved: Container[Labels], needs: Needs | None = None) -> list[Artifact]:
+        """Its artifacts, which read of these labels how they were made."""
+        out = []
         for d, each in (needs or self.needs(scale)).items():
-            manifests = {need: find_label_job(index, need.labels) for need in each if isinstance(need, Solved)}
-            if missing := [n.labels.id for n, job in manifests.items() if job is None and not n.if_made]:
-                raise NeurouteError(f"{self.key}/{d.name}: no label job makes {missing[0]}, which it needs")
+            shown_labels = (need.labels for need in each if isinstance(need, Solved))
             evaluations = (self._id(scale, need) for need in each if isinstance(need, Tested | RunEvaluation))
             out.append(
                 Artifact(
@@ -109,9 +116,10 @@ class Paper:
                     name=d.name,
                     title=d.title,
                     function=d.function,
+                    printed_files=d.printed_files,
                     runs=tuple(dict.fromkeys(need.run for need in each if isinstance(need, Log))),
                     evaluations=tuple(dict.fromkeys(evaluations)),
-                    label_jobs=tuple(dict.fromkeys(job for job in manifests.values() if job)),
+                    label_jobs=tuple(dict.fromkeys(labels.id for labels in shown_labels if labels in solved)),
                 )
             )
         return out

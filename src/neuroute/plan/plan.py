@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count, takewhile
 from pathlib import Path
 from typing import TypeVar
@@ -13,13 +12,11 @@ from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import ROOT
 from neuroute.plan.known_digests import code_digest
-from neuroute.plan.label_blocks import LabelIndex, find_label_job, index_labels
 from neuroute.plan.needs import Need
 from neuroute.plan.objects import (
     Artifact,
     BenchmarkEvaluation,
     GivenRun,
-    LabelJob,
     Labels,
     Reinforced,
     Run,
@@ -34,6 +31,8 @@ from neuroute.problems.registry import entries
 
 T = TypeVar("T")
 STAGES = "stages"  # the folder of a run's earlier stages
+TRAINED = ["model.safetensors", "log.jsonl", "run.json"]
+MOMENTS = "moments.safetensors"
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Plan:
 
     config: Config
     scale: Scale
-    label_jobs: Mapping[str, LabelJob]
+    label_jobs: Mapping[str, Labels]  # one job for each set of labels, whoever reads it
     runs: Mapping[str, Run]
     evaluations: Mapping[str, RunEvaluation]
     artifacts: Mapping[str, Artifact]
@@ -86,14 +85,10 @@ class Plan:
     def run_dir(self, run: str) -> Path:
         return self.work / "runs" / run
 
-    def stages_dir(self, run: str) -> Path:
-        """What a run had at the ends of its stages but the last."""
-        return self.run_dir(run) / STAGES
-
     def checkpoint(self, weights: str) -> Path:
         """The weights of a run or, as `<run>@<stage>`, those that it had at the end of a stage but the last."""
         run, _, stage = weights.partition("@")
-        return self.stages_dir(run) / f"{stage}.safetensors" if stage else self.run_dir(run) / "model.safetensors"
+        return self.run_dir(run) / (f"{STAGES}/{stage}.safetensors" if stage else "model.safetensors")
 
     def files_to_start(self, run: str) -> list[Path]:
         """The weights that a run starts from, unless these are random, and the moments beside them, if any."""
@@ -103,12 +98,7 @@ class Plan:
         path = self.checkpoint(start)
         first = self.runs[start.partition("@")[0]]
         leaves_moments = isinstance(first.training, Reinforced) and not isinstance(first, GivenRun)
-        return [path, *([path.with_suffix(".moments.safetensors")] if leaves_moments else [])]
-
-    def outputs_to_start(self, run: str) -> list[Path]:
-        """What a training leaves that holds those files: the earlier stages are one folder."""
-        files = self.files_to_start(run)
-        return list(dict.fromkeys(f.parent if f.parent.name == STAGES else f for f in files))
+        return [path, *([path.with_suffix(f".{MOMENTS}")] if leaves_moments else [])]
 
     def evaluation_file(self, evaluation: str) -> Path:
         return self.work / "evaluations" / f"{evaluation}.csv"
@@ -133,10 +123,19 @@ class Plan:
         return list(dict.fromkeys(beyond))
 
     def checkpoints_of_evaluation(self, evaluation: str) -> list[Path]:
-        """The weights that are measured: the run's, and for an evaluation of stages the folder of theirs."""
+        """The weights that are measured: the run's, and those at the ends of stages."""
         e = self.evaluations[evaluation]
-        of_stages = any(isinstance(part, StageEvaluation) for part in e.members())
-        return [self.checkpoint(e.run), *([self.stages_dir(e.run)] if of_stages else [])]
+        stages = [stage for part in e.members() if isinstance(part, StageEvaluation) for stage in part.stages]
+        return [self.checkpoint(e.run), *(self.checkpoint(f"{e.run}@{stage}") for stage in stages)]
+
+    def training_files(self, run: str) -> list[str]:
+        """What a training leaves in the run's folder: trainings in stages the ends of all of them, with moments."""
+        training = self.runs[run].training
+        if not isinstance(training, Reinforced) or isinstance(self.runs[run], GivenRun):
+            return TRAINED
+        earlier = [f"{STAGES}/{stage.name}" for stage in training.stages[:-1]]
+        ends = [f"{stem}.{kind}" for stem in earlier for kind in ("safetensors", MOMENTS)]
+        return [*TRAINED, f"model.{MOMENTS}", *ends]
 
     def rescaling_of_evaluation(self, evaluation: str) -> Path | None:
         """Where the best scaling factors lie that another evaluation of the same model has found."""
@@ -165,32 +164,20 @@ class Plan:
 
     # -- what hangs on what -----------------------------------------------------------------------------------
 
-    @cached_property
-    def _label_index(self) -> LabelIndex:
-        return index_labels(self.label_jobs.values())
-
-    def _label_jobs_with(self, all_labels: Iterable[Labels]) -> list[str]:
-        """Label jobs that make these labels, or more of which they are the first instances."""
-        jobs = {labels: find_label_job(self._label_index, labels) for labels in all_labels}
-        if missing := [labels.id for labels, job in jobs.items() if job is None]:
-            raise LookupError(f"no label job holds {missing[0]}")
-        return list(dict.fromkeys(job for job in jobs.values() if job))
-
     def label_jobs_of_run(self, run: str) -> list[str]:
-        r = self.runs[run]
-        run_labels = () if isinstance(r, GivenRun) else (*r.data, r.validation, *r.also_validation)
-        return self._label_jobs_with(run_labels)
+        return list(dict.fromkeys(labels.id for labels in self.runs[run].labels))
 
     def label_jobs_of_evaluation(self, evaluation: str) -> list[str]:
-        return self._label_jobs_with(self.evaluations[evaluation].labels)
+        return list(dict.fromkeys(labels.id for labels in self.evaluations[evaluation].labels))
 
     # -- code digests -----------------------------------------------------------------------------------------
 
     def label_code(self, job: str) -> str:
-        solvers = sorted({labels.solver for labels in self.label_jobs[job].labels})
-        problems = {labels.dataset.problem for labels in self.label_jobs[job].labels}
+        labels = self.label_jobs[job]
         return code_digest(
-            "neuroute.datasets.labels:make_labels", *entries(problems, "spec"), *map(_solver_entry, solvers)
+            "neuroute.datasets.labels:make_labels",
+            *entries([labels.dataset.problem], "spec"),
+            _solver_entry(labels.solver),
         )
 
     def train_code(self, run: str) -> str:
@@ -231,7 +218,8 @@ class Plan:
 
     def render_code(self, artifact: str) -> str:
         a = self.artifacts[artifact]
-        files = sorted((self.papers[a.paper].folder / "published").glob("*.csv"))
+        paths = (self.papers[a.paper].folder / "published" / f"{name}.csv" for name in a.printed_files)
+        files = [file for file in paths if file.is_file()]
         files += [ROOT / "rendering" / "house.mplstyle"] if a.kind == "figure" else []
         benchmarks = {b for e in a.evaluations for b in self.benchmarks_of_evaluation(e)}
         files += [list_file(b) for b in sorted(benchmarks)]

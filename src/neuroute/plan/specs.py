@@ -120,18 +120,6 @@ class Labels(Spec):
         return f"{self.dataset.stem}_s{shard}_{self.solver}.npy"
 
 
-class LabelJob(Spec):
-    """Labels that one job makes together (starting a process costs more than a small shard)."""
-
-    paper: str
-    name: str
-    labels: tuple[Labels, ...]
-
-    @property
-    def id(self) -> str:
-        return f"{self.paper}/{self.name}"
-
-
 class Network(Spec):
     """An architecture by dotted name (`package.module:Class`) and its keyword arguments."""
 

@@ -7,20 +7,13 @@ from typing import Any
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text
+from neuroute.plan.objects import formats
 from neuroute.rendering import style
 from neuroute.rendering.cells import solver_name
 from neuroute.rendering.seeds import say_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, save_figure, with_suffix
 from neuroute.rendering.table import Table
-
-TABLE_FORMATS = ("csv", "md", "tex", "html", "json")
-FIGURE_FORMATS = ("pdf", "svg", "png", "csv", "json")
-
-
-def formats(kind: str) -> tuple[str, ...]:
-    """The suffixes that `render` writes for a "table" or a "figure"."""
-    return TABLE_FORMATS if kind == "table" else FIGURE_FORMATS
 
 
 def _stand_ins(study: Study) -> list[str]:

@@ -25,21 +25,11 @@ class Solvers:
 
     @classmethod
     def of(cls, study: Study) -> Solvers:
-        label_jobs = study.artifact.label_jobs
-        return cls(study, {e["labels"]: e for job in label_jobs for e in study.manifest(job)["labels"]})
+        return cls(study, {job: study.manifest(job) for job in study.artifact.label_jobs})
 
     def entry(self, dataset: Dataset, solver: str) -> Mapping[str, Any] | None:
-        """Return what was made of this data set, else of one whose first instances it is (papers share labels)."""
-        exact = Labels(dataset=dataset, solver=solver).id
-        if exact in self.entries:
-            return self.entries[exact]
-        for labels, entry in self.entries.items():
-            count = int(entry["count"])
-            if count > dataset.count:
-                whole = dataset.model_copy(update={"count": count})
-                if labels == Labels(dataset=whole, solver=solver).id:
-                    return entry
-        return None
+        """Return what was made of this data set."""
+        return self.entries.get(Labels(dataset=dataset, solver=solver).id)
 
     def first(self, reference: Labels, names: Sequence[str]) -> str | None:
         """Return the first of the solvers `names` whose lengths of the set of `reference` are known."""
@@ -49,7 +39,7 @@ class Solvers:
         """Return the mean length of exactly these instances; the reference solver's perhaps as evaluations keep it."""
         if solver == reference.solver and (lengths := self.study.reference_lengths(reference.dataset)) is not None:
             return float(lengths.mean())
-        entry = self.entries.get(Labels(dataset=reference.dataset, solver=solver).id)
+        entry = self.entry(reference.dataset, solver)
         if entry and entry.get("mean_length") is not None:
             return float(entry["mean_length"])
         return None
@@ -69,7 +59,7 @@ class Solvers:
         if solver == reference.solver and (stored := self.study.reference_lengths(reference.dataset)) is not None:
             return stored
         entry = self.entry(reference.dataset, solver)
-        return np.array(entry["lengths"][: reference.dataset.count]) if entry and "lengths" in entry else None
+        return np.array(entry["lengths"]) if entry and "lengths" in entry else None
 
     def seconds(self, reference: Labels, solver: str) -> float | None:
         """Return the seconds of the solver's calls for one instance, on one core."""

@@ -20,6 +20,7 @@ from neuroute.core.lazy import pd
 from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decoding_names import name_of
+from neuroute.plan.needs import TOGETHER, group_of
 from neuroute.plan.objects import Artifact, Dataset, Decoding, GivenRun, Run
 
 
@@ -162,8 +163,9 @@ class Study:
         """
         run, _, group = evaluation.rpartition("/")
         self.mark(self.records[(self.records.run == run) & (self.records.group == group)])
-        if evaluation not in self.artifact.evaluations and f"{run}/all" in self.artifact.evaluations:
-            stored = self._stored(f"{run}/all")
+        combined_id = f"{run}/{group_of(self.artifact.paper, run, TOGETHER)}"
+        if evaluation not in self.artifact.evaluations and combined_id in self.artifact.evaluations:
+            stored = self._stored(combined_id)
             return {key.removeprefix(f"{group}/"): a for key, a in stored.items() if key.startswith(f"{group}/")}
         return self._stored(evaluation)
 
@@ -209,7 +211,7 @@ class Study:
         return sources
 
     def manifest(self, job: str) -> dict[str, Any]:
-        """What a label job wrote down: solver, version, seconds and mean length of each set of labels."""
+        """What a label job wrote down: solver, version, seconds and mean length."""
         return dict(read_json(self.work / "labels" / f"{job}.json", f"label {job} again"))
 
     def published(self, name: int | str) -> pd.DataFrame:

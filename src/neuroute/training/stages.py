@@ -36,7 +36,6 @@ def export_stages(
     `net` is used to hold the weights, and holds those of the last stage in the end.  Returns what was written.
     """
     paths = []
-    (out / "stages").mkdir(parents=True, exist_ok=True)  # there for one stage too: the workflow asks for it
     for number, stage in enumerate(training.stages, start=1):
         content = _load(_stage_file(state, stage.name))
         net.load_state_dict(content["net"])

@@ -24,7 +24,7 @@ from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records
 from neuroute.networks.weights import describe, describe_source
 from neuroute.plan.decoding_names import name_of
-from neuroute.plan.objects import Decoding, LabelJob, Labels, Network
+from neuroute.plan.objects import Decoding, Labels, Network
 from neuroute.user.data import read_instances
 from neuroute.user.default_decoding import resolve_decoding
 from neuroute.user.instance import Instance
@@ -59,7 +59,7 @@ class GroupResult:
 
 
 def find_instances(
-    data: str, testsets_dir: str | None, label_jobs: Mapping[str, LabelJob], label_dirs: list[Path], argument: str
+    data: str, testsets_dir: str | None, label_jobs: Mapping[str, Labels], label_dirs: list[Path], argument: str
 ) -> Instances:
     """Return the instances of a file or folder, a test set in `testsets_dir`, or a labelled data set of the plan.
 
@@ -69,7 +69,7 @@ def find_instances(
         return read_instances(Path(data))
     if testsets_dir is not None and (Path(testsets_dir) / f"{data}.npz").is_file():
         return read_instances(Path(testsets_dir) / f"{data}.npz")
-    planned = [labels for job in label_jobs.values() for labels in job.labels if labels.dataset.id == data]
+    planned = [labels for job, labels in label_jobs.items() if data in (job, labels.dataset.id)]
     if planned:  # by several solvers perhaps, of which one that bounds others is the better yardstick
         return labelled(next((labels for labels in planned if labels.solver in REFERENCES), planned[0]), label_dirs)
     place = f"{testsets_dir}/{data}.npz" if testsets_dir else "a test set (`testsets_dir` in config.yaml is not set)"

@@ -11,7 +11,7 @@ import fabricated_mvmoe_figures as mvmoe
 from fabricated import with_arrays
 from figure_checks import drawn_figure, laid_out
 from neuroute.core.errors import NeurouteError
-from neuroute.rendering.render import FIGURE_FORMATS
+from neuroute.plan.objects import FIGURE_FORMATS
 from rendered import written_twice
 
 PAPERS = {"icam": icam, "mvmoe": mvmoe}

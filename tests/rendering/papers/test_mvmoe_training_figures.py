@@ -13,10 +13,9 @@ from fabricated_mvmoe_figures import ABLATIONS, FIGURES, fabricate, falling, run
 from figure_checks import drawn_figure, texts
 from neuroute.papers.mvmoe import few_shot, roles
 from neuroute.papers.mvmoe.figures_training import BOTH, WITH, WITHOUT, Curve, epochs, idle_limits
-from neuroute.papers.mvmoe.paper import label_jobs
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.objects import Dataset, Decoding, Reinforced, StageEvaluation
-from neuroute.rendering.render import FIGURE_FORMATS, render
+from neuroute.plan.objects import FIGURE_FORMATS, Dataset, Decoding, Reinforced, StageEvaluation
+from neuroute.rendering.render import render
 from neuroute.rendering.style import MEASURED, PUBLISHED
 
 RECORDS = fabricate
@@ -57,7 +56,6 @@ def test_trainings_in_stages_are_followed_over_a_test_set_of_so_many_instances()
     assert {need.stages for need in wanted if isinstance(need, StageEvaluation)} == {("epoch1", "epoch2")}
     dataset, run = roles.adapted(scale, "VRPBLTW").dataset, "mvmoe/few_mtl_vrpbltw"
     assert dataset == roles.reference(scale, "VRPBLTW", 50).dataset.model_copy(update={"count": 50})
-    assert dataset in [labels.dataset for job in label_jobs(scale, []) for labels in job.labels]
     gaps = {"mvmoe/mtl_50": 9.0, f"{run}@epoch1": 5.0, f"{run}@epoch2": 4.0, run: 3.0}
 
     def value(metric: str, name: str, on: Dataset, decoding: Decoding) -> float | None:

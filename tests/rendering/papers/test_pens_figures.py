@@ -13,8 +13,8 @@ from fabricated_pens import ARTIFACTS, FABRIC, SCALE, best_factor, hopeless, stu
 from figure_checks import drawn_figure, laid_out
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
+from neuroute.plan.objects import FIGURE_FORMATS
 from neuroute.rendering.cells import MEAN_OF_GAPS
-from neuroute.rendering.render import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
 from rendered import written_twice
 

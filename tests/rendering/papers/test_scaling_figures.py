@@ -16,9 +16,10 @@ from fabricated_scaling import ARTIFACTS, SCALE, study_of
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling import figure_flips, figure_steps
 from neuroute.papers.scaling.series import Models, beats_larger
+from neuroute.plan.objects import FIGURE_FORMATS
 from neuroute.rendering import style
 from neuroute.rendering.plots import running_mean
-from neuroute.rendering.render import FIGURE_FORMATS, render, resolve
+from neuroute.rendering.render import render, resolve
 from rendered import written_twice
 
 FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]

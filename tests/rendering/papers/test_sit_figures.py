@@ -18,9 +18,8 @@ from neuroute.papers.sit.figures_model import ordinal
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.snapshot import Round
 from neuroute.papers.sit.training_course import read_course
-from neuroute.plan.objects import Reconstruction
+from neuroute.plan.objects import FIGURE_FORMATS, Reconstruction
 from neuroute.rendering.maps import tour_length
-from neuroute.rendering.render import FIGURE_FORMATS
 from rendered import written_twice
 
 RECORDS = fabricate

@@ -1,6 +1,5 @@
 """Tables of paper `sit` on fabricated records: cells are what the records say, printed numbers in the right ones."""
 
-import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -144,23 +143,6 @@ def test_table1_solvers(work: Path) -> None:
         )
     (here,) = [r.labels[2] for r in table.rows if r.labels[:2] == ("CVRP", "HGS")]
     assert here == "short HGS (hgs-short 1.0)"
-
-
-def test_a_reference_that_another_label_job_makes_has_lengths_and_its_share_of_time(work: Path, tmp_path: Path) -> None:
-    """Papers share labels: this one's manifests may lack some, or have more instances of them."""
-    copy = shutil.copytree(work, tmp_path / "copy")
-    path, labels = copy / "labels/sit/tests-tsp.json", roles.reference(SCALE, "tsp", 1000)
-    manifest = json.loads(path.read_text())
-    manifest["labels"] = [e for e in manifest["labels"] if e["labels"] != labels.id]
-    path.write_text(json.dumps(manifest))
-    gone = draw("table1", copy)
-    assert cell(gone, "time_1k_s", "TSP", "Concorde").measured is None
-    assert cell(gone, "gap_1k_pct", "TSP", "Concorde").measured == 0
-    more = labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": 50})})
-    path.write_text(json.dumps({"labels": [*manifest["labels"], FABRIC.label_entry(more)]}))
-    shared = of(study("table1", copy))
-    assert cell(shared, "time_1k_s", "TSP", "Concorde").measured == pytest.approx(0.0125)
-    assert cell(shared, "obj_1k", "TSP", "Concorde") == cell(draw("table1", work), "obj_1k", "TSP", "Concorde")
 
 
 # -- Table 2 ----------------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, training_blocks
-from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Run, Spec, Split, Supervised
+from neuroute.plan.label_blocks import training_blocks
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Spec, Split, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.shapes import Nodes, Positive, Shape
 
@@ -43,9 +43,4 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     ]
 
 
-def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    read = [labels for run in runs for labels in (*run.data, run.validation)]
-    return [LabelJob(paper="toy", name="labels", labels=tuple(longest([*read, instances(scale, "test")])))]
-
-
-PAPER = Paper(key="toy", title="A toy", scale=ToyScale, runs=runs, label_jobs=label_jobs)
+PAPER = Paper(key="toy", title="A toy", scale=ToyScale, runs=runs)

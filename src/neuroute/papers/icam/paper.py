@@ -8,8 +8,7 @@ from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PROB
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.changes import apply_changes, declare_run, seed_of
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, read_by
-from neuroute.plan.objects import Elite, LabelJob, Network, Problem, Reinforced, Run
+from neuroute.plan.objects import Elite, Labels, Network, Problem, Reinforced, Run
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
 
@@ -25,12 +24,13 @@ WITHOUT = {  # Table 9
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    """One for all: ICAM's own trainings need no labels, and other papers have those of the baselines."""
-    tests = [labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)]
-    tests += [roles.large(scale, size) for size in roles.LARGE_SIZES]
-    tests += [roles.tam(scale, size) for size in roles.TAM_SIZES]
-    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read_by(runs), *tests])))]
+def also_solved(scale: Scale) -> list[Labels]:
+    """Test sets by each of the solvers that Tables 1 and 3 compare."""
+    tam = [roles.tam(scale, size).dataset for size in roles.TAM_SIZES]
+    return [
+        *(labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)),
+        *(Labels(dataset=d, solver=s) for d in tam for s in scale[IcamScale].cvrp.tam_other_solvers),
+    ]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ PAPER = Paper(
     title="Instance-Conditioned Adaptation for Large-scale Generalization of Neural Combinatorial Optimization",
     scale=IcamScale,
     runs=runs,
-    label_jobs=label_jobs,
+    also_solved=also_solved,
     borrows=("scaling", "sit", "rivals"),
     lends=own_runs,
     protocol=protocol,

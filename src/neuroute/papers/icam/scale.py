@@ -79,6 +79,7 @@ class IcamCvrp(IcamProblem):
     tam_capacities: Annotated[dict[int, int], Field(description="Table 3: the paper's n -> capacity here")]
     tam_counts: Annotated[dict[int, Positive], Field(description="Table 3: the paper's n -> test instances here")]
     tam_solver: Annotated[str, Field(description="Table 3: solver of the reference solutions")]
+    tam_other_solvers: Annotated[list[str], Field(description="Table 3: other solvers that are run")] = []
     benchmark_nodes: Annotated[
         tuple[int, int],
         Field(description="Table 2: Set-X's instances with at least, and with less than, this many nodes"),

@@ -157,7 +157,7 @@ def _table1_needs(scale: Scale) -> Iterator[Need]:
             yield from tested(roles.run_id(names[problem]), labels, roles.MULTI)
 
 
-@artifact("TSP and CVRP at four sizes", needs=_table1_needs)
+@artifact("TSP and CVRP at four sizes", needs=_table1_needs, printed_files=("table1", "table7"))
 def table1(study: Study) -> Table:
     """Mean length, gap and total time of every method that the paper lists."""
     return _both_problems(

@@ -81,7 +81,9 @@ def _figure6_needs(scale: Scale) -> Iterator[Need]:
             yield from tested(run, roles.reference(scale, variant, SIZES[0]), roles.X8)
 
 
-@artifact("Where experts are, how many, and how they are chosen", needs=_figure6_needs)
+@artifact(
+    "Where experts are, how many, and how they are chosen", needs=_figure6_needs, printed_files=("quoted", "table5")
+)
 def figure6(study: Study) -> Drawing:
     """Mean gaps on the ten unseen problems, setting by setting, and the training times of some of them."""
     settings = {letter: _settings(study, letter) for letter in PANELS}

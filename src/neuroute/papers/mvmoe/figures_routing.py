@@ -144,7 +144,7 @@ def _batches(net: Routing) -> str:
 # -- Figure 9 -------------------------------------------------------------------------------------------------------
 
 
-@artifact("Load of the experts of MVMoE/4E", needs=experts_routing)
+@artifact("Load of the experts of MVMoE/4E", needs=experts_routing, printed_files=("quoted",))
 def figure9(study: Study) -> Drawing:
     """The mean share of nodes on each expert by problem (a), and layer by layer (b)."""
     net = Routing.of_model(study)

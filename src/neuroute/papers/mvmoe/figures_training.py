@@ -91,7 +91,7 @@ def _few_curve(study: Study, method: str, variant: str) -> Curve:
     return curve(study, run, variant, method)
 
 
-@artifact("Few-shot training on two unseen problems", needs=few_shot.needs)
+@artifact("Few-shot training on two unseen problems", needs=few_shot.needs, printed_files=("table2",))
 def figure5(study: Study) -> Drawing:
     """Gaps while models of six problems go on with one that they have not seen."""
     figure = new_figure(height=2.6)

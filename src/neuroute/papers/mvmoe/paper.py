@@ -19,8 +19,8 @@ from neuroute.papers.mvmoe.roles import (
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, read_by, with_count
-from neuroute.plan.objects import LabelJob, Network, Reinforced, Run, Stage, Supervised
+from neuroute.plan.label_blocks import with_count
+from neuroute.plan.objects import Labels, Network, Reinforced, Run, Stage, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
 
@@ -65,11 +65,9 @@ Add = Callable[..., None]
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    """One for all; the training labels of Table 8's LEHDs are in it where `scaling` does not have them."""
-    tests = [labels for size in SIZES for variant in VARIANTS for labels in roles.solved(scale, variant, size)]
-    tests += [roles.adapted(scale, variant) for variant in roles.FEW]
-    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read_by(runs), *tests])))]
+def also_solved(scale: Scale) -> list[Labels]:
+    """Test sets by each of the solvers that Tables 1 and 2 compare."""
+    return [labels for size in SIZES for variant in VARIANTS for labels in roles.solved(scale, variant, size)]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -218,7 +216,7 @@ PAPER = Paper(
     title="MVMoE: Multi-Task Vehicle Routing Solver with Mixture-of-Experts",
     scale=MvmoeScale,
     runs=runs,
-    label_jobs=label_jobs,
+    also_solved=also_solved,
     borrows=("scaling",),
     protocol=protocol,
 )

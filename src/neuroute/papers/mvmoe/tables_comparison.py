@@ -156,7 +156,9 @@ def table4_grid(scale: Scale) -> Grid:
     return Grid(methods, quantities, name_models=models_here)
 
 
-@artifact("POMO on problems that it is not trained for", needs=needs_of(table4_grid))
+@artifact(
+    "POMO on problems that it is not trained for", needs=needs_of(table4_grid), printed_files=("table1", "table4")
+)
 def table4(study: Study) -> Table:
     """Gaps of the six single-task models on the six problems of training, and their means."""
     grid = table4_grid(study.scale)

@@ -77,6 +77,7 @@ class Swept:
 @artifact(
     "Tour length against the scaling factor of the coordinates",
     needs=lambda scale: (roles.rescaling(scale, name) for name in roles.RESCALED),
+    printed_files=("table1",),
 )
 def figure3(study: Study) -> Drawing:
     """Tour length over scaling factors with the fitted parabolas, a row for each model and a column for each size."""

@@ -49,7 +49,7 @@ def _figure1_needs(scale: Scale) -> Iterator[Need]:
             yield from tested(m.run, labels, *(decodings if m.rescaled else [m.decoding]))
 
 
-@artifact("The gap at the largest size", needs=_figure1_needs)
+@artifact("The gap at the largest size", needs=_figure1_needs, printed_files=("figure4_table", "table3"))
 def figure1(study: Study) -> Drawing:
     """The gap at the largest size, for every solver of the comparison."""
     groups = _bars(study)
@@ -189,7 +189,7 @@ def _figure4_needs(scale: Scale) -> Iterator[Need]:
             yield from tested(roles.run_id(name), roles.reference(scale, size), roles.repeated(scale))
 
 
-@artifact("ALiBi, RoPE and coordinates across sizes", needs=_figure4_needs)
+@artifact("ALiBi, RoPE and coordinates across sizes", needs=_figure4_needs, printed_files=("figure4_table", "table3"))
 def figure4(study: Study) -> Drawing:
     """The gap over sizes with ALiBi, RoPE and coordinates."""
     figure = new_figure(height=3.0)

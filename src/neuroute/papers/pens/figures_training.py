@@ -34,7 +34,7 @@ def _figure5_needs(scale: Scale) -> Iterator[Need]:
     yield from (Log(roles.run_id(name)) for name in roles.SMALL)
 
 
-@artifact("Zero and Gaussian initial embeddings", needs=_figure5_needs)
+@artifact("Zero and Gaussian initial embeddings", needs=_figure5_needs, printed_files=("figure5a_table",))
 def figure5(study: Study) -> Drawing:
     """Final gaps (a, b) and gaps while training (c, d) of PENS-A and PENS-R from zero and Gaussian embeddings."""
     figure = new_figure(height=4.6)

@@ -3,30 +3,16 @@
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.protocol import protocol
-from neuroute.papers.pens.roles import BQ, LEHD, SIZES, SMALL, SMALL_SIZES, reference, validation
+from neuroute.papers.pens.roles import BQ, LEHD, SMALL, validation
 from neuroute.papers.pens.scale import PensScale, PensShape
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, training_blocks, training_label_jobs
-from neuroute.plan.objects import (
-    LabelJob,
-    Network,
-    Run,
-    Supervised,
-)
+from neuroute.plan.label_blocks import training_blocks
+from neuroute.plan.objects import Network, Run, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
 
 PENS = "neuroute.networks.pens:Pens"
-
-
-def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    tests = [reference(scale, size) for size in (*SMALL_SIZES[:2], *SIZES[:-1])]
-    return [
-        *training_label_jobs(roles.PAPER, runs),
-        LabelJob(paper=roles.PAPER, name="tests", labels=tuple(longest([*(r.validation for r in runs), *tests]))),
-        LabelJob(paper=roles.PAPER, name="largest", labels=(reference(scale, SIZES[-1]),)),
-    ]
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
@@ -75,7 +61,6 @@ PAPER = Paper(
     title="Solving the Traveling Salesman Problem with Positional Encoding",
     scale=PensScale,
     runs=runs,
-    label_jobs=label_jobs,
     group="uniform",
     borrows=("scaling", "rivals"),
     protocol=protocol,

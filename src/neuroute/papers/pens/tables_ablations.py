@@ -26,7 +26,11 @@ def table_figure4_grid(scale: Scale) -> Grid:
     return Grid(methods, gaps(sets_of(scale, SIZES), MEAN_GAP, decimals=2), table="figure4_table")
 
 
-@artifact("Figure 4's table: ALiBi, RoPE and coordinates", needs=needs_of(table_figure4_grid))
+@artifact(
+    "Figure 4's table: ALiBi, RoPE and coordinates",
+    needs=needs_of(table_figure4_grid),
+    printed_files=("figure4_table",),
+)
 def table_figure4(study: Study) -> Table:
     """ALiBi, RoPE and projected coordinates, none of them rescaled."""
     grid = table_figure4_grid(study.scale)
@@ -56,7 +60,11 @@ def table_figure5_grid(scale: Scale) -> Grid:
     return Grid(methods, gaps(sets_of(scale, SMALL_SIZES), MEAN_GAP), table="figure5a_table")
 
 
-@artifact("Figure 5a: zero and Gaussian initial embeddings", needs=needs_of(table_figure5_grid))
+@artifact(
+    "Figure 5a: zero and Gaussian initial embeddings",
+    needs=needs_of(table_figure5_grid),
+    printed_files=("figure5a_table",),
+)
 def table_figure5(study: Study) -> Table:
     """Zero and Gaussian initial embeddings, trained on the smallest size."""
     grid = table_figure5_grid(study.scale)

@@ -14,12 +14,10 @@ Where a scale has no block, these rows show the printed numbers, so nothing else
 
 from neuroute.papers.rivals.rival import PAPER as KEY
 from neuroute.papers.rivals.scale import RivalsScale
-from neuroute.papers.rivals.study import problems_of, study_runs
-from neuroute.papers.rivals.study import tests as study_tests
+from neuroute.papers.rivals.study import study_runs
 from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, read_by
-from neuroute.plan.objects import LabelJob, Run
+from neuroute.plan.objects import Labels, Run
 from neuroute.plan.paper import Paper
 
 
@@ -27,14 +25,9 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     return [*(each.run for each in rivals(config, scale)), *study_runs(config, scale)]
 
 
-def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    """One for what trainings read, one for tests and what nearest neighbour makes of them."""
-    tests = [each.test for each in rivals(Config(), scale)]
-    tests += [labels.model_copy(update={"solver": "nearest"}) for labels in tests]
-    if (s := scale[RivalsScale].study) is not None:
-        tests += [labels for problem in problems_of(s) for labels in study_tests(s, problem).values()]
-    jobs = {"trainings": read_by(runs), "tests": tests}
-    return [LabelJob(paper=KEY, name=name, labels=tuple(longest(labels))) for name, labels in jobs.items() if labels]
+def also_solved(scale: Scale) -> list[Labels]:
+    """What nearest neighbour makes of the test sets."""
+    return [each.test.model_copy(update={"solver": "nearest"}) for each in rivals(Config(), scale)]
 
 
 PAPER = Paper(
@@ -42,6 +35,6 @@ PAPER = Paper(
     title="Rival systems of the papers' tables",
     scale=RivalsScale,
     runs=runs,
-    label_jobs=label_jobs,
+    also_solved=also_solved,
     optional=True,
 )

@@ -61,9 +61,6 @@ def solver_notes(study: Study, tests: Sequence[Labels]) -> list[str]:
     name = rival if all(solvers.entry(test.dataset, rival) for test in tests) else reference
     words = solver_name(name)
     entries = [entry for test in tests if (entry := solvers.entry(test.dataset, name)) is not None]
-    if len(entries) < len(tests):
-        lacking = len(tests) - len(entries)
-        return [f"The label manifests lack {words}'s solutions of {lacking} of {len(tests)} test sets."]
     notes = []
     if name == reference:
         other = (

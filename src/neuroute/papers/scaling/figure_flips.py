@@ -63,7 +63,9 @@ def flips_needs(scale: Scale) -> Iterator[Need]:
                 yield from tested(models.run(shape), test)
 
 
-@artifact("Our own: which conclusions of the depth x width grids flip", needs=flips_needs)
+@artifact(
+    "Our own: which conclusions of the depth x width grids flip", needs=flips_needs, printed_files=("table1", "table12")
+)
 def figure16(study: Study) -> Drawing:
     """Draw of each conclusion the share of resamples in which it holds, on each test set; and what it takes to tell."""
     rows: list[dict[str, Any]] = []

@@ -101,7 +101,7 @@ def _above(study: Study, each: Reading, test: Labels) -> Cell:
 # -- Figure 17 --------------------------------------------------------------------------------------------------------
 
 
-@artifact("Our own: what a step is", needs=steps_needs)
+@artifact("Our own: what a step is", needs=steps_needs, printed_files=("table3", "table9", "table12"))
 def figure17(study: Study) -> Drawing:
     """Draw where trainings end over samples, updates and processor time; and the paper's two budgets."""
     rows = _rows(study)

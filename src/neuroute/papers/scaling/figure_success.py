@@ -26,7 +26,9 @@ READINGS = {"available": "among available nodes", "all": "among all nodes"}
 Results = dict[tuple[str, Shape], Success]
 
 
-@artifact("Success rate by the optimal node's rank among the nearest neighbours", needs=probe_needs)
+@artifact(
+    "Success rate by the optimal node's rank among the nearest neighbours", needs=probe_needs, printed_files=("quoted",)
+)
 def figure12(study: Study) -> Drawing:
     """Draw the success rates of three models, and below how many decisions have each rank."""
     figure = style.new_figure(height=3.6)

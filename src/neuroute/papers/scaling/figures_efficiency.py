@@ -31,7 +31,11 @@ NO_ORDER = "their order means nothing: intervals overlap"
 Shifted = tuple[laws.ShiftedPowerLaw, laws.ShiftedPowerLaw]  # by the relative error, and by that of the gap itself
 
 
-@artifact("Data efficiency: gap against training samples", needs=lambda scale: [Log(run_id(shape)) for shape in SIX])
+@artifact(
+    "Data efficiency: gap against training samples",
+    needs=lambda scale: [Log(run_id(shape)) for shape in SIX],
+    printed_files=("quoted",),
+)
 def figure3(study: Study) -> Drawing:
     """Draw the gap while training, and the exponents of its power laws beside the printed ones."""
     figure = style.new_figure(height=3.1)
@@ -114,7 +118,11 @@ def _is_ordered(bounds: Sequence[tuple[float, float] | None]) -> bool:
     return len(known) == len(bounds) and max(low for low, _ in known) > min(high for _, high in known)
 
 
-@artifact("Compute efficiency: gap against inference FLOPs", needs=lambda scale: beam_needs(scale, SIX))
+@artifact(
+    "Compute efficiency: gap against inference FLOPs",
+    needs=lambda scale: beam_needs(scale, SIX),
+    printed_files=("quoted", "table1", "table18"),
+)
 def figure4(study: Study) -> Drawing:
     """Draw the gaps of beam searches over their FLOPs, of wider and of deeper models."""
     figure = style.new_figure(height=5.2)
@@ -159,7 +167,9 @@ def _printed_compute_note(in_print: Mapping[Shape, float], unique: Mapping[tuple
     )
 
 
-@artifact("Gap against inference time", needs=lambda scale: beam_needs(scale, GRID))
+@artifact(
+    "Gap against inference time", needs=lambda scale: beam_needs(scale, GRID), printed_files=("table12", "table18")
+)
 def figure6(study: Study) -> Drawing:
     """Draw the gaps of beam searches over their time, with shifted power laws (Eq. 7)."""
     figure = style.new_figure(height=5.0)

@@ -43,7 +43,7 @@ def cvrp_needs(scale: Scale) -> Iterator[Need]:
     return Models.cvrp(scale).needs()
 
 
-@artifact("Decoder parameters against optimality gap", needs=grid_needs)
+@artifact("Decoder parameters against optimality gap", needs=grid_needs, printed_files=("quoted", "table1", "table12"))
 def figure1(study: Study) -> Drawing:
     """Draw the twelve models, and circle those that beat a larger one by being deeper."""
     figure = style.new_figure(height=2.9)
@@ -80,7 +80,11 @@ def figure1(study: Study) -> Drawing:
     return style.drawing(figure, rows, notes, alt)
 
 
-@artifact("Power laws of the gap in parameters: all models, by width, by depth", needs=grid_needs)
+@artifact(
+    "Power laws of the gap in parameters: all models, by width, by depth",
+    needs=grid_needs,
+    printed_files=("quoted", "table1", "table12"),
+)
 def figure2(study: Study) -> Drawing:
     """Draw power laws of all models, of those of one depth, and of those of one width."""
     q = partial(quoted_value, study)
@@ -96,13 +100,21 @@ def figure2(study: Study) -> Drawing:
     )
 
 
-@artifact("Our own, LEHD on the CVRP: power laws of the gap in parameters", needs=cvrp_needs)
+@artifact(
+    "Our own, LEHD on the CVRP: power laws of the gap in parameters",
+    needs=cvrp_needs,
+    printed_files=("table1", "table12"),
+)
 def figure13(study: Study) -> Drawing:
     """Draw for the CVRP what Figure 2 has for the TSP."""
     return _laws(study, Models.cvrp(study.scale), "parameters", OWN_NOTE)
 
 
-@artifact("Our own, LEHD on the CVRP: power laws of the gap in inference FLOPs", needs=cvrp_needs)
+@artifact(
+    "Our own, LEHD on the CVRP: power laws of the gap in inference FLOPs",
+    needs=cvrp_needs,
+    printed_files=("table1", "table12"),
+)
 def figure14(study: Study) -> Drawing:
     """Draw for the CVRP what Figure 2 has for the TSP, over the FLOPs of a greedy solution."""
     return _laws(study, Models.cvrp(study.scale), "gflops_paper", OWN_NOTE)
@@ -165,7 +177,7 @@ def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
     return f"{title}, {side}: mean R² {r2:.3f}, mean absolute percentage error {mape:.2f} % (linear-scale fits)."
 
 
-@artifact("Gap by parameters and depth-to-width ratio", needs=grid_needs)
+@artifact("Gap by parameters and depth-to-width ratio", needs=grid_needs, printed_files=("quoted", "table1", "table12"))
 def figure5(study: Study) -> Drawing:
     """Draw lines of constant depth-to-width ratio, as Eq. 6 has them."""
     in_print = {"β_n": quoted_value(study, "beta_n"), "β_a": quoted_value(study, "beta_a")}
@@ -176,7 +188,11 @@ def figure5(study: Study) -> Drawing:
     return _ratios(study, Models.tsp(study.scale), note, in_print)
 
 
-@artifact("Our own, LEHD on the CVRP: gap by parameters and depth-to-width ratio", needs=cvrp_needs)
+@artifact(
+    "Our own, LEHD on the CVRP: gap by parameters and depth-to-width ratio",
+    needs=cvrp_needs,
+    printed_files=("table1", "table12"),
+)
 def figure15(study: Study) -> Drawing:
     """Draw for the CVRP what Figure 5 has for the TSP."""
     return _ratios(study, Models.cvrp(study.scale), OWN_NOTE, {})

@@ -33,7 +33,7 @@ def _logs_of(runs: Iterable[str]) -> Callable[[Scale], list[Need]]:
     return lambda scale: [Log(run, all_seeds=True) for run in runs]
 
 
-@artifact("Convergence with and without gated attention", needs=_logs_of(GATED))
+@artifact("Convergence with and without gated attention", needs=_logs_of(GATED), printed_files=("table7",))
 def figure7(study: Study) -> Drawing:
     """Compare trainings with and without gated attention."""
     gated = {"with gate": "yes", "without gate": "no"}
@@ -42,7 +42,7 @@ def figure7(study: Study) -> Drawing:
     return _draw_convergence(study, GATED, labels, notes, "with and without gated attention")
 
 
-@artifact("Convergence with and without ReZero", needs=_logs_of(REZERO))
+@artifact("Convergence with and without ReZero", needs=_logs_of(REZERO), printed_files=("table12",))
 def figure8(study: Study) -> Drawing:
     """Compare trainings with and without ReZero."""
     labels = {"with ReZero": _printed_gap(study, 12, **DEEPEST._asdict()), "without ReZero": None}
@@ -58,7 +58,7 @@ def figure8(study: Study) -> Drawing:
     return _draw_convergence(study, REZERO, labels, notes, "with and without ReZero")
 
 
-@artifact("Convergence with few and with many training samples", needs=_logs_of(SAMPLES))
+@artifact("Convergence with few and with many training samples", needs=_logs_of(SAMPLES), printed_files=("table11",))
 def figure9(study: Study) -> Drawing:
     """Compare trainings on one and on ten million samples."""
     labels = {f"{m}M samples": _printed_gap(study, 11, train_size=m * 1_000_000) for m in (1, 10)}

@@ -11,7 +11,7 @@ from neuroute.papers.scaling.scale import Cvrp, ScalingScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import training_blocks
-from neuroute.plan.objects import LabelJob, Labels, Network, Run, SelfImprovement, Supervised
+from neuroute.plan.objects import Distribution, Labels, Network, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.shapes import BaselineShape
 
@@ -29,36 +29,16 @@ def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
     return training_blocks(scale[ScalingScale].sizes[100], samples, scale.label_solver)
 
 
-def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    first, s = reference(scale, 100), scale[ScalingScale]
-
-    def largest(problem: str, prefix: str) -> int:
-        """The largest training set of runs of that problem with such names; the others are its first instances."""
-        runs_named_so = [
-            run for run in runs if run.name.startswith(prefix) and run.validation.dataset.problem == problem
-        ]
-        return max((run.training.samples for run in runs_named_so if run.data), default=0)
-
-    def job(name: str, *labels: Labels) -> LabelJob:
-        return LabelJob(paper=roles.PAPER, name=name, labels=labels)
-
-    def with_rival(*tests: Labels) -> list[Labels]:
-        """Test sets, and what LKH3's row is of."""
-        rivals = [test.model_copy(update={"solver": scale[ScalingScale].rival_solver}) for test in tests]
-        return list(dict.fromkeys([*tests, *(r for r in rivals if r.dataset == first.dataset or everywhere)]))
-
-    everywhere = s.rival_on == "all"
-    jobs = [
-        *(job(f"train-{i:03d}", block) for i, block in enumerate(training_data(scale, largest("tsp", "")))),
-        job("in_domain", roles.validation(scale), *with_rival(first)),
-        job("larger", *with_rival(*(reference(scale, size) for size in SIZES[1:]))),
-        job("shifted", *with_rival(*(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES))),
-        job("cvrp", *cvrp.labels_of(scale, s.lehd_cvrp, largest("cvrp", "lehd"))),
+def also_solved(scale: Scale) -> list[Labels]:
+    """What LKH3's rows are of: the first test set, or all."""
+    distributions: tuple[Distribution, ...] = ("uniform", *SHIFTED)
+    tests = [reference(scale, size, distribution=d) for d in distributions for size in SIZES]
+    s = scale[ScalingScale]
+    return [
+        test.model_copy(update={"solver": s.rival_solver})
+        for test in tests
+        if s.rival_on == "all" or test.dataset == tests[0].dataset
     ]
-    if s.cvrp_grid is not None:
-        larger = cvrp.grid_tests(scale)[1:]
-        jobs.append(job("cvrp_grid", *cvrp.labels_of(scale, s.cvrp_grid, largest("cvrp", "cvrp")), *larger))
-    return jobs
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -142,7 +122,7 @@ PAPER = Paper(
     title="Efficient Decoder Scaling Strategy for Neural Routing Solvers",
     scale=ScalingScale,
     runs=runs,
-    label_jobs=label_jobs,
+    also_solved=also_solved,
     group=group,
     headline=True,
     test_set=reference,

@@ -89,7 +89,7 @@ def _table8_needs(scale: Scale) -> Iterator[Need]:
             yield from tested(run_id(shape), labels, Decoding(), Decoding(log_n=False))
 
 
-@artifact("With and without log(n)", needs=_table8_needs)
+@artifact("With and without log(n)", needs=_table8_needs, printed_files=("table8", "table12", "table13"))
 def table8(study: Study) -> Table:
     """Show what the log(n) factor adds."""
     sets = {n: test.dataset for n, test in sets_of(study.scale).items()}

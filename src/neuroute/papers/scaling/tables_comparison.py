@@ -91,7 +91,7 @@ def _table5_needs(scale: Scale) -> list[Need]:
     return [need for need in needs if not (isinstance(need, Tested) and need.test in unread)]
 
 
-@artifact("Comparison with LEHD, BQ and SIGD", needs=_table5_needs)
+@artifact("Comparison with LEHD, BQ and SIGD", needs=_table5_needs, printed_files=("table1", "table5", "table20"))
 def table5(study: Study) -> Table:
     """Compare greedy decoding and beam search of all models."""
     grid = table5_grid(study.scale)

@@ -49,7 +49,9 @@ def table2_grid(scale: Scale) -> Grid:
     return Grid(methods, [parameters(tests[100]), *gaps(tests, GAP)])
 
 
-@artifact("Deep and narrow against wide at equal parameters", needs=needs_of(table2_grid))
+@artifact(
+    "Deep and narrow against wide at equal parameters", needs=needs_of(table2_grid), printed_files=("table2", "table5")
+)
 def table2(study: Study) -> Table:
     """Compare models of about the same parameters."""
     grid = table2_grid(study.scale)
@@ -154,7 +156,7 @@ def _table17_needs(scale: Scale) -> Iterator[Need]:
         yield from tested(run_id(shape), roles.reference(scale, 100), Decoding(), *_batched(scale).values())
 
 
-@artifact("FLOPs and latency by batch size", needs=_table17_needs)
+@artifact("FLOPs and latency by batch size", needs=_table17_needs, printed_files=("table1", "table17"))
 def table17(study: Study) -> Table:
     """Show FLOPs by two counts, and times by batch size."""
     dataset = roles.reference(study.scale, 100).dataset

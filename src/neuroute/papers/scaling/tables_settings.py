@@ -18,7 +18,7 @@ from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 
 
-@artifact("Configurations of the twelve models")
+@artifact("Configurations of the twelve models", printed_files=("table1", "table18"))
 def table1(study: Study) -> Table:
     """Show shapes and parameters of the twelve models."""
 

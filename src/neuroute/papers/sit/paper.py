@@ -9,8 +9,8 @@ from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, POMO_RUNS, PROBLEMS, S
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, training_label_jobs, with_count
-from neuroute.plan.objects import LabelJob, Labels, Network, Problem, Reconstruction, Run, SelfImprovement, Supervised
+from neuroute.plan.label_blocks import with_count
+from neuroute.plan.objects import Labels, Network, Problem, Reconstruction, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
 from neuroute.problems.longest import longest_sub_path
@@ -18,28 +18,8 @@ from neuroute.problems.longest import longest_sub_path
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    reconstructing = [r for r in runs if isinstance(r.training, Reconstruction)]
-    labelled = [
-        r for r in runs if r not in reconstructing
-    ]  # those of `scaling` too, where it does not label them itself
-    out = training_label_jobs(roles.PAPER, [r for r in labelled if r.validation.dataset.problem == "tsp"])
-
-    def add_job(name: str, labels: list[Labels]) -> None:
-        out.append(LabelJob(paper=roles.PAPER, name=name, labels=tuple(dict.fromkeys(labels))))
-
-    add_job("initial", longest([labels for r in reconstructing for labels in r.data]))
-    cvrp = [labels for r in labelled if r.validation.dataset.problem == "cvrp" for labels in r.data]
-    validations = [labels for r in labelled for labels in (r.validation, *r.also_validation)]
-    add_job("labelled", longest([*cvrp, *validations]))
-    for problem in PROBLEMS:
-        p = roles.sizes(scale, problem)
-        tests = [reference(scale, problem, size) for size in SIZES]
-        small = [roles.small(scale, problem, size) for size in roles.SMALL_SIZES]
-        add_job(f"tests-{problem}", [*(validation(scale, problem, size) for size in p.training), *tests, *small])
-    add_job("tam", [roles.tam(scale, size) for size in roles.TAM_SIZES])
-    add_job("solvers", [labels for problem in PROBLEMS for labels in solver_rows(scale, problem)])
-    return out
+def also_solved(scale: Scale) -> list[Labels]:
+    return [labels for problem in PROBLEMS for labels in solver_rows(scale, problem)]
 
 
 def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
@@ -168,7 +148,7 @@ PAPER = Paper(
     title="Boosting Neural Combinatorial Optimization for Large-Scale Vehicle Routing Problems",
     scale=SitScale,
     runs=runs,
-    label_jobs=label_jobs,
+    also_solved=also_solved,
     borrows=("scaling", "icam", "rivals"),
     lends=own_runs,
     protocol=protocol,

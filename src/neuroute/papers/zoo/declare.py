@@ -7,8 +7,7 @@ from typing import Any
 from neuroute.papers.zoo.scale import TestedBlock, VrpBlock, ZooScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, read_by
-from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Problem, Run, Split, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network, Problem, Run, Split, Supervised
 from neuroute.problems.vrp_variants import SWITCHES
 
 PAPER = "zoo"
@@ -77,11 +76,3 @@ def runs(config: Config, scale: Scale) -> list[Run]:
             also_validation=tuple(others),
         ),
     ]
-
-
-def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    """One job for each network's training and validation, one for all tests."""
-    jobs = [LabelJob(paper=PAPER, name=run.name, labels=tuple(longest(read_by([run])))) for run in runs]
-    tests = [*test_sets(scale, "tsp").values(), *test_sets(scale, "cvrp").values()]
-    tests += [vrp_labels(scale, "test", variant) for variant in VARIANTS]
-    return [*jobs, LabelJob(paper=PAPER, name="tests", labels=tuple(tests))]

@@ -1,6 +1,6 @@
 """The trained networks that come with the package, as a paper of its own: trained, measured and tabled by the DAG."""
 
-from neuroute.papers.zoo.declare import label_jobs, runs
+from neuroute.papers.zoo.declare import runs
 from neuroute.papers.zoo.scale import ZooScale
 from neuroute.plan.paper import Paper
 
@@ -9,5 +9,4 @@ PAPER = Paper(
     title="Networks that come with neuroute",
     scale=ZooScale,
     runs=runs,
-    label_jobs=label_jobs,
 )
