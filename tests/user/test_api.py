@@ -175,12 +175,16 @@ def test_a_shipped_network_solves_what_it_is_for(ship: Ship, problem: str) -> No
         ship(each)
     instance = neuroute.generate(problem, 10)[0]
     solution = neuroute.solve(instance, seconds=0.2)
-    first = {"tsp": "tsp, greedy", "cvrp": "cvrp, greedy", "ovrptw": "vrp, multistart"}[problem]
-    assert solution.method == f"{first} + search"
+    model, *firsts = {
+        "tsp": ("tsp", "greedy", "savings", "insertion"),
+        "cvrp": ("cvrp", "greedy", "savings", "insertion-angle"),
+        "ovrptw": ("vrp", "multistart", "nearest"),
+    }[problem]  # whichever is shorter
+    assert solution.method in {f"{model}, {first} + search" for first in firsts}
     costs = [cost for _, cost in solution.trace]
     assert costs == sorted(costs, reverse=True)
     assert solution.cost == pytest.approx(costs[-1]) == instance.cost(solution.stops)
-    assert neuroute.solve(instance, seconds=0).cost == pytest.approx(costs[0])
+    assert neuroute.solve(instance, seconds=0).method == f"{model}, {firsts[0]}"
 
 
 def test_a_solution_of_ones_own_never_gets_longer(ship: Ship) -> None:
@@ -219,8 +223,7 @@ def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
         assert "\n" not in str(error.value)
     ship("tsp", nodes=(4, 9))
     ship("vrp", variants=("CVRP", "VRPTW"))
-    with pytest.raises(neuroute.NeurouteError, match="10 nodes, and 'tsp' is for up to 9; take it all the same with"):
-        neuroute.solve(tsp)
+    assert neuroute.solve(tsp, seconds=0.1).method.startswith("tsp, ")  # of any size
     assert neuroute.solve(tsp, model="tsp", seconds=0).method == "tsp, greedy"
     with pytest.raises(neuroute.NeurouteError, match="no network for OVRP comes .* there are: tsp, vrp"):
         neuroute.solve(ovrp)

@@ -11,8 +11,9 @@ from neuroute.datasets.vrplib import VrplibInstance
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp, to_routes
 from neuroute.problems.vrp_checker import valid
-from neuroute.user import classical
-from neuroute.user.classical import available, check_size, solve_with
+from neuroute.solvers import base
+from neuroute.solvers.base import check_size
+from neuroute.user.classical import available, solve_with
 
 POINTS = np.random.default_rng(0).random((12, 2)) * 500 - 100  # outside the unit square
 
@@ -81,7 +82,7 @@ def test_a_solver_that_is_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyP
 
 def test_memory_for_all_pairs_is_checked_before(monkeypatch: pytest.MonkeyPatch) -> None:
     pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**18}  # one GiB
-    monkeypatch.setattr(classical.os, "sysconf", pages.__getitem__)
+    monkeypatch.setattr(base.os, "sysconf", pages.__getitem__)
     check_size("pyvrp", 5_000)
     check_size("insertion", 10**6)
     with pytest.raises(NeurouteError, match=r"pyvrp: 6,000 nodes need about 1 GB.* enough for 5,181"):

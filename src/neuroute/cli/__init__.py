@@ -20,7 +20,7 @@ from neuroute.cli.overview import doctor, plan, schema
 from neuroute.cli.results import difference, keep, render, report
 from neuroute.cli.warm import warm
 from neuroute.cli.workspace import init
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import Interrupted, NeurouteError
 
 COMMANDS = (  # in the order of the help
     plan, label, train, evaluate, render, report, difference, keep, doctor, solve, compare, models, generate, export,
@@ -39,7 +39,7 @@ app = typer.Typer(
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn a NeurouteError into one line and exit code 2."""
+    """Turn a NeurouteError into one line and exit code 2, an interruption into what there was and 130."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -50,6 +50,9 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
         except NeurouteError as error:
             print(f"error: {error}", file=sys.stderr)
             raise typer.Exit(2) from None
+        except Interrupted as stop:
+            print("interrupted: there is no solution yet" if stop.best is None else stop.best)
+            raise typer.Exit(130) from None
 
     return run
 

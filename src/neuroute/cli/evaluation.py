@@ -1,5 +1,6 @@
 """Solutions of a trained model: evaluate, on the plan's test sets or on the user's instances; solve, on one file."""
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -195,6 +196,7 @@ def solve(
     from neuroute.user.options import choose_decoding
     from neuroute.user.solve_file import solve_file
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the best so far is kept
     how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
     if how is not None and seconds is not None:
         raise NeurouteError("--seconds: --decoding to --revise say how long it takes; leave one of them out")

@@ -2,10 +2,19 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class NeurouteError(Exception):
     """Bad input or a missing piece that the user can mend.  The CLI prints it as one line, without a traceback."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a search; `best` is the best that there was (of `neuroute.solve` a `Solution`), or None."""
+
+    def __init__(self, best: Any = None) -> None:
+        super().__init__()
+        self.best = best
 
 
 def near(name: str, names: Iterable[str], most: int = 3) -> list[str]:

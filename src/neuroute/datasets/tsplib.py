@@ -160,3 +160,13 @@ def format_tour(name: str, instance: TourInstance, tour: np.ndarray) -> str:
         f"NAME : {name}\nCOMMENT : {instance.name}, length {instance.length(tour):.10g} ({instance.edge_type})\n"
         f"TYPE : TOUR\nDIMENSION : {len(tour)}\nTOUR_SECTION\n{lines}\n-1\nEOF\n"
     )
+
+
+def all_distances(coords: np.ndarray, edge_type: str) -> np.ndarray:
+    """Return TSPLIB's distances (n, n) int64 between coordinates (n, 2)."""
+    n = len(coords)
+    ways = np.empty((n, n), dtype=np.int64)
+    for i in range(n):
+        ways[i] = distances(np.broadcast_to(coords[i], (n, 2)), coords, edge_type)
+    np.fill_diagonal(ways, 0)
+    return ways

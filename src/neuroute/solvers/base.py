@@ -1,5 +1,6 @@
 """What every solver offers, and the integer grid that the exact and local-search codes work on."""
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Vrp
 
 GRID = 1e6  # grid units per unit of length
+# Bytes for each pair of nodes, measured on 2,000 to 3,000 nodes (x86-64): how many nodes fit into memory.
+PAIR_BYTES = {"hgs": 10, "lkh": 3, "ortools": 57, "pyvrp": 40}
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,26 @@ def machine_memory() -> float:
     text = limit.read_text().strip() if limit.is_file() else ""
     total = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(total, float(text)) if text.isdigit() else total
+
+
+def free_memory() -> float:
+    """Return the bytes that this machine can give now, where it says so, of `machine_memory`."""
+    meminfo = Path("/proc/meminfo")
+    lines = meminfo.read_text().splitlines() if meminfo.is_file() else []
+    available = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return min(machine_memory(), *available)
+
+
+def check_size(name: str, nodes: int) -> None:
+    """Raises NeurouteError if a solver needs more memory for so many nodes than this machine has."""
+    each = PAIR_BYTES.get(name.partition("-")[0], 0)
+    memory = free_memory()
+    if nodes * nodes * each > memory:
+        most = math.isqrt(int(memory) // each)
+        raise NeurouteError(
+            f"{name}: {nodes:,} nodes need about {nodes * nodes * each / 1e9:,.0f} GB for their distances; this "
+            f"machine has {memory / 1e9:,.0f} GB free, enough for {most:,}.  'insertion' and 'nearest' take any number"
+        )
 
 
 def fitting_workers(solver: Solver, nodes: int, workers: int) -> int:

@@ -1,55 +1,199 @@
-"""A function called in a process of its own, which is killed when its time is over, or when the caller ends."""
+"""Functions called in a process of its own, which ends when their time is over, or when the caller ends.
+
+Native searches hear neither a clock nor Ctrl-C.  One that is asked to end may answer with the best that it has: it
+looks at `is_asked_to_end`; any other is killed.
+"""
 
 import ctypes
 import os
 import pickle
+import selectors
 import signal
 import subprocess
 import sys
-from typing import Any
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+from typing import Any, Self
 
 from neuroute.core.dotted import resolve
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import Interrupted, NeurouteError
 
 PR_SET_PDEATHSIG = 1
+FOLDER = "NEUROUTE_LIMITED"  # the environment's word for the folder of such a process
+AT_ONCE_S = 0.5
+SAMPLE_S = 0.02  # of processor time, by which the machine's load is seen
+_end = Event()  # set when the process is asked to end
 
 
 def call(function: str, seconds: float | None, *arguments: Any) -> Any:
-    """Return what `function` ("package.module:name") returns of these arguments.
+    """Return what `function` ("package.module:name") returns of these arguments, in a process for this call alone.
 
-    Raises TimeoutError after so many seconds, and NeurouteError if the process dies (out of memory, say) or the
-    function raises one.
+    As `Process.call`.
     """
-    command = [sys.executable, "-m", __name__, function, str(os.getpid())]
-    try:
-        process = subprocess.run(command, input=pickle.dumps(arguments), capture_output=True, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        raise TimeoutError from None
-    if process.returncode:
-        last = process.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no memory left?"]
-        raise NeurouteError(f"{function} died with exit status {process.returncode}: {last[0]}")
-    result, error = pickle.loads(process.stdout)
-    if error is not None:
-        raise NeurouteError(error)
-    return result
+    with Process() as process:
+        return process.call(function, seconds, *arguments)
+
+
+class Process:
+    """Calls functions one after the other; it is started when it is needed, and anew after it was killed.
+
+    Its temporary files, and what functions leave for the time after a kill, are in its `folder`, until it ends.
+    """
+
+    def __init__(self) -> None:
+        self._temporary = tempfile.TemporaryDirectory(prefix="neuroute-", ignore_cleanup_errors=True)
+        self.folder = Path(self._temporary.name)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def call(
+        self,
+        function: str,
+        seconds: float | None,
+        *arguments: Any,
+        grace: float = 0.0,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> Any:
+        """Return what `function` ("package.module:name") returns of these arguments.
+
+        After so many seconds it is asked to end; what it answers within the `grace` counts, and then it is killed.
+        `meanwhile` is what this process does where there is no answer at once.
+
+        Raises TimeoutError if it has not answered, Interrupted, with the answer if there is one, at Ctrl-C, and
+        NeurouteError if the process dies (out of memory, say) or the function raises one.
+        """
+        try:
+            self._send(pickle.dumps((function, arguments)))
+            began = time.perf_counter()
+            if meanwhile and not self._wait(AT_ONCE_S if seconds is None else min(AT_ONCE_S, seconds)):
+                meanwhile()
+            if self._wait(None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))):
+                return self._answer(function)
+        except KeyboardInterrupt:
+            raise Interrupted(self._end_within(grace, function)) from None
+        answer = self._end_within(grace, function)
+        if answer is None:
+            raise TimeoutError
+        return answer
+
+    def end(self) -> None:
+        """Kill it, and remove its folder."""
+        self._kill()
+        self._temporary.cleanup()
+
+    def _send(self, request: bytes) -> None:
+        if self._process is not None and self._process.poll() is not None:  # it died since, as the thread that began it
+            self._kill()
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", f"from {__name__} import main; main()", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=(self.folder / "stderr").open("wb"),
+                bufsize=0,
+                env=os.environ | {FOLDER: str(self.folder), "TMPDIR": str(self.folder)},
+                process_group=0,  # a terminal's Ctrl-C is this process's to answer; solvers' own processes end with it
+            )
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it died: there is no answer
+            while request:
+                request = request[self._process.stdin.write(request) :]
+
+    def _wait(self, seconds: float | None) -> bool:
+        """Whether there is an answer, or the process died, within so many seconds."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(self._process.stdout, selectors.EVENT_READ)
+            return bool(waiting.select(seconds))
+
+    def _answer(self, function: str) -> Any:
+        assert self._process is not None
+        try:
+            result, error = pickle.load(self._process.stdout)  # type: ignore[arg-type]
+        except (EOFError, pickle.UnpicklingError):
+            status = self._process.wait()
+            self._kill()
+            last_words = (self.folder / "stderr").read_text(errors="replace").strip().splitlines()[-1:]
+            last = (last_words or ["no memory left?"])[0]
+            raise NeurouteError(f"{function} died with exit status {status}: {last}") from None
+        if error is not None:
+            raise NeurouteError(error)
+        return result
+
+    def _end_within(self, grace: float, function: str) -> Any:
+        """Ask it to end, and kill it if there is no answer after the grace: None."""
+        assert self._process is not None
+        if grace:
+            try:
+                os.killpg(self._process.pid, signal.SIGTERM)
+                if self._wait(grace):
+                    return self._answer(function)
+            except (KeyboardInterrupt, NeurouteError, ProcessLookupError):
+                pass
+        self._kill()
+        return None
+
+    def _kill(self) -> None:
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process = None
+
+
+# -- in the process ----------------------------------------------------------------------------------------------------
+
+
+def is_asked_to_end() -> bool:
+    """Whether this process was asked to answer with the best that it has."""
+    return _end.is_set()
+
+
+def folder() -> Path | None:
+    """Return the folder of this process, whose files outlive it for a while; None where it is not a limited one."""
+    return Path(os.environ[FOLDER]) if FOLDER in os.environ else None
+
+
+def slowed(seconds: float) -> float:
+    """Return so many seconds of wall-clock time in processor time, as busy as the machine is now."""
+    began, used = time.perf_counter(), time.process_time()
+    while time.process_time() - used < SAMPLE_S:
+        pass
+    return seconds * min(1.0, SAMPLE_S / (time.perf_counter() - began))
 
 
 def main() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != int(sys.argv[2]):  # it had ended before
+        if os.getppid() != int(sys.argv[1]):  # it had ended before
             return
-    answer = os.fdopen(os.dup(1), "wb")
+    signal.signal(signal.SIGTERM, lambda *_: _end.set())
+    answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what solvers print is no answer
-    function, arguments = resolve(sys.argv[1]), pickle.load(sys.stdin.buffer)
-    outcome: tuple[Any, str | None]
-    try:
-        outcome = function(*arguments), None
-    except NeurouteError as error:
-        outcome = None, str(error)
-    pickle.dump(outcome, answer)
-    answer.close()
-
-
-if __name__ == "__main__":
-    main()
+    while True:
+        try:
+            function, arguments = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        _end.clear()
+        outcome: tuple[Any, str | None]
+        try:
+            outcome = resolve(function)(*arguments), None
+        except NeurouteError as error:
+            outcome = None, str(error)
+        pickle.dump(outcome, answers)
+        answers.flush()

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.solvers import limited
 from neuroute.solvers.base import GRID, Solver, installed_version, positive_seed, tsplib_text
 from neuroute.solvers.lkh_rounds import NODES, solve_in_rounds
 
@@ -13,6 +14,7 @@ ELKAI = "run `pip install elkai`"
 RUNS = 1
 PRECISION = 100  # LKH's own: it counts in hundredths
 MOST = 2**30  # in which it counts; beyond, an assertion of it ends the whole process
+BEST = "best.tour"  # in the folder of a limited process: the best tour so far
 
 
 def elkai_version() -> str:
@@ -45,11 +47,21 @@ def solve_text(
     parameters = f"RUNS = {runs}\nSEED = {positive_seed(seed)}\nTRACE_LEVEL = 0\nPROBLEM_FILE = :stdin:\n"
     parameters += "" if precision == PRECISION else f"PRECISION = {precision}\n"
     parameters += "" if seconds is None else f"TIME_LIMIT = {seconds}\n"
+    if (folder := limited.folder()) is not None:
+        parameters += f"OUTPUT_TOUR_FILE = {folder / BEST}\n"
     try:
         tour = elkai.solve_problem(parameters, text)
     except SystemError:
         raise NeurouteError(f"LKH gave up on an instance of {nodes} nodes; try the solver 'lkh3'") from None
     return np.array(tour, dtype=np.int64) - 1
+
+
+def best_tour(folder: Path, nodes: int) -> np.ndarray | None:
+    """Return the best tour (n,) that a killed search left in its folder; None if there is none that is whole."""
+    path = folder / BEST
+    words = path.read_text().partition("TOUR_SECTION")[2].split() if path.exists() else []
+    tour = np.array([int(word) - 1 for word in words[:nodes]], dtype=np.int64)
+    return tour if words[nodes : nodes + 1] == ["-1"] else None
 
 
 LKH = Solver("lkh", False, ELKAI, elkai_version, solve_by_elkai, large=NODES)

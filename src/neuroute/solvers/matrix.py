@@ -10,7 +10,6 @@ import numpy as np
 
 from neuroute.solvers import concorde, hgs, lkh, lkh3, ortools, pyvrp
 from neuroute.solvers.base import check_demands, matrix_text
-from neuroute.solvers.insertion import insertion_order
 from neuroute.solvers.vrp_grid import GridVrp
 
 Tour = Callable[..., np.ndarray]  # (ways, seed, seconds, **settings) -> (n,)
@@ -105,6 +104,8 @@ def _nearest_routes(
 
 
 def _inserted_tour(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
+    from neuroute.solvers.insertion import insertion_order  # which compiles when it is imported
+
     order = insertion_order(len(ways), seed)
     tour = order[:1]
     for node in order[1:]:

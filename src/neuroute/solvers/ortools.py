@@ -10,6 +10,7 @@ only pick up.
 """
 
 import importlib
+import time
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.problems.vrp_checker import Rule
+from neuroute.solvers import limited
 from neuroute.solvers.base import Solver, installed_version, missing
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 
@@ -152,6 +154,7 @@ class _Model:
 
 def search(grid: GridVrp, vehicles: int, budget: Budget, rule: Rule = "free start") -> list[list[int]]:
     """Return the best routes.  Raises NeurouteError if OR-Tools is missing or finds none."""
+    began = time.perf_counter()
     model = _Model(grid, vehicles, rule == "network")
     enums = importlib.import_module("ortools.constraint_solver.routing_enums_pb2")
     parameters = model.library.DefaultRoutingSearchParameters()
@@ -161,7 +164,12 @@ def search(grid: GridVrp, vehicles: int, budget: Budget, rule: Rule = "free star
         parameters.solution_limit = budget.solutions
     if budget.seconds_per_customer is not None:
         seconds = budget.seconds_per_customer * model.grid.customers
+        if limited.folder() is not None:  # where the time is for all that is done
+            seconds -= time.perf_counter() - began
         parameters.time_limit.FromMilliseconds(max(1, round(1000 * seconds)))
+    if limited.folder() is not None:
+        solver = model.routing.solver()
+        model.routing.AddSearchMonitor(solver.CustomLimit(limited.is_asked_to_end))
     solution = model.routing.SolveWithParameters(parameters)
     if solution is None:
         raise _no_routes()

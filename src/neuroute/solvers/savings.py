@@ -6,6 +6,8 @@ customers each is joined with one of its NEAREST first, then the ends of routes 
 none can be: of the pairs farther apart hardly any saves enough to be taken.
 """
 
+import time
+
 import numba
 import numpy as np
 
@@ -23,28 +25,36 @@ def version() -> str:
     return installed_version("numba", "savings", HOW_TO_GET)
 
 
-def solve(coords: np.ndarray, seed: int) -> np.ndarray:
+def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
     """Return the tour (n,) of coords (n, 2): one route from node 0 that has room for all.  The seed is not used."""
     nodes = len(coords)
-    (route,) = solve_cvrp(coords, np.minimum(np.arange(nodes), 1), nodes, seed)
+    (route,) = solve_cvrp(coords, np.minimum(np.arange(nodes), 1), nodes, seed, seconds)
     return np.array([0, *route])
 
 
-def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int) -> list[list[int]]:
+def solve_cvrp(
+    coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, seconds: float | None = None
+) -> list[list[int]]:
     """Return routes of customers 1..n; coords (n + 1, 2) and demand (n + 1,), depot first.
 
     O(n^2 log n) time and O(n^2) memory up to ALL_PAIRS customers, about O(n log n) and O(n) beyond.  The seed is not
-    used.  Raises NeurouteError if a customer demands more than the capacity.
+    used.  After so many seconds no further shape is tried; those near the published one then come first.  Raises
+    NeurouteError if a customer demands more than the capacity.
     """
     check_demands("savings", demand, capacity)
+    began, shapes = time.perf_counter(), SHAPES
+    if seconds is not None:
+        shapes = tuple(sorted(SHAPES, key=lambda shape: abs(shape - 1)))
     points, loads = np.asarray(coords, dtype=np.float64), np.asarray(demand, dtype=np.int64)
     instance = Vrp(points[None], loads[None], np.array([capacity]))
     pairs = _pairs(points, np.arange(1, len(points)))
     solutions = []
-    for shape in SHAPES:
+    for shape in shapes:
         routes = _routes(_join(points, pairs, loads, int(capacity), shape).tolist())
         solution = from_routes(routes)
         solutions.append((float(cost(instance, solution[None])[0]), routes))
+        if seconds is not None and time.perf_counter() - began >= seconds:
+            break
     return min(solutions, key=lambda each: each[0])[1]
 
 

@@ -5,17 +5,19 @@ import time
 import numpy as np
 
 from neuroute.core.device import memory_budget_gb
-from neuroute.core.errors import NeurouteError
-from neuroute.decoding.decode import decode, solve_with
+from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.decoding.decode import decode
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding
-from neuroute.user.classical import warm_up
+from neuroute.user.classical import Answer, construct
 from neuroute.user.default_decoding import name_of_search, resolve_decoding, search_step
-from neuroute.user.improve import CLASSICAL, MOST_OWN, goes_on_from_others, improve, solve_for
+from neuroute.user.improve import Best, improve, search_for
 from neuroute.user.instance import Instance
 from neuroute.user.model import Model
 from neuroute.user.options import check_decoding
 from neuroute.user.solution import Solution
+
+BUILD_SHARE = 1 / 10  # of the time, after which constructions are tried no further
 
 
 def solve_by_network(
@@ -34,43 +36,55 @@ def solve_by_network(
         instance: the problem.
         model: a network for it.
         decoding: how solutions are built; None: as well as goes in so many `seconds`.
-        seconds: wall-clock time; the first solution is built whatever it takes.
+        seconds: wall-clock time, from the best construction on; 0: the network's own first solution, whatever it takes.
         start: a solution to improve, which never gets longer in the instance's own distances.
         seed: of what is drawn.
         memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
 
     Raises:
         NeurouteError: if model, instance and decoding do not go together.
+        Interrupted: at Ctrl-C, with the best solution so far.
     """
     check_fit(instance, model)
     if start is not None and model.net.multi_start and model.problem != "tsp":
         raise NeurouteError(f"{model.name} builds solutions and improves none; leave the start out")
     budget = memory_budget_gb(model.place, memory_gb)
     inputs = instance.inputs(model.problem)
-    trace: tuple[tuple[float, float], ...] = ()
-    basis, searches = None, start is None and decoding is None and seconds > 0
-    classical = searches and goes_on_from_others(model.net)
-    if classical:
-        warm_up(CLASSICAL)
-    began = time.perf_counter()
-    if decoding is None:
-        how = search_step(model, instance.n)
-        other = solve_with(model.problem, CLASSICAL, inputs, 0)[0].numpy() if classical else None
-        remaining = max(0.0, seconds - (time.perf_counter() - began))
-        stops, trace = solve_for(model.net, inputs, how, budget, instance.cost, remaining, seed, start, other)
-        place = 0 if instance.n > MOST_OWN else 1  # of the other solution, behind the network's own
-        if other is not None and len(trace) > place and trace[place][1] == (cost := instance.cost(other)):
-            basis = CLASSICAL, cost
-    else:
+    best, construction = Best(instance.cost), None
+    if decoding is not None:
         decoding = resolve_decoding(model.net, decoding)
         check_decoding(model.problem, instance.n, decoding, instance.name)
-        if start is None:
-            stops = decode(model.problem, model.net, inputs, decoding, budget)[0].numpy()
-        else:
-            stops = improve(model.net, inputs, start, decoding, budget, instance.cost)
-    passed = time.perf_counter() - began
     name = name_of_search(model.net, seconds, start is not None) if decoding is None else name_of(decoding)
-    return Solution(instance, stops, f"{model.name}, {name}", passed, trace, basis)
+    try:
+        if decoding is not None and start is not None:
+            improve(model.net, inputs, start, decoding, budget, best)
+        elif decoding is not None:
+            best.offer(decode(model.problem, model.net, inputs, decoding, budget)[0].numpy())
+        else:
+            if start is None and seconds > 0:
+                construction = construct(instance, seconds * BUILD_SHARE, seed)
+                best.offer(construction.solution)
+            how = search_step(model, instance.n)
+            search_for(model.net, inputs, how, budget, best, seconds, seed, start)
+    except KeyboardInterrupt:
+        if best.solution is None:
+            raise Interrupted from None
+        note = f"interrupted after {time.perf_counter() - best.began:.1f} s"
+        raise Interrupted(_solution(instance, model.name, name, best, construction, note)) from None
+    return _solution(instance, model.name, name, best, construction)
+
+
+def _solution(
+    instance: Instance, model: str, name: str, best: Best, construction: Answer | None, note: str = ""
+) -> Solution:
+    """Return the best solution, and how it came about."""
+    assert best.solution is not None
+    seconds = time.perf_counter() - best.began
+    basis = None if construction is None else (construction.solver, instance.cost(construction.solution), best.own)
+    if basis is not None and basis[2] is not None and basis[2] <= basis[1]:
+        basis = None  # it went on from its own
+    name = name if basis is None else f"{basis[0]} + search"
+    return Solution(instance, best.solution, f"{model}, {name}", seconds, best.trace, basis, note)
 
 
 def check_fit(instance: Instance, model: Model) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.problems.vrp import to_routes
-from neuroute.user.classical import check_seconds, check_solver, solve_with
+from neuroute.user.classical import check_seconds, check_solver, solve_within
 from neuroute.user.instance import Instance
 from neuroute.user.outputs import PICTURES, check_writable
 from neuroute.user.solution import ENDINGS, Solution
@@ -48,8 +48,10 @@ def solve_by(
 
     Gaps are to the reference's length; without one to the best length known, else to the least one here.  The shortest
     solution is drawn to `out` and kept in `save` (.tour or .sol); `say` is called with a line before each search.
-    Raises NeurouteError, before anything is solved or written, if a solver cannot solve the file, or
-    nothing can be written in a place.
+    Ctrl-C ends the table with the solver that was at work, and raises Interrupted with it.
+
+    Raises NeurouteError, before anything is solved or written, if a solver cannot solve the file, or nothing can be
+    written in a place.
     """
     if path.suffix not in FILES:
         raise NeurouteError(f"{path}: a file of TSPLIB (.tsp, .atsp) or VRPLIB (.vrp), or one of Solomon's (.txt)")
@@ -61,17 +63,28 @@ def solve_by(
     for name in names:
         check_solver(name, instance.for_solvers())
     _check_outputs(path, instance, out, save)
-    rows = []
+    rows, notes, is_whole = [], [], True
     for name in names:
         say(f"{instance.name}: {name} ...")
-        answer = solve_with(name, instance.for_solvers(), seconds, seed)
-        rows.append(Row(name, answer.solution, instance.cost(answer.solution), answer.seconds))
+        try:
+            answer = solve_within(name, instance, seconds, seed)
+        except Interrupted as stop:
+            is_whole, answer = False, stop.best
+        rows.append(Row(answer.solver, answer.solution, instance.cost(answer.solution), answer.seconds))
+        notes += [f"\n{name}: {answer.note}"] if answer.note else []
+        if not is_whole:
+            break
     best = min(rows, key=lambda row: row.cost)
     if save is not None:
         Solution(instance, best.stops, best.method).save(save)
     if out is not None:
         instance.plot(best.stops, out, f"{instance.name}: {instance.format(best.cost)}  ({best.method})")
-    return _table(instance, rows, reference) + (f"\n{best.method}'s solution in {out}" if out is not None else "")
+    is_measured = any(row.method.split()[-1] == reference for row in rows)  # it comes last, and may be missing
+    table = _table(instance, rows, reference if is_measured else None) + "".join(notes)
+    table += f"\n{best.method}'s solution in {out}" if out is not None else ""
+    if not is_whole:
+        raise Interrupted(table)
+    return table
 
 
 def _check_outputs(path: Path, instance: Instance, out: Path | None, save: Path | None) -> None:
@@ -95,7 +108,7 @@ def _table(instance: Instance, rows: list[Row], reference: str | None) -> str:
 
     base: float | None = None
     if reference:
-        base = next(row.cost for row in rows if row.method == reference)
+        base = next(row.cost for row in rows if row.method.split()[-1] == reference)
     elif instance.best_known is None:
         base = min(row.cost for row in rows)
     against = reference or ("the shortest here" if base is not None else "the best known")

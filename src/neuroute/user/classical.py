@@ -1,6 +1,7 @@
 """Solvers for users: which can solve an instance, and their answers, checked.
 
-Each ends by its own budget, which its module states, or after so many seconds; `QUICK` ones by themselves.
+Each ends by its own budget, which its module states, or after so many seconds; `QUICK` ones by themselves.  A user's
+search runs in a process of its own (`solve_within`): native code hears neither a clock nor Ctrl-C.
 Files are solved in their own distances, rounded as the libraries round them; arrays in distances that are not rounded.
 """
 
@@ -8,33 +9,39 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.datasets.explicit import MatrixInstance
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.solomon import SolomonInstance
-from neuroute.datasets.tsplib import TsplibInstance, distances, format_tsplib
+from neuroute.datasets.tsplib import TsplibInstance, all_distances, format_tsplib
 from neuroute.datasets.vrplib import VrplibInstance
 from neuroute.problems.tsp import check_coordinates
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_servable import check_instances
 from neuroute.problems.vrp_variants import Variant
-from neuroute.solvers import concorde, lkh, lkh3, matrix, nearest
-from neuroute.solvers.base import Solver
+from neuroute.solvers import concorde, limited, lkh, lkh3, matrix
+from neuroute.solvers.base import Solver, check_size
 from neuroute.solvers.registry import SOLVERS, get
+from neuroute.user.instance import Instance
 from neuroute.user.instances import File
 from neuroute.user.vrp_data import in_unit_square
 
 SolverInput = np.ndarray | Vrp | File | MatrixInstance  # as `Instance.for_solvers` returns it
 
+CONSTRUCTIONS = {"tsp": ("insertion", "savings"), "cvrp": ("insertion-angle", "savings")}
+TINY_S = 1e-9
 QUICK = ("insertion", "nearest", "savings")  # families that take no time, and compile when first called
-# Bytes for each pair of nodes, measured on 2,000 to 3,000 nodes (x86-64): how many nodes fit into memory.
-PAIR_BYTES = {"hgs": 10, "lkh": 3, "ortools": 57, "pyvrp": 40}
+CPU_CLOCKED = ("concorde", "hgs", "lkh", "lkh3")  # families whose limit is in processor time
+GRACE_S = 0.25  # to answer in, when a search is asked to end
+LATE = 0.02, 0.1  # that a search may be before it is asked to end: a share of its time, and seconds
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
 
 
@@ -42,9 +49,10 @@ SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
 class Answer:
     """What a solver found: a tour (n,), or customers and flags (2, V)."""
 
-    solver: str
+    solver: str  # or, where it had none, what stands in: "savings for concorde"
     solution: np.ndarray
     seconds: float  # of the solver, without what it loads and compiles first
+    note: str = ""  # how it was cut short, in words
 
 
 def available(problem: str, ways: MatrixInstance | None = None) -> list[str]:
@@ -83,35 +91,103 @@ def solve_with(name: str, instance: SolverInput, seconds: float | None = None, s
     seconds: bounds the search, None: the solver's own budget; hgs, ortools and pyvrp use all of it, hgs in CPU time,
     and lkh ends with the trial that it is at.  Raises NeurouteError, before anything is solved, for what `check_solver`
     and `check_seconds` refuse and an instance that is none; and if the solver finds no solution.
+
+    In a limited process the time is for what is prepared, too, and is wall-clock time whatever the solver counts.
     """
     check_seconds(seconds)
     solver = check_solver(name, instance)
     warm_up(name)
-    run, valid = _prepare(solver, instance, None if _family(name) in QUICK else seconds, seed)
     began = time.perf_counter()
-    solution = run()
+    run, valid = _prepare(solver, instance, seed)
+    if _family(name) in ("insertion", "nearest"):
+        seconds = None
+    if seconds is not None and limited.folder() is not None:
+        seconds = max(seconds - (time.perf_counter() - began), seconds / 10)
+        seconds = limited.slowed(seconds) if _family(name) in CPU_CLOCKED else seconds
+    began = time.perf_counter()
+    solution = run(seconds)
     took = time.perf_counter() - began
     if not valid(solution):
         raise NeurouteError(f"{name} returned no solution of this instance; take another solver, or reinstall it")
     return Answer(name, solution, took)
 
 
+def solve_within(name: str, instance: Instance, seconds: float | None = None, seed: int = 0) -> Answer:
+    """Do what `solve_with` does, in a process of its own, which ends soon after so many seconds, whatever it does.
+
+    Where the solver has nothing by then, what `construct` finds stands in, and the `note` says so.  Raises Interrupted,
+    with such an answer, at Ctrl-C, and NeurouteError as `solve_with` does.
+    """
+    check_seconds(seconds)
+    check_solver(name, instance.for_solvers())
+    if _family(name) in QUICK:
+        return solve_with(name, instance.for_solvers(), seconds, seed)
+    process = _process(os.getpid())
+    (process.folder / lkh.BEST).unlink(missing_ok=True)
+    spare: list[Answer] = []
+
+    def build() -> None:
+        with suppress(NeurouteError):  # which it is early to say: the solver may have a solution
+            spare.append(construct(instance))
+
+    began = time.perf_counter()
+    try:
+        process.call(f"{__name__}:warm_up", None, name)
+        limit = None
+        if seconds is not None:
+            seconds = max(seconds - (time.perf_counter() - began), seconds / 2)
+            limit = seconds * (1 + LATE[0]) + LATE[1]
+        began = time.perf_counter()
+        what = (f"{__name__}:solve_with", limit, name, instance.for_solvers(), seconds, seed)
+        answer: Answer = process.call(*what, grace=GRACE_S, meanwhile=build)
+    except TimeoutError:
+        return _instead(name, instance, time.perf_counter() - began, process.folder, spare)
+    except Interrupted as stop:
+        passed = time.perf_counter() - began
+        answer = _instead(name, instance, passed, process.folder, spare) if stop.best is None else stop.best
+        note = f"interrupted after {passed:.1f} s{'; ' if answer.note else ''}{answer.note}"
+        raise Interrupted(replace(answer, note=note)) from None
+    return answer
+
+
+def construct(instance: Instance, seconds: float = 0.0, seed: int = 0) -> Answer:
+    """Return the shortest solution of those that are built at once: by insertion and savings, else to the nearest.
+
+    After so many seconds savings try no further shape.  Raises NeurouteError if there is none.
+    """
+    began = time.perf_counter()
+    if instance.problem == "vrp":
+        from neuroute.solvers.nearest import vrp_solutions  # which compiles when it is imported
+
+        stops = {"nearest": vrp_solutions(in_unit_square(instance.vrp, np.float64))[0]}
+    else:
+        able = available(instance.problem, instance.matrix)
+        names = [name for name in CONSTRUCTIONS[instance.problem] if name in able] or ["nearest"]
+        inputs = instance.for_solvers()
+        stops = {name: solve_with(name, inputs, seconds or TINY_S, seed).solution for name in names}
+    best = min(stops, key=lambda each: instance.cost(stops[each]))
+    return Answer(best, stops[best], time.perf_counter() - began)
+
+
+def _instead(name: str, instance: Instance, passed: float, folder: Path, spare: list[Answer]) -> Answer:
+    """Return what a killed search left in its folder, else a spare solution."""
+    if (tour := lkh.best_tour(folder, instance.n)) is not None and _is_tour(instance.n, tour):
+        return Answer(name, tour, passed)
+    best = spare[0] if spare else construct(instance)
+    note = f"by {best.solver}, as {name} had found nothing in {passed:.1f} s"
+    return Answer(f"{best.solver} for {name}", best.solution, passed, note)
+
+
+@cache
+def _process(_caller: int) -> limited.Process:
+    """Return the process of searches: one of each process, as a copy would share its pipes."""
+    return limited.Process()
+
+
 def check_seconds(seconds: float | None) -> None:
     """Raises NeurouteError for a time that is none."""
     if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
         raise NeurouteError(f"seconds: {seconds:g} is no time for a search; give a number above 0, or leave it out")
-
-
-def check_size(name: str, nodes: int) -> None:
-    """Raises NeurouteError if a solver needs more memory for so many nodes than this machine has."""
-    each = PAIR_BYTES.get(_family(name), 0)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if nodes * nodes * each > memory:
-        most = math.isqrt(memory // each)
-        raise NeurouteError(
-            f"{name}: {nodes:,} nodes need about {nodes * nodes * each / 1e9:,.0f} GB for their distances; this "
-            f"machine has {memory / 1e9:,.0f} GB, enough for {most:,}.  'insertion' and 'nearest' take any number"
-        )
 
 
 def _problem(instance: SolverInput) -> tuple[str, int, MatrixInstance | None]:
@@ -126,43 +202,46 @@ def _problem(instance: SolverInput) -> tuple[str, int, MatrixInstance | None]:
     return problem, len(instance.coords), None
 
 
-Prepared = tuple[Callable[[], np.ndarray], Callable[[np.ndarray], bool]]  # what solves, and whether it did
+# What solves, within so many seconds, and whether it did.
+Prepared = tuple[Callable[[float | None], np.ndarray], Callable[[np.ndarray], bool]]
 
 
-def _prepare(solver: Solver, instance: SolverInput, seconds: float | None, seed: int) -> Prepared:
+def _prepare(solver: Solver, instance: SolverInput, seed: int) -> Prepared:
     family = _family(solver.name)
     if isinstance(instance, TsplibInstance):
         n = len(instance.coords)
         if family in ("concorde", "lkh", "lkh3"):  # which know TSPLIB's distances
             text = format_tsplib(instance)
             if family == "concorde":
+                from neuroute.solvers import nearest  # which compiles when it is imported
+
                 length = instance.length(nearest.solve(instance.coords, 0))
-                run = partial(concorde.solve_text, text, n, seed, seconds, length)
+                run = partial(concorde.solve_text, text, n, seed, length=length)
             else:
                 largest = float(np.hypot(*np.ptp(instance.coords, axis=0)))
                 of_text = lkh.solve_text if family == "lkh" else lkh3.tour_of_text
-                run = partial(of_text, text, n, seed, seconds, largest)
+                run = partial(of_text, text, n, seed, largest=largest)
             return run, partial(_is_tour, n)
         if family not in matrix.SOLVERS or (family in QUICK and instance.edge_type != "GEO"):
             # nearer in the plane is nearer by the others' distances
-            return _prepare_plane(solver, instance.coords, seconds, seed)
+            return _prepare_plane(solver, instance.coords, seed)
         instance = MatrixInstance(instance.name, all_distances(instance.coords, instance.edge_type))
-        return _prepare_ways(solver, instance, None, seconds, seed)
+        return _prepare_ways(solver, instance, None, seed)
     if isinstance(instance, MatrixInstance):
-        return _prepare_ways(solver, instance, None, seconds, seed)
+        return _prepare_ways(solver, instance, None, seed)
     if isinstance(instance, SolomonInstance):
-        return _prepare_plane(solver, instance.unscaled(), seconds, seed)
+        return _prepare_plane(solver, instance.unscaled(), seed)
     if isinstance(instance, VrplibInstance):
         if instance.edge_type == "EXACT_2D" or family in (*QUICK, "lkh3") or family not in matrix.SOLVERS:
             plane = Vrp(instance.coords[None], instance.demand[None], np.array([instance.capacity]))
-            return _prepare_plane(solver, plane, seconds, seed)
+            return _prepare_plane(solver, plane, seed)
         ways = all_distances(instance.coords, instance.edge_type)
         whole = MatrixInstance(instance.name, ways, instance.demand, instance.capacity)
-        return _prepare_ways(solver, whole, instance.coords, seconds, seed)
-    return _prepare_plane(solver, instance, seconds, seed)
+        return _prepare_ways(solver, whole, instance.coords, seed)
+    return _prepare_plane(solver, instance, seed)
 
 
-def _prepare_plane(solver: Solver, instance: np.ndarray | Vrp, seconds: float | None, seed: int) -> Prepared:
+def _prepare_plane(solver: Solver, instance: np.ndarray | Vrp, seed: int) -> Prepared:
     """Solve in distances that are not rounded but to the solver's grid."""
     if isinstance(instance, Vrp):
         check_instances(instance, "the instance")
@@ -170,25 +249,27 @@ def _prepare_plane(solver: Solver, instance: np.ndarray | Vrp, seconds: float | 
     else:
         check_coordinates(instance, "the instance")
         kind, inputs = "tsp", instance.reshape(1, *instance.shape[-2:]).astype(np.float64)
-    if seconds is not None:
-        parts = [part for part in ("solve", "solve_cvrp", "solve_vrp") if getattr(solver, part) is not None]
-        solver = solver.variant(solver.name, *parts, seconds=seconds)
     spec = SPEC.of(kind)
-    return partial(spec.solve, solver, inputs, seed), lambda solution: bool(spec.valid(inputs, solution[None])[0])
+    parts = [part for part in ("solve", "solve_cvrp", "solve_vrp") if getattr(solver, part) is not None]
+
+    def run(seconds: float | None) -> np.ndarray:
+        timed = solver if seconds is None else solver.variant(solver.name, *parts, seconds=seconds)
+        solution: np.ndarray = spec.solve(timed, inputs, seed)
+        return solution
+
+    return run, lambda solution: bool(spec.valid(inputs, solution[None])[0])
 
 
-def _prepare_ways(
-    solver: Solver, instance: MatrixInstance, coords: np.ndarray | None, seconds: float | None, seed: int
-) -> Prepared:
+def _prepare_ways(solver: Solver, instance: MatrixInstance, coords: np.ndarray | None, seed: int) -> Prepared:
     """Solve in whole distances; coords (n, 2), if known, help some solvers."""
     by = matrix.SOLVERS[_family(solver.name)]
     if instance.demand is None or instance.capacity is None:
         n = len(instance.ways)
-        return partial(by.tour, instance.ways, seed, seconds, **_settings(solver.solve)), partial(_is_tour, n)
+        return partial(by.tour, instance.ways, seed, **_settings(solver.solve)), partial(_is_tour, n)
     assert by.routes is not None
     settings = _settings(solver.solve_cvrp) | ({"coords": coords} if by.takes_coords else {})
-    routes = partial(by.routes, instance.ways, instance.demand, instance.capacity, seed, seconds, **settings)
-    return lambda: from_routes(routes()), lambda solution: instance.length(solution) >= 0  # or it raises
+    routes = partial(by.routes, instance.ways, instance.demand, instance.capacity, seed, **settings)
+    return lambda seconds: from_routes(routes(seconds)), lambda solution: instance.length(solution) >= 0  # or it raises
 
 
 def _settings(function: Any) -> dict[str, Any]:
@@ -198,16 +279,6 @@ def _settings(function: Any) -> dict[str, Any]:
 
 def _is_tour(n: int, tour: np.ndarray) -> bool:
     return bool((np.sort(tour) == np.arange(n)).all()) if tour.shape == (n,) else False
-
-
-def all_distances(coords: np.ndarray, edge_type: str) -> np.ndarray:
-    """Return TSPLIB's distances (n, n) int64 between coordinates (n, 2)."""
-    n = len(coords)
-    ways = np.empty((n, n), dtype=np.int64)
-    for i in range(n):
-        ways[i] = distances(np.broadcast_to(coords[i], (n, 2)), coords, edge_type)
-    np.fill_diagonal(ways, 0)
-    return ways
 
 
 def _family(name: str) -> str:

@@ -1,12 +1,14 @@
 """Solutions of one instance, better and better: for some time, or for a number of re-constructions.
 
-A search is an iterator of solutions; `keep_best` takes them until the time is up.  They are compared in the instance's
-own distances, which a library rounds, so that nothing gets longer in them.
+A search is an iterator of solutions; `keep_best` takes them until the time is up, which the network is told at its
+next decision.  They are compared in the instance's own distances, which a library rounds, so that nothing gets longer
+in them.
 """
 
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -24,8 +26,9 @@ from neuroute.decoding.search import SEARCH, Search
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
 
-CLASSICAL = "savings"  # what routes are improved from where the network's own are longer (docs/choices.md)
-MOST_OWN = 2000  # customers up to which the network builds routes of its own first: of more they take minutes
+MOST_OWN = 2000  # stops up to which the network builds a solution of its own first: of more it takes minutes
+OWN_SHARE = 1 / 2  # of the time, that this may take where there is another solution
+FIRST = 3, 10  # calls of a network, by whose time that of all decisions is seen; the very first ones load and compile
 Length = Callable[[np.ndarray], float]
 Trace = tuple[tuple[float, float], ...]
 SearchSolutions = Callable[[Any], Iterator[Tensor]]  # batch of one -> solutions (tours, ...), which come together
@@ -33,6 +36,74 @@ IMAGES = 8
 SPREAD = 4  # re-constructions after which the shorter half of solutions that began alike takes the place of the others
 BEAMS = (1, 50)  # of each of MDAM's decoders, one after the other
 SEEDS = 1_000_003  # re-constructions between two seeds
+DECISIONS = ("encode", "decide", "decide_best", "decide_path")  # methods of networks that are called again and again
+
+
+class TimeIsOverError(Exception):
+    """Ends what a network is at."""
+
+
+class Best:
+    """The shortest solution so far, by `length`; it outlives an interrupted search.
+
+    Attributes:
+        solution: None before there is one.
+        trace: (seconds, length) of each that was the shortest.
+        own: length of the network's own first solution, if it built one.
+    """
+
+    def __init__(self, length: Length) -> None:
+        self.length, self.began = length, time.perf_counter()
+        self.solution: np.ndarray | None = None
+        self.trace: Trace = ()
+        self.own: float | None = None
+
+    def offer(self, solution: np.ndarray) -> float:
+        """Take a solution if it is shorter, and return its length."""
+        length = self.length(solution)
+        if self.solution is None or length < self.trace[-1][1]:
+            self.solution = solution
+            self.trace += ((time.perf_counter() - self.began, length),)
+        return length
+
+
+@contextmanager
+def ended(net: Any, ends: float, best: Best, decisions: int = 0) -> Iterator[None]:
+    """Raise TimeIsOverError at the network's first call after `ends`, by the clock, once there is a solution.
+
+    decisions: that there will be at least: it is raised, too, if their time is seen to be longer.
+    """
+    before = {name: vars(net).get(name) for name in DECISIONS if hasattr(net, name)}
+    calls, inside, began = 0, False, 0.0
+
+    def timed(method: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any, **more: Any) -> Any:
+            nonlocal calls, inside, began
+            if inside:
+                return method(*arguments, **more)
+            calls, now = calls + 1, time.perf_counter()
+            began = now if calls == FIRST[0] else began
+            each = (now - began) / (FIRST[1] - FIRST[0])
+            too_slow = calls == FIRST[1] and now + each * (decisions - FIRST[1]) > ends
+            if best.solution is not None and (now >= ends or too_slow):
+                raise TimeIsOverError
+            inside = True
+            try:
+                return method(*arguments, **more)
+            finally:
+                inside = False
+
+        return run
+
+    for name in before:
+        setattr(net, name, timed(getattr(net, name)))
+    try:
+        yield
+    finally:
+        for name, method in before.items():
+            delattr(net, name)
+            if method is not None:
+                setattr(net, name, method)
 
 
 def improve(
@@ -41,9 +112,9 @@ def improve(
     solution: np.ndarray,
     decoding: Decoding,
     memory_gb: float,
-    length: Length,
-) -> np.ndarray:
-    """Return the shortest, by `length`, of a solution and of what each iteration of re-construction makes of it.
+    best: Best,
+) -> None:
+    """Offer to `best` a solution and what each iteration of re-construction makes of it.
 
     `instance` is a batch of one, coordinates (1, n, 2) or `Vrp`, in the unit square; the solution is a tour (n,) or
     customers and flags (2, V).  Re-construction shortens distances in the unit square; a library's own distances are
@@ -63,32 +134,30 @@ def improve(
                 yield solutions
                 progress.add(1)
 
-        return keep_best(all_of_them(), batch, length)[0]
+        keep_best(all_of_them(), batch, best)
 
 
-def solve_for(
+def search_for(
     net: Any,
     instance: np.ndarray | Vrp,
     decoding: Decoding,
     memory_gb: float,
-    length: Length,
+    best: Best,
     seconds: float,
     seed: int = 0,
     start: np.ndarray | None = None,
-    other: np.ndarray | None = None,
-) -> tuple[np.ndarray, Trace]:
-    """Return the shortest solution, by `length`, found in so many seconds, and when the length became which.
+) -> None:
+    """Offer to `best` what is found until so many seconds after it began.
 
-    `instance` as for `improve`; `start`: a solution to begin with; `other`: one that re-construction goes on from where
-    it is shorter than the network's own, which comes first; of more than MOST_OWN stops there is no own one.  The first
-    solution is built whatever it takes, and the last re-construction is brought to its end.  Raises NeurouteError for a
+    `instance` as for `improve`; `start`: a solution to begin with.  What `best` holds already is what re-construction
+    goes on from where the network's own solution is longer, takes too much of the time, or is of more than MOST_OWN
+    stops.  Where there is none, or no time, the first solution is built whatever it takes.  Raises NeurouteError for a
     network whose solutions nothing improves if there is a `start`.
     """
     search = SEARCH.of(net.problem)
     method = getattr(net, "own_method", None)
-    if start is None and other is not None and other.shape[-1] > MOST_OWN:
-        start, other = other, None
-    if method or (net.multi_start and net.problem != "tsp"):
+    improves = not method and (net.problem == "tsp" or not net.multi_start)
+    if not improves:
         if start is not None:
             raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
         places = search.environment.count_starts(instance, None)
@@ -98,40 +167,24 @@ def solve_for(
             else _from_many_starts(net, search.environment, places, memory_gb, seed)
         )
     else:
-        search_solutions = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds, other, length)
-    began = time.perf_counter()
-    with inference(device_of(net), "fp32"):
+        search_solutions = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds, best)
+    ends, trace = ended(net, best.began + seconds, best) if seconds else nullcontext(), best.trace
+    with inference(device_of(net), "fp32"), ends, suppress(TimeIsOverError):
         batch = search.environment.batch(instance, device_of(net))
-        best, trace = keep_best(search_solutions(batch), batch, length, seconds)
-    if other is not None and length(other) < trace[-1][1]:  # the time was over before the search came to it
-        return other, (*trace, (time.perf_counter() - began, length(other)))
-    return best, trace
+        keep_best(search_solutions(batch), batch, best, seconds)
+    if best.own is None and start is None and not improves and best.trace != trace:
+        best.own = best.trace[-1][1]
 
 
-def goes_on_from_others(net: Any) -> bool:
-    """Whether a network's search may go on from the routes of `CLASSICAL`: it improves routes."""
-    return bool(net.problem == "cvrp" and not net.multi_start and getattr(net, "own_method", None) is None)
-
-
-def keep_best(
-    search: Iterator[Tensor], batch: Batch, length: Length, seconds: float | None = None
-) -> tuple[np.ndarray, Trace]:
-    """Return the shortest solution of a search, by `length`, and (seconds, length) of each that was the shortest.
+def keep_best(search: Iterator[Tensor], batch: Batch, best: Best, seconds: float | None = None) -> None:
+    """Offer the solutions of a search to `best`, until so many seconds after it began.
 
     Solutions (tours, ...) of the one instance of the `batch` come together, of which the shortest one counts.
     """
-    began = time.perf_counter()
-    best, trace = None, list[tuple[float, float]]()
     for solutions in search:
-        new = solutions[int(batch.lengths(solutions[None])[0].argmin())].cpu().numpy()
-        now, passed = length(new), time.perf_counter() - began
-        if not trace or now < trace[-1][1]:
-            best = new
-            trace.append((passed, now))
-        if seconds is not None and passed >= seconds:
+        best.offer(solutions[int(batch.lengths(solutions[None])[0].argmin())].cpu().numpy())
+        if seconds is not None and time.perf_counter() - best.began >= seconds:
             break
-    assert best is not None
-    return best, tuple(trace)
 
 
 def _by_reconstruction(
@@ -142,15 +195,14 @@ def _by_reconstruction(
     seed: int,
     start: np.ndarray | None,
     seconds: float,
-    other: np.ndarray | None,
-    length: Length,
+    best: Best,
 ) -> SearchSolutions:
     """A greedy solution, or a given one, and what each of ever more re-constructions makes of it.
 
     Each sees another of the eight symmetric images: the same piece is not always rebuilt in the same way.  Where it
     takes no more than a quarter of the time, one solution is built of each of several images, and all are improved in
     step: later, one alone gets no shorter, while another one still does (docs/choices.md).  As many go on from the
-    `other` solution where it is shorter, by `length`, than the greedy one.
+    solution that `best` holds where it is shorter than the greedy one.
     """
     paths, once = search.path_network(net), decoding.model_copy(update={"iterations": 1})
     many, environment = Decoding(starts="all" if net.multi_start else 1), search.environment
@@ -161,24 +213,28 @@ def _by_reconstruction(
         return environment.build_greedily(paths, batch, once, memory_gb, 0) if best is None else best
 
     def search_solutions(batch: Batch) -> Iterator[Tensor]:
-        began, copies = time.perf_counter(), 1
-        if start is not None:
-            solutions = torch.from_numpy(start.astype(np.int64))[None].to(batch.coords.device)
-            yield solutions
-        else:
-            yield (solutions := build(batch))
-            took = time.perf_counter() - began
-            most = batch_size_for(paths, batch.coords.shape[1], Decoding(), memory_gb)
-            copies = max(1, min(IMAGES, most, int(seconds / (4 * took))))
+        other, first, copies = best.solution if start is None else start, None, 1
+        stops = batch.coords.shape[1]
+        if start is None and (other is None or stops <= MOST_OWN):
+            began = time.perf_counter()
+            share = nullcontext() if other is None else ended(net, began + OWN_SHARE * seconds, best, stops)
+            with share, suppress(TimeIsOverError):
+                first = build(batch)
+            if first is not None:
+                most = min(IMAGES, batch_size_for(paths, stops, Decoding(), memory_gb))
+                copies = max(1, min(most, int(seconds / (4 * (time.perf_counter() - began)))))
+                best.own = best.length(first[0].cpu().numpy())
+                yield first
         images, several = augment8(batch.coords)[:, 0], batch.repeat(copies)
-        alike = other is not None and length(other) < length(solutions[0].cpu().numpy())
+        alike = other is not None and (best.own is None or best.length(other) < best.own)
         if other is not None and alike:
-            solutions = torch.from_numpy(other.astype(np.int64)).to(solutions.device).expand(copies, *other.shape)
-            yield solutions
-        elif copies > 1:
-            others = several[1:].at(images[1:copies])
-            solutions = torch.cat([solutions, build(others)])
-            yield solutions
+            start_tensor = torch.from_numpy(other.astype(np.int64)).to(batch.coords.device)
+            yield (solutions := start_tensor.expand(copies, *other.shape))
+        else:
+            assert first is not None
+            solutions = first
+            if copies > 1:
+                yield (solutions := torch.cat([first, build(several[1:].at(images[1:copies]))]))
         generator = torch.Generator().manual_seed(seed)
         for number in itertools.count(1):
             if net.problem == "tsp":  # pieces begin at the same place of all tours, so tours begin anywhere

@@ -31,7 +31,9 @@ class Solution:
         method: what made it: a network's name, or a solver's.
         seconds: wall-clock time that it took, without loading the network.
         trace: (seconds, cost) of each improvement, where the method tells.
-        basis: what else than its own first solution a network went on from, and its cost: ("savings", 812.0).
+        basis: what else than its own first solution a network went on from, the cost of that, and of its own if it
+            built one: ("savings", 812.0, None).
+        note: what else there is to say of how it came about, such as that the search was interrupted.
 
     Raises:
         NeurouteError: if it is no solution of the instance.
@@ -42,7 +44,8 @@ class Solution:
     method: str = ""
     seconds: float = 0.0
     trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)
-    basis: tuple[str, float] | None = None
+    basis: tuple[str, float, float | None] | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stops", self.instance.stops_of(self.stops))
@@ -74,12 +77,15 @@ class Solution:
 
     @property
     def origin(self) -> str:
-        """What it was improved from, in words, where that is not the network's own first solution."""
+        """What it went on from, in words, where that is not the network's own first solution; and how it ended."""
+        note = self.note and f", {self.note}"
         if self.basis is None:
-            return ""
-        (name, cost), first_cost = self.basis, self.trace[0][1]
-        besides = f"; the network's own routes: {self.instance.format(first_cost)}" if first_cost != cost else ""
-        return f", improved from {name} ({self.instance.format(cost)}{besides})"
+            return note
+        name, cost, own_cost = self.basis
+        besides = "" if own_cost is None else f"the network's own: {self.instance.format(own_cost)}"
+        if self.cost < cost:
+            return f", improved from {name} ({self.instance.format(cost)}{besides and '; '}{besides}){note}"
+        return f", by {name}, which the network did not shorten{besides and f' ({besides})'}{note}"
 
     def check(self) -> None:
         """Raises NeurouteError if it is no solution of the instance."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.plan.objects import Decoding
 from neuroute.user.instance import Instance
 from neuroute.user.solution import Solution
@@ -17,6 +17,7 @@ from neuroute.user.sources import as_instance
 from neuroute.user.zoo import Card, choose
 
 if TYPE_CHECKING:
+    from neuroute.user.classical import Answer
     from neuroute.user.model import Model
 
 SECONDS = 10.0  # of a network's search
@@ -56,6 +57,7 @@ def solve(
 
     Raises:
         NeurouteError: if the method or the model is unknown, or is not for this instance.
+        Interrupted: a KeyboardInterrupt, at Ctrl-C; its `best` is the best solution so far, or None.
     """
     instance = as_instance(instance)
     if seconds is not None and not (seconds >= 0 and np.isfinite(seconds)):
@@ -123,8 +125,15 @@ def check_coordinates(instance: Instance) -> None:
 
 
 def _solve_by_solver(instance: Instance, name: str, seconds: float | None, seed: int) -> Solution:
-    from neuroute.user.classical import solve_with
+    from neuroute.user.classical import solve_within
 
     check_method(instance, name)
-    answer = solve_with(name, instance.for_solvers(), seconds, seed)
-    return Solution(instance, answer.solution, name, answer.seconds)
+    try:
+        answer = solve_within(name, instance, seconds, seed)
+    except Interrupted as stop:
+        raise Interrupted(_solution(instance, stop.best)) from None
+    return _solution(instance, answer)
+
+
+def _solution(instance: Instance, answer: "Answer") -> Solution:
+    return Solution(instance, answer.solution, answer.solver, answer.seconds, note=answer.note)

@@ -1,12 +1,13 @@
 """Solve a file: the instance is read, the solution drawn and kept, and a line says how long it is."""
 
+import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.datasets.tsplib import read_tour
 from neuroute.datasets.vrplib import read_solution
 from neuroute.plan.objects import Decoding
@@ -66,8 +67,11 @@ def solve_file(
 
     As `solve`; `reference`: a solver, whose solution the gap is to; `say` is called with a line before the search
     begins.  Raises NeurouteError, before anything is solved or written, if files and model do not go together, or
-    nothing can be written in a place.
+    nothing can be written in a place; and, at Ctrl-C, Interrupted with the line, once the best so far is written.
+
+    A network's time is for loading it, too.
     """
+    began, time_left = time.perf_counter(), seconds
     if out is not None and out.suffix not in PICTURES:
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
     if start is not None and decoding is not None and (decoding.method != "prc" or decoding.start != "greedy"):
@@ -95,11 +99,19 @@ def solve_file(
         if target is not None:
             check_writable(option, target)
     if loaded is not None and decoding is None:
-        time_left = SECONDS if seconds is None else seconds
-        say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{loaded.name}', for {time_left:g} s")
+        whole = SECONDS if seconds is None else seconds
+        say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{loaded.name}', for {whole:g} s")
+        time_left = max(whole - (time.perf_counter() - began), whole / 2)
     how: dict[str, Any] = {"model": loaded, "decoding": decoding, "start": before}
-    solution = solve(instance, method, seconds=seconds, seed=seed, memory_gb=memory_gb, **how)
-    yardstick = None if reference is None else solve(instance, reference, seconds=seconds, seed=seed)
+    solution = yardstick = None
+    is_whole = True
+    try:
+        solution = solve(instance, method, seconds=time_left, seed=seed, memory_gb=memory_gb, **how)
+        yardstick = None if reference is None else solve(instance, reference, seconds=seconds, seed=seed)
+    except Interrupted as stop:
+        is_whole, solution = False, solution or stop.best
+        if solution is None:
+            raise
     if save is not None:
         solution.save(save)
     if out is not None:
@@ -110,11 +122,14 @@ def solve_file(
     was = f", before {instance.format(instance.cost(before))}" if before is not None else ""
     gap = f", gap {solution.gap:.2f} %" if solution.gap is not None else ""
     if yardstick is not None:
-        to = f"{100 * (solution.cost / yardstick.cost - 1):.2f} % to {reference}"
+        to = f"{100 * (solution.cost / yardstick.cost - 1):.2f} % to {yardstick.method}"
         gap += f", {to} ({instance.format(yardstick.cost)} in {yardstick.seconds:.2f} s)"
     places = [] if out is None else [f"in {out}"]
     places += [] if save is None else [f"kept in {save}"]
-    return (
+    line = (
         f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
         f"{was}{gap}, {solution.seconds:.2f} s, {solution.method}{solution.origin}"
     ) + (f"; {NOUNS[instance.problem]} {', '.join(places)}" if places else "")
+    if not is_whole:
+        raise Interrupted(line)
+    return line

@@ -147,7 +147,9 @@ def models() -> list[Card]:
 
 
 def choose(problems: tuple[str, ...], variant: str, n: int, name: str) -> Card:
-    """Return the shipped network for an instance: one made for its problem and size.
+    """Return the shipped network for an instance: one made for its problem, and the nearest to its size.
+
+    Of more nodes than it is for, it shortens pieces of a construction (`neuroute.user.improve`).
 
     Args:
         problems: whose networks take it, the best first.
@@ -156,7 +158,7 @@ def choose(problems: tuple[str, ...], variant: str, n: int, name: str) -> Card:
         name: of the instance, for messages.
 
     Raises:
-        NeurouteError: if there is none, or the instance has more nodes than networks are recommended for.
+        NeurouteError: if there is none for the problem.
     """
     fits = [card for card in cards().values() if card.solves(problems, variant)]
     if not fits:
@@ -165,13 +167,7 @@ def choose(problems: tuple[str, ...], variant: str, n: int, name: str) -> Card:
             f"{name}: no network for {variant} comes with this copy of neuroute{there}; give a checkpoint, "
             "as in --model model.safetensors, or take a solver, as in --solver insertion"
         )
-    best = min(fits, key=lambda card: (n > card.nodes[1], problems.index(card.problem), *_misfit(n, card.nodes)))
-    if n > best.nodes[1]:
-        raise NeurouteError(
-            f"{name}: {n} nodes, and '{best.name}' is for up to {best.nodes[1]}; take it all the same with "
-            f"--model {best.name}, or a solver, as in --solver insertion"
-        )
-    return best
+    return min(fits, key=lambda card: (n > card.nodes[1], problems.index(card.problem), *_misfit(n, card.nodes)))
 
 
 def _misfit(n: int, nodes: tuple[int, int]) -> tuple[int, int]:

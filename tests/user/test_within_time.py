@@ -1,0 +1,127 @@
+"""Solvers end by the clock and at Ctrl-C, also those that hear neither; what there was is kept, and nothing is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import neuroute
+from neuroute.solvers import concorde, lkh, pyvrp
+from neuroute.solvers.limited import Process
+from neuroute.user import classical
+
+HANG_S = 60.0  # far more than an answer takes on a busy machine, far less than `deaf` solvers run
+# `sitecustomize` is imported by each Python that starts: it changes searches in processes of their own.
+SEARCHES = """
+import os, signal, time
+import numpy as np
+from neuroute.solvers import concorde, limited, pyvrp
+
+def deaf(text, nodes, seed, seconds=None, length=0.0):
+    if nodes > 4:  # what warms up
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        open(os.environ["BEGUN"], "w").close()
+        time.sleep(600)
+    return np.arange(nodes)
+
+def hearing(grid, *_):
+    if grid.customers > 3:
+        open(os.environ["BEGUN"], "w").close()
+    while grid.customers > 3 and not limited.is_asked_to_end():
+        time.sleep(0.01)
+    return [[*range(1, grid.customers + 1)]]
+
+concorde.solve_text, pyvrp.search = deaf, hearing
+for module in (concorde, pyvrp):
+    object.__setattr__(module.SOLVER, "version", lambda: "1")
+"""
+POINTS = np.random.default_rng(0).random((40, 2))
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give concorde's name to a solver that hears nothing; return the file that it makes when it is at work."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(SEARCHES)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setenv("BEGUN", str(tmp_path / "begun"))
+    for module in (concorde, pyvrp):
+        monkeypatch.setattr(module, "SOLVER", replace(module.SOLVER, version=lambda: "1"))
+    classical._process.cache_clear()
+    yield tmp_path / "begun"
+    classical._process(os.getpid()).end()
+    classical._process.cache_clear()
+
+
+def write(folder: Path) -> Path:
+    rows = "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate((POINTS * 1000).round().tolist(), 1))
+    head = "NAME: forty\nTYPE: TSP\nDIMENSION: 40\nEDGE_WEIGHT_TYPE: CEIL_2D\nNODE_COORD_SECTION\n"
+    (folder / "forty.tsp").write_text(f"{head}{rows}EOF\n")
+    return folder / "forty.tsp"
+
+
+def test_a_solver_that_hears_nothing_is_ended_and_a_construction_stands_in(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = time.monotonic()
+    solution = neuroute.solve(POINTS, "concorde", seconds=0.5)
+    assert time.monotonic() - began < HANG_S
+    assert solution.method in ("savings for concorde", "insertion for concorde")
+    assert ", as concorde had found nothing in " in str(solution)
+    monkeypatch.setattr(classical, "GRACE_S", HANG_S)
+    assert neuroute.solve(POINTS, "pyvrp", seconds=0.5).tour == [*range(40)]  # which answers when it is asked
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("solver", ["concorde", "pyvrp", "concorde,insertion"])
+def test_an_interrupted_call_keeps_the_best_so_far(begun: Path, solver: str, kind: signal.Signals) -> None:
+    folder = begun.parent
+    options = ("--solver", solver, "--seconds", "500", "--save", "forty.tour")
+    call = subprocess.Popen(
+        [sys.executable, "-m", "neuroute", "solve", str(write(folder)), *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    began = time.monotonic()
+    while not begun.exists():
+        assert call.poll() is None
+        assert time.monotonic() - began < HANG_S
+        time.sleep(0.05)
+    os.killpg(call.pid, kind)
+    said = call.communicate(timeout=HANG_S)[0]
+    assert call.returncode == 130, said
+    assert "interrupted after" in said
+    instance = neuroute.load(folder / "forty.tsp")
+    tour = (folder / "forty.tour").read_text()
+    assert f"{sum(1 for line in tour.splitlines() if line.isdigit())}" == f"{instance.n}"
+    assert not list((folder / "tmp").glob("neuroute*"))
+
+
+def test_what_a_killed_search_of_lkh_left_is_read_only_if_it_is_whole(tmp_path: Path) -> None:
+    assert lkh.best_tour(tmp_path, 3) is None
+    for text, tour in (("2\n1\n3\n-1\n", [1, 0, 2]), ("2\n1\n", None), ("2\n1\n3\n", None)):
+        (tmp_path / lkh.BEST).write_text(f"DIMENSION : 3\nTOUR_SECTION\n{text}")
+        found = lkh.best_tour(tmp_path, 3)
+        assert (found if found is None else found.tolist()) == tour
+
+
+def test_a_process_answers_again_after_it_was_killed() -> None:
+    with Process() as process:
+        first = process.call("os:getpid", HANG_S)
+        assert process.call("os:getpid", HANG_S) == first != os.getpid()
+        with pytest.raises(TimeoutError):
+            process.call("time:sleep", 0.2, 600)
+        assert process.call("os:getpid", HANG_S) != first
+        folder = process.folder
+    assert not folder.exists()
