@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from neuroute.accounting import cost, flops
+from neuroute.accounting import cost, flops, measured
 from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run, SelfImprovement, Supervised
 
 OURS, LEHD, BQ, BQ_CVRP, POMO, SIT = (
@@ -85,3 +85,11 @@ def test_sub_paths_are_as_long_as_solutions_or_1000_stops() -> None:
     training = Reconstruction(samples=1, rounds=1, validations=1, reconstructions=0)
     costs = [cost.training_per_sample(run(SIT, training, n)) for n in (30, 1000, 5000)]
     assert costs[0] < costs[1] == costs[2]
+
+
+def test_a_network_of_the_nearest_nodes_is_measured_at_the_size_asked_for() -> None:
+    network = Network(kind="neuroute.networks.dgl:Dgl", arguments={"nearest": 30})
+    by_run, by_formula = measured.measure(network), cost.counts(network)
+    for tokens in (5, 12, 200, 1_001):
+        assert by_run.decision(tokens) == by_formula.decision(tokens)
+    assert flops.solution(by_run.decision, 1_000) == pytest.approx(flops.solution(by_formula.decision, 1_000), rel=1e-2)

@@ -231,3 +231,13 @@ def test_suffixes_end_where_the_tour_begins(store: Path) -> None:
     path = sub_paths.cut(coords, tours, 7, 4, False)
     torch.testing.assert_close(path, coords[:, [7, 8, 9, 0]])
     assert batches(make_run(step="decision", sub_paths="suffix"), store).train(0)[1] == 1
+
+
+def test_a_path_without_decisions_leaves_no_nan_in_the_log(tmp_path: Path, store: Path) -> None:
+    """A suffix of three stops has none, and a mean over it is no number."""
+    run = make_run(step="sub-path", sub_paths="suffix", epochs=10)
+    state = batches(run, store)
+    assert 0 in {state.train(index)[1] for index in range(40)}
+    for line in log_lines(run_training(run, tmp_path, store), "train"):
+        assert math.isfinite(line["loss"])
+        assert math.isfinite(line["loss_max"])

@@ -19,8 +19,8 @@ from neuroute.networks.weights import build
 from neuroute.plan.objects import Network
 
 log = logging.getLogger(__name__)
-SIZES = (12, 48, 192)  # tokens that are measured; a quadratic goes through them
-Polynomial = tuple[float, float, float]  # coefficients of k^2, k and 1
+SMALLEST = 12  # tokens; larger sizes are measured at its doubles, smaller ones as they are
+LARGEST_ON_CPU = 1536  # there a size takes memory; beyond it the last quadratic goes on
 
 aten = torch.ops.aten
 
@@ -40,23 +40,46 @@ OUTPUTS = (*SOFTMAX, aten.relu, aten.relu_, aten.silu, aten.gelu, aten.tanh, ate
 COUNTED: dict[Any, Callable[..., int]] = {aten.addmm_: _product} | dict.fromkeys(OUTPUTS, _one_per_entry)
 
 
-@dataclass(frozen=True)
 class MeasuredCounts(Counts):
-    """FLOPs are exact where they grow with the square of the size, as of attention and linear layers."""
+    """FLOPs of a network as it is run, once for each doubling of the size; between these a quadratic.
 
-    total: int
-    of_decision: Polynomial
-    of_encoder: Polynomial
+    Exact where they grow with the square of the size, as of attention and linear layers, also where only the k nearest
+    nodes are read, but between the two sizes around k.
+    """
+
+    def __init__(self, net: RoutingNetwork, place: str) -> None:
+        self._net, self._place = net, place
+        self._at: dict[int, tuple[int, int]] = {}  # (encoder, decision) by size
+        self._measured(SMALLEST)
 
     @property
     def parameters(self) -> int:
-        return self.total
+        return _parameters(self._net)
 
     def decision(self, tokens: int) -> int:
-        return _at(self.of_decision, tokens)
+        return self._count(tokens, 1)
 
     def encoder(self, nodes: int) -> int:
-        return _at(self.of_encoder, nodes)
+        return self._count(nodes, 0)
+
+    def _count(self, size: int, part: int) -> int:
+        if size < SMALLEST:
+            try:
+                return self._measured(size)[part]
+            except Exception:  # a network that needs more nodes than that
+                return self._measured(SMALLEST)[part]
+        first = SMALLEST
+        while 2 * first <= size and (self._place == "meta" or 8 * first <= LARGEST_ON_CPU):
+            first *= 2
+        points = [(k, self._measured(k)[part]) for k in (first, 2 * first, 4 * first)]
+        return round(_quadratic(points, size))
+
+    def _measured(self, size: int) -> tuple[int, int]:
+        if size not in self._at:
+            steps = _many_starts if isinstance(self._net, MultiStartNetwork) else _one_path
+            with torch.device(self._place), torch.random.fork_rng(devices=[]):
+                self._at[size] = steps(self._net, size)
+        return self._at[size]
 
 
 @dataclass(frozen=True)
@@ -86,19 +109,13 @@ def measure(network: Network) -> Counts:
         try:
             with torch.device(place), torch.random.fork_rng(devices=[]):
                 net = build(network).eval()
-                return _measure(net)
+            return MeasuredCounts(net, place)
         except NeurouteError:
             raise
         except Exception as error:  # whatever a network does to shapes that it was not made for
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     log.warning("%s: its FLOPs cannot be measured (%s)", network.kind, reason)
     return Unknown(_parameters(net))
-
-
-def _measure(net: RoutingNetwork) -> Counts:
-    steps = _many_starts if isinstance(net, MultiStartNetwork) else _one_path
-    encoder, decision = zip(*(steps(net, k) for k in SIZES), strict=True)
-    return MeasuredCounts(_parameters(net), _quadratic(decision), _quadratic(encoder))
 
 
 def _parameters(net: RoutingNetwork) -> int:
@@ -148,15 +165,8 @@ def _all_products() -> Iterator[None]:
         yield
 
 
-def _quadratic(amounts: tuple[int, ...]) -> Polynomial:
-    """The quadratic through the amounts at SIZES, by divided differences."""
-    (a, b, c), (x, y, z) = SIZES, amounts
+def _quadratic(points: list[tuple[int, int]], size: int) -> float:
+    """The quadratic through three points (size, amount), at a size."""
+    (a, x), (b, y), (c, z) = points
     first, second = (y - x) / (b - a), (z - y) / (c - b)
-    square = (second - first) / (c - a)
-    slope = first - square * (a + b)
-    return square, slope, x - slope * a - square * a * a
-
-
-def _at(coefficients: Polynomial, size: int) -> int:
-    square, slope, level = coefficients
-    return round((square * size + slope) * size + level)
+    return x + (size - a) * (first + (size - b) * (second - first) / (c - a))

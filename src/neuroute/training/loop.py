@@ -121,7 +121,8 @@ class TrainingLoop:
                 self.updates += updates
                 self.loss_sum += loss
                 self.loss_updates += updates
-                self.loss_max = torch.maximum(self.loss_max, loss / updates)
+                if updates:  # a path of three stops has no decision to learn
+                    self.loss_max = torch.maximum(self.loss_max, loss / updates)
                 now = time.monotonic()
                 self.seconds = before + now - began
                 rate = (self.samples(self.done) - self.samples(start)) / (now - began)
@@ -171,6 +172,8 @@ class TrainingLoop:
     def _log_loss(self, rate: float) -> None:
         sums = torch.stack([self.loss_sum, self.loss_sum.new_tensor(self.loss_updates)])
         mean = self.world.sum(sums.float())
+        if not mean[1]:
+            return  # nothing was learnt since the last line
         loss = float(mean[0] / mean[1])
         self._record(
             {
