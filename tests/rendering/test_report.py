@@ -1,5 +1,6 @@
 """The report: one self-contained page from what was rendered."""
 
+import datetime
 import json
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from fabricated_scaling import SCALE, study_of
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.rendering import report as report_module
 from neuroute.rendering.render import render
 from neuroute.rendering.report import describe, write_report
 
@@ -51,6 +53,21 @@ def report(results: Path, *names: str) -> str:
     out = results / "report" / "index.html"
     write_report({"scaling": [results / n for n in names]}, out, SCALE, {"scaling": "A title with <tags> & more"})
     return out.read_text()
+
+
+def test_the_top_says_when_by_which_commit_and_where(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_module, "head", lambda: "1234abc")
+    today = datetime.date.today()
+    text = report(results, "table12").partition("<main>")[0]
+    assert any(f"Written {day}, commit 1234abc; measured on Test CPU" in text for day in (today, datetime.date.today()))
+
+
+def test_headings_begin_with_the_papers_key_and_wide_tables_say_that_they_scroll(results: Path, work: Path) -> None:
+    text = report(results, "table12")
+    assert ">scaling: A title with" in text
+    assert "Scroll sideways" not in text
+    render(study_of("table14", work), results / "table14")
+    assert "Scroll sideways" in report(results, "table14")
 
 
 def test_page_is_self_contained_and_well_formed(results: Path) -> None:

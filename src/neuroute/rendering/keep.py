@@ -21,7 +21,7 @@ def keep(results: Path, stems: Iterable[Path], scale: str, folder: Path, commit:
     Each lies where it does in `results`: those of other papers than the headline's in a folder of their own.
     Raises NeurouteError when none was drawn at that scale, or when the commit is not known.
     """
-    provenance = {"commit": commit or _head(), "date": datetime.date.today().isoformat()}
+    provenance = {"commit": commit or head(), "date": datetime.date.today().isoformat()}
     copies = []
     for stem in stems:
         if not with_suffix(stem, "json").is_file():
@@ -46,7 +46,8 @@ def _copy(source: Path, file: BinaryIO) -> None:
     file.write(source.read_bytes())
 
 
-def _head() -> str:
+def head() -> str:
+    """The commit of the checkout.  Raises NeurouteError where there is none."""
     try:
         process = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

@@ -1,6 +1,7 @@
 """The report: every artifact, measured beside published, on one self-contained page."""
 
 import base64
+import datetime
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,12 +19,14 @@ from neuroute.rendering.claims import RULE, Judged
 from neuroute.rendering.coverage import HEADS as COVERAGE_HEADS
 from neuroute.rendering.coverage import LEGEND as COVERAGE_LEGEND
 from neuroute.rendering.coverage import coverage_lines
+from neuroute.rendering.keep import head
 from neuroute.rendering.protocol import HEADS, LEGEND, Line
 from neuroute.rendering.report_claims import Overview, covered, shown_claim, summary, thumbnail
 from neuroute.rendering.style import with_suffix
 
 __all__ = ["Overview", "describe", "write_report"]
 
+WIDE = 8  # columns that a page shows without scrolling
 LINKED = {"table": ("csv", "tex", "md"), "figure": ("pdf", "svg", "png", "csv")}
 
 
@@ -69,9 +72,20 @@ def write_report(
         "coverage_legend": COVERAGE_LEGEND,
         "claimed": bool(summary_values["claims"]),
         "other_scales": sorted(scales),
+        "written": date_and_commit(),
+        "devices": sorted({device for paper in papers for a in paper["artifacts"] for device in a.get("devices", ())}),
     }
     write_text(out, template.render(scale=scale, papers=papers, **template_values))
     write_json(out.with_name("summary.json"), summary_values)
+
+
+def date_and_commit() -> str:
+    """When the page is written, and by which commit, where there is a checkout."""
+    try:
+        commit = f", commit {head()}"
+    except NeurouteError:
+        commit = ""
+    return f"{datetime.date.today().isoformat()}{commit}"
 
 
 def _claim(paper: str, judged: Judged) -> dict[str, Any]:
@@ -101,6 +115,7 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
         "alt": about.get("alt", ""),
         "fits": about.get("fits", ""),
         "scale": on["scale"],
+        "devices": on.get("devices", ()),
         "other_scale": on["scale"] != scale.name,
         "measured_on": describe(on),
         "files": [
@@ -110,6 +125,7 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
     }
     if about["kind"] == "table":
         values["table"] = _read_bytes(with_suffix(stem, "html")).decode()
+        values["wide"] = values["table"].count('scope="col"') > WIDE
     else:
         values["image"] = base64.b64encode(_read_bytes(with_suffix(stem, "svg"))).decode()
     return values

@@ -216,9 +216,9 @@ def figure7(study: Study) -> Drawing:
     for axes, variant in zip(panels.flat, VARIANTS, strict=True):
         curves = [curve(study, run, variant, series) for series, run in runs.items()]
         for each in curves:
-            drawn = [(epoch, gap) for epoch, gap in zip(*each.xy, strict=True) if epoch > 0]
+            later = [(epoch, gap) for epoch, gap in zip(*each.xy, strict=True) if epoch > 0]
             look: dict[str, Any] = {"marker": "o", "markersize": 2, "linewidth": 1.1}
-            axes.plot([epoch for epoch, _ in drawn], [gap for _, gap in drawn], color=looks[each.series], **look)
+            axes.plot([epoch for epoch, _ in later], [gap for _, gap in later], color=looks[each.series], **look)
         _of_epochs(axes, curves)
         axes.set_xlabel("Epochs" if axes in panels[-1] else "")
         if not any(math.isfinite(gap) for each in curves for gap in each.xy[1]):

@@ -56,9 +56,9 @@ def _titles(net: Attention) -> list[str]:
 def _range(net: Attention, column: int) -> tuple[float, float]:
     """The lowest and the highest logit of a panel, but for a few; (0, 0) where none is finite."""
     logits = net.array("logits", float)[column]
-    shown = np.isfinite(logits)
-    shown[int(net.number("origin"))] = False  # its logit for itself would stretch the colours
-    low, high = np.percentile(logits[shown], (LOW, HIGH)) if shown.any() else (0.0, 0.0)
+    finite = np.isfinite(logits)
+    finite[int(net.number("origin"))] = False  # its logit for itself would stretch the colours
+    low, high = np.percentile(logits[finite], (LOW, HIGH)) if finite.any() else (0.0, 0.0)
     return float(low), float(high)
 
 

@@ -199,8 +199,8 @@ def draw_panels(
 
 def mean_quality(curves: Iterable[Curve], scale: laws.Scale) -> tuple[float, float] | None:
     """R² and the mean absolute percentage error of the paper's curves' fits on a scale, each a mean over the curves."""
-    own = (curve.fits[scale] for curve in curves if not curve.has_added)
-    good = [law for law in own if isinstance(law, laws.PowerLaw)]
+    fits = (curve.fits[scale] for curve in curves if not curve.has_added)
+    good = [law for law in fits if isinstance(law, laws.PowerLaw)]
     return (float(np.mean([law.r2 for law in good])), float(np.mean([law.mape for law in good]))) if good else None
 
 

@@ -114,8 +114,8 @@ def _interval(curve: Curve) -> tuple[float, float] | None:
 
 def _is_ordered(bounds: Sequence[tuple[float, float] | None]) -> bool:
     """Whether the intervals of at least two exponents are apart."""
-    known = [each for each in bounds if each is not None]
-    return len(known) == len(bounds) and max(low for low, _ in known) > min(high for _, high in known)
+    intervals = [each for each in bounds if each is not None]
+    return len(intervals) == len(bounds) and max(low for low, _ in intervals) > min(high for _, high in intervals)
 
 
 @artifact(
