@@ -10,8 +10,8 @@ CORES ?= all
 all: env
 	$(BIN)/snakemake --cores $(CORES) all
 
-# The environment: pinned versions, this package in editable form, and without its own dependencies a package that
-# carries Concorde's prebuilt extension (only for Linux on x86_64; elsewhere LKH stands in for it).
+# The environment: pinned versions, this package in editable form, and without its own dependencies two packages that
+# carry Concorde and LKH-3 prebuilt (only for Linux on x86_64, LKH-3 up to Python 3.12; elsewhere others stand in).
 env: $(VENV)/.ready
 
 # pip takes one core: the other makes torch's bytecode meanwhile, and all make the rest.
@@ -25,6 +25,8 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(COMPILE) $(VENV)/lib/python*/site-packages/torch & $(PIP) --editable '.[dev]'; installed=$$?; wait; exit $$installed
 	$(PIP) --no-deps --only-binary ml4co-kit ml4co-kit \
 		|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"
+	$(PIP) --no-deps --only-binary LKHpy LKHpy \
+		|| echo "note: no prebuilt LKH-3 for this machine and Python; another solver stands in: neuroute doctor"
 	$(COMPILE) -j 0 $(VENV)/lib & $(BIN)/python -m neuroute.networks.blocks.kernels || true; wait
 	$(BIN)/snakemake -n all > /dev/null 2>&1 || true  # fills what planning keeps beside the bytecode
 	touch $@

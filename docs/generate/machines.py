@@ -20,7 +20,14 @@ MACHINES = {  # what uv calls it
     "macOS 14, Intel": "x86_64-apple-darwin",
 }
 PLAIN = "connection-pool"  # pure Python without a wheel, which every machine builds without a compiler
-SOLVERS = {"Concorde": "ml4co-kit", "LKH": "elkai", "HGS": "hygese", "PyVRP": "pyvrp", "OR-Tools": "ortools"}
+SOLVERS = {
+    "Concorde": "ml4co-kit",
+    "LKH": "elkai",
+    "LKH-3": "LKHpy",
+    "HGS": "hygese",
+    "PyVRP": "pyvrp",
+    "OR-Tools": "ortools",
+}
 
 
 def resolve(python: str, machine: str, *what: str, text: str = "") -> list[str] | None:

@@ -46,7 +46,7 @@ def test_with_every_solver_at_hand_the_plan_stays(tmp_path: Path) -> None:
     assert settle(plan) is plan
 
 
-@pytest.mark.parametrize(("missing", "other"), [(("concorde",), "lkh"), (("concorde", "elkai"), "hgs")])
+@pytest.mark.parametrize(("missing", "other"), [(("concorde",), "lkh"), (("concorde", "elkai", "LKHpy"), "hgs")])
 def test_the_next_best_takes_the_place_of_a_missing_solver(
     tmp_path: Path, hide_solvers: Hide, missing: tuple[str, ...], other: str
 ) -> None:

@@ -30,9 +30,9 @@ def doctor(
 ) -> None:
     """Say which solvers are there, and how to get the others.
 
-    Each solves a small instance.
+    Each solves a small instance.  Say, too, which package does the work of each one that was asked for.
     """
-    from neuroute.solvers.doctor import examine
+    from neuroute.solvers.doctor import examine, packages
 
     if is_measuring:
         from neuroute.accounting.measure import measure
@@ -47,6 +47,9 @@ def doctor(
     from neuroute.networks.blocks.kernels.attention import describe
 
     print(f"attention on this CPU: {describe()}")
+    print("asked for           done by")
+    for line in packages():
+        print(line)
 
 
 def schema(

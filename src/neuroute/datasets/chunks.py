@@ -26,7 +26,7 @@ from neuroute.solvers.lkh_rounds import spent_in
 from neuroute.solvers.registry import get
 
 Pool = ProcessPoolExecutor | None  # None: solve in this process
-FAILING = ("lkh3",)  # solvers that find no routes for some instances, or are killed after a time
+FAILING = ("lkh3", "lkh3-short")  # solvers that find no routes for some instances, or are killed after a time
 
 
 @dataclass(frozen=True)

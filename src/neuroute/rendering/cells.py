@@ -28,6 +28,7 @@ SOLVERS = {
     "lkh": "LKH",
     "lkh-long": "LKH (10 runs)",
     "lkh3": "LKH3",
+    "lkh3-short": "short LKH3",
     "hgs": "HGS",
     "hgs-long": "HGS",
     "hgs-short": "short HGS",

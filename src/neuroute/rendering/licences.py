@@ -7,7 +7,7 @@ INSTANCES = "small instances; the user's copy, or fetched"
 # Resource of the paper's table -> what this project uses in its place, and under which licence.  As the packages'
 # own metadata and licence files state it, of the versions that constraints.txt names.
 USED = {
-    "LKH3": ("LKH in elkai; LKH-3 of the user", "elkai, LKH: non-commercial use only"),
+    "LKH3": ("LKH in elkai; LKH-3 in LKHpy, or of the user", "LKHpy: MIT; elkai, LKH, LKH-3: non-commercial use only"),
     "HGS": ("HGS-CVRP in hygese", "MIT"),
     "Concorde": ("Concorde in ml4co-kit", "Concorde: academic research use; ml4co-kit: Mulan PSL v2"),
     "POMO": ("own implementation", "–"),

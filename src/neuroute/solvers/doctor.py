@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,18 @@ from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.solvers.registry import SOLVERS, get
 from neuroute.solvers.stand_ins import NEXT_BEST
 
+ACADEMIC = "free for academic use only"
+# What the project is asked for by name -> the packages that do its work, and why these.
+ASKED = {
+    "snakemake": (("snakemake",), ""),
+    "torch": (("torch",), ""),
+    "pandas": (("pandas",), ""),
+    "numpy": (("numpy",), ""),
+    "matplotlib": (("matplotlib",), ""),
+    "pyconcorde": (("pyconcorde", "ml4co-kit"), f"ml4co-kit carries its extension, built; Concorde: {ACADEMIC}"),
+    "lkh": (("elkai", "LKHpy"), f"they carry LKH and LKH-3; the package lkh is a wrapper without LKH; LKH: {ACADEMIC}"),
+    "hygese": (("hygese",), ""),
+}
 COORDS = np.array([[0.1, 0.2], [0.9, 0.1], [0.6, 0.4], [0.8, 0.8], [0.3, 0.9], [0.2, 0.6], [0.5, 0.5]])
 TIMEOUT = 120.0  # seconds; the first call compiles
 
@@ -55,6 +68,22 @@ def examine() -> list[Finding]:
     ]
 
 
+def packages() -> list[str]:
+    """Return a line for each package that the project is asked for: what does its work here, and why that."""
+    lines = []
+    for name_asked, (names, why) in ASKED.items():
+        there = " and ".join(f"{name} {number}" for name in names if (number := _version(name)))
+        lines.append(f"{name_asked:19} {there or 'missing'}{why and f'   ({why})'}")
+    return lines
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
 def _ask(name: str) -> dict[str, Any]:
     try:
         process = subprocess.run(
@@ -72,7 +101,7 @@ def _ask(name: str) -> dict[str, Any]:
 def _try(name: str) -> dict[str, Any]:
     solver = get(name)
     try:
-        version = solver.version()
+        which = solver.version()
         solver.solve(COORDS, 0)  # loads and compiles
         start = time.perf_counter()
         tour = solver.solve(COORDS, 0)
@@ -81,7 +110,7 @@ def _try(name: str) -> dict[str, Any]:
         return {"remedy": str(error)}
     if not is_permutation(tour[None])[0]:
         return {"remedy": f"installed, but returned no tour; reinstall it: {solver.how_to_get}"}
-    return {"version": version, "length": float(tour_length(COORDS, tour)), "seconds": seconds}
+    return {"version": which, "length": float(tour_length(COORDS, tour)), "seconds": seconds}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""LKH-3 (Helsgaun): the user's own binary, as its licence keeps it from being installed; tests have a stand-in."""
+"""LKH-3 (Helsgaun): the user's own binary where there is one, else the build in LKHpy."""
 
 import hashlib
 import shutil
@@ -13,13 +13,14 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_checker import fault
+from neuroute.solvers import lkhpy
 from neuroute.solvers.base import GRID, Solver, matrix_rows, matrix_text, missing, on_grid, positive_seed, tsplib_text
 from neuroute.solvers.lkh import MOST, PRECISION
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 
 HOW_TO_GET = (
-    "download LKH-3 from http://webhotel4.ruc.dk/~keld/research/LKH-3, run `make`, put `LKH` on the PATH; "
-    "free for academic use only"
+    f"{lkhpy.HOW_TO_GET} (Python 3.11 and 3.12 on Linux x86-64), or download LKH-3 from "
+    "http://webhotel4.ruc.dk/~keld/research/LKH-3, run `make`, put `LKH` on the PATH; free for academic use only"
 )
 RUNS = 1
 TYPES = {"CVRP": "CVRP", "OVRP": "OVRP", "VRPL": "DCVRP", "VRPTW": "CVRPTW"}  # those of MVMoE's published references
@@ -30,17 +31,31 @@ VEHICLES = ("SPECIAL", "MTSP_MIN_SIZE = 0")
 GRACE_S = 60.0  # after the time limit, at which LKH begins no further trial
 
 
+class NoTourError(NeurouteError):
+    """LKH met no tour that keeps to the constraints."""
+
+
 def limit_s(nodes: int) -> float:
     """Wall-clock seconds for an instance: some fifty times as many as LKH took for 500 and 1,000 customers."""
     return 600.0 + nodes
 
 
 def version() -> str:
-    """The binary by its contents: it does not say its version, and versions differ in what they find."""
-    path = shutil.which("LKH")
-    if path is None:
+    """A binary by its contents: it does not say its version, and versions differ in what they find."""
+    if path := shutil.which("LKH"):
+        return f"LKH-3 (sha256 {_digest(path, Path(path).stat().st_mtime_ns)})"
+    _command()
+    return f"LKHpy {lkhpy.VERSION}, LKH-3.0.12"
+
+
+def _command() -> list[str]:
+    """Return what runs a parameter file, its last argument.  Raises NeurouteError if there is nothing."""
+    if path := shutil.which("LKH"):
+        return [path]
+    command = lkhpy.command()
+    if command is None:
         raise missing("lkh3", HOW_TO_GET)
-    return f"LKH-3 (sha256 {_digest(path, Path(path).stat().st_mtime_ns)})"
+    return command
 
 
 @cache
@@ -66,7 +81,7 @@ def fleet(demand: np.ndarray, capacity: int) -> int:
     return min(int(np.ceil(1.3 * demand.sum() / capacity)) + 3, len(demand) - 1)
 
 
-def solve_vrp(instance: Vrp, seed: int, seconds: float | None = None) -> np.ndarray:
+def solve_vrp(instance: Vrp, seed: int, seconds: float | None = None, trials: int = VRP_TRIALS) -> np.ndarray:
     """Return the best solution (2, V) of a batch of one CVRP, OVRP, VRPL or VRPTW.
 
     The fleet is HGS's default one, which finds shorter routes than a vehicle for each customer; where it finds none
@@ -81,9 +96,13 @@ def solve_vrp(instance: Vrp, seed: int, seconds: float | None = None) -> np.ndar
     reason = ""
     for vehicles, again in ((few, 0), (grid.customers, 0), (grid.customers, 1)):
         text = _grid_text(instance, grid, vehicles)
-        tour = _run(text, grid.customers + 1, seed + again, seconds, *VEHICLES, f"MAX_TRIALS = {VRP_TRIALS}")
+        try:
+            tour = _run(text, grid.customers + 1, seed + again, seconds, *VEHICLES, f"MAX_TRIALS = {trials}")
+        except NoTourError as error:
+            reason = str(error)
+            continue
         solution = from_routes(_routes(tour, grid.customers + 1))
-        reason = fault(instance, 0, solution) or ""
+        reason = fault(instance, 0, solution) or ""  # some versions write what is not feasible
         if not reason:
             return solution
     raise NeurouteError(f"lkh3: no routes found that keep to the constraints ({reason}); 'ortools' may find some")
@@ -128,8 +147,11 @@ def _precision(largest: float) -> tuple[str, ...]:
 def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) -> list[int]:
     """Return LKH's tour: nodes count from 1, and numbers above `nodes` are the depot of further vehicles.
 
-    Raises NeurouteError with LKH's last words, if it has not ended long after its time, or if nodes are missing.
+    Raises NoTourError if LKH wrote none, as none that it met was feasible, and NeurouteError with LKH's last words, if
+    it has not ended long after its time, or if nodes are missing.
     """
+    if nodes < 3:  # LKH takes no fewer
+        return list(range(1, nodes + 1))
     limit = limit_s(nodes) if seconds is None else seconds
     with tempfile.TemporaryDirectory(prefix="lkh3-") as folder:
         problem, tour, parameters = (Path(folder) / name for name in ("problem", "tour", "parameters"))
@@ -138,7 +160,7 @@ def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) ->
         parameters.write_text("\n".join([*more, *lines, f"TIME_LIMIT = {limit}", "TRACE_LEVEL = 0", ""]))
         try:
             process = subprocess.run(
-                ["LKH", str(parameters)],
+                [*_command(), str(parameters)],
                 stdin=subprocess.DEVNULL,  # it waits for a key when it fails
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -150,8 +172,10 @@ def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) ->
             raise NeurouteError(
                 f"LKH gave no answer to an instance of {nodes} nodes in {error.timeout:.0f} s"
             ) from None
-        if process.returncode or not tour.exists():
+        if process.returncode:
             raise NeurouteError(f"LKH failed on an instance of {nodes} nodes: {_last_words(process)}")
+        if not tour.exists():
+            raise NoTourError(f"LKH found no tour of {nodes} nodes that keeps to the constraints")
         tour_nodes = [int(word) for word in tour.read_text().partition("TOUR_SECTION")[2].split() if word != "EOF"]
     tour_nodes = tour_nodes[: tour_nodes.index(-1)] if -1 in tour_nodes else tour_nodes
     if sorted(node for node in tour_nodes if node <= nodes) != list(range(1, nodes + 1)):
@@ -160,7 +184,7 @@ def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) ->
 
 
 def _last_words(process: subprocess.CompletedProcess[str]) -> str:
-    words = " ".join(process.stdout.split())[-200:]
+    words = " ".join(process.stdout.rpartition("*** Error ***")[2].split())[-200:]
     if process.returncode < 0:
         return f"ended by {signal.Signals(-process.returncode).name} {words}".strip()
     return words or f"no tour, exit status {process.returncode}"
@@ -207,3 +231,5 @@ def _rows(values: np.ndarray) -> str:
 
 
 LKH3 = Solver("lkh3", False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp)
+# For the smallest scale.
+SHORT = LKH3.variant("lkh3-short", "solve_vrp", trials=50)

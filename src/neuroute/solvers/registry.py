@@ -13,6 +13,7 @@ SOLVERS = {
     "lkh": "neuroute.solvers.lkh:LKH",
     "lkh-long": "neuroute.solvers.lkh:LONG",
     "lkh3": "neuroute.solvers.lkh3:LKH3",
+    "lkh3-short": "neuroute.solvers.lkh3:SHORT",
     "hgs": "neuroute.solvers.hgs:SOLVER",
     "hgs-short": "neuroute.solvers.hgs:SHORT",
     "hgs-long": "neuroute.solvers.hgs:LONG",

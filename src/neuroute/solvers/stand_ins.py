@@ -10,6 +10,7 @@ NEXT_BEST = {
     "lkh": ("lkh3", "concorde", "hgs", "pyvrp", "ortools"),
     "lkh-long": ("lkh3", "concorde", "hgs", "pyvrp", "ortools"),
     "lkh3": ("pyvrp", "ortools"),
+    "lkh3-short": ("pyvrp-short", "ortools-short"),
     "hgs": ("pyvrp", "ortools"),
     "hgs-short": ("pyvrp-short", "ortools-short"),
     "hgs-long": ("pyvrp", "ortools"),

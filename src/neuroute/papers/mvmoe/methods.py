@@ -9,7 +9,7 @@ from neuroute.rendering.grid import Method
 # Printed row -> the solvers here that may stand for it; the column beside it says which of them does.
 CLASSICAL = (
     Method("HGS", {"method": "HGS"}, solvers=("hgs-long", "hgs", "hgs-short")),
-    Method("LKH3", {"method": "LKH3"}, solvers=("lkh3",)),
+    Method("LKH3", {"method": "LKH3"}, solvers=("lkh3", "lkh3-short")),
     Method("OR-Tools", {"method": "OR-Tools", "time_limit_x": 1}, solvers=("ortools", "ortools-short")),
     Method("OR-Tools (x10)", {"method": "OR-Tools", "time_limit_x": 10}, solvers=("ortools-x10",)),
 )
@@ -20,6 +20,7 @@ BUDGETS = {
     "hgs-long": "20,000 iterations without improvement",
     "hgs-short": "100 iterations without improvement (20,000)",
     "lkh3": "one run of 10,000 trials",
+    "lkh3-short": "one run of 50 trials (10,000)",
     "ortools": "0.4 s a customer",
     "ortools-short": "100 solutions (0.4 s a customer)",
     "ortools-x10": "4 s a customer",

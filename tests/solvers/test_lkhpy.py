@@ -1,0 +1,199 @@
+"""LKH-3 as LKHpy carries it, where there is a wheel of it: right on what can be counted out, bounded, and killable."""
+
+import itertools
+import platform
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.explicit import MatrixInstance
+from neuroute.datasets.streams import coordinates
+from neuroute.plan import digest
+from neuroute.problems.tsp import tour_length
+from neuroute.problems.vrp import from_routes, lengths
+from neuroute.problems.vrp_checker import fault
+from neuroute.solvers import lkh3, lkhpy
+from neuroute.solvers.base import tsplib_text
+from neuroute.solvers.registry import get
+from neuroute.solvers.stand_ins import stand_in
+from test_vrp_solvers import instances, shortest
+
+HAS_WHEEL = (
+    sys.platform == "linux"
+    and platform.machine() == "x86_64"
+    and platform.libc_ver()[0] == "glibc"
+    and sys.implementation.name == "cpython"
+    and sys.version_info[:2] in ((3, 11), (3, 12))
+)
+needs_wheel = pytest.mark.skipif(not HAS_WHEEL, reason="LKHpy has no wheel for this machine and Python")
+ROUTED = tuple(lkh3.TYPES)
+
+
+@pytest.fixture(autouse=True)
+def no_binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@needs_wheel
+def test_it_is_installed_with_the_rest_and_a_binary_goes_first(lkh_on_path, hide_solvers) -> None:
+    assert get("lkh3").version() == f"LKHpy {lkhpy.VERSION}, LKH-3.0.12"
+    lkh_on_path("tour = range(1, 9)[::-1]")
+    assert get("lkh3").version().startswith("LKH-3 (sha256 ")
+    assert get("lkh3").solve(coordinates("uniform", "test", 8, 0, 1)[0], 0).tolist() == [*range(8)][::-1]
+    hide_solvers("LKHpy")
+    assert get("lkh3").version().startswith("LKH-3 (sha256 ")
+
+
+def test_without_it_and_a_binary_another_solver_stands_in(hide_solvers) -> None:
+    hide_solvers("LKHpy")
+    with pytest.raises(NeurouteError, match="'lkh3' is not installed; run `pip install --no-deps .*LKHpy==.*`LKH`"):
+        get("lkh3").solve(coordinates("uniform", "test", 8, 0, 1)[0], 0)
+    assert (stand_in("lkh3"), stand_in("lkh3-short")) == ("pyvrp", "pyvrp-short")
+
+
+@needs_wheel
+def test_another_build_is_refused(monkeypatch) -> None:
+    monkeypatch.setattr(lkhpy, "BUILDS", ("0" * 64,))
+    with pytest.raises(NeurouteError, match=r"LKHpy.*\.so: not the published build of LKHpy .* --force-reinstall"):
+        get("lkh3").version()
+
+
+@needs_wheel
+def test_tours_are_the_shortest() -> None:
+    every = np.array([(0, *rest) for rest in itertools.permutations(range(1, 7))])
+    for coords in coordinates("cluster", "test", 7, 0, 5):
+        best = tour_length(coords, every).min()
+        assert tour_length(coords, get("lkh3").solve(coords, 1)) == pytest.approx(best, abs=7e-6)
+
+
+@needs_wheel
+@pytest.mark.parametrize("customers", [1, 2, 3, 5])
+@pytest.mark.parametrize("variant", ROUTED)
+def test_routes_are_the_shortest_that_keep_to_all_constraints(variant: str, customers: int) -> None:
+    one = instances(variant, customers)
+    solution = get("lkh3-short").solve_vrp(one, 0)
+    assert fault(one, 0, solution) is None
+    assert lengths(one, solution[None])[0] == pytest.approx(shortest(one, "network"), abs=1e-6)
+
+
+@needs_wheel
+@pytest.mark.parametrize("variant", ROUTED)
+def test_routes_of_more_customers_keep_to_all_constraints_and_repeat(variant: str) -> None:
+    one = instances(variant, 25)
+    first, again = (get("lkh3-short").solve_vrp(one, 3) for _ in range(2))
+    assert fault(one, 0, first) is None
+    np.testing.assert_array_equal(first, again)
+
+
+@needs_wheel
+def test_routes_of_the_cvrp_are_those_of_the_same_problem() -> None:
+    one = instances("CVRP", 5)
+    routes = get("lkh3").solve_cvrp(one.coords[0], one.demand[0], 13, 0)
+    legs = [[0, *route, 0] for route in routes]
+    points = one.coords[0].astype(np.float64)
+    length = sum(np.linalg.norm(np.diff(points[leg], axis=0), axis=1).sum() for leg in legs)
+    assert length == pytest.approx(shortest(one, "network"), abs=1e-5)
+
+
+@needs_wheel
+def test_distances_that_differ_there_and_back() -> None:
+    ways = np.random.default_rng(4).integers(1, 100, (7, 7))
+    np.fill_diagonal(ways, 0)
+    every = np.array([(0, *rest) for rest in itertools.permutations(range(1, 7))])
+    best = ways[every, np.roll(every, -1, axis=1)].sum(axis=1).min()
+    tour = lkh3.tour_of_ways(ways, 0)
+    assert ways[tour, np.roll(tour, -1)].sum() == best
+    demand = np.array([0, *[1] * 6])
+    routed = MatrixInstance("t", ways, demand, 3)
+    halves = [np.array([rest, [1, 0, 0, 1, 0, 0]]) for rest in itertools.permutations(range(1, 7))]
+    assert routed.length(from_routes(lkh3.routes_of_ways(ways, demand, 3, 0))) <= min(map(routed.length, halves))
+
+
+@needs_wheel
+def test_it_does_what_the_main_of_lkh_does(tmp_path: Path) -> None:
+    """Which LKHpy has a copy of, for problems whose nodes are not doubled."""
+    coords = coordinates("uniform", "test", 60, 3, 1)[0]
+    (tmp_path / "problem").write_text(tsplib_text(coords))
+    parameters = tmp_path / "parameters"
+    parameters.write_text(f"PROBLEM_FILE = {tmp_path / 'problem'}\nRUNS = 1\nSEED = 8\nTRACE_LEVEL = 0\n")
+    program = "import sys, LKHpy; print('tour', *LKHpy.par_file(sys.argv[1]))"
+    text = subprocess.run([sys.executable, "-c", program, str(parameters)], capture_output=True, text=True).stdout
+    tour = list(map(int, text.rpartition("tour")[2].split()))
+    assert tour[: len(coords)] == lkh3.solve(coords, 7).tolist()
+
+
+@needs_wheel
+def test_time_ends_the_search() -> None:
+    """Of trials without end: LKH itself looks at the clock, and is not killed."""
+    one = instances("VRPTW", 12)
+    assert fault(one, 0, lkh3.solve_vrp(one, 0, seconds=0.3, trials=10**9)) is None
+
+
+@needs_wheel
+def test_a_search_that_does_not_end_is_killed(monkeypatch) -> None:
+    monkeypatch.setattr(lkh3, "GRACE_S", 0.0)
+    with pytest.raises(NeurouteError, match="LKH gave no answer to an instance of 6000 nodes in 0 s"):
+        lkh3.solve(np.random.default_rng(0).random((6000, 2)), 0, seconds=0.05)
+
+
+@needs_wheel
+def test_it_ends_with_the_process_that_waits_for_it() -> None:
+    """However that ends."""
+    solving = "import numpy; from neuroute.solvers import lkh3; lkh3.solve(numpy.random.rand(6000, 2), 0)"
+    parent = subprocess.Popen([sys.executable, "-c", solving])
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    try:
+        child = int(_until(lambda: children.read_text().split())[0])
+        _until(lambda: "LKHpy" in Path(f"/proc/{child}/maps").read_text())  # it has started LKH
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    _until(lambda: not _runs(child))
+
+
+def _until(happens, seconds: float = 60.0):
+    end = time.monotonic() + seconds
+    while not (result := happens()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return result
+
+
+def _runs(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@needs_wheel
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("TYPE : TSP\nDIMENSION : 8\nNONSENSE : 1\nEOF\n", "LKH failed on an instance of 8 nodes: .*NONSENSE"),
+        (tsplib_text(np.random.default_rng(0).random((7, 2))), "LKH wrote no tour of the 8 nodes"),
+    ],
+)
+def test_a_bad_problem_is_one_line(text: str, words: str) -> None:
+    with pytest.raises(NeurouteError, match=words) as error:
+        lkh3.tour_of_text(text, 8, 0, None, 10.0)
+    assert "\n" not in str(error.value)
+
+
+@needs_wheel
+def test_an_instance_without_a_solution_is_one_line() -> None:
+    one = instances("VRPTW", 5)
+    one.windows[0, 3] = 0, 0.001
+    with pytest.raises(NeurouteError, match="lkh3: no routes found that keep to the constraints .*'ortools'") as error:
+        get("lkh3-short").solve_vrp(one, 0)
+    assert "\n" not in str(error.value)
+
+
+def test_an_edit_of_what_runs_lkh_reruns_its_labels() -> None:
+    assert ("neuroute.solvers.lkhpy_main", "run") in digest.reach(["neuroute.solvers.lkh3:LKH3"])
