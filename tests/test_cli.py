@@ -1,6 +1,7 @@
 """The command line: it teaches, it plans, and bad input ends in one line."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from neuroute.cli import COMMANDS, app
+from neuroute.cli.options import load_plan
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -59,11 +61,17 @@ def test_version_is_that_of_the_package() -> None:
 
 @pytest.mark.parametrize("scale", ["smoke", "paper"])
 def test_plan_estimates_before_anything_runs(scale: str) -> None:
-    code, text = run("plan", "--scale", scale)
+    code, totals = run("plan", "--scale", scale)
     assert code == 0
+    assert "scaling/base_42x512" not in totals
+    rows = {line.split()[0]: line.split() for line in totals.splitlines() if re.match(r"\w+ +[\d,]+ of ", line)}
+    assert list(rows) == ["labels", *load_plan(None, scale).papers, "all"]
+    assert sum(int(row[1]) for row in rows.values()) == 2 * int(rows["all"][1])
+    code, text = run("plan", "--all", "--scale", scale)
+    assert code == 0
+    assert text.startswith(totals.partition("Rates")[0])
     assert "scaling/base_42x512" in text
     assert "FLOP" in text
-    assert "disk" in text
 
 
 def test_plan_of_one_target_lists_only_what_it_needs() -> None:
@@ -77,11 +85,20 @@ def test_plan_of_one_target_lists_only_what_it_needs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("plan", "table99"), "unknown table or figure 'scaling/table99'"),
+        (("plan", "table99"), "unknown target 'table99'; did you mean table9 or "),
+        (("plan", "scalling"), "unknown target 'scalling'; did you mean scaling? "),
+        (("plan", "scaling/base_6x129"), "did you mean scaling/base_6x128 or "),
+        (("plan", "results/tabel1.csv"), "did you mean table1 or "),
+        (("plan", "zoo"), "paper zoo: not in this plan"),
         (("train", "scaling/base_7x128"), "unknown run 'scaling/base_7x128'; did you mean"),
         (("label", "scaling/larges"), "unknown label job"),
         (("evaluate", "scaling/base_6x128/beem"), "unknown evaluation"),
         (("render", "scaling/figure99"), "unknown table or figure"),
+        (("evaluate", "scaling/base_6x128/all"), "train it with `neuroute train scaling/base_6x128`"),
+        (
+            ("difference", "scaling/base_6x12", "scaling/base_6x128"),
+            "'scaling/base_6x12'; did you mean scaling/base_6x128 or ",
+        ),
         (("plan", "--scale", "huge"), "known scales"),
         (("plan", "--config", "absent.yaml"), "no such file"),
     ],
@@ -91,6 +108,33 @@ def test_unknown_names_end_in_one_line(arguments: tuple[str, ...], message: str)
     assert code == 2
     assert message in text
     assert len(text.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("papres: [pens]", "papres: unknown key; did you mean papers?"),
+        ("papers: [pns]", "papers: no paper 'pns'; did you mean pens?"),
+        (
+            "runs: {scaling/base_6x128: {training: {learning_rat: 1.0e-4}}}",
+            "runs.scaling/base_6x128.training.learning_rat: unknown key; did you mean learning_rate?",
+        ),
+        (
+            "runs: {scaling/base_6x129: {seed: 1}}",
+            "runs.scaling/base_6x129: no such run; did you mean scaling/base_6x128 or ",
+        ),
+        ("runs: {pens/pens_a: {training: {sub_paths: pairz}}}", "runs.pens/pens_a.training.sub_paths: "),
+        ("runs: {pens/pens_a: {weights: no.pt}}", "runs.pens/pens_a.weights: no file no.pt"),
+        ("runs: {pens/pens_a: {network: 'no_module:Net'}}", "runs.pens/pens_a.network: "),
+    ],
+)
+def test_a_wrong_setting_names_its_file_and_what_was_meant(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(f"scale: smoke\n{text}\n")
+    code, said = run("plan", "--config", str(file))
+    assert code == 2
+    assert said.startswith(f"error: {file}: {message}")
+    assert len(said.splitlines()) == 1
 
 
 def test_schema_command_writes_valid_json(tmp_path: Path) -> None:

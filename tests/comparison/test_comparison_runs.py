@@ -144,6 +144,14 @@ def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             named(given)
 
 
+def test_a_wrong_method_is_named_before_anything_is_fetched(tmp_path: Path) -> None:
+    def fetch(name: str) -> Path:
+        raise AssertionError(f"{name} is fetched")
+
+    with pytest.raises(NeurouteError, match="--method lhk: no solver.*; did you mean lkh"):
+        neuroute.compare(["tsp", "lhk"], sets=["tsplib"], out=tmp_path, places=fetch)
+
+
 def test_a_network_of_ones_own_needs_its_weights_and_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("gated_of_mine.py").write_text((ROOT / "docs" / "examples" / "swiglu.py").read_text())

@@ -33,7 +33,7 @@ def test_text_values_from_the_command_line_are_coerced() -> None:
         ({"memory_gb": "lots"}, "memory_gb: .*number"),
         ({"memory_gb": -1}, "memory_gb"),
         ({"device": "tpu"}, "device: .*'auto', 'cpu' or 'cuda'"),
-        ({"papers": ["scalling"]}, "papers: no paper 'scalling'; known papers: .*scaling"),
+        ({"papers": ["scalling"]}, r"papers: no paper 'scalling'; did you mean scaling\? known papers: .*scaling"),
         ({"papers_path": ["nowhere"]}, "papers_path: no folder nowhere"),
         ({"papers": []}, "papers"),
         ({"runs": {"scaling/base_6x128": {"training": {"lr": 1}}}}, "training.lr: unknown key"),

@@ -47,9 +47,9 @@ def test_each_is_another_seed_of_the_changed_run_and_is_measured_like_it(scale: 
 
 def test_what_they_cost_is_part_of_everything() -> None:
     plan = plan_with("smoke", seeds=2)
-    assert COPIES[0] in describe(plan, None)
-    assert COPIES[0] in describe(plan, "pens")
-    assert COPIES[0] not in describe(plan, "scaling")
+    assert COPIES[0] in describe(plan, None, lists_all=True)
+    assert COPIES[0] in describe(plan, "pens", lists_all=True)
+    assert COPIES[0] not in describe(plan, "scaling", lists_all=True)
 
 
 def test_what_starts_from_a_run_starts_from_its_first_training() -> None:
@@ -66,7 +66,7 @@ def test_one_of_several_may_have_weights_and_nothing_else(tmp_path: Any) -> None
     assert plan.label_jobs_of_run(COPIES[0]) == []
     for change, message in (
         ({RUN: {"seeds": 2}, COPIES[0]: {"seed": 4}}, "hold for all seeds"),
-        ({RUN: {"seeds": 2}, COPIES[1]: {"seed": 4}}, "unknown run"),
+        ({RUN: {"seeds": 2}, COPIES[1]: {"seed": 4}}, "no such run"),
         ({RUN: {"seeds": 2, "weights": str(weights)}}, "leave out seeds"),
         ({RUN: {"seeds": 0}}, "seeds"),
         ({RUN: {"seed": 2**20 - 1, "seeds": 2}}, "beyond the last"),

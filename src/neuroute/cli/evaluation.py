@@ -88,7 +88,9 @@ def evaluate(
     elif evaluation is not None and (model, data, out, limit, reference, how) == (*[None] * 6,):
         _evaluate_test_sets(load_plan(config, scale, device), evaluation, threads, parse_part(part))
     else:
-        raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
+        raise NeurouteError(
+            "give either an evaluation of the plan (`neuroute plan --all` lists them), or --model and --data"
+        )
 
 
 def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: tuple[int, int] | None) -> None:
@@ -98,6 +100,8 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
     from neuroute.evaluation.precision import settle
 
     e = p.find(p.evaluations, evaluation, "evaluation")
+    if not p.checkpoint(e.run).exists():
+        raise NeurouteError(f"{p.checkpoint(e.run)}: no such checkpoint; train it with `neuroute train {e.run}`")
     threads = threads or p.scale.evaluate_threads
     context = RunContext(
         scale=p.scale.name,

@@ -13,13 +13,14 @@ def plan(
     target: Annotated[
         str | None, typer.Argument(help="a paper (sit), table12, scaling/figure2, a run ... ; default: everything")
     ] = None,
+    lists_all: Annotated[bool, typer.Option("--all", help="list every job, of whole papers, too")] = False,
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
     """List what a target needs and costs before anything runs."""
     from neuroute.accounting.estimate import describe
 
-    print(describe(load_plan(config, scale), target))
+    print(describe(load_plan(config, scale), target, lists_all=lists_all))
 
 
 def doctor(

@@ -95,7 +95,10 @@ def difference(
         if Path(name).is_dir():
             return [Path(name)]
         p = load_plan(config, scale)
-        return [p.work / "evaluations" / run for run in (p.trainings(name) if name in p.runs else [name])]
+        if name not in p.runs and (p.work / "evaluations" / name).is_dir():  # of a run that the plan no longer has
+            return [p.work / "evaluations" / name]
+        p.find(p.runs, name, "run or folder")
+        return [p.work / "evaluations" / run for run in p.trainings(name)]
 
     of_first, of_second = (
         list(dict.fromkeys(each for name in side.split(",") for each in folders(name))) for side in (first, second)

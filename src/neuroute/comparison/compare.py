@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neuroute.comparison.flips import budgets, flips
-from neuroute.comparison.methods import PROBLEMS, Checkpoints, Method, parse
+from neuroute.comparison.methods import PROBLEMS, Checkpoints, Method, check_name, parse
 from neuroute.comparison.pareto import picture
 from neuroute.comparison.records import read_results
 from neuroute.comparison.run import check_rows, run
@@ -89,6 +89,9 @@ def compare(
     choice = validate(Compare, (settings or Compare()).model_dump() | set_options, "compare")
     folder, hand = Path(out), None if benchmarks is None else Path(benchmarks)
     check_writable("--out", folder / "records.csv", levels=2)
+    for name in choice.methods:
+        if methods is not None or name not in Compare().methods:
+            check_name(name, checkpoints or _no_runs)
     members, notes = collect(choice.sets, choice.min_nodes, choice.max_nodes, places or _in(hand), hand)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
     rows = list(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from neuroute.core.dotted import resolve, search_working_folder
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.digest import code_digest
@@ -112,16 +112,29 @@ def parse(
     elif ":" in text:
         rows = [_function(text, seconds)]
     else:
-        runs = checkpoints(text)
-        if not runs:
-            names = ", ".join([*zoo.cards(), *available("tsp")])
-            raise NeurouteError(
-                f"--method {text}: no solver, network or finished run of that name; there are: {names}; or give a "
-                "checkpoint (.safetensors), or module:function"
-            )
+        runs = _runs(text, checkpoints)
         rows = [m for run, file in runs.items() for m in _network(run, str(file), seconds, trusted)]
     each = (replace(m, problems=tuple(p for p in m.problems if p in problems)) for m in rows)
     return [m for m in each if m.problems]
+
+
+def check_name(text: str, checkpoints: Checkpoints) -> None:
+    """Raises NeurouteError if a method's name is that of nothing, before anything is loaded or fetched."""
+    name = text.partition("@")[0]
+    if not (name in SOLVERS or name in zoo.cards() or ":" in name or "=" in name or name.endswith(".safetensors")):
+        _runs(name, checkpoints)
+
+
+def _runs(text: str, checkpoints: Checkpoints) -> Mapping[str, Path]:
+    runs = checkpoints(text)
+    if not runs:
+        names = [*zoo.cards(), *available("tsp")]
+        meant = did_you_mean(near(text, {*names, *SOLVERS})) or ";"
+        raise NeurouteError(
+            f"--method {text}: no solver, network or finished run of that name{meant} There are: {', '.join(names)}; "
+            "or give a checkpoint (.safetensors), or module:function"
+        )
+    return runs
 
 
 def _solver(name: str, seconds: float) -> Method:

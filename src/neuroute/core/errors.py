@@ -1,7 +1,8 @@
 """The one exception that users are meant to see: what is wrong, where, and how to mend it, on one line."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from itertools import takewhile
 from typing import Any
 
 
@@ -18,8 +19,14 @@ class Interrupted(KeyboardInterrupt):
 
 
 def near(name: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """The names that this one may be a slip for, nearest first."""
-    return get_close_matches(name, list(names), n=most)
+    """The names that this one may be a slip for, nearest first; of two as near, the one that begins alike."""
+
+    def rank(other: str) -> tuple[float, int]:
+        alike = takewhile(lambda pair: pair[0] == pair[1], zip(other, name, strict=False))
+        return round(SequenceMatcher(None, other, name).ratio(), 2), len(list(alike))
+
+    matches = sorted(get_close_matches(name, list(names), n=4 * most), key=rank, reverse=True)
+    return [other for other in matches if rank(other)[0] > rank(matches[0])[0] - 0.1][:most]
 
 
 def did_you_mean(names: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.changes import can_be_met, change_networks, give_weights, left_out, lost_runs
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.needs import TOGETHER, Need, group_of
@@ -78,7 +78,9 @@ def build_plan(config: Config) -> Plan:
     if substitutes:
         plan = replace(plan, artifacts={a.id: _with_stand_ins(plan, a) for a in artifacts.values()})
     for changed in config.runs:
-        plan.find(plan.runs, changed, f"run in `runs` of {config.where}")
+        if changed not in plan.runs:
+            meant = did_you_mean(near(changed, plan.runs)) or ";"
+            raise NeurouteError(f"{config.where}: runs.{changed}: no such run{meant} `neuroute plan --all` lists all")
     return plan
 
 
@@ -99,7 +101,7 @@ def _check_test_files(plan: Plan) -> None:
     for test in plan.scale.test_files:
         if test.stem is not None and test not in used:
             raise NeurouteError(
-                f"{plan.config.where}: test_sets.{test.stem}: no test set of this plan; `neuroute plan` lists them"
+                f"{plan.config.where}: test_sets.{test.stem}: no test set of this plan; `neuroute plan --all` lists all"
             )
     if plan.config.test_sets == "published" and not used:
         raise NeurouteError(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.papers import add_folders, paper_folders
 from neuroute.plan.scale import Scale, load_scale
 from neuroute.plan.shapes import TrainingChange
@@ -215,7 +215,9 @@ class Config(Strict):
     @classmethod
     def _are_known(cls, papers: list[str] | None) -> list[str] | None:
         if unknown := [key for key in papers or () if key not in paper_folders()]:
-            raise ValueError(f"no paper '{unknown[0]}'; known papers: {', '.join(sorted(paper_folders()))}")
+            known_papers = sorted(paper_folders())
+            meant = did_you_mean(near(unknown[0], known_papers, most=1)) or ";"
+            raise ValueError(f"no paper '{unknown[0]}'{meant} known papers: {', '.join(known_papers)}")
         return papers
 
 

@@ -239,16 +239,20 @@ class Plan:
 
     # -- lookups ----------------------------------------------------------------------------------------------
 
+    def declares(self, name: str) -> bool:
+        """Whether any known paper, be it in this plan or not, has an artifact of this id."""
+        key, _, own_name = name.partition("/")
+        return key in paper_folders() and own_name in {d.name for d in load_paper(key).declarations()}
+
     def artifact(self, name: str) -> Artifact:
         """An artifact by id.  Raises NeurouteError with the paper or scales that have it, else with near ids."""
-        key, _, own_name = name.partition("/")
-        paper = load_paper(key) if key in paper_folders() else None
-        if name in self.artifacts or paper is None or own_name not in {d.name for d in paper.declarations()}:
+        if name in self.artifacts or not self.declares(name):
             return self.find(self.artifacts, name, "table or figure")
+        key, _, own_name = name.partition("/")
         if key not in self.papers and self.config.papers:
             listed = f"`papers: [{', '.join(self.config.papers)}]` in {self.config.where}"
             raise NeurouteError(f"{name}: {listed} leaves {key} out: add {key}")
-        having = [scale for scale in scale_names() if self._is_shown_at(scale, paper, own_name)]
+        having = [scale for scale in scale_names() if self._is_shown_at(scale, load_paper(key), own_name)]
         which = f"scales that do: {', '.join(having)}" if having else "no scale in workflow/scales does"
         raise NeurouteError(f"{name}: scale {self.scale.name} does not train what it shows; {which}")
 
@@ -259,7 +263,7 @@ class Plan:
             return False
 
     def find(self, objects: Mapping[str, T], name: str, what: str) -> T:
-        """An object by id; raises NeurouteError with the nearest ids."""
+        """An object by id.  Raises NeurouteError with near ids."""
         if name in objects:
             return objects[name]
         meant = did_you_mean(near(name, objects)) or ";"

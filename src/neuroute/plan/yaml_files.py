@@ -1,12 +1,13 @@
 """YAML files as typed models: what is wrong with one is one clear line."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 
 M = TypeVar("M", bound=BaseModel)
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, where it is there, is ten times as fast
@@ -41,14 +42,23 @@ def validate(kind: type[M], values: Any, where: str, key: str = "") -> M:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise _first_error(error, where, key) from None
+        raise _first_error(error, where, key, kind) from None
 
 
-def _first_error(error: ValidationError, where: str, key: str) -> NeurouteError:
+def _first_error(error: ValidationError, where: str, key: str, kind: type[BaseModel]) -> NeurouteError:
     detail = error.errors()[0]
     path = ".".join(str(p) for p in (key, *detail["loc"]) if p not in ("", "[key]"))
     message = detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "extra_forbidden":
-        message = "unknown key"
+        message = "unknown key" + did_you_mean(near(str(detail["loc"][-1]), _keys(kind.model_json_schema()), most=1))
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return NeurouteError(f"{where}: {path or 'top level'}: {message}{more}; see workflow/schemas for what is allowed")
+    text = f"{where}: {path or 'top level'}: {message}{more}"
+    return NeurouteError(f"{text}{'' if text.endswith('?') else ';'} see workflow/schemas for what is allowed")
+
+
+def _keys(schema: Any) -> Iterator[str]:
+    """The names of all fields, whichever model within has them."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for part in schema.values():
+            yield from _keys(part)
