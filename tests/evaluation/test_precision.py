@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from neuroute.accounting.rates import TYPICAL, Rates, keep_factor, keep_rates, kept_factor, rates_file, rates_of
+from neuroute.core import device
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation import precision
 from neuroute.evaluation.precision import MARGIN, factor_of, settle
@@ -22,6 +23,11 @@ import tiny
 from networks import MULTI_START, PATH, make
 
 AUTO = tiny.make_run(precision="auto")
+
+
+@pytest.fixture(autouse=True)
+def cpu_with_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "cpu_features", lambda: {"avx2", "avx512_bf16"})
 
 
 @pytest.fixture
@@ -72,6 +78,16 @@ def test_a_named_precision_is_not_questioned(config: Config, named: str) -> None
     run = tiny.make_run(precision=named)
     assert settle(run, config, "training", 1, print) is run
     assert not rates_file(config).exists()
+
+
+@pytest.mark.parametrize("asked", ["bf16", "auto"])
+def test_a_cpu_without_bf16_computes_in_fp32_and_says_so(
+    config: Config, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    monkeypatch.setattr(device, "cpu_features", lambda: {"avx2", "avx512f"})
+    found, said = chosen(tiny.make_run(precision=asked), config)
+    assert (found, len(said)) == ("fp32", 1)
+    assert "no products in bf16" in said[0]
 
 
 def test_what_is_kept_leaves_rates_as_they_are(config: Config) -> None:

@@ -50,7 +50,7 @@ class MeasuredCounts(Counts):
     def __init__(self, net: RoutingNetwork, place: str) -> None:
         self._net, self._place = net, place
         self._at: dict[int, tuple[int, int]] = {}  # (encoder, decision) by size
-        self._measured(SMALLEST)
+        self._run_at(SMALLEST)
 
     @property
     def parameters(self) -> int:
@@ -65,16 +65,16 @@ class MeasuredCounts(Counts):
     def _count(self, size: int, part: int) -> int:
         if size < SMALLEST:
             try:
-                return self._measured(size)[part]
+                return self._run_at(size)[part]
             except Exception:  # a network that needs more nodes than that
-                return self._measured(SMALLEST)[part]
+                return self._run_at(SMALLEST)[part]
         first = SMALLEST
         while 2 * first <= size and (self._place == "meta" or 8 * first <= LARGEST_ON_CPU):
             first *= 2
-        points = [(k, self._measured(k)[part]) for k in (first, 2 * first, 4 * first)]
+        points = [(k, self._run_at(k)[part]) for k in (first, 2 * first, 4 * first)]
         return round(_quadratic(points, size))
 
-    def _measured(self, size: int) -> tuple[int, int]:
+    def _run_at(self, size: int) -> tuple[int, int]:
         if size not in self._at:
             steps = _many_starts if isinstance(self._net, MultiStartNetwork) else _one_path
             with torch.device(self._place), torch.random.fork_rng(devices=[]):

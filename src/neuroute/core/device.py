@@ -51,6 +51,28 @@ def threads_here(threads: int) -> int:
     return max(1, threads // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
 
 
+def has_bf16(device: torch.device) -> bool:
+    """Whether it multiplies bf16 by instructions of its own: without them, a CPU is slower in bf16 than in fp32.
+
+    A system that lists no features of its CPU is taken to.
+    """
+    if device.type != "cpu":
+        return True
+    features = cpu_features()
+    return not features or not features.isdisjoint(("avx512_bf16", "amx_bf16", "bf16"))
+
+
+def cpu_features() -> set[str]:
+    """Return what Linux lists of the first processor; nothing elsewhere."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return set()
+    return next(
+        (set(line.partition(":")[2].split()) for line in lines if line.startswith(("flags", "Features"))), set()
+    )
+
+
 def name(device: torch.device) -> str:
     """Of the processor; times depend on whether a GPU multiplies in TF32, so it says that too."""
     if device.type == "cuda":

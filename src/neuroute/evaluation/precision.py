@@ -24,6 +24,7 @@ from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwor
 from neuroute.networks.weights import build
 from neuroute.plan.config import Config
 from neuroute.plan.objects import Dataset, Run
+from neuroute.plan.trainings import Precision
 
 Purpose = Literal["training", "decoding"]
 MARGIN = 1.2
@@ -34,14 +35,20 @@ HIDDEN = -1e3  # instead of the logits -inf of what is closed
 
 
 def settle(run: Run, config: Config, purpose: Purpose, threads: int | None, say: Callable[[str], None]) -> Run:
-    """The run with the faster precision instead of `auto`; as it is if it names one.
+    """The run with the faster precision instead of `auto`; as it is if it names one that this machine has.
 
+    On a CPU without products in bf16 that is fp32: bf16 was 0.13 to 2.1 times as fast there, mostly below once.
     Several processes that ask at once get the same answer: the first one measures.  Raises NeurouteError for a damaged
     file of rates, and for a device that is not there.
     """
-    if run.training.precision != "auto":
+    if run.training.precision == "fp32":
         return run
     place = devices.claim(config.device, config.jobs_per_gpu, config.tf32)
+    if not devices.has_bf16(place):
+        say(f"{run.id}: {purpose} in fp32, as this CPU has no products in bf16")
+        return in_precision(run, "fp32")
+    if run.training.precision == "bf16":
+        return run
     if threads:
         torch.set_num_threads(devices.threads_here(threads))
     shape = f"{run.network.canonical()} | {run.validation.dataset.problem}{run.validation.dataset.n}"
@@ -50,9 +57,14 @@ def settle(run: Run, config: Config, purpose: Purpose, threads: int | None, say:
         if factor is None:
             factor = _factor_of(run, place, purpose)
             keep_factor(config, key, factor)
-    precision = "bf16" if factor >= MARGIN else "fp32"
+    precision: Precision = "bf16" if factor >= MARGIN else "fp32"
     timed = f"bf16 is {factor:.2f} times as fast as fp32 here" if factor else "its decisions cannot be timed alone"
     say(f"{run.id}: {purpose} in {precision} ({timed})")
+    return in_precision(run, precision)
+
+
+def in_precision(run: Run, precision: Precision) -> Run:
+    """Return the run as it is trained and measured in another precision."""
     return run.model_copy(update={"training": run.training.model_copy(update={"precision": precision})})
 
 
