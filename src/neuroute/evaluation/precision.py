@@ -24,7 +24,7 @@ from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwor
 from neuroute.networks.weights import build
 from neuroute.plan.config import Config
 from neuroute.plan.objects import Dataset, Run
-from neuroute.plan.trainings import Precision
+from neuroute.plan.specs import Precision
 
 Purpose = Literal["training", "decoding"]
 MARGIN = 1.2
