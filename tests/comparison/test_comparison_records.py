@@ -30,6 +30,10 @@ def cells(name: str, made: pd.DataFrame, begin: tuple[int, ...] = (10,)) -> dict
     return {column.key: cell for column, cell in zip(drawn.columns, row.cells, strict=True)}
 
 
+def notes_of(made: pd.DataFrame) -> str:
+    return " ".join(table(made, []).notes)
+
+
 def test_groups_begin_where_they_are_said_to() -> None:
     names = [str(group) for group in groups([100, 1000])]
     assert names == ["n < 100", "n 100–999", "n ≥ 1,000"]
@@ -52,21 +56,78 @@ def test_on_what_all_solved_the_last_two_do_not_count() -> None:
     assert cells("better", made)["gap_common_pct"].measured == pytest.approx(4)
 
 
-def test_the_difference_to_insertion_is_paired() -> None:
-    found = cells("better", records(COSTS))["above_insertion_points"]
+def test_the_difference_to_the_construction_is_paired() -> None:
+    found = cells("better", records(COSTS))["above_construction_points"]
     assert found.measured == pytest.approx((5 + 4 + 6 + 19 + 18) / -5)
     assert found.low is not None
     assert found.high is not None
     assert found.low < found.measured < found.high < 0
     shifted = records({"insertion": [101, 108, 150, 120, 103, 130], "one worse": [102, 109, 151, 121, 104, 131]})
-    paired = cells("one worse", shifted)["above_insertion_points"]
+    paired = cells("one worse", shifted)["above_construction_points"]
     assert (paired.low, paired.high) == pytest.approx((1, 1))
 
 
-def test_the_best_insertion_is_the_yardstick() -> None:
-    made = records({"insertion": [150] * 6, "insertion-angle": [110] * 6, "x": [105] * 6})
-    assert cells("x", made)["above_insertion_points"].measured == pytest.approx(-5)
-    assert any("paired difference to insertion-angle (TSP)" in note for note in table(made, []).notes)
+def test_the_best_construction_is_the_yardstick_and_of_the_cvrp_no_random_insertion() -> None:
+    made = records({"insertion": [120] * 6, "savings": [110] * 6, "nearest": [108] * 6, "x": [105] * 6})
+    assert cells("x", made)["above_construction_points"].measured == pytest.approx(-5)
+    assert "best cheap construction, savings (TSP)" in notes_of(made)
+    routes = records({"insertion": [150] * 6, "nearest": [140] * 6, "x": [105] * 6}).assign(problem="cvrp")
+    assert cells("x", routes)["above_construction_points"].measured is None
+    assert "CVRP: no construction to stand above; add --method insertion-angle or savings." in notes_of(routes)
+    angle = records({"insertion": [110] * 6, "insertion-angle": [112] * 6, "x": [105] * 6}).assign(problem="cvrp")
+    assert cells("x", angle)["above_construction_points"].measured == pytest.approx(-7)
+
+
+FAILING: list[list[float | None]] = [
+    [None] * 6,  # solves nothing
+    [250] * 6,  # a solution that is no better than none
+    [104, 105, None, None, None, None],  # two, where others solve five or six
+]
+
+
+@pytest.mark.parametrize("failing", FAILING)
+def test_a_method_that_fails_costs_its_own_row_alone(failing: list[float | None]) -> None:
+    costs = {**COSTS, "mad": [100, 100, 100, 100, 150, 100]}
+    made = records({**costs, "failing": failing})
+    for name in costs:
+        assert cells(name, made)["gap_common_pct"] == cells(name, records(costs))["gap_common_pct"]
+    drawn = table(made, [10])
+    assert drawn.rows[-1].labels[1] == "failing"
+    assert cells("failing", made)["gap_common_pct"].measured is None
+    solved = "2 of 6" if failing[0] == 104 else "0 of 6"
+    with style.house():
+        pictures = [picture(made), flips(made)]
+    assert set(pictures[0].points.method) == set(costs)
+    assert len(pictures[1].points) == 3
+    for notes in (drawn.notes, pictures[0].notes, pictures[1].notes):
+        assert f"failing (TSP, {solved} solved)" in " ".join(notes)
+
+
+def test_few_instances_decide_no_rank() -> None:
+    made = records({"a": [101] * 6, "b": [102] * 6})
+    few = made[made.instance.isin(["m6", "m7"])]
+    with style.house():
+        drawn = flips(few)
+    said = "TSP: too few instances to rank methods: 2, below 5"
+    assert drawn.points.empty
+    assert [text.get_text() for axes in drawn.figure.axes for text in axes.texts] == [said]
+    assert said in notes_of(few)
+    other = few.assign(problem="cvrp")
+    with style.house():
+        pairs = flips(pd.concat([made, other], ignore_index=True)).points
+    assert list(pairs.problem) == ["tsp"]  # the other problem's panel has words
+    assert "too few" not in notes_of(made)
+
+
+def test_budgets_compare_what_solved_enough_at_each() -> None:
+    late: list[float | None] = [101] * 6
+    made = with_budgets(
+        {("late", 1): [None] * 6, ("late", 2): late, ("a", 1): [103] * 6, ("a", 2): [102] * 6, ("b", None): [104] * 6}
+    )
+    with style.house():
+        drawing = budgets(made)
+    assert drawing is not None
+    assert set(zip(drawing.points.method, drawing.points.other, strict=True)) == {("a", "b")}
 
 
 def test_a_table_says_why_instances_are_unsolved() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroute.analysis import RESAMPLES
 from neuroute.analysis.paired import shares_better
-from neuroute.comparison.summary import FEWEST, Key, Summary, by_problem
+from neuroute.comparison.summary import Key, Summary, by_problem, label, left_out
 from neuroute.core.lazy import pd
 from neuroute.rendering import style
 from neuroute.rendering.shares import SURE, share_cells
@@ -19,19 +19,19 @@ from neuroute.rendering.style import Drawing, drawing
 def flips(records: pd.DataFrame) -> Drawing:
     """Draw for each problem, of each pair of methods, the share of resamples in which the row has the smaller gap.
 
-    Of several budgets of searches, the one in the middle.
+    Of several budgets of searches, the one in the middle. A problem with too few instances has words instead.
     """
-    records = _within(records, _middle(_seconds(records)))
-    problems = {p: s for p, s in by_problem(records).items() if len(s.common) >= FEWEST and len(s.keys) > 1}
-    most = max((len(s.keys) for s in problems.values()), default=1)
+    problems = by_problem(_within(records, _middle(_seconds(records))))
+    most = max(0 if s.too_few else len(s.compared) for s in problems.values())
     figure = style.new_figure(style.TWO_COLUMNS, 1.4 + 0.24 * most)
-    panels = figure.subplots(1, max(1, len(problems)), squeeze=False)[0]
+    panels = figure.subplots(1, len(problems), squeeze=False)[0]
     rows: list[dict[str, Any]] = []
-    if not problems:
-        style.empty_axes(panels[0], "too few instances were solved by all methods")
-    for axes, (problem, summary) in zip(panels, problems.items(), strict=False):
-        shares = shares_better([summary.values("gap_pct", key, summary.common) for key in summary.keys])
-        names = [_name(key) for key in summary.keys]
+    for axes, (problem, summary) in zip(panels, problems.items(), strict=True):
+        if summary.too_few:
+            style.empty_axes(axes, f"{problem.upper()}: {summary.too_few}")
+            continue
+        shares = shares_better([summary.values("gap_pct", key, summary.common) for key in summary.compared])
+        names = [label(key) for key in summary.compared]
         upper = np.where(np.triu(np.ones_like(shares), 1) > 0, shares, np.nan)[:-1, 1:]
         share_cells(axes, upper, names[:-1], names[1:], f"{problem.upper()}, {len(summary.common)} instances")
         axes.set_aspect("equal")
@@ -42,16 +42,14 @@ def flips(records: pd.DataFrame) -> Drawing:
     notes = [
         f"Share (%) of {RESAMPLES:,} resamples of the common instances and of seeds in which the row's mean gap is "
         f"below the column's. Orange: below {100 * SURE:g} %, an order that other instances may turn round "
-        f"({len(open_pairs)} of {len(rows)} pairs)."
+        f"({len(open_pairs)} of {len(rows)} pairs).",
+        *(f"{p.upper()}: {s.too_few}." for p, s in problems.items() if s.too_few),
+        *left_out(problems),
     ]
     text = "; ".join(
         f"{r['problem']}: {r['method']} before {r['other']} in {100 * r['share_better']:.0f} %" for r in open_pairs
     )
     return drawing(figure, rows, notes, f"Pairs of methods whose order is not sure: {text or 'none'}.")
-
-
-def _name(key: Key) -> str:
-    return key[0] if key[1] in ("one pass", "results file") else f"{key[0]}, {key[1]}"
 
 
 def _seconds(records: pd.DataFrame) -> list[float]:
@@ -77,25 +75,25 @@ def budgets(records: pd.DataFrame) -> Drawing | None:
     times, rows = _seconds(records), list[dict[str, Any]]()
     if len(times) < 2:
         return None
-    for problem, all_of_it in by_problem(records).items():
-        if len(all_of_it.common) >= FEWEST:
+    problems = by_problem(records)
+    for problem, all_of_it in problems.items():
+        if not all_of_it.too_few:
             rows += _orders(problem, all_of_it, times)
-    sheets = {p: _changing(rows, p, times) for p in dict.fromkeys(row["problem"] for row in rows)}
+    sheets = {problem: _changing(rows, problem, times) for problem in problems}
     most = max((len(sheet) for sheet in sheets.values()), default=1)
     figure = style.new_figure(style.TWO_COLUMNS, 1.2 + 0.24 * max(most, 4))
-    panels = figure.subplots(1, max(1, len(sheets)), squeeze=False)[0]
-    for axes, (problem, sheet) in zip(panels, sheets.items(), strict=False):
+    panels = figure.subplots(1, len(sheets), squeeze=False)[0]
+    for axes, (problem, sheet) in zip(panels, sheets.items(), strict=True):
         if sheet:
             share_cells(axes, np.array(list(sheet.values())), list(sheet), [f"{b:g} s" for b in times], problem.upper())
         else:
-            style.empty_axes(axes, f"{problem.upper()}: no order changes")
-    if not sheets:
-        style.empty_axes(panels[0], "too few instances were solved by all methods")
+            style.empty_axes(axes, f"{problem.upper()}: {problems[problem].too_few or 'no order changes'}")
     shown_text = f"{sum(map(len, sheets.values()))} of {len(rows) // len(times)} orders"
     notes = [
         f"Share (%) of {RESAMPLES:,} resamples of instances and seeds in which the first method has the smaller mean "
         f"gap when searches have so many seconds. Blue: at least {100 * SURE:g} % one way. Shown: {shown_text}, those "
-        "that are open at some budget or turn round between two; the CSV has all."
+        "that are open at some budget or turn round between two; the CSV has all.",
+        *left_out(problems),
     ]
     return drawing(figure, rows, notes, f"Orders of methods that hang on the budget of searches: {shown_text}.")
 
@@ -104,11 +102,12 @@ def _orders(problem: str, every: Summary, times: Sequence[float]) -> list[dict[s
     """Return for each pair and budget the share of resamples in which the first is better."""
     middle = f"{_middle(times):g} s"
     keys = Summary(_within(every.records, _middle(times))).keys
-    pairs = [(a, b) for i, a in enumerate(keys) for b in keys[i + 1 :] if middle in (a[1], b[1])]
     rows = []
-    for pair in pairs:
-        for seconds in times:
-            now = [(key[0], f"{seconds:g} s") if key[1] == middle else key for key in pair]
+    for pair in [(a, b) for i, a in enumerate(keys) for b in keys[i + 1 :] if middle in (a[1], b[1])]:
+        at = {s: [(key[0], f"{s:g} s") if key[1] == middle else key for key in pair] for s in times}
+        if not all(key in every.compared for now in at.values() for key in now):
+            continue
+        for seconds, now in at.items():
             share = shares_better([every.values("gap_pct", key, every.common) for key in now])[0, 1]
             about = {"problem": problem, "method": _plain(pair[0]), "other": _plain(pair[1]), "seconds": seconds}
             rows.append(about | {"share_better": share, "open": bool(max(share, 1 - share) < SURE)})
@@ -126,4 +125,4 @@ def _changing(rows: Sequence[dict[str, Any]], problem: str, times: Sequence[floa
 
 def _plain(key: Key) -> str:
     """Name a method without its budget."""
-    return key[0] if key[1].endswith(" s") else _name(key)
+    return key[0] if key[1].endswith(" s") else label(key)

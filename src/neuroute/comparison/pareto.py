@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuroute.comparison.summary import Summary, by_cpu, by_problem
+from neuroute.comparison.summary import Summary, by_cpu, by_problem, label, left_out
 from neuroute.core.lazy import mpl, pd
 from neuroute.rendering import style
 from neuroute.rendering.plots import mark
@@ -27,7 +27,8 @@ TICKS = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 def picture(records: pd.DataFrame) -> Drawing:
     """Draw a panel for each problem: gap over time, with the methods that no other one beats in both joined."""
-    problems = {p: s for p, s in by_problem(records).items() if s.common}
+    summaries = by_problem(records)
+    problems = {p: s for p, s in summaries.items() if s.common}
     figure = style.new_figure(style.TWO_COLUMNS, 3.3)
     panels = figure.subplots(1, max(1, len(problems)), squeeze=False)[0]
     xlabel = "CPU time of an instance" if by_cpu(records) else "time of an instance"
@@ -45,8 +46,9 @@ def picture(records: pd.DataFrame) -> Drawing:
     if entries:
         figure.legend(handles=entries, loc="outside lower center", ncols=len(entries), frameon=False)
     notes = [
-        "Means over the instances that all methods solved. The line joins the methods that none beats in both; the "
-        "axis of gaps is linear up to 1 %. Filled: without search; hollow: with a budget of time."
+        "Means over the instances that all these methods solved. The line joins the methods that none beats in both; "
+        "the axis of gaps is linear up to 1 %. Filled: without search; hollow: with a budget of time.",
+        *left_out(summaries),
     ]
     first = "; ".join(
         f"{r['problem']}: {r['method']} ({r['how']}) {r['gap_pct']:.2f} % in {duration(r['seconds'])}" for r in rows
@@ -61,7 +63,7 @@ def _entry(kind: str) -> tuple[str, str, str]:
 
 def _points(problem: str, summary: Summary) -> list[dict[str, Any]]:
     points = []
-    for key in summary.keys:
+    for key in summary.compared:
         seconds = summary.mean("time_s", key, summary.common)
         if seconds is None or seconds <= 0:
             continue  # a results file without times
@@ -116,7 +118,7 @@ def _label(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any
     boxes = [mpl.transforms.Bbox.from_extents(x - 4, y - 4, x + 4, y + 4) for x, y in places]
     inside = axes.get_window_extent(renderer)
     for place, point in enumerate(points):
-        name = point["method"] if point["how"] in ("one pass", "results file") else f"{point['method']}, {point['how']}"
+        name = label((point["method"], point["how"]))
         _, color, _ = LOOKS[point["kind"]]
         others = [box for i, box in enumerate(boxes) if i != place]
         candidates = []

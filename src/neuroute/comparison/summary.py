@@ -1,8 +1,12 @@
-"""What the records of one problem say of each method: on all instances, in groups, on those that all solved."""
+"""What the records of one problem say of each method: on all instances, in groups, on those that all solved.
+
+A method that solved fewer than half as many instances as another leaves little in common with the rest: it is said
+for itself, and the others are compared without it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +19,12 @@ from neuroute.core.lazy import pd
 
 Key = tuple[str, str]  # a method's name, and how it solved
 FEWEST = 2  # instances that an interval needs
+RANKING = 5  # instances that an order of methods needs
+
+
+def label(key: Key) -> str:
+    """Name a method, and how it solved where that is not plain."""
+    return key[0] if key[1] in ("one pass", "results file") else f"{key[0]}, {key[1]}"
 
 
 @dataclass(frozen=True)
@@ -47,12 +57,27 @@ class Summary:
 
     @cached_property
     def keys(self) -> list[Key]:
-        """The methods, those with the smaller gap first, on the instances that all have solved or else on their own."""
-        pairs = self.records[["method", "how"]].drop_duplicates().itertuples(index=False)
-        keys = [(str(method), str(how)) for method, how in pairs]
-        common = self.common
-        means = {key: self.mean("gap_pct", key, common or self.solved_by(key)) for key in keys}
-        return sorted(keys, key=lambda key: (means[key] is None, means[key], key))
+        """The methods, those with the smaller gap first, on the instances that all have solved or else on their own.
+
+        Those that are not compared come last.
+        """
+        apart = set(self.apart)
+        means = {
+            key: self.mean("gap_pct", key, (key not in apart and self.common) or solved)
+            for key, solved in self._solved.items()
+        }
+        return sorted(means, key=lambda key: (key in apart, means[key] is None, means[key], key))
+
+    @cached_property
+    def compared(self) -> list[Key]:
+        """The methods that are compared with one another, as `keys` orders them."""
+        return [key for key in self.keys if key not in self.apart]
+
+    @cached_property
+    def apart(self) -> list[Key]:
+        """The methods that solved nothing, or fewer than half as many instances as the one that solved most."""
+        most = max(map(len, self._solved.values()), default=0)
+        return [key for key, solved in self._solved.items() if 2 * len(solved) < most or not solved]
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -74,10 +99,23 @@ class Summary:
 
     @cached_property
     def common(self) -> list[str]:
-        """The instances that every method solved."""
-        keys = self.records[["method", "how"]].drop_duplicates().itertuples(index=False)
-        solved_sets = [set(self.solved_by((str(method), str(how)))) for method, how in keys]
-        return [name for name in self.sizes if all(name in each for each in solved_sets)]
+        """The instances that every method solved, of those that are compared; none without such a method."""
+        sets = [set(solved) for key, solved in self._solved.items() if key not in self.apart]
+        return [name for name in self.sizes if sets and all(name in each for each in sets)]
+
+    @property
+    def too_few(self) -> str:
+        """Why the methods are not ranked, in words; empty where they are."""
+        if len(self.compared) < 2:
+            return "too few methods to rank"
+        count = len(self.common)
+        return "" if count >= RANKING else f"too few instances to rank methods: {count}, below {RANKING}"
+
+    @cached_property
+    def _solved(self) -> dict[Key, list[str]]:
+        """Of each method, the instances that it solved."""
+        pairs = self.records[["method", "how"]].drop_duplicates().itertuples(index=False)
+        return {key: self.solved_by(key) for key in [(str(method), str(how)) for method, how in pairs]}
 
     def values(self, metric: str, key: Key, instances: Sequence[str]) -> Array:
         """Return a metric (instances, seeds) of a method."""
@@ -116,6 +154,17 @@ class Summary:
 def by_cpu(records: pd.DataFrame) -> bool:
     """Whether searches ended by CPU time, in which all times are then."""
     return "cpu" in set(records.clock.dropna())
+
+
+def left_out(problems: Mapping[str, Summary]) -> list[str]:
+    """Return a line on the methods that are not compared with the others, if there are any."""
+    names = [
+        f"{label(key)} ({problem.upper()}, {len(summary.solved_by(key))} of {len(summary.sizes)} solved)"
+        for problem, summary in problems.items()
+        for key in summary.apart
+    ]
+    rule = "Left out of what all solved, as they solved none or fewer than half as many as another:"
+    return [f"{rule} {'; '.join(names)}."] if names else []
 
 
 def by_problem(records: pd.DataFrame) -> dict[str, Summary]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from neuroute.analysis import RESAMPLES
-from neuroute.comparison.summary import Group, Key, Summary, by_cpu, by_problem, groups
+from neuroute.comparison.summary import Group, Key, Summary, by_cpu, by_problem, groups, left_out
 from neuroute.core.lazy import pd
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.user.classical import CONSTRUCTIONS
 
-BASELINE = "insertion"  # and its variants, of which the best counts
 GAP = fixed(2)
 TITLE = "Networks, solvers and results of others on public instances"
 LEGEND = "Measured here, but for rows of results files."
@@ -25,11 +25,11 @@ def table(records: pd.DataFrame, beginnings: Iterable[int], notes: Sequence[str]
         *(c for g in size_groups for c in _group_columns(str(g), f"n{g.low}")),
         *_group_columns("All", "all"),
         Column("gap_common_pct", "gap", "%", GAP, "Solved by all"),
-        Column("above_insertion_points", f"above {BASELINE}", "points", GAP, "Solved by both"),
+        Column("above_construction_points", "above construction", "points", GAP, "Solved by both"),
         Column("gflops", "GFLOPs", "", lambda v: v if isinstance(v, str) else f"{v:,.3g}", "All"),
     )
     rows = [
-        Row((problem.upper(), *key), tuple(_cells(summary, key, size_groups)))
+        Row((problem.upper(), *key), tuple(_cells(problem, summary, key, size_groups)))
         for problem, summary in problems.items()
         for key in summary.keys
     ]
@@ -45,12 +45,12 @@ def _group_columns(name: str, key: str) -> tuple[Column, ...]:
     )
 
 
-def _cells(summary: Summary, key: Key, size_groups: Sequence[Group]) -> Iterable[Cell]:
+def _cells(problem: str, summary: Summary, key: Key, size_groups: Sequence[Group]) -> Iterable[Cell]:
     for group in size_groups:
         yield from _group_cells(summary, key, summary.within(group))
     yield from _group_cells(summary, key, list(summary.sizes))
-    yield _gap(summary, key, summary.common)
-    baseline = _baseline(summary)
+    yield _gap(summary, key, summary.common if key in summary.compared else ())
+    baseline = _baseline(problem, summary)
     difference = summary.difference(key, baseline) if baseline else None
     bounds = (difference[1].low, difference[1].high) if difference and difference[1] else (None, None)
     yield Cell(difference[0] if difference else None, None, *bounds)
@@ -70,16 +70,17 @@ def _gap(summary: Summary, key: Key, instances: Sequence[str]) -> Cell:
     return Cell(summary.mean("gap_pct", key, instances), None, *bounds)
 
 
-def _baseline(summary: Summary) -> Key | None:
-    """The insertion heuristic with the smallest gap."""
-    return next((key for key in summary.keys if key[0].partition("-")[0] == BASELINE), None)
+def _baseline(problem: str, summary: Summary) -> Key | None:
+    """The construction heuristic with the smallest gap; random insertion is none of the CVRP."""
+    return next((key for key in summary.compared if key[0] in CONSTRUCTIONS[problem]), None)
 
 
 def _notes(problems: Mapping[str, Summary], records: pd.DataFrame) -> tuple[str, ...]:
     clock = "CPU (user and system)" if by_cpu(records) else "wall-clock"
     seeds, here = int(records.seed.max()) + 1, records[records.kind != "file"]
     of_seeds = ", with Student's t of the seeds" if seeds > 1 else ""
-    baselines = [f"{key[0]} ({p.upper()})" for p, s in problems.items() if (key := _baseline(s)) is not None]
+    baselines = {problem: _baseline(problem, summary) for problem, summary in problems.items()}
+    names = [f"{key[0]} ({problem.upper()})" for problem, key in baselines.items() if key]
     lines = [
         " ".join(_described(problem, summary) for problem, summary in problems.items()),
         "Gaps are means of the instances' gaps to the best cost known, in the library's own rounded distances, over "
@@ -88,12 +89,19 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame) -> tuple[str,
         _unsolved(records),
         f"Ranges are 95 % bootstrap intervals over instances ({RESAMPLES:,} resamples){of_seeds}.",
     ]
-    if baselines:
+    if names:
         lines += [
-            f"`Above {BASELINE}` is the paired difference to {' and '.join(baselines)}: below 0 a method beats it on "
-            "the instances that both solved."
+            f"`Above construction` is the paired difference to the best cheap construction, {' and '.join(names)}: "
+            "below 0 a method beats it on the instances that both solved."
         ]
     lines += [
+        *(
+            f"{problem.upper()}: no construction to stand above; add --method {' or '.join(CONSTRUCTIONS[problem])}."
+            for problem, key in baselines.items()
+            if not key
+        ),
+        *(f"{problem.upper()}: {s.too_few}." for problem, s in problems.items() if s.too_few),
+        *left_out(problems),
         "`greedy`: one solution, `multistart`: the best of one from each start, without images and search. "
         f"Seconds: a budget of {clock} time, the same for all searches."
         + (
@@ -113,7 +121,8 @@ def _described(problem: str, summary: Summary) -> str:
     sets, sizes = sorted(summary.records.set.unique()), list(summary.sizes.values())
     what = f"{len(sizes)} instance{'s' if len(sizes) > 1 else ''} of {' and '.join(sets)}, n = {sizes[0]:,}"
     to = f" to {sizes[-1]:,}" if sizes[-1] > sizes[0] else ""
-    return f"{problem.upper()}: {what}{to}; {len(summary.common)} solved by all."
+    of_whom = " that are compared" if summary.apart else ""
+    return f"{problem.upper()}: {what}{to}; {len(summary.common)} solved by all{of_whom}."
 
 
 def _unsolved(records: pd.DataFrame) -> str:
