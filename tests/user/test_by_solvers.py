@@ -1,7 +1,9 @@
 """`neuroute evaluate --reference` and `neuroute solve --solver`: gaps to what solvers find, and tables of several."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,9 @@ from typer.testing import CliRunner
 from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.tsp import tour_length
+from neuroute.solvers.registry import get
+from neuroute.user import reference
+from neuroute.user.arrays import parse_arrays
 from neuroute.user.classical import solve_with
 from neuroute.user.data import read_instances
 from neuroute.user.instances import Group, Instances
@@ -42,6 +47,50 @@ def test_references_are_the_solvers_lengths_and_are_kept(tmp_path: Path) -> None
     assert kept.stat().st_mtime_ns == before
     with pytest.raises(NeurouteError, match="holds other instances"):
         with_reference(Instances("tsp", "mine", (Group("mine", COORDS + 0.1),)), "nearest", out, workers=1)
+
+
+def vehicles(**changes: Any) -> Instances:
+    fields = {
+        "demand": np.tile([0, *[2] * 8], (3, 1)),
+        "capacity": np.full(3, 6),
+        "limit": np.full(3, 9.0),
+        "windows": np.tile([0.0, 50.0], (3, 9, 1)),
+        "service": np.tile([0.0, *[0.1] * 8], (3, 1)),
+    }
+    return parse_arrays(Path("mine.npz"), {"coords": COORDS, **fields, **changes})
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [
+        ("demand", np.tile([0, *[1] * 8], (3, 1))),
+        ("capacity", np.full(3, 16)),
+        ("limit", np.full(3, 10.0)),
+        ("windows", np.tile([0.0, 60.0], (3, 9, 1))),
+        ("service", np.tile([0.0, *[0.2] * 8], (3, 1))),
+        ("open", np.array(True)),
+    ],
+)
+def test_references_of_other_instances_are_refused_whatever_differs(tmp_path: Path, key: str, other: Any) -> None:
+    out = tmp_path / "r.csv"
+    solved = with_reference(vehicles(), "pyvrp", out, workers=1, seconds=0.1)
+    again = with_reference(vehicles(), "pyvrp", out, workers=1, seconds=0.1)
+    assert again.groups[0].reference == pytest.approx(solved.groups[0].reference)
+    with pytest.raises(NeurouteError, match=rf"r.pyvrp.npz: holds other instances \(.*{key}"):
+        with_reference(vehicles(**{key: other}), "pyvrp", out, workers=1, seconds=0.1)
+
+
+def test_references_of_another_version_or_time_limit_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "r.csv"
+    with_reference(made(), "nearest", out, workers=1)
+    with pytest.raises(NeurouteError, match="another search"):
+        with_reference(made(), "nearest", out, workers=1, seconds=1)
+    newer = replace(get("nearest"), version=lambda: "nearest 99")
+    monkeypatch.setattr(reference, "get", lambda name: newer)
+    with pytest.raises(NeurouteError, match="asked for: nearest 99"):
+        with_reference(made(), "nearest", out, workers=1)
 
 
 def test_processes_give_the_same_references() -> None:

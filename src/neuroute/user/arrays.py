@@ -18,7 +18,7 @@ def parse_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Instances:
     if "coords" not in arrays:
         raise NeurouteError(f"{path}: no array 'coords' (count, n, 2); it holds {', '.join(arrays) or 'nothing'}")
     for key, values in arrays.items():
-        if values.dtype.kind not in "fiub" and key != "variant":
+        if values.dtype.kind not in "fiub" and key not in ("variant", "solver"):
             raise NeurouteError(f"{path}: array '{key}' holds {values.dtype}, not numbers")
     coords = arrays["coords"].astype(np.float64)
     check_instances(coords, path)

@@ -81,6 +81,16 @@ def _solved(group: Group, form: str) -> bool:
 
 
 def _npz(instances: Instances, to: Path) -> None:
+    write_npz(to, {**instance_arrays(instances), **solution_arrays(instances)})
+
+
+def write_npz(to: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write arrays as one compressed file, whole or not at all."""
+    write_whole(to, lambda file: np.savez_compressed(file, allow_pickle=False, **arrays))
+
+
+def instance_arrays(instances: Instances) -> dict[str, np.ndarray]:
+    """Return all that makes instances of one size what they are, without solutions, by its names in an .npz."""
     group = Group.joined([_without_file(g) for g in instances.groups], instances.name)
     arrays: dict[str, np.ndarray] = {"coords": _short(group.coords)}
     if group.demand is not None and group.capacity is not None:
@@ -89,13 +99,20 @@ def _npz(instances: Instances, to: Path) -> None:
         arrays |= {"variant": np.array(str(group.vrp.variant)), "open": np.array(group.vrp.open)}
         parts = {"limit": group.vrp.limit, "windows": group.vrp.windows, "service": group.vrp.service}
         arrays |= {key: values for key, values in parts.items() if values is not None}
+    return arrays
+
+
+def solution_arrays(instances: Instances) -> dict[str, np.ndarray]:
+    """Return solutions and their lengths, as far as they are known, by their names in an .npz."""
+    group = Group.joined([_without_file(g) for g in instances.groups], instances.name)
+    arrays: dict[str, np.ndarray] = {}
     if group.solutions is not None and group.problem == "tsp":
         arrays["tour"] = group.solutions
     elif group.solutions is not None:
         arrays |= {"node": group.solutions[:, 0], "via_depot": group.solutions[:, 1]}
     if group.reference is not None:
         arrays["length"] = group.reference
-    write_whole(to, lambda file: np.savez_compressed(file, allow_pickle=False, **arrays))
+    return arrays
 
 
 def _lehd(instances: Instances, to: Path) -> None:

@@ -1,7 +1,6 @@
 """A solver's solutions of users' instances, as what gaps are measured against."""
 
 import logging
-from collections.abc import Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -15,9 +14,10 @@ from neuroute.datasets.progress import Progress
 from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import lengths as vrp_lengths
+from neuroute.solvers.registry import get
 from neuroute.user.classical import check_seconds, check_solver, solve_with
 from neuroute.user.data import read_instances
-from neuroute.user.export import check_export, export
+from neuroute.user.export import check_export, instance_arrays, solution_arrays, write_npz
 from neuroute.user.instance import Instance
 from neuroute.user.instances import Group, Instances
 
@@ -46,17 +46,17 @@ def with_reference(
 ) -> Instances:
     """Return the instances with a solver's solutions as their references; seeds are 0.
 
-    Solved in `workers` processes; kept beside `out`, from where a later call on the same instances takes them.  Raises
-    NeurouteError as `check_reference`, or if the solver fails or a worker dies.
+    Solved in `workers` processes; kept beside `out`, from where a later call with the same instances, solver, version
+    and seconds takes them.  Raises NeurouteError as `check_reference`, if what is kept is of anything else, or if the
+    solver fails or a worker dies.
     """
     check_seconds(seconds)
     check_reference(instances, solver, out)
     keep = kept_in(instances, solver, out)
+    made = f"{get(solver).version()}, {'no limit' if seconds is None else f'{seconds:g} s'}"
     if keep is not None and keep.exists():
-        previous = _reuse(instances, keep)
-        if previous is not None:
-            log.info("references of %s are those in %s", solver, keep)
-            return previous
+        log.info("references of %s are those in %s", solver, keep)
+        return _reuse(instances, keep, made)
     answers = _solve(instances, solver, workers, seconds)
     groups = []
     for group in instances.groups:
@@ -64,7 +64,9 @@ def with_reference(
         groups.append(replace(group, solutions=solutions, reference=_measure(group, solutions)))
     solved = replace(instances, groups=tuple(groups))
     if keep is not None:
-        log.info("%s", export(solved, keep))
+        arrays = {**instance_arrays(solved), **solution_arrays(solved), "solver": np.array(made)}
+        write_npz(keep, arrays)
+        log.info("references of %s are kept in %s", solver, keep)
     return solved
 
 
@@ -100,11 +102,27 @@ def _measure(group: Group, solutions: np.ndarray) -> np.ndarray:
     return tour_length(group.coords, solutions) if group.demand is None else cost(group.cvrp(group.coords), solutions)
 
 
-def _reuse(instances: Instances, keep: Path) -> Instances | None:
-    """Return the instances with the references of a file; None if it is of other instances."""
-    stored: Sequence[Group] = read_instances(keep).groups
+def _reuse(instances: Instances, keep: Path, made: str) -> Instances:
+    """Return the instances with the references of a file.
+
+    made: solver, version and limit, as the file states them.  Raises NeurouteError if it is of any other, or of
+    instances that differ in any array.
+    """
+    mend = "move it away, or give another --out"
+    stored, asked = read_instances(keep), instance_arrays(instances)
+    held = instance_arrays(stored)
+    differ = sorted(key for key in {*held, *asked} if not _equal(held.get(key), asked.get(key)))
+    solutions, reference = stored.groups[0].solutions, stored.groups[0].reference
+    if differ or solutions is None:
+        what = f"{', '.join(differ)} differ{'s' * (len(differ) == 1)}" if differ else "none is solved"
+        raise NeurouteError(f"{keep}: holds other instances ({what}); {mend}")
+    with np.load(keep, allow_pickle=False) as file:
+        said = str(file["solver"]) if "solver" in file.files else "unknown"
+    if said != made:
+        raise NeurouteError(f"{keep}: its references are of another search ({said}; asked for: {made}); {mend}")
     whole = Group.joined(instances.groups, instances.name)
-    same = stored[0].coords.shape == whole.coords.shape and (stored[0].coords == whole.coords).all()
-    if not same or stored[0].solutions is None or stored[0].problem != whole.problem:
-        raise NeurouteError(f"{keep}: holds other instances; move it away, or give another --out")
-    return replace(instances, groups=(replace(stored[0], name=whole.name),))
+    return replace(instances, groups=(replace(whole, solutions=solutions, reference=reference),))
+
+
+def _equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    return one is not None and other is not None and np.array_equal(one, other)
