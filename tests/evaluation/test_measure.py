@@ -1,5 +1,6 @@
 """An evaluation's records: right numbers, whole files, and refusals."""
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_per_batch
+from neuroute.networks.weights import weights_digest
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test
 from neuroute.problems.tsp import tour_length
@@ -67,6 +69,25 @@ def test_the_log_tells_of_each_test(store: Path, caplog: pytest.LogCaptureFixtur
         f"test {i} of 2, {LABELS.dataset.id}: gap {name_of(test.decoding)} {gap:.2f} %"
         for i, (test, gap) in enumerate(zip(TESTS, gaps, strict=True), 1)
     ]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused(store: Path, value: float) -> None:
+    net = ready(NETWORK)
+    with torch.no_grad():
+        next(net.parameters()).flatten()[0] = value
+    with pytest.raises(NeurouteError, match="no finite numbers"):
+        evaluated(store, EVALUATION, RUN, net, label_dirs=[store / "labels"])
+    assert not list((store / "out").glob("*.csv"))
+
+
+def test_weights_are_those_that_the_training_stated(store: Path) -> None:
+    (store / "run.json").write_text(json.dumps({"weights_sha256": weights_digest(ready(NETWORK))}))
+    run_measure(store)
+    with pytest.raises(NeurouteError, match="not those that run.json states"):
+        evaluated(store, EVALUATION, RUN, ready(NETWORK, seed=1), label_dirs=[store / "labels"])
+    (store / "run.json").write_text("{}")  # as trainings left it before they stated a digest
+    evaluated(store, EVALUATION, RUN, ready(NETWORK, seed=1), label_dirs=[store / "labels"])
 
 
 def test_other_code_and_missing_labels_are_refused(store: Path) -> None:

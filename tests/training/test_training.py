@@ -11,7 +11,7 @@ import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
-from neuroute.networks.weights import load_checkpoint
+from neuroute.networks.weights import load_checkpoint, weights_digest
 from neuroute.plan.objects import Labels, Network, Run
 from neuroute.problems import sub_paths
 from neuroute.training import data as data_module
@@ -39,6 +39,7 @@ def test_learns_and_logs(tmp_path: Path, store: Path) -> None:
     assert len(gaps) == 4  # before the first batch, and three evenly spaced
     assert gaps[-1] < gaps[0]
     about = json.loads((out / "run.json").read_text())
+    assert about["weights_sha256"] == weights_digest(load_checkpoint(out / "model.safetensors")[0])
     assert about["batches"] == 20 * 4
     assert about["samples"] == 20 * 120
 

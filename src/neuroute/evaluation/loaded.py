@@ -11,12 +11,13 @@ import torch
 from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json
 from neuroute.decoding.compiled import compiled, describe_device
 from neuroute.decoding.decode import instances_per_batch
 from neuroute.evaluation.kept import KeptDecoding, MeasuredSteps
 from neuroute.evaluation.records import UNITS, Rows
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import describe_source, load_checkpoint
+from neuroute.networks.weights import all_finite, describe_source, load_checkpoint, weights_digest
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding, Run
 
@@ -123,7 +124,11 @@ def make_rows(
 
 
 def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
-    """Raises NeurouteError if the checkpoint holds another architecture or was written by other network code."""
+    """Load a run's weights.
+
+    Raises NeurouteError if the checkpoint holds another architecture or no finite numbers, was written by other network
+    code, or has other weights than run.json states, where it does.
+    """
     place = devices.claim(context.device, context.jobs_per_gpu, context.tf32)
     if context.threads:
         torch.set_num_threads(context.threads)
@@ -133,8 +138,25 @@ def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
             f"{checkpoint}: written by another version of the network's code; retrain with `neuroute train {run.id}`, "
             "or, if its arithmetic is the same, keep the weights with `neuroute import-weights`"
         )
+    _check_weights(run, checkpoint, net)
     net.to(place)
     budget = devices.memory_budget_gb(place, context.memory_gb, context.jobs_per_gpu)
     weights = describe_source(about["source"]) if "source" in about else None
     acting = compiled(net, place) if context.compile else net
     return LoadedModel(net, acting, run, checkpoint, place, budget, context, weights=weights)
+
+
+def _check_weights(run: Run, checkpoint: Path, net: RoutingNetwork) -> None:
+    if not all_finite(net):
+        raise NeurouteError(
+            f"{checkpoint}: its weights are no finite numbers; delete it and run `neuroute train {run.id}`, with a "
+            "lower learning rate if it diverged"
+        )
+    summary = checkpoint.with_name("run.json")
+    if summary.exists():  # not beside stages, which lie in a folder of their own
+        stated, found = read_json(summary, f"train {run.id} again").get("weights_sha256"), weights_digest(net)
+        if stated not in (None, found):
+            raise NeurouteError(
+                f"{checkpoint}: its weights (sha256 {found[:16]}) are not those that run.json states ({stated[:16]}); "
+                f"delete it and run `neuroute train {run.id}`"
+            )

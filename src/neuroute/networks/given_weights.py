@@ -9,7 +9,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text
 from neuroute.networks.foreign_weights import Weights, faults, fit, read_weights, write_checkpoint
-from neuroute.networks.weights import describe, describe_source
+from neuroute.networks.weights import describe, describe_source, load_checkpoint, weights_digest
 from neuroute.plan.objects import GivenRun
 
 
@@ -29,6 +29,7 @@ def take_weights(run: GivenRun, out: Path, network_code: str) -> None:
     summary: dict[str, Any] = {
         "run": run.id,
         "code": network_code,
+        "weights_sha256": weights_digest(load_checkpoint(out / "model.safetensors", expected=run.network)[0]),
         "weights": describe_source(source),
         "source": source,
         "parameters": sum(tensor.numel() for tensor in tensors.values() if tensor.is_floating_point()),

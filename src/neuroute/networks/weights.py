@@ -1,5 +1,6 @@
 """Checkpoints: weights as safetensors, with what they are as JSON metadata.  Loading never executes code."""
 
+import hashlib
 import importlib
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -77,6 +78,15 @@ def save_checkpoint(path: Path, net: nn.Module, about: dict[str, Any]) -> None:
     tensors = {name: t.detach().cpu().contiguous() for name, t in net.state_dict().items()}
     data = save(tensors, metadata={KEY: json.dumps(about, sort_keys=True)})
     write_whole(path, lambda file: file.write(data))
+
+
+def weights_digest(net: nn.Module) -> str:
+    """Return the sha256 of a network's weights, whatever else their file says."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(net.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def read_about(path: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.compiled import can_compile, compiled
 from neuroute.decoding.construct import construct
 from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
-from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
+from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint, weights_digest
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
 from neuroute.training.batches import Batches, Scheme
@@ -171,6 +171,7 @@ def _export(
         "run": run.id,
         "spec": spec,
         "code": code,
+        "weights_sha256": weights_digest(net),
         "device": place.type,
         "device_name": devices.name(place),
         "threads": torch.get_num_threads(),
