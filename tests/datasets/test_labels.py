@@ -15,6 +15,7 @@ from neuroute.datasets.streams import coordinates, dataset_coordinates
 from neuroute.plan.objects import SHARD, Dataset, Labels
 from neuroute.problems.tsp import canonical, tour_length
 from neuroute.solvers.base import Solver, missing
+from neuroute.training.data import TrainingSet
 from tours import wanted
 
 
@@ -220,3 +221,23 @@ def test_loading_refuses_what_is_no_tour(tmp_path: Path) -> None:
     np.save(path, tours)
     with pytest.raises(NeurouteError, match=r"row 4 is not a tour; delete the file and run `neuroute label`"):
         load_tours(labels_made, [tmp_path])
+
+
+def test_rows_are_those_that_the_manifest_states(tmp_path: Path) -> None:
+    block, store, manifests = wanted(20), tmp_path / "labels", tmp_path / "manifests"
+    manifest = make_labels(block, store, [], workers=1)
+    manifests.mkdir()
+    (manifests / f"{block.id}.json").write_text(json.dumps(manifest))
+    before = load_tours(block, [store, manifests])
+    file = store / block.shard_file(0)
+    altered = before.copy()
+    altered[[0, 1]] = altered[[1, 0]]  # tours as good as any, but of each other's instances
+    np.save(file, altered)
+    message = f"{file.name}: rows 0..19 are not those that the manifest of {block.id} states.*neuroute label {block.id}"
+    with pytest.raises(NeurouteError, match=message):
+        load_tours(block, [store, manifests])
+    with pytest.raises(NeurouteError, match=message):
+        TrainingSet([block], [store, manifests], seed=0, shuffle=True).batch(0, 0, 5)
+    turned = np.concatenate([before[:, :1], before[:, :0:-1]], axis=1)
+    np.save(file, turned)  # the same tours, the other way round: a cache may have them so
+    np.testing.assert_array_equal(load_tours(block, [store, manifests]), turned)

@@ -190,9 +190,9 @@ def test_a_thread_loads_the_next_shard_and_each_is_checked_once(
     loads: list[tuple[int, bool]] = []
     load = data_module.load_tours
 
-    def counted(labels: Labels, *rest: Any, check: bool) -> np.ndarray:
+    def counted(labels: Labels, *rest: Any, check: bool, job: Labels) -> np.ndarray:
         loads.append((labels.dataset.first, check))
-        return load(labels, *rest, check=check)
+        return load(labels, *rest, check=check, job=job)
 
     monkeypatch.setattr(data_module, "load_tours", counted)
     plain, data = (TrainingSet(blocks, [store], 0, shuffle=True, ahead=each) for each in (False, ahead))

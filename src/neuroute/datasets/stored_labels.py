@@ -1,11 +1,13 @@
 """Labels that are there: how many, and the solutions themselves, checked when they are read."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import ShardFile, stream_part
 from neuroute.plan.objects import SHARD, Labels
@@ -17,21 +19,28 @@ def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:
     return sum(max(stop - rows_at_hand(labels, shard, folders), 0) for shard, _, stop in parts)
 
 
-def load_tours(labels: Labels, directories: Sequence[Path], check: bool = True) -> np.ndarray:
+def load_tours(
+    labels: Labels, directories: Sequence[Path], check: bool = True, job: Labels | None = None
+) -> np.ndarray:
     """Return the tours of a data set: (count, n), uint8 for n <= 256; with vehicles solutions (count, 2, n).
 
-    Raises NeurouteError if some are missing, or, unless they have been checked before, are none.
+    Raises NeurouteError if some are missing, or, unless they have been checked before, as `iterate_shards` does.
     """
-    return np.concatenate([solutions for _, solutions in iterate_shards(labels, directories, check)])
+    return np.concatenate([solutions for _, solutions in iterate_shards(labels, directories, check, job)])
 
 
-def iterate_shards(labels: Labels, directories: Sequence[Path], check: bool = True) -> Iterator[tuple[int, np.ndarray]]:
+def iterate_shards(
+    labels: Labels, directories: Sequence[Path], check: bool = True, job: Labels | None = None
+) -> Iterator[tuple[int, np.ndarray]]:
     """Yield (number of the first instance, solutions (rows, ...)) of each shard, one in memory at a time.
 
-    The first directory that holds enough rows serves.  Raises NeurouteError if none does, or, with `check`, if a
-    solution is none.
+    The first directory that holds enough rows serves; manifests lie in any of them.  job: what made the rows, if they
+    are whole shards of a larger data set.  Raises NeurouteError if no directory serves, or, with `check`, if a solution
+    is none, or the rows are not those that the job's manifest states, where there is one.
     """
     kind = spec_of(labels)
+    job = job or labels
+    stated = _digests(job, directories) if check else {}
     for shard, first, stop in labels.dataset.shards():
         for directory in directories:
             file = ShardFile.open(labels, shard, directory)
@@ -43,6 +52,11 @@ def iterate_shards(labels: Labels, directories: Sequence[Path], check: bool = Tr
                         f"{file.path}: row {first + int(np.argmin(valid))} is not a {kind.noun}; delete the file and "
                         "run `neuroute label` for its label job"
                     )
+                if shard in stated and stated[shard] not in (_sha256(solutions), _sha256(kind.canonical(solutions))):
+                    raise NeurouteError(
+                        f"{file.path}: rows {first}..{stop - 1} are not those that the manifest of {job.id} states; "
+                        f"put the file back, or delete it and its .json and run `neuroute label {job.id}`"
+                    )
                 yield shard * SHARD + first, solutions
                 break
         else:
@@ -51,6 +65,20 @@ def iterate_shards(labels: Labels, directories: Sequence[Path], check: bool = Tr
                 f"{labels.shard_file(shard)}: no {stop} {kind.noun}s in {places}; make them with `neuroute label` "
                 "and the id of their label job (`neuroute plan` lists it)"
             )
+
+
+def _digests(job: Labels, directories: Sequence[Path]) -> dict[int, str]:
+    """Return the sha256 of a job's rows in each shard, as its manifest states them; empty without one."""
+    for directory in directories:
+        path = directory / f"{job.id}.json"
+        if path.exists():
+            manifest = read_json(path, f"make it with `neuroute label {job.id}`")
+            return {each["shard"]: each["sha256"] for each in manifest["shards"]}
+    return {}
+
+
+def _sha256(rows: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(rows).data).hexdigest()
 
 
 def rows_at_hand(labels: Labels, shard: int, folders: Sequence[Path]) -> int:

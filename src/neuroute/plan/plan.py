@@ -77,7 +77,8 @@ class Plan:
 
     @property
     def label_dirs(self) -> list[Path]:
-        return [self.label_store]
+        """Where labels are read: the store, and the manifests that say what is to be in it."""
+        return [self.label_store, self.manifest("").parent]
 
     def manifest(self, job: str) -> Path:
         return self.work / "labels" / f"{job}.json"

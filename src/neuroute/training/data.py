@@ -29,6 +29,7 @@ class TrainingSet:
             for block in blocks
             for first, count in _shard_ranges(block)
         ]
+        self._jobs = [block for block in blocks for _ in _shard_ranges(block)]  # each shard's
         self.count = sum(s.dataset.count for s in self._shards)
         self._ahead, self._loader = ahead, ThreadPoolExecutor(1)
         self._most = 3 if ahead else 2  # shards in memory: a batch may lie in two, and one may be on its way
@@ -47,7 +48,7 @@ class TrainingSet:
     def _load_shard(self, index: int) -> tuple[np.ndarray, ...]:
         shard = self._shards[index]
         kind = spec_of(shard)
-        tours = load_tours(shard, self._directories, check=index not in self._checked)
+        tours = load_tours(shard, self._directories, check=index not in self._checked, job=self._jobs[index])
         self._checked.add(index)
         return *kind.arrays(kind.instances(shard.dataset)), tours
 
