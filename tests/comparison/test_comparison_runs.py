@@ -14,7 +14,12 @@ from neuroute.comparison.methods import Method, parse
 from neuroute.comparison.run import run, tasks
 from neuroute.comparison.sets import Member, collect, listed
 from neuroute.comparison.worker import Answer, Machine, Worker
+from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.config import Compare
+from neuroute.plan.digest import code_digest
+from neuroute.plan.objects import Network
 from neuroute.user.instance import Instance
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,8 +134,11 @@ def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert named("tsp") == [("tsp", "multistart"), ("tsp", "2 s")]
     assert parse("hgs@cvrp", 2.0, ["tsp", "cvrp"], lambda name: {}, ())[0].problems == ("cvrp",)
     assert parse("hgs@cvrp", 2.0, ["tsp"], lambda name: {}, ()) == []
-    Path("a_method_of_mine.py").write_text("def solve(instance, seconds):\n    return list(range(instance.n))\n")
-    assert named("a_method_of_mine:solve") == [("solve", "2 s")]
+    Path("a_method_of_mine.py").write_text(
+        "def solve(instance, seconds):\n    return list(range(instance.n))\n\n\nshortest = solve\n"
+    )
+    assert named("a_method_of_mine:solve") == [("a_method_of_mine", "2 s")]  # "solve" says nothing
+    assert named("a_method_of_mine:shortest") == [("shortest", "2 s")]
     Path("another_of_mine.py").write_text("def solve(instance):\n    return []\n")
     for given, said in {
         "lkk": "no solver, network or finished run of that name",
@@ -164,14 +172,65 @@ def test_a_network_of_ones_own_needs_its_weights_and_its_name(tmp_path: Path, mo
         "save_checkpoint(Path('m.safetensors'), build(n), about)\n"
     )
     subprocess.run([sys.executable, "-c", made], check=True)
-    assert named("gated_of_mine:SwigluDecoderOnly=m.safetensors") == [("m", "greedy"), ("m", "2 s")]
+    given = "gated_of_mine:SwigluDecoderOnly=m.safetensors"
+    assert named(given) == [("SwigluDecoderOnly", "greedy"), ("SwigluDecoderOnly", "2 s")]
+    assert named(f"fast={given}") == [("fast", "greedy"), ("fast", "2 s")]
     with pytest.raises(NeurouteError, match="has the network 'gated_of_mine:SwigluDecoderOnly'"):
         named("m.safetensors")
+
+
+def test_methods_are_called_as_they_are_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert named("quick=lkh") == [("quick", "2 s")]
+    assert parse("quick=hgs@cvrp", 2.0, ["tsp", "cvrp"], lambda name: {}, ())[0].problems == ("cvrp",)
+    plain, renamed = (parse(given, 2.0, ["tsp"], lambda name: {}, ())[0] for given in ("lkh", "quick=lkh"))
+    assert plain.identity() == renamed.identity()  # so the answers are the same
+    network = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments={"depth": 1, "width": 8, "heads": 1})
+    about = {"run": "x/y", "network": network.model_dump(), "code": code_digest(network.kind)}
+    Path("made").mkdir()
+    for file in ("lr=1.safetensors", "made/model.safetensors"):
+        save_checkpoint(Path(file), build(network), about)
+    assert named("lr=1.safetensors")[0][0] == "lr=1"
+    assert named("small=lr=1.safetensors")[0][0] == "small"
+    monkeypatch.chdir("made")
+    assert named("model.safetensors")[0][0] == "made"
+    runs = {"toy/a": Path("model.safetensors"), "toy/b": Path("model.safetensors")}
+    with pytest.raises(NeurouteError, match=r"mine=toy: these are 2 runs; take one, as toy/a"):
+        parse("mine=toy", 2.0, ["tsp"], lambda name: runs, ())
+    assert Compare(methods=["mine=toy/a@tsp", "lkh"]).sources == ["toy/a", "lkh"]
+
+
+def test_a_comparison_that_fails_before_an_answer_leaves_no_folder(tmp_path: Path) -> None:
+    out = tmp_path / "results" / "compare"
+    with pytest.raises(Killed):
+        run(members(), METHODS, [], out, solve=Pretended(last=0))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(Killed):
+        run(members(), METHODS, [], out, solve=Pretended(last=1))
+    assert len(list((out / "answers").iterdir())) == 1
+
+
+def test_the_pages_function_is_a_sensible_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "how-to" / "compare.md").read_text()
+    code = next(part for part in page.split("```python\n")[1:] if "def solve" in part).partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    Path("the_page.py").write_text(code)
+    search_working_folder()
+    function = resolve("the_page:solve")
+    small, _ = collect(["tsplib"], 50, 76, lambda name: tmp_path, None)
+    for member in small:
+        gap = member.instance.gap(function(member.instance, 1.0))
+        assert gap is not None
+        assert gap < 15, member.name
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["--set", "own.tsp", "--method", "=lkh"], "a name goes before the equals sign"),
+        (["--set", "own.tsp", "--method", "fast="], "a name goes before the equals sign"),
+        (["--set", "own.tsp", "--method", "fast=lhk"], "--method lhk: no solver"),
+        (["--set", "own.tsp", "--method", "a=nearest,a=insertion"], "two methods are called 'a'"),
         (["--set", "tsplip"], "--set tsplip: no such file or folder, nor one of the sets tsplib, x, ags"),
         (["--set", "own.tsp", "--max-nodes", "5"], "no instance of 0 to 5 nodes is there"),
         (["--set", "own.tsp", "--method", "lkk"], "--method lkk: no solver"),

@@ -185,7 +185,7 @@ def evaluation_inputs(w):
 def compare_inputs(w):
     """Libraries, the weights of runs that are named, and others' results."""
     settings = PLAN.config.compare
-    runs = [run for run in settings.methods if run in PLAN.runs]
+    runs = [run for run in settings.sources if run in PLAN.runs]
     return (
         [PLAN.benchmark_manifest(b) for b in settings.benchmarks]
         + [PLAN.checkpoint(run) for run in runs]

@@ -21,7 +21,7 @@ def compare(
         list[str] | None,
         typer.Option(
             help="solvers, shipped networks, checkpoints, runs of the plan, a paper's, `trained` (all finished ones), "
-            "module:function, module:Net=FILE; several, as in lkh,tsp"
+            "module:function, module:Net=FILE, each under a name of its own as name=...; several, as in lkh,tsp"
         ),
     ] = None,
     results: Annotated[

@@ -68,7 +68,8 @@ def compare(
 
     Args:
         methods: solvers, shipped networks, checkpoints, `module:function` (of an instance and seconds, which returns
-            a tour or routes), or `module:Net=model.safetensors`; None: those of the settings.
+            a tour or routes), or `module:Net=model.safetensors`, each perhaps under a name (`name=...`); None: those of
+            the settings.
         sets: `tsplib`, `x`, `ags`, `national`, `vlsi`, `dimacs`, or files and folders whose instances have a best cost.
         seconds: of wall-clock time that each search has for an instance; of several, each search is a row at each.
         max_nodes: of an instance (CVRP: customers).

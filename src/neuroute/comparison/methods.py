@@ -15,6 +15,7 @@ from typing import Any, Literal
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
+from neuroute.plan.config import split_method
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.digest import code_digest
 from neuroute.solvers.registry import SOLVERS, get
@@ -87,13 +88,13 @@ def parse(
     """Return the rows of a method as it is named.
 
     `lkh`, `tsp`, a checkpoint, a run of the plan, `module:function`, or `module:Net=FILE`; `hgs@cvrp` is for that
-    problem alone.
+    problem alone, and `fast=lkh` has a name of its own.
 
-    Raises NeurouteError if there is none of that name, or it solves none of the problems.
+    Raises NeurouteError if there is none of that name, or a name of its own stands for several runs.
     """
     search_working_folder()
     rows: list[Method]
-    text, _, only = text.partition("@")
+    name, text, only = split_method(text)
     if only and only not in PROBLEMS:
         raise NeurouteError(f"--method {text}@{only}: no problem '{only}'; take one of {', '.join(PROBLEMS)}")
     problems = [p for p in problems if only in ("", p)]
@@ -104,25 +105,27 @@ def parse(
         rows = [_solver(text, seconds)]
     elif "=" in text and ":" in text.partition("=")[0]:
         kind, _, file = text.partition("=")
-        rows = _network(Path(file).stem, file, seconds, (*trusted, kind))
+        rows = _network(kind.rpartition(":")[2], file, seconds, (*trusted, kind))
     elif path.suffix == ".safetensors":
-        rows = _network(path.parent.name if path.stem == "model" else path.stem, text, seconds, trusted)
+        rows = _network(path.resolve().parent.name if path.stem == "model" else path.stem, text, seconds, trusted)
     elif text in zoo.cards():
         rows = _network(text, text, seconds, trusted)
     elif ":" in text:
         rows = [_function(text, seconds)]
     else:
         runs = _runs(text, checkpoints)
+        if name and len(runs) > 1:
+            raise NeurouteError(f"--method {name}={text}: these are {len(runs)} runs; take one, as {next(iter(runs))}")
         rows = [m for run, file in runs.items() for m in _network(run, str(file), seconds, trusted)]
-    each = (replace(m, problems=tuple(p for p in m.problems if p in problems)) for m in rows)
+    each = (replace(m, name=name or m.name, problems=tuple(p for p in m.problems if p in problems)) for m in rows)
     return [m for m in each if m.problems]
 
 
 def check_name(text: str, checkpoints: Checkpoints) -> None:
     """Raises NeurouteError if a method's name is that of nothing, before anything is loaded or fetched."""
-    name = text.partition("@")[0]
-    if not (name in SOLVERS or name in zoo.cards() or ":" in name or "=" in name or name.endswith(".safetensors")):
-        _runs(name, checkpoints)
+    _, source, _ = split_method(text)
+    if not (source in SOLVERS or source in zoo.cards() or ":" in source or source.endswith(".safetensors")):
+        _runs(source, checkpoints)
 
 
 def _runs(text: str, checkpoints: Checkpoints) -> Mapping[str, Path]:
@@ -172,4 +175,6 @@ def _function(dotted: str, seconds: float) -> Method:
         ) from None
     file = inspect.getsourcefile(inspect.unwrap(function))
     version = f"sha256 {sha256(Path(file))[:16]}" if file else ""
-    return Method(dotted.rpartition(":")[2], "function", dotted, PROBLEMS, seconds, True, version)
+    module, _, name = dotted.rpartition(":")
+    name = module.rpartition(".")[2] if name == "solve" else name  # which says nothing
+    return Method(name, "function", dotted, PROBLEMS, seconds, True, version)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,12 @@ def run(
     key_of = f"{device}, {machine.threads} threads, {machine.memory_gb} GB, {machine.clock}"
     todo = tasks(members, methods, seeds)
     what = f"{len(members)} instances, {len(methods)} rows"
-    folder.mkdir(parents=True, exist_ok=True)
-    with exclusive(folder / ".lock", "a comparison"), Worker(machine) as worker, Progress(len(todo), what, True) as bar:
+    with (
+        _leave_nothing_empty(folder),
+        exclusive(folder / ".lock", "a comparison"),
+        Worker(machine) as worker,
+        Progress(len(todo), what, True) as bar,
+    ):
         for task in todo:
             path = folder / "answers" / f"{task.key(key_of, limit)}.json"
             answer = _load_answer(path)
@@ -107,6 +112,20 @@ def run(
                 )
             )
     return frame([*rows, *_all_rows(results)])
+
+
+@contextmanager
+def _leave_nothing_empty(folder: Path) -> Iterator[None]:
+    """Remove the folders that are made while the block runs, if it fails before there is an answer."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        yield
+    except BaseException:
+        if missing and {path.name for path in folder.glob("*")} == {".lock"}:
+            (folder / ".lock").unlink()
+            for each in missing:
+                each.rmdir()
+        raise
 
 
 def _about(method: Method) -> Row:
@@ -137,5 +156,6 @@ def check_rows(methods: Sequence[Method], results: Sequence[Results]) -> None:
     double = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if double:
         raise NeurouteError(
-            f"two methods are called '{double[0]}' ({double[1]}); rename a file, or leave one of them out"
+            f"two methods are called '{double[0]}' ({double[1]}); give one another name, as in --method other=..., or "
+            "leave it out"
         )

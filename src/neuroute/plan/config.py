@@ -68,6 +68,21 @@ class Machine(Strict):
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+def split_method(text: str) -> tuple[str, str, str]:
+    """Return the name, source and problem of `name=source@problem`; what is not said is empty.
+
+    In `module:Net=FILE`, in a path and of a file with an equals sign there is no name.  Raises NeurouteError if the
+    name or what it names is empty.
+    """
+    whole, _, problem = text.partition("@")
+    name, equals, source = whole.partition("=")
+    if not equals or ":" in name or "/" in name or Path(whole).is_file():
+        return "", whole, problem
+    if not (name.strip() and source):
+        raise NeurouteError(f"method '{text}': a name goes before the equals sign, and a method behind it")
+    return name.strip(), source, problem
+
+
 class Compare(Strict):
     """What `snakemake compare` and `neuroute compare` compare, and on what."""
 
@@ -79,12 +94,13 @@ class Compare(Strict):
         Field(
             min_length=1,
             description="solvers, shipped networks, checkpoints, runs of the plan, a paper's runs, `trained` (all "
-            "finished ones), module:function, module:Net=FILE",
+            "finished ones), module:function, module:Net=FILE; each under a name of its own: name=...",
         ),
     ] = [
         "nearest",
         "insertion@tsp",
         "insertion-angle@cvrp",
+        "savings",
         "lkh",
         "ortools",
         "pyvrp@cvrp",
@@ -115,6 +131,11 @@ class Compare(Strict):
     def budgets(self) -> list[float]:
         """The seconds of searches, shortest first."""
         return sorted(set(self.seconds)) if isinstance(self.seconds, list) else [self.seconds]
+
+    @property
+    def sources(self) -> list[str]:
+        """The methods without their names and problems."""
+        return [split_method(method)[1] for method in self.methods]
 
     @property
     def benchmarks(self) -> list[str]:
