@@ -90,6 +90,20 @@ def test_weights_are_those_that_the_training_stated(store: Path) -> None:
     evaluated(store, EVALUATION, RUN, ready(NETWORK, seed=1), label_dirs=[store / "labels"])
 
 
+def test_nothing_is_shorter_than_a_proven_optimum(store: Path) -> None:
+    file = store / "labels" / LABELS.shard_file(0)
+    reversed_rows = np.load(file)[
+        :, ::-1
+    ].copy()  # other tours, of the wrong instances: each is longer than its optimum
+    np.save(file, np.ascontiguousarray(np.roll(reversed_rows, 1, axis=0)))
+    beam = Evaluation(
+        run=RUN.id, group="greedy", tests=(Test(labels=LABELS, decoding=Decoding(method="beam", beam=64)),)
+    )
+    with pytest.raises(NeurouteError, match=f"{LABELS.id}, instance .* below its proven optimum"):
+        run_measure(store, beam)
+    assert not list((store / "out").glob("*.csv"))
+
+
 def test_other_code_and_missing_labels_are_refused(store: Path) -> None:
     with pytest.raises(NeurouteError, match="another version of the network's code"):
         run_measure(store, network_code="other")

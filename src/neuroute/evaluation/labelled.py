@@ -14,6 +14,7 @@ import numpy as np
 
 from neuroute.accounting import cost
 from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.decode import decode_timed as decode_instances
@@ -24,8 +25,11 @@ from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Test
+from neuroute.solvers.base import GRID
+from neuroute.solvers.registry import get
 
 log = logging.getLogger(__name__)
+ROUNDING = 4 / GRID  # of a proven optimum, a node: coordinates and distances are rounded to the grid, in both tours
 
 
 def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
@@ -34,7 +38,7 @@ def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
     Where networks keep to stricter rules than labels have to, also "<dataset id>|reference_feasible" (count,), 1 where
     the reference solution keeps to them (0 elsewhere), and a record of how many do.
 
-    Raises NeurouteError if labels are missing.
+    Raises NeurouteError if labels are missing, or proven optima longer than what is found.
     """
     return measure_tests(loaded, evaluation.group, evaluation.tests)
 
@@ -67,6 +71,7 @@ def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tup
         lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
     about = describe_test(dataset, test.labels.solver)
     for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test, name):
+        _check_optimal(test, decoding, repeats.min(axis=0), reference)
         lengths[f"{dataset.id}|{name_of(decoding)}"] = mean_lengths = repeats.mean(axis=0)
         values = {
             "gap_pct": 100 * (mean_lengths.mean() / reference.mean() - 1),
@@ -83,6 +88,17 @@ def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tup
             values |= _flops(loaded, dataset, decoding, spec.starts(instances) if spec.starts else dataset.n)
         rows += loaded.rows(group, about, decoding, values, seconds)
     return rows, lengths
+
+
+def _check_optimal(test: Test, decoding: Decoding, found: np.ndarray, reference: np.ndarray) -> None:
+    """Raises NeurouteError if lengths (count,) lie below proven optima, which therefore are of other instances."""
+    below = reference - found
+    worst = int(np.argmax(below))
+    if get(test.labels.solver).optimal and below[worst] > ROUNDING * test.labels.dataset.nodes:
+        raise NeurouteError(
+            f"{test.labels.id}, instance {worst}: {name_of(decoding)} found {found[worst]:.6f}, below its proven "
+            f"optimum of {reference[worst]:.6f}; delete the labels' files and run `neuroute label {test.labels.id}`"
+        )
 
 
 def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: int) -> dict[str, float]:
