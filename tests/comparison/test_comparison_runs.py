@@ -1,5 +1,6 @@
 """Comparisons that run: kept answers, sets and methods by name, bad input refused first, a process that is killed."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,15 @@ def test_a_killed_comparison_goes_on_to_the_same_records(tmp_path: Path) -> None
     assert resumed.equals(whole)
     again = Pretended(last=0)
     assert run(members(), METHODS, [], tmp_path / "parts", seeds=2, solve=again).equals(whole)
+
+
+def test_an_edited_answer_is_named(tmp_path: Path) -> None:
+    run(members()[:1], METHODS[:1], [], tmp_path, solve=Pretended())
+    (kept,) = (tmp_path / "answers").iterdir()
+    answer = json.loads(kept.read_text())
+    kept.write_text(json.dumps(answer | {"cost": -5}))
+    with pytest.raises(NeurouteError, match=f"{kept.name}: was changed since it was measured"):
+        run(members()[:1], METHODS[:1], [], tmp_path, solve=Pretended(last=0))
 
 
 def test_another_budget_limit_or_clock_is_another_answer(tmp_path: Path) -> None:

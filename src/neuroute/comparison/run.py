@@ -99,7 +99,7 @@ def run(
                     answer = solve(task.method, task.member, task.seed)
                 else:
                     answer = worker.answer(task.method, task.member.instance, task.seed, limit)
-                write_json(path, asdict(answer))
+                write_json(path, asdict(answer) | {"sha256": _digest(answer)})
                 bar.add(1)
                 log.debug("%s, %s: %s", task.member.name, task.method.name, answer)
             about = _about(task.method) | asdict(answer) | {"time_s": answer.time_by(machine.clock)}
@@ -140,12 +140,23 @@ def _all_rows(results: Sequence[Results]) -> Iterator[Row]:
 
 
 def _load_answer(path: Path) -> Answer | None:
-    """Return an answer of an earlier call; None if there is none, or none that can be read."""
+    """Return an answer of an earlier call; None if there is none, or none that can be read or states its digest.
+
+    Raises NeurouteError if it was changed since.
+    """
     try:
         stored: dict[str, Any] = json.loads(path.read_text())
-        return Answer(**stored)
-    except (OSError, ValueError, TypeError):
+        stated = stored.pop("sha256")
+        answer = Answer(**stored)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
+    if stated != _digest(answer):
+        raise NeurouteError(f"{path}: was changed since it was measured; delete it and run again")
+    return answer
+
+
+def _digest(answer: Answer) -> str:
+    return hashlib.sha256(json.dumps(asdict(answer), sort_keys=True).encode()).hexdigest()
 
 
 def check_rows(methods: Sequence[Method], results: Sequence[Results]) -> None:
