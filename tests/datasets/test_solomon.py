@@ -9,6 +9,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.solomon import read_solomon
 from neuroute.problems.vrp import from_routes, lengths
 from neuroute.problems.vrp_checker import valid
+from neuroute.user.vrp_data import solomon_group
 
 HEAD = """T1
 
@@ -88,6 +89,10 @@ def test_published_files(shared: Path, name: str, scale: float, closes: float) -
         (text([ROWS[0], ROWS[2]]), "line 11: node 2 where 1 is expected"),
         (text([*ROWS[:2], "2 45 70 30 870 825 90"]), "customer 2: its window closes before it opens"),
         (text([*ROWS[:2], "2 45 70 300 825 870 90"]), "customer 2: it demands more than the capacity"),
+        (text([*ROWS, "VEHICLE"]), "line 13: 1 numbers; 7 are expected"),
+        (text([*ROWS[:2], "2 45 70 1_0 825 870 90"]), "line 12: .* are not seven numbers"),
+        (HEAD.replace("25         200", f"25 {'2' * 5000}"), "line 5: expected `vehicles capacity`"),
+        (HEAD.replace("25         200", "25         200\n 2 5"), "line 6: a second row of vehicles"),
         (text().rstrip(), "its last line does not end"),
     ],
 )
@@ -102,3 +107,9 @@ def test_a_file_with_an_unusual_number_of_customers_is_cut_short(tmp_path: Path)
         read(tmp_path, text(), (25, 50))
     with pytest.raises(NeurouteError, match="no such file"):
         read_solomon(tmp_path / "none.txt")
+
+
+def test_a_fleet_that_is_ignored_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "T1.txt").write_text(f"T1 of 2 customers\n{text().split(chr(10), 1)[1].replace('25 ', '1 ')}")
+    solomon_group(tmp_path / "T1.txt")
+    assert "its number of vehicles (1) is ignored" in caplog.text

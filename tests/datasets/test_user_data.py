@@ -1,8 +1,10 @@
 """Instances that users bring: every format, every check, and pickles that cannot do harm."""
 
+import io
 import os
 import pickle
 import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -218,7 +220,11 @@ def test_a_harmful_pickle_is_refused_and_nothing_is_executed(tmp_path: Path, wra
         (b"cnumpy\nload\n.", "holds 'numpy.load'"),
         (b"", "not a readable pickle"),
         (pickle.dumps(COORDS)[:-30], "not a readable pickle"),
-        (pickle.dumps({"coords": COORDS}), "a list of instances is expected"),
+        (pickle.dumps({"coords": COORDS}), "holds a dict"),
+        (pickle.dumps(5), "a list of instances is expected"),
+        (b"]r\xff\xff\xff\x1f.", "holds LONG_BINPUT of 536,870,911"),
+        (b"]p999999999\n.", "holds PUT with a large number"),
+        (pickle.dumps([[[10**400, 0.5]] * 5]), r"instance 0: a list of \[x, y\] is expected"),
         (
             pickle.dumps([([0.5, 0.5], COORDS[0].tolist(), [1, 2], 30.0)]),
             "0: .depot, customers, demands, capacity. is expected",
@@ -323,3 +329,99 @@ def test_numbers_of_an_npz(tmp_path: Path, changes: dict[str, Any], message: str
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         refused(path, message)
+
+
+# -- what a file claims, and what is no file ----------------------------------------------------------------------
+
+
+def test_lists_that_name_each_other_are_no_instances(tmp_path: Path) -> None:
+    nested: list[Any] = [0.5, 0.5]
+    for _ in range(40):  # 2^40 values in a few bytes
+        nested = [nested, nested]
+    (tmp_path / "p.pkl").write_bytes(pickle.dumps(nested))
+    refused(tmp_path / "p.pkl", "more than 10,000,000 values")
+    shared = COORDS[0].tolist()
+    (tmp_path / "p.pkl").write_bytes(pickle.dumps([shared] * 1000))
+    assert read_instances(tmp_path / "p.pkl").groups[0].count == 1000
+
+
+def test_an_npz_of_zeros_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    claim = io.BytesIO()
+    np.lib.format.write_array_header_1_0(claim, {"descr": "<f8", "fortran_order": False, "shape": (10**6, 10**6, 2)})
+    with zipfile.ZipFile(tmp_path / "d.npz", "w") as file:
+        file.writestr("coords.npy", claim.getvalue())
+    refused(tmp_path / "d.npz", r"16,000,000,000,000 bytes once unpacked")
+
+
+@pytest.mark.parametrize("place", [6, 8])  # of the version, and of the flags
+def test_zip_files_of_another_kind_are_one_line(tmp_path: Path, place: int) -> None:
+    path = npz(tmp_path, coords=COORDS)
+    data = bytearray(path.read_bytes())
+    for start, shift in ((data.find(b"PK\x03\x04"), -2), (data.find(b"PK\x01\x02"), 0)):
+        data[start + place + shift] = 0xFF
+    path.write_bytes(data)
+    refused(path, "not a readable npz")
+
+
+def test_unknown_arrays_are_refused(tmp_path: Path) -> None:
+    refused(npz(tmp_path, **CVRP, window=np.zeros((3, 6, 2))), "array 'window' is not read")
+    refused(npz(tmp_path, coords=COORDS, demands=CVRP["demand"]), "array 'demands' is not read")
+
+
+@pytest.mark.parametrize("ending", [".tsp", ".vrp", ".txt", ".npz", ".pkl"])
+def test_a_pipe_is_refused(tmp_path: Path, ending: str) -> None:
+    os.mkfifo(path := tmp_path / f"f{ending}")
+    refused(path, "is a pipe or a device")
+
+
+def test_numbers_of_lists_are_plain_and_of_64_bits(tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    points = " ".join(map(str, COORDS[0].ravel()))
+    path.write_text(f"{points} output 1 2 3 4 5 99999999999999999999 1\n")
+    refused(path, "line 1: expected numbers")
+    path.write_text(f"1_0 {points} 0.5 output 1 2 3 4 5 6 7 1\n")
+    refused(path, "line 1: expected numbers")
+
+
+TSP = "NAME : x\n{comment}TYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : {kind}\nNODE_COORD_SECTION\n{rows}EOF\n"
+ROWS = "1 0 0\n2 30 40\n3 0 70\n4 60 0\n"
+
+
+@pytest.mark.parametrize("factor", ["0", "---", "1.2.3", "7", "nan", "1e+999"])
+def test_a_comment_scales_only_in_the_words_of_export(tmp_path: Path, factor: str) -> None:
+    path = tmp_path / "t.tsp"
+    path.write_text(TSP.format(comment=f"COMMENT : coordinates times {factor}\n", kind="EUC_2D", rows=ROWS))
+    assert read_instances(path).groups[0].coords.max() == 70
+    path.write_text(TSP.format(comment="COMMENT : coordinates times 10\n", kind="GEO", rows=ROWS))
+    assert read_instances(path).groups[0].coords.max() == 70
+    path.write_text(TSP.format(comment="COMMENT : coordinates times 10\n", kind="EUC_2D", rows=ROWS))
+    assert read_instances(path).groups[0].coords.max() == 7
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (ROWS + "FIXED_EDGES_SECTION\n1 3\n-1\n", "FIXED_EDGES_SECTION is not read"),
+        (ROWS + "VEHICLES : 3\n", "VEHICLES is not read"),
+        (ROWS + "DIMENSION : 5\n", "DIMENSION says 5, and 4 above"),
+        (ROWS + "NODE_COORD_SECTION\n5 1 1\n", "a second NODE_COORD_SECTION"),
+        (ROWS.replace("30", "3_0"), "expected `node x y`"),
+        (ROWS.replace("30", "٣"), "expected `node x y`"),
+        (ROWS.replace("2 30", "2" * 5000 + " 30"), "expected `node x y`"),
+        (ROWS.replace("2 30", "9" * 30 + " 30"), "expected `node x y`"),
+        (ROWS + "COMMENT : \x1b[31m\n", "a control character"),
+    ],
+)
+def test_what_a_file_says_is_followed_or_refused(tmp_path: Path, rows: str, message: str) -> None:
+    path = tmp_path / "t.tsp"
+    path.write_text(TSP.format(comment="", kind="EUC_2D", rows=rows))
+    refused(path, message)
+    path.write_text(TSP.format(comment="COMMENT : a\nCOMMENT : b\n", kind="EUC_2D", rows=ROWS))
+    assert read_instances(path).groups[0].n == 4
+
+
+def test_messages_are_short_and_free_of_control_characters() -> None:
+    text = str(NeurouteError("a\x1b[31m\x07\u202e" + "9" * 100_000 + "; mend it"))
+    assert len(text) < 2100
+    assert text.isprintable()
+    assert text.endswith("mend it")

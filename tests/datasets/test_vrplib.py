@@ -80,6 +80,9 @@ def test_infeasible_routes_are_refused(tmp_path: Path, routes: list[list[int]], 
         ("3 0\n4 6", "3 1\n4 6", "the depot, node 3, has a demand of 1"),
         (" 3\n -1", " 3\n 4\n -1", "DEPOT_SECTION names 3 4; one node"),
         (" 3\n -1", " -1", "DEPOT_SECTION names no node"),
+        ("CAPACITY : 10", "CAPACITY : 10\nCAPACITY : 5", "CAPACITY says 5, and 10 above; leave one"),
+        ("CAPACITY : 10", "CAPACITY : 10\nDISTANCES : 5", "DISTANCES is not read here.*did you mean DISTANCE"),
+        ("DEPOT_SECTION", "TIME_WINDOW_SECTION\n1 0 5\nDEPOT_SECTION", "TIME_WINDOW_SECTION is not read here"),
         ("CAPACITY : 10", "CAPACITY : ten", "CAPACITY says ten"),
         ("CAPACITY : 10", "CAPACITY : ²", "CAPACITY says ²; give a whole number above 0"),
         ("CAPACITY : 10", f"CAPACITY : {'9' * 30}", "of at most 9 digits"),
@@ -106,6 +109,8 @@ def test_bad_files_are_one_clear_line(tmp_path: Path, before: str, after: str, m
     [
         ("Route #1: 1 two\n", "line 1: expected `Route"),
         ("nothing\n", "no line `Route"),
+        (f"Route #1: 1 {'2' * 5000}\n", "line 1: expected `Route"),
+        ("Route #1: 1_0\n", "line 1: expected `Route"),
         ("Route #1: 1 2\nCost nan\n", "line 2: expected `Route #k: customers` or `Cost c`"),
         ("Route #1: 1 2\nCost inf\n", "line 2: expected `Route #k: customers` or `Cost c`"),
     ],
@@ -131,4 +136,5 @@ def test_lis_limit_on_route_lengths_is_ignored_with_a_line(
     with caplog.at_level("INFO"):
         instance = read_vrplib(path)
     assert (len(instance.coords), instance.capacity, instance.coords[0].tolist()) == (561, 1200, [0, 0])
-    assert "limit on the length of a route (1800) is ignored" in caplog.text
+    assert "limit on the length of a route (1800)" in caplog.text
+    assert "number of vehicles (" in caplog.text

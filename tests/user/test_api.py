@@ -298,3 +298,8 @@ def test_seeds_give_other_instances_and_first_goes_on_in_one() -> None:
 def test_a_typo_of_tsp_is_one() -> None:
     with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; is tsp meant"):
         neuroute.generate("tps")
+
+
+def test_demands_below_0_are_backhauls() -> None:
+    instance = neuroute.Instance.from_arrays(np.random.default_rng(0).random((5, 2)), np.array([0, 3, -2, 4, 1]), 6)
+    assert instance.variant == "VRPB"

@@ -101,8 +101,7 @@ def listed(name: str) -> tuple[PublishedInstance, ...]:
     """Return the instances of a set that this package knows, those of the survey."""
     if name in LIBRARIES:
         benchmark, part = LIBRARIES[name]
-        every = (k for k in published_instances(benchmark).values() if not part or k.set == part)
-        return tuple(k for k in every if k.name != "linhp318")  # lin318 with an edge that must be in the tour
+        return tuple(k for k in published_instances(benchmark).values() if not part or k.set == part)
     with Path(datasets.__path__[0], "survey.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["set"] == name]
     return tuple(

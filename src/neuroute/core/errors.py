@@ -5,9 +5,21 @@ from difflib import SequenceMatcher, get_close_matches
 from itertools import takewhile
 from typing import Any
 
+LONGEST = 2000  # characters of a message
+
 
 class NeurouteError(Exception):
-    """Bad input or a missing piece that the user can mend.  The CLI prints it as one line, without a traceback."""
+    """Bad input or a missing piece that the user can mend.  The CLI prints it as one line, without a traceback.
+
+    What it quotes may be anyone's: as text it has no control characters (such as a terminal's escape sequences), and of
+    a long message the middle is left out.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if len(text) > LONGEST:
+            text = f"{text[: LONGEST // 2]} [...] {text[-LONGEST // 2 :]}"
+        return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 class Interrupted(KeyboardInterrupt):

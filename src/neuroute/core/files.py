@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,20 @@ from typing import Any, BinaryIO
 from neuroute.core.errors import NeurouteError
 
 CLOCK_S = 30.0  # that clocks may differ by
+
+
+def check_regular(path: Path) -> None:
+    """Raises NeurouteError unless there is a file of bytes: pipes and devices have no end."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise NeurouteError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        raise NeurouteError(f"{path}: cannot be read ({getattr(error, 'strerror', error)})") from None
+    if stat.S_ISDIR(mode):
+        raise NeurouteError(f"{path}: is a folder; a file is expected")
+    if not stat.S_ISREG(mode):
+        raise NeurouteError(f"{path}: is a pipe or a device; copy what it holds into a file, and give that")
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:

@@ -110,7 +110,7 @@ def study_instances(
     CVRPLIB: all of them; 14 from 1,001 nodes on (sit, Table 2).  TSPLIB: EUC_2D, 70 below 5,000 nodes (scaling, Table
     6); a study of large instances alone, from 1,000 nodes on, also takes CEIL_2D, whose distances are rounded up: so it
     has 33, 23 of them up to 5,000 nodes, as many as sit's Table 2, which calls all of them EUC_2D.
-    linhp318 is lin318 with an edge that must be in the tour, hence another optimum: not counted.
+    linhp318, which is lin318 with an edge that must be in the tour, is not among those that are known.
     """
     candidates = [
         k
@@ -120,7 +120,7 @@ def study_instances(
     if benchmark != "tsplib":
         return candidates
     types = ("EUC_2D", "CEIL_2D") if min_nodes >= LARGE else ("EUC_2D",)
-    return [k for k in candidates if k.edge_type in types and k.name != "linhp318"]
+    return [k for k in candidates if k.edge_type in types]
 
 
 def verify(instance: Any, expected: PublishedInstance, where: str, benchmark: str = "tsplib") -> None:
@@ -205,7 +205,4 @@ def scaled(instance: Any, per_axis: bool) -> np.ndarray:
 def optimum_of(instance: Any, benchmark: str) -> float | None:
     """Return the published optimum, or best cost known, of an instance whose content is the benchmark's; else None."""
     digest = library(benchmark).sha256(instance)
-    return next(
-        (k.optimum for k in published_instances(benchmark).values() if k.sha256 == digest and k.name != "linhp318"),
-        None,
-    )
+    return next((k.optimum for k in published_instances(benchmark).values() if k.sha256 == digest), None)

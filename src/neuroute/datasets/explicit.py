@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.sections import Sections, read_text, split, whole
+from neuroute.datasets.sections import VEHICLES, Sections, check_known, read_text, split, whole
 from neuroute.datasets.vrplib import check_routes, loads
 from neuroute.problems.tsp import FEWEST_NODES, is_permutation
 from neuroute.problems.vrp import to_routes
@@ -78,7 +78,7 @@ def is_explicit(path: Path) -> bool:
     """Whether a file is one of TSPLIB's or VRPLIB's that holds distances.  Raises NeurouteError if it is no text."""
     if path.suffix not in (".tsp", ".vrp") or not path.exists():
         return path.suffix == ".atsp"
-    return split(read_text(path, "a TSPLIB or VRPLIB file"), "").header.get("EDGE_WEIGHT_TYPE") == "EXPLICIT"
+    return split(read_text(path, "a TSPLIB or VRPLIB file"), str(path)).header.get("EDGE_WEIGHT_TYPE") == "EXPLICIT"
 
 
 def read_explicit(path: Path) -> MatrixInstance:
@@ -92,6 +92,8 @@ def parse_explicit(text: str, where: str, name: str) -> MatrixInstance:
     kind = parts.header.get("TYPE", "missing").split()[:1]
     if not kind or kind[0] not in TYPES:
         raise NeurouteError(f"{where}: TYPE {' '.join(kind) or 'nothing'} is not read; only {', '.join(TYPES)} are")
+    # coordinates beside distances are for drawings
+    check_known(parts, "EDGE_WEIGHT_SECTION", "NODE_COORD_SECTION", *(VEHICLES if TYPES[kind[0]] == "cvrp" else ()))
     ways = _matrix(parts)
     name = parts.header.get("NAME", name)
     if kind[0] == "TSP" and (ways != ways.T).any():

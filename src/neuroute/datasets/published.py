@@ -1,10 +1,10 @@
 """Published test sets in the place of drawn ones: their instances, as `neuroute label` keeps them beside labels."""
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.plan.specs import Dataset
@@ -35,12 +35,10 @@ def _rows(dataset: Dataset) -> dict[str, np.ndarray]:
     assert dataset.file is not None
     path, rows = Path(dataset.file), slice(dataset.first, dataset.first + dataset.count)
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] if key == "open" else file[key][rows] for key in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        arrays = {key: values if key == "open" else values[rows] for key, values in read_arrays(path).items()}
+    except NeurouteError as error:
         raise NeurouteError(
-            f"{path}: instances of {dataset.id} cannot be read ({str(error)[:80]}); run `neuroute label` and the id of "
-            "their label job"
+            f"{error}: instances of {dataset.id} cannot be read; run `neuroute label` and the id of their label job"
         ) from None
     if len(arrays["coords"]) < dataset.count:
         raise NeurouteError(f"{path}: fewer instances than the {dataset.count:,} of {dataset.id}; give a larger file")

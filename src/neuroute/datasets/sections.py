@@ -8,8 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.core.files import check_regular
 from neuroute.problems.tsp import check_coordinates
+
+# Keys and sections that say nothing of what is solved; of a file of distances, coordinates are for drawings.
+HARMLESS = ("NAME", "COMMENT", "TYPE", "DIMENSION", "DISPLAY_DATA_TYPE", "NODE_COORD_TYPE", "EDGE_WEIGHT_TYPE",
+            "EDGE_WEIGHT_FORMAT", "DISPLAY_DATA_SECTION")  # fmt: skip
+VEHICLES = ("CAPACITY", "VEHICLES", "DISTANCE", "SERVICE_TIME", "DEMAND_SECTION", "DEPOT_SECTION")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -23,14 +30,24 @@ class Sections:
 
 def read_text(path: Path, what: str) -> str:
     """Return the text of a file.  Raises NeurouteError, naming `what` is expected, if it cannot be read as text."""
+    check_regular(path)
     try:
-        return path.read_text()
-    except FileNotFoundError:
-        raise NeurouteError(f"{path}: no such file") from None
+        text = path.read_text()
     except OSError as error:
         raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise NeurouteError(f"{path}: not a text file; {what} is expected") from None
+    if match := CONTROL.search(text):
+        line = text.count("\n", 0, match.start()) + 1
+        raise NeurouteError(f"{path}, line {line}: a control character ({match[0]!r}); {what} is expected, plain text")
+    return text
+
+
+def real(text: str) -> float:
+    """Return a number in ASCII digits, which may be infinite.  Raises ValueError for other text, such as `1_0`."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return float(text)
 
 
 def whole(text: str) -> int | None:
@@ -39,10 +56,13 @@ def whole(text: str) -> int | None:
 
 
 def split(text: str, where: str) -> Sections:
-    """Return header and sections of a file's text."""
+    """Return header and sections of a file's text.
+
+    Raises NeurouteError for a key or a section that is there twice, and for lines that belong to none.
+    """
     header: dict[str, str] = {}
     rows: dict[str, list[tuple[int, str]]] = {}
-    current: list[tuple[int, str]] = []
+    current: list[tuple[int, str]] | None = None
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if not line or line == "EOF":
@@ -50,12 +70,34 @@ def split(text: str, where: str) -> Sections:
         key, colon, value = line.partition(":")
         first = line.split()[0].rstrip(":")
         if first.endswith("_SECTION"):
-            current = rows.setdefault(first, [])
+            if first in rows:
+                raise NeurouteError(f"{where}, line {number}: a second {first}; put its rows into one")
+            if line.removeprefix(first).strip(" \t:"):
+                raise NeurouteError(f"{where}, line {number}: more than {first} on its line; put rows below it")
+            current = rows[first] = []
         elif colon and not line[0].isdigit():
-            header[key.strip()] = value.strip()
+            key = key.strip()
+            if key in header and key != "COMMENT":
+                raise NeurouteError(
+                    f"{where}, line {number}: {key} says {value.strip()[:60]}, and {header[key][:60]} above; leave one"
+                )
+            header[key] = value.strip()
+        elif current is None:
+            raise NeurouteError(f"{where}, line {number}: `{line[:60]}` is in no section, and no `KEY : value`")
         else:
             current.append((number, line))
     return Sections(where, header, rows)
+
+
+def check_known(parts: Sections, *read: str) -> None:
+    """Raises NeurouteError for a key or a section that is neither read nor harmless: what it asks is not followed."""
+    names = (*read, *HARMLESS)
+    strange = next((name for name in (*parts.header, *parts.rows) if name not in names), None)
+    if strange is not None:
+        raise NeurouteError(
+            f"{parts.where}: {strange[:60]} is not read here, and what it says would be lost"
+            f"{did_you_mean(near(strange[:60], names))}; leave it out to solve without it"
+        )
 
 
 def edge_type_of(parts: Sections, types: Collection[str], solvers: str) -> str:
@@ -98,9 +140,11 @@ def coordinates(parts: Sections) -> tuple[list[int], np.ndarray]:
 def _node(line: str, where: str) -> tuple[int, tuple[float, float]]:
     parts = line.split()
     try:
-        node, x, y = int(parts[0]), float(parts[1]), float(parts[2])
+        node, x, y = whole(parts[0]), real(parts[1]), real(parts[2])
     except (ValueError, IndexError):
-        raise NeurouteError(f"{where}: expected `node x y`, got `{line[:60]}`") from None
+        node = None
+    if node is None:
+        raise NeurouteError(f"{where}: expected `node x y`, got `{line[:60]}`")
     if len(parts) > 3:
         raise NeurouteError(f"{where}: {len(parts) - 1} coordinates; only two-dimensional instances are read")
     if not (math.isfinite(x) and math.isfinite(y)):
@@ -114,7 +158,10 @@ def coord_rows(coords: np.ndarray) -> str:
     return "\n".join(f"{i} {x!r} {y!r}" for i, (x, y) in enumerate(rows, 1))
 
 
+SCALED = "COMMENT : coordinates times "
+
+
 def stated_scale(text: str) -> float | None:
-    """Return by what a file's coordinates were multiplied before they were rounded, where its comment says so."""
-    match = re.search(r"^COMMENT\s*:.*\bcoordinates times ([0-9.e+-]+)\s*$", text, re.MULTILINE)
-    return float(match[1]) if match else None
+    """Return by what `neuroute export` multiplied a file's coordinates before it rounded them; None: no file of its."""
+    match = re.search(rf"^{SCALED}(10+|0\.0*1|1e[+-][0-9]{{2}})$", text, re.MULTILINE)
+    return float(match[1]) or None if match else None

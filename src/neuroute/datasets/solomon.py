@@ -1,7 +1,7 @@
 """Solomon's instances with time windows (.txt), as the published code of MVMoE takes them (Zhou et al., 2024, Table 7).
 
 A file has a name, a section VEHICLE (number and capacity) and a section CUSTOMER with a row of seven numbers per node,
-the depot first.  The number of vehicles is ignored: neither the environments nor Table 7 keep to it.
+the depot first.  The number of vehicles is not followed: neither the environments nor Table 7 keep to it.
 """
 
 import math
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.sections import read_text
+from neuroute.datasets.sections import read_text, real, whole
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
 
@@ -32,6 +32,7 @@ class SolomonInstance:
     demand: np.ndarray  # (n + 1,) int64
     windows: np.ndarray  # (n + 1, 2) float64: earliest and latest beginning of service
     service: np.ndarray  # (n + 1,) float64
+    vehicles: int | None = None  # that there are; not followed
 
     @property
     def edge_type(self) -> str:
@@ -88,7 +89,7 @@ def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | Non
     if "VEHICLE" not in words or "CUSTOMER" not in words:
         raise NeurouteError(f"{where}: no sections VEHICLE and CUSTOMER; one of Solomon's .txt files is expected")
     vehicle, customer = words.index("VEHICLE"), words.index("CUSTOMER")
-    capacity = _capacity(lines[vehicle + 1 : customer], where)
+    vehicles, capacity = _fleet(lines[vehicle + 1 : customer], where)
     table = _table(lines[customer + 1 :], where)
     if sizes is not None and len(table) - 1 not in sizes:
         expected = ", ".join(map(str, sizes))
@@ -97,7 +98,7 @@ def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | Non
         raise NeurouteError(f"{where}: its last line does not end; is the file cut short?  If not, end the line")
     name = lines[0][1][0] if vehicle else name
     coords, demand, windows, service = table[:, 1:3], table[:, 3].astype(np.int64), table[:, 4:6], table[:, 6]
-    instance = SolomonInstance(name, capacity, coords, demand, windows, service)
+    instance = SolomonInstance(name, capacity, coords, demand, windows, service, vehicles)
     check_instances(instance.unscaled(), where)
     check_instances(instance.scaled(), f"{where}, as networks take it (in the unit square, float32)")
     return instance
@@ -125,19 +126,24 @@ def format_solomon(instance: SolomonInstance) -> str:
 Lines = list[tuple[int, list[str]]]  # number, and words
 
 
-def _capacity(lines: Lines, file: str) -> int:
-    """Read the row of two whole numbers under the headings."""
-    for number, words in lines:
-        if words[0][0].isdigit():
-            if len(words) == 2 and all(w.isdecimal() for w in words) and int(words[1]) <= LARGEST_LOAD:
-                return int(words[1])
-            raise NeurouteError(f"{file}, line {number}: expected `vehicles capacity`, got `{' '.join(words)[:60]}`")
-    raise NeurouteError(f"{file}: section VEHICLE has no row `vehicles capacity`; give one")
+def _fleet(lines: Lines, file: str) -> tuple[int, int]:
+    """Read the one row of two whole numbers under the headings: vehicles, and their capacity."""
+    rows = [(number, words) for number, words in lines if not words[0][0].isalpha()]
+    if not rows:
+        raise NeurouteError(f"{file}: section VEHICLE has no row `vehicles capacity`; give one")
+    number, words = rows[0]
+    vehicles, capacity = map(whole, words) if len(words) == 2 else (None, None)
+    if vehicles is None or capacity is None:
+        raise NeurouteError(f"{file}, line {number}: expected `vehicles capacity`, got `{' '.join(words)[:60]}`")
+    if len(rows) > 1:
+        raise NeurouteError(f"{file}, line {rows[1][0]}: a second row of vehicles; instances of one kind are read")
+    return vehicles, capacity
 
 
 def _table(lines: Lines, file: str) -> np.ndarray:
     """Rows of COLUMNS, numbered from 0: (n + 1, 7) float64."""
-    rows = [(number, words) for number, words in lines if not words[0][0].isalpha()]
+    first = next((i for i, (_, words) in enumerate(lines) if not words[0][0].isalpha()), len(lines))
+    rows = lines[first:]  # below headings
     if len(rows) < 2:
         raise NeurouteError(f"{file}: {len(rows)} rows in section CUSTOMER; the depot and its customers are expected")
     table = []
@@ -149,7 +155,7 @@ def _table(lines: Lines, file: str) -> np.ndarray:
                 f"{where}: {len(words)} numbers; {len(COLUMNS)} are expected, {', '.join(COLUMNS)}{last}"
             )
         try:
-            row = [float(word) for word in words]
+            row = [real(word) for word in words]
         except ValueError:
             row = [math.nan]
         if not all(map(math.isfinite, row)):

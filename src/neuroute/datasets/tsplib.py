@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
-from neuroute.datasets.sections import coord_rows, coordinates, edge_type_of, read_text, split
+from neuroute.datasets.sections import check_known, coord_rows, coordinates, edge_type_of, read_text, split, whole
 
 log = logging.getLogger(__name__)
 EDGE_TYPES = ("EUC_2D", "CEIL_2D", "ATT", "GEO")
@@ -90,6 +90,7 @@ def parse_tsplib(text: str, where: str, name: str) -> TsplibInstance:
     kind = parts.header.get("TYPE", "TSP")
     if kind.split()[:1] != ["TSP"]:
         raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only symmetric TSP files are")
+    check_known(parts, "NODE_COORD_SECTION")
     nodes, coords = coordinates(parts)
     numbers = None if nodes == list(range(1, len(nodes) + 1)) else np.array(nodes)
     return TsplibInstance(parts.header.get("NAME", name), edge_type, coords, numbers)
@@ -127,19 +128,22 @@ def read_tour(path: Path, instance: TsplibInstance) -> np.ndarray:
     if "TOUR_SECTION" not in parts.rows:
         raise NeurouteError(f"{path}: no TOUR_SECTION; a TSPLIB .tour file is expected")
     dimension = parts.header.get("DIMENSION", str(n))
-    if dimension != str(n):
+    if whole(dimension) != n:
         raise NeurouteError(
-            f"{path}: DIMENSION says {dimension}, but {instance.name} has {n} nodes; it is of another one"
+            f"{path}: DIMENSION says {dimension[:60]}, but {instance.name} has {n} nodes; it is of another one"
         )
     numbers = np.arange(1, n + 1) if instance.numbers is None else instance.numbers
     row = {int(number): i for i, number in enumerate(numbers)}
+    words = [(line, word) for line, text in parts.rows["TOUR_SECTION"] for word in text.split()]
+    end = next((place for place, (_, word) in enumerate(words) if word == "-1"), len(words))
     tour: list[int] = []
-    for line, word in ((line, word) for line, text in parts.rows["TOUR_SECTION"] for word in text.split()):
-        if word == "-1":
-            break
-        if not word.isdecimal() or int(word) not in row:
+    for line, word in words[:end]:
+        node = whole(word)
+        if node not in row:
             raise NeurouteError(f"{path}, line {line}: there is no node {word[:20]} in {instance.name}")
-        tour.append(row[int(word)])
+        tour.append(row[node])
+    if further := [line for line, word in words[end:] if word != "-1"]:
+        raise NeurouteError(f"{path}, line {further[0]}: nodes after the end (-1) of the tour; keep one tour in a file")
     visits = np.bincount(np.array(tour, dtype=np.int64), minlength=n)
     if (visits != 1).any():
         node = int(np.flatnonzero(visits != 1)[0])

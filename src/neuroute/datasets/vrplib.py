@@ -10,10 +10,24 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
-from neuroute.datasets.sections import Sections, coord_rows, coordinates, edge_type_of, read_text, split, whole
+from neuroute.datasets.sections import (
+    VEHICLES,
+    Sections,
+    check_known,
+    coord_rows,
+    coordinates,
+    edge_type_of,
+    read_text,
+    real,
+    split,
+    whole,
+)
 from neuroute.datasets.tsplib import distances, scale_to_unit
 
 log = logging.getLogger(__name__)
+# What files of the plain CVRP may say, too (Christofides's and Li's sets), and learned solvers do not follow
+LIMITS = {"DISTANCE": "its limit on the length of a route", "SERVICE_TIME": "its time at each customer",
+          "VEHICLES": "its number of vehicles"}  # fmt: skip
 EDGE_TYPES = ("EUC_2D", "CEIL_2D", "EXACT_2D")  # EXACT_2D (Li): Euclidean, never rounded
 
 
@@ -79,8 +93,7 @@ def parse_vrplib(text: str, where: str, name: str) -> VrplibInstance:
     if kind != "CVRP":
         raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only CVRP files are")
     edge_type = edge_type_of(parts, EDGE_TYPES, "hgs, or nearest, ortools, pyvrp")
-    if "DISTANCE" in parts.header:  # Li's sets, which learned solvers take as plain CVRP
-        log.info("%s: its limit on the length of a route (%s) is ignored", where, parts.header["DISTANCE"])
+    check_known(parts, "NODE_COORD_SECTION", *VEHICLES)
     nodes, coords = coordinates(parts)
     capacity, demand, order = loads(parts, nodes)
     return VrplibInstance(parts.header.get("NAME", name), edge_type, coords[order], demand, capacity)
@@ -92,6 +105,8 @@ def loads(parts: Sections, nodes: list[int]) -> tuple[int, np.ndarray, np.ndarra
     Raises NeurouteError if they are no instance's.
     """
     where = parts.where
+    if ignored := [f"{what} ({parts.header[key][:60]})" for key, what in LIMITS.items() if key in parts.header]:
+        log.warning("%s: %s is ignored; routes are as many and as long as they need be", where, " and ".join(ignored))
     number = parts.header.get("CAPACITY", "")
     capacity = whole(number)
     if not capacity:
@@ -135,7 +150,7 @@ def _depot(parts: Sections, nodes: list[int]) -> int:
     depot = whole(numbers[0]) if len(numbers) == 1 else None
     if depot not in nodes:
         raise NeurouteError(
-            f"{parts.where}: DEPOT_SECTION names {' '.join(numbers) or 'no node'}; one node is expected"
+            f"{parts.where}: DEPOT_SECTION names {' '.join(numbers)[:60] or 'no node'}; one node is expected"
         )
     return depot
 
@@ -151,9 +166,9 @@ def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
         key, _, value = raw.strip().partition(":")
         try:
             if key.lower().startswith("route"):
-                routes.append([int(word) for word in value.split()])
+                routes.append([_customer(word) for word in value.split()])
             elif key.lower().startswith("cost"):
-                cost = float(raw.split()[-1])
+                cost = real(raw.split()[-1])
                 if not math.isfinite(cost):
                     raise ValueError
         except ValueError:
@@ -161,6 +176,13 @@ def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
     if not routes:
         raise NeurouteError(f"{path}: no line `Route #k: customers`; a VRPLIB .sol file is expected")
     return routes, cost
+
+
+def _customer(word: str) -> int:
+    """Raises ValueError if it is no whole number from 0 on."""
+    if (customer := whole(word)) is None:
+        raise ValueError(word)
+    return customer
 
 
 def write_solution(path: Path, routes: Sequence[Sequence[int]], cost: float) -> None:

@@ -2,7 +2,6 @@
 
 import fnmatch
 import math
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from neuroute.analysis.bootstrap import Array, Interval, percentile_interval
 from neuroute.analysis.paired import gaps_of_each_seed, mean_over_seeds
+from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 
@@ -98,10 +98,9 @@ def read_lengths(folder: Path) -> Lengths:
     lengths = Lengths()
     for path in paths:
         try:
-            with np.load(path) as file:
-                arrays = {key: file[key] for key in file.files}
-        except (OSError, ValueError, zipfile.BadZipFile) as error:
-            raise NeurouteError(f"{path}: not a readable npz ({error}); evaluate it again") from None
+            arrays = read_arrays(path)
+        except NeurouteError as error:
+            raise NeurouteError(f"{error}: evaluate again") from None
         if "optima" in arrays:
             lengths.of.update(_of_benchmark(arrays))
         for key, each in arrays.items():

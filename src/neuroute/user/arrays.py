@@ -4,13 +4,15 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.problems.cvrp import check_instances as check_cvrp
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_servable import LARGEST_LOAD
 from neuroute.user.instances import Group, Instances, agree, check_instances, check_tours, refuse
 from neuroute.user.vrp_data import KEYS, all_whole, read_solutions, shaped, vrp_group
+
+VEHICLES = ("demand", "capacity", "node", "via_depot")
 
 
 def parse_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Instances:
@@ -22,10 +24,18 @@ def parse_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Instances:
             raise NeurouteError(f"{path}: array '{key}' holds {values.dtype}, not numbers")
     coords = arrays["coords"].astype(np.float64)
     check_instances(coords, path)
-    if any(key in arrays for key in KEYS):
+    vrp = any(key in arrays for key in KEYS) or ("demand" in arrays and bool((arrays["demand"] < 0).any()))
+    vehicles = vrp or "demand" in arrays or "capacity" in arrays
+    names = ("coords", "length", *(VEHICLES if vehicles else ("tour",)), *(KEYS if vrp else ()))
+    if strange := [key for key in arrays if key not in names]:
+        raise NeurouteError(
+            f"{path}: array '{strange[0]}' is not read, and what it says would be lost"
+            f"{did_you_mean(near(strange[0], names))}; there are {', '.join(names)}"
+        )
+    if vrp:
         _check_loads(path, arrays)
         return Instances("vrp", path.stem, (vrp_group(path, coords, arrays),))
-    if "demand" in arrays or "capacity" in arrays:  # both are checked for
+    if vehicles:  # both are checked for
         return Instances("cvrp", path.stem, (cvrp_group(path, coords, arrays),))
     tours = shaped(arrays, "tour", coords.shape[:2], path)
     reference = None if tours is None else check_tours(coords, tours, path)

@@ -13,13 +13,13 @@ Instances are counted from 0 in messages.
 """
 
 import logging
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import optimum_of
 from neuroute.datasets.sections import read_text, stated_scale
@@ -58,14 +58,7 @@ def _text(path: Path) -> Instances:
 
 
 def _npz(path: Path) -> Instances:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-    except FileNotFoundError:
-        raise NeurouteError(f"{path}: no such file") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        raise NeurouteError(f"{path}: not a readable npz of numbers ({' '.join(str(error).split())[:80]})") from None
-    return parse_arrays(path, arrays)
+    return parse_arrays(path, read_arrays(path))
 
 
 # -- files of one instance ---------------------------------------------------------------------------------------------
@@ -112,7 +105,7 @@ def _tsplib(path: Path) -> Group:
     instance, beside = read_tsplib(path), path.with_suffix(".tour")
     tours = read_tour(beside, instance)[None] if beside.is_file() else None
     scale = stated_scale(read_text(path, "a TSPLIB .tsp file"))
-    if scale is not None:
+    if scale is not None and instance.edge_type == "EUC_2D":
         coords = instance.coords[None] / scale
         return Group(path.stem, coords, None if tours is None else tour_length(coords, tours), solutions=tours)
     optimum = optimum_of(instance, "tsplib")
@@ -140,7 +133,7 @@ def _vrplib(path: Path) -> Group:
         reference, solutions = np.array([length]), from_routes(routes)[None]
     loads = (instance.demand[None], np.array([instance.capacity]))
     scale = stated_scale(read_text(path, "a VRPLIB .vrp file"))
-    if scale is None:
+    if scale is None or instance.edge_type != "EUC_2D":
         return Group(path.stem, instance.coords[None], reference, *loads, file=instance)
     coords = instance.coords[None] / scale
     exact = None if solutions is None else cost(Vrp(coords, *loads), solutions)

@@ -38,8 +38,10 @@ def _lehd_tsp(path: Path, text: str) -> Instances:
         head, output, right = line.partition("output")
         where = f"{path}, line {number}"
         try:
+            if "_" in line or not line.isascii():
+                raise ValueError
             points, tour = np.array(head.split(), dtype=np.float64), np.array(right.split(), dtype=np.int64)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise NeurouteError(f"{where}: expected numbers `x y x y ... output t1 ... tN t1`") from None
         if not len(points) or len(points) % 2:
             raise NeurouteError(f"{where}: {len(points)} numbers before 'output'; x and y of each node are expected")
@@ -63,6 +65,8 @@ def _lehd_cvrp(path: Path, text: str) -> Instances:
             continue
         where, fields = f"{path}, line {number}", _fields(line)
         try:
+            if "_" in line.replace("node_flag", "") or not line.isascii():
+                raise ValueError
             values = {name: np.array(words, dtype=np.float64) for name, words in fields.items()}
         except ValueError:
             raise NeurouteError(
@@ -91,7 +95,7 @@ def _lehd_cvrp(path: Path, text: str) -> Instances:
 def _fields(line: str) -> dict[str, list[str]]:
     """Words after each name, separated by commas."""
     fields: dict[str, list[str]] = {}
-    words: list[str] = []
+    words = fields.setdefault("depot", [])
     for word in line.strip().strip(",").split(","):
         if word in LEHD_FIELDS:
             words = fields.setdefault(word, [])
@@ -145,7 +149,7 @@ def _pickled_vrp(path: Path, data: Any) -> Instances:
             )
     try:
         arrays = _arrays(list(zip(*data, strict=True)), switches.limit, switches.windows)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise NeurouteError(f"{path}: the instances are not all of one size, in numbers") from None
     extra = {"variant": np.array(variant)} if any(switches) else {}
     return parse_arrays(path, arrays | extra)
@@ -213,7 +217,7 @@ def _array(values: Any) -> np.ndarray:
     """Return an array of numbers, empty where they make none."""
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.empty(0)
 
 

@@ -2,11 +2,9 @@
 
 import logging
 import os
-import zipfile
 from pathlib import Path
 
-import numpy as np
-
+from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 
 log = logging.getLogger(__name__)
@@ -53,7 +51,6 @@ def check_records(option: str, path: Path) -> None:
 def _holds_lengths(path: Path) -> bool:
     """Whether all arrays of an .npz are called "<test>|<decoding>", as `write_records` calls them here."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return all("|" in key for key in file.files)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError):
+        return all("|" in key for key in read_arrays(path))
+    except NeurouteError:
         return False

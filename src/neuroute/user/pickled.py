@@ -6,6 +6,8 @@ functions of this file, which build arrays from their bytes; numpy's own unpickl
 
 import io
 import pickle
+import pickletools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,11 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import check_regular
 
 NUMBERS = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+PLAIN_TYPES = {int, float, bool}
+MOST = 10_000_000  # numbers and lists, counted as often as they are named, of files with fewer bytes
 
 
 def read_pickle(path: Path) -> Any:
@@ -22,14 +27,15 @@ def read_pickle(path: Path) -> Any:
 
     Raises NeurouteError if anything else is in it (nothing of it is executed) or the file is damaged.
     """
+    check_regular(path)
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
-        raise NeurouteError(f"{path}: no such file") from None
     except OSError as error:
         raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
     try:
-        return _plain(_Reader(io.BytesIO(data), encoding="latin1").load())
+        _check_claims(data)
+        value, _ = _plain(_Reader(io.BytesIO(data), encoding="latin1").load(), {}, max(MOST, len(data)))
+        return value
     except _Refused as error:
         raise NeurouteError(
             f"{path}: holds {error}; only lists of numbers and numpy arrays are read, save those (or an .npz)"
@@ -120,16 +126,75 @@ class _Reader(pickle.Unpickler):
         return ALLOWED[module, name]
 
 
-def _plain(value: Any) -> Any:
-    """Return the value with arrays in the place of their stand-ins."""
+def _plain(value: Any, by_id: dict[int, tuple[Any, int]], most: int) -> tuple[Any, int]:
+    """Return the value with arrays in the place of their stand-ins, and how many values that is.
+
+    What is named several times is made once; `by_id` holds it.  Refuses more values than `most`: a few lists
+    that name each other make any number.
+    """
+    if value is None or isinstance(value, int | float):
+        return value, 1
+    if isinstance(value, list | tuple) and PLAIN_TYPES.issuperset(map(type, value)):
+        return value, len(value) + 1
+    if id(value) in by_id:
+        return by_id[id(value)]
     if isinstance(value, _Array):
         if value.values is None:
             raise _Refused("an array without values")
-        return value.values
-    if isinstance(value, list | tuple):
-        return type(value)(_plain(each) for each in value)
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if value is None or isinstance(value, int | float | str | bytes):
-        return value
-    raise _Refused(f"a {type(value).__name__}")
+        result: tuple[Any, int] = value.values, value.values.size + 1
+    elif isinstance(value, list | tuple):
+        parts, size = [], 1
+        for each in value:
+            part, count = _plain(each, by_id, most)
+            parts.append(part)
+            size += count
+            if size > most:
+                raise _Refused(f"more than {most:,} values, most of them the same ones")
+        result = type(value)(parts), size
+    else:
+        raise _Refused(f"a {type(value).__name__}")
+    by_id[id(value)] = result
+    return result
+
+
+def _check_claims(data: bytes) -> None:
+    """Raises _Refused for what would take more memory than the file has bytes: long texts, and places in the memo.
+
+    The unpickler makes room for what is announced before it looks whether it is there.
+    """
+    place = 0
+    while steps := PLAIN.match(data, place):
+        place = steps.end()
+        code = data[place : place + 1]
+        if code == pickle.PUT:
+            raise _Refused("PUT with a large number")
+        if code not in SIZED:
+            return  # the end, or damage, which the unpickler names
+        width = SIZED[code]
+        announced = int.from_bytes(data[place + 1 : place + 1 + width], "little")
+        if announced > len(data):
+            raise _Refused(f"{NAMES[code]} of {announced:,}, beyond its own end")
+        place += 1 + width + (announced if code != pickle.LONG_BINPUT else 0)
+
+
+def _pattern(op: pickletools.OpcodeInfo) -> bytes | None:
+    """Return what one step of a pickle looks like; None: it announces a size."""
+    code = re.escape(op.code.encode("latin1"))
+    if op.code == "p":
+        return code + rb"[0-9]{1,7}\n"
+    if op.arg is None or op.arg.n >= 0:
+        return None if op.code in "r." else code + b".{%d}" % (op.arg.n if op.arg else 0)
+    if op.arg.n == pickletools.UP_TO_NEWLINE:
+        return code + rb"[^\n]*\n" * (2 if op.code in "ci" else 1)
+    return None
+
+
+# code -> bytes of the size, or of the place, that it announces
+WIDTHS = {pickletools.TAKEN_FROM_ARGUMENT1: 1, pickletools.TAKEN_FROM_ARGUMENT8U: 8}
+SIZED = {
+    op.code.encode("latin1"): WIDTHS.get(op.arg.n, 4)
+    for op in pickletools.opcodes
+    if op.arg is not None and (op.code == "r" or op.arg.n < pickletools.UP_TO_NEWLINE)
+}
+NAMES = {op.code.encode("latin1"): op.name for op in pickletools.opcodes}
+PLAIN = re.compile(b"(?:" + b"|".join(filter(None, map(_pattern, pickletools.opcodes))) + b")*+", re.DOTALL)

@@ -1,11 +1,12 @@
 """Users' instances of the 16 vehicle routing problems (.npz, or Solomon's .txt), checked and scaled.
 
 An npz is one of these, rather than CVRP, when it says which (`variant`, a name such as "OVRPTW"), or has `open`,
-`limit`, `windows` or `service`: shapes as in `problems.vrp.Vrp`, `open` and `limit` also as one number for all
-instances.  Vehicles drive at speed 1.  Solutions are as for CVRP, `node` and `via_depot`; vehicles may leave the depot
-with any load in them.
+`limit`, `windows`, `service` or demands below 0: shapes as in `problems.vrp.Vrp`, `open` and `limit` also as one number
+for all instances.  Vehicles drive at speed 1.  Solutions are as for CVRP, `node` and `via_depot`; vehicles may leave
+the depot with any load in them.
 """
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
 from neuroute.problems.vrp_variants import Switches, Variant, variant_of
 from neuroute.user.instances import Group, agree, refuse
 
+log = logging.getLogger(__name__)
 KEYS = ("variant", "open", "limit", "windows", "service")
 LATE = 1e-3  # by how much, of the unit square, solutions may be late: solvers compute on integer grids
 
@@ -68,6 +70,9 @@ def solomon_group(path: Path) -> Group:
     text = read_text(path, "one of Solomon's .txt files")
     count = stated_customers(text)
     instance = parse_solomon(text, str(path), path.stem, SIZES if count is None else (count,))
+    fleet = instance.vehicles
+    if fleet is not None and fleet < len(instance.coords) - 1:
+        log.warning("%s: its number of vehicles (%d) is ignored; routes are as many as they need be", path, fleet)
     best = optimum_of(instance, "solomon")
     vrp, scaled = instance.unscaled(), instance.scaled()
     if best is not None:
