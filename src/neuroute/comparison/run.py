@@ -146,11 +146,11 @@ def _load_answer(path: Path) -> Answer | None:
     """
     try:
         stored: dict[str, Any] = json.loads(path.read_text())
-        stated = stored.pop("sha256")
+        digest = stored.pop("sha256")
         answer = Answer(**stored)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-    if stated != _digest(answer):
+    if digest != _digest(answer):
         raise NeurouteError(f"{path}: was changed since it was measured; delete it and run again")
     return answer
 

@@ -40,7 +40,7 @@ def iterate_shards(
     """
     kind = spec_of(labels)
     job = job or labels
-    stated = _digests(job, directories) if check else {}
+    digests = _digests(job, directories) if check else {}
     for shard, first, stop in labels.dataset.shards():
         for directory in directories:
             file = ShardFile.open(labels, shard, directory)
@@ -52,7 +52,7 @@ def iterate_shards(
                         f"{file.path}: row {first + int(np.argmin(valid))} is not a {kind.noun}; delete the file and "
                         "run `neuroute label` for its label job"
                     )
-                if shard in stated and stated[shard] not in (_sha256(solutions), _sha256(kind.canonical(solutions))):
+                if shard in digests and digests[shard] not in (_sha256(solutions), _sha256(kind.canonical(solutions))):
                     raise NeurouteError(
                         f"{file.path}: rows {first}..{stop - 1} are not those that the manifest of {job.id} states; "
                         f"put the file back, or delete it and its .json and run `neuroute label {job.id}`"

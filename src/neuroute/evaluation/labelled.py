@@ -90,13 +90,13 @@ def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tup
     return rows, lengths
 
 
-def _check_optimal(test: Test, decoding: Decoding, found: np.ndarray, reference: np.ndarray) -> None:
+def _check_optimal(test: Test, decoding: Decoding, lengths: np.ndarray, reference: np.ndarray) -> None:
     """Raises NeurouteError if lengths (count,) lie below proven optima, which therefore are of other instances."""
-    below = reference - found
+    below = reference - lengths
     worst = int(np.argmax(below))
     if get(test.labels.solver).optimal and below[worst] > ROUNDING * test.labels.dataset.nodes:
         raise NeurouteError(
-            f"{test.labels.id}, instance {worst}: {name_of(decoding)} found {found[worst]:.6f}, below its proven "
+            f"{test.labels.id}, instance {worst}: {name_of(decoding)} found {lengths[worst]:.6f}, below its proven "
             f"optimum of {reference[worst]:.6f}; delete the labels' files and run `neuroute label {test.labels.id}`"
         )
 

@@ -154,9 +154,9 @@ def _check_weights(run: Run, checkpoint: Path, net: RoutingNetwork) -> None:
         )
     summary = checkpoint.with_name("run.json")
     if summary.exists():  # not beside stages, which lie in a folder of their own
-        stated, found = read_json(summary, f"train {run.id} again").get("weights_sha256"), weights_digest(net)
-        if stated not in (None, found):
+        digest_then, digest = read_json(summary, f"train {run.id} again").get("weights_sha256"), weights_digest(net)
+        if digest_then not in (None, digest):
             raise NeurouteError(
-                f"{checkpoint}: its weights (sha256 {found[:16]}) are not those that run.json states ({stated[:16]}); "
-                f"delete it and run `neuroute train {run.id}`"
+                f"{checkpoint}: its weights (sha256 {digest[:16]}) are not those that run.json states "
+                f"({digest_then[:16]}); delete it and run `neuroute train {run.id}`"
             )

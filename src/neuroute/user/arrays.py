@@ -26,7 +26,7 @@ def parse_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Instances:
     check_instances(coords, path)
     vrp = any(key in arrays for key in KEYS) or ("demand" in arrays and bool((arrays["demand"] < 0).any()))
     vehicles = vrp or "demand" in arrays or "capacity" in arrays
-    names = ("coords", "length", *(VEHICLES if vehicles else ("tour",)), *(KEYS if vrp else ()))
+    names = ("coords", "length", "solver", *(VEHICLES if vehicles else ("tour",)), *(KEYS if vrp else ()))
     if strange := [key for key in arrays if key not in names]:
         raise NeurouteError(
             f"{path}: array '{strange[0]}' is not read, and what it says would be lost"

@@ -53,10 +53,10 @@ def with_reference(
     check_seconds(seconds)
     check_reference(instances, solver, out)
     keep = kept_in(instances, solver, out)
-    made = f"{get(solver).version()}, {'no limit' if seconds is None else f'{seconds:g} s'}"
+    search = f"{get(solver).version()}, {'no limit' if seconds is None else f'{seconds:g} s'}"
     if keep is not None and keep.exists():
         log.info("references of %s are those in %s", solver, keep)
-        return _reuse(instances, keep, made)
+        return _reuse(instances, keep, search)
     answers = _solve(instances, solver, workers, seconds)
     groups = []
     for group in instances.groups:
@@ -64,7 +64,7 @@ def with_reference(
         groups.append(replace(group, solutions=solutions, reference=_measure(group, solutions)))
     solved = replace(instances, groups=tuple(groups))
     if keep is not None:
-        arrays = {**instance_arrays(solved), **solution_arrays(solved), "solver": np.array(made)}
+        arrays = {**instance_arrays(solved), **solution_arrays(solved), "solver": np.array(search)}
         write_npz(keep, arrays)
         log.info("references of %s are kept in %s", solver, keep)
     return solved
@@ -102,24 +102,26 @@ def _measure(group: Group, solutions: np.ndarray) -> np.ndarray:
     return tour_length(group.coords, solutions) if group.demand is None else cost(group.cvrp(group.coords), solutions)
 
 
-def _reuse(instances: Instances, keep: Path, made: str) -> Instances:
+def _reuse(instances: Instances, keep: Path, search: str) -> Instances:
     """Return the instances with the references of a file.
 
-    made: solver, version and limit, as the file states them.  Raises NeurouteError if it is of any other, or of
+    search: solver, version and limit, as the file states them.  Raises NeurouteError if it is of any other, or of
     instances that differ in any array.
     """
     mend = "move it away, or give another --out"
-    stored, asked = read_instances(keep), instance_arrays(instances)
-    held = instance_arrays(stored)
-    differ = sorted(key for key in {*held, *asked} if not _equal(held.get(key), asked.get(key)))
-    solutions, reference = stored.groups[0].solutions, stored.groups[0].reference
+    previous, arrays = read_instances(keep), instance_arrays(instances)
+    kept_arrays = instance_arrays(previous)
+    differ = sorted(key for key in {*kept_arrays, *arrays} if not _equal(kept_arrays.get(key), arrays.get(key)))
+    solutions, reference = previous.groups[0].solutions, previous.groups[0].reference
     if differ or solutions is None:
         what = f"{', '.join(differ)} differ{'s' * (len(differ) == 1)}" if differ else "none is solved"
         raise NeurouteError(f"{keep}: holds other instances ({what}); {mend}")
     with np.load(keep, allow_pickle=False) as file:
-        said = str(file["solver"]) if "solver" in file.files else "unknown"
-    if said != made:
-        raise NeurouteError(f"{keep}: its references are of another search ({said}; asked for: {made}); {mend}")
+        kept_search = str(file["solver"]) if "solver" in file.files else "unknown"
+    if kept_search != search:
+        raise NeurouteError(
+            f"{keep}: its references are of another search ({kept_search}; asked for: {search}); {mend}"
+        )
     whole = Group.joined(instances.groups, instances.name)
     return replace(instances, groups=(replace(whole, solutions=solutions, reference=reference),))
 
