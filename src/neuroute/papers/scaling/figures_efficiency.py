@@ -27,7 +27,7 @@ from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
-NO_ORDER = "their order means nothing: intervals overlap"
+NO_ORDER = "no order: intervals overlap"
 Shifted = tuple[laws.ShiftedPowerLaw, laws.ShiftedPowerLaw]  # by the relative error, and by that of the gap itself
 
 
@@ -206,7 +206,7 @@ def figure6(study: Study) -> Drawing:
         points = [point for each in every.values() for point in each.points]
         for axes, width in zip(row, WIDTHS, strict=True):
             curves.frame(axes, points, f"Minutes for {counts[side]:,} instances")
-            axes.set_title(f"{curves.side_title(study, side, 'Table 18, time assumed')}\nwidth {width}")
+            axes.set_title(f"{curves.side_title(study, side, 'time assumed')}\nwidth {width}")
             axes.set_ylabel("Optimality gap (%)" if axes is row[0] else "")
             low, high = axes.get_xlim()
             if high > 20 * low:  # decades alone: the panels are narrow
