@@ -25,8 +25,6 @@ def plan_in(folder: Path, key: str = "toy", more: str = "") -> Plan:
     shutil.copytree(EXAMPLES / "papers" / "toy", folder / "papers" / key)
     for file in (folder / "papers" / key).glob("*.py"):
         file.write_text(renamed(file.read_text() + (more if file.stem == "tables" else ""), key))
-    published = folder / "papers" / key / "published"
-    shutil.copy(published / "table1.csv", published / "table2.csv")
     (folder / "scale.yaml").write_text(renamed((EXAMPLES / "toy.yaml").read_text(), key))
     settings = {"scale": "scale.yaml", "papers_path": "[papers]", "papers": f"[{key}]", "device": "cpu"}
     (folder / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))

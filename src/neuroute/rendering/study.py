@@ -215,7 +215,10 @@ class Study:
         return dict(read_json(self.work / "labels" / f"{job}.json", f"label {job} again"))
 
     def published(self, name: int | str) -> pd.DataFrame:
-        """The paper's printed numbers (`table12` for 12, or a file name), with `method_params` as columns."""
+        """The paper's printed numbers (`table12` for 12, or a file name), with `method_params` as columns.
+
+        No rows where there is no such file.
+        """
         name = f"table{name}" if isinstance(name, int) else name
         if ("published", name) not in self._cache:
             self._cache["published", name] = _read_published(self.artifact.paper, name)
@@ -251,12 +254,18 @@ class Study:
         return on
 
 
+PRINTED_COLUMNS = ("method", "n", "metric", "value", "printed", "method_params")  # of a table without printed numbers
+
+
 def _id(decoding: Decoding | str) -> str:
     return decoding if isinstance(decoding, str) else name_of(decoding)
 
 
 def _read_published(paper: str, name: str) -> pd.DataFrame:
-    with (files(f"neuroute.papers.{paper}") / "published" / f"{name}.csv").open() as file:
+    path = files(f"neuroute.papers.{paper}") / "published" / f"{name}.csv"
+    if not path.is_file():  # a table of one's own has none
+        return pd.DataFrame(columns=list(PRINTED_COLUMNS))
+    with path.open() as file:
         frame = pd.read_csv(file)
     if "method_params" not in frame:
         return frame
