@@ -35,5 +35,5 @@ def test_all_of_it(tmp_path: Path) -> None:
     assert (tmp_path / "results" / "index.html").is_file()
     assert "Gap of the toy network" in table
     assert "rule train_model" in dry or "train toy/decoder" in dry
-    assert "label toy/labels" not in dry
+    assert "labels tsp_uniform" not in dry
     assert (tmp_path / "ten.svg").is_file()

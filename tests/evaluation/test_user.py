@@ -183,7 +183,7 @@ def test_files_need_no_checkout(tmp_path: Path, checkpoint: Path, data: Path, mo
 
 def test_prc_needs_room_for_its_sub_paths_alone(tmp_path: Path, checkpoint: Path, data: Path) -> None:
     """Where a whole instance does not fit, what has been found is written all the same."""
-    loaded, instances = load_model(checkpoint, "cpu"), find_instances(str(data), None, {}, [])
+    loaded, instances = load_model(checkpoint, "cpu"), find_instances(str(data), None, {}, [], "--data")
     decoding = Decoding(method="prc", iterations=2, start="insertion", longest=4)
     whole = 4 * 16 * 8 * 10 / 1e9  # what nine nodes take at width 8
     out = tmp_path / "found.csv"
@@ -234,7 +234,7 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
 def test_a_labelled_cvrp_set_of_the_plan_is_read_as_one(tmp_path: Path) -> None:
     labels = Labels(dataset=Dataset(problem="cvrp", n=12, count=3), solver="nearest")
     make_labels(labels, tmp_path, [], 1)
-    group = find_instances(labels.dataset.id, None, {labels.id: labels}, [tmp_path]).groups[0]
+    group = find_instances(labels.dataset.id, None, {labels.id: labels}, [tmp_path], "--data").groups[0]
     assert (group.count, group.n, group.coords.shape) == (3, 12, (3, 13, 2))
     assert group.capacity.tolist() == [20] * 3
     instances = group.cvrp(group.coords)

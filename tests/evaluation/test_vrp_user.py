@@ -175,7 +175,7 @@ def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.
     labels = Labels(dataset=Dataset(problem="vrp", variant="OVRPBL", n=N, count=COUNT, capacity=14), solver="ortools")
     batch = instances("OVRPBL")
     monkeypatch.setattr(user, "load_tours", lambda *_: vrp_solutions(batch))
-    found = user.find_instances(labels.dataset.id, None, {labels.id: labels}, [])
+    found = user.find_instances(labels.dataset.id, None, {labels.id: labels}, [], "--data")
     assert found.problem == "vrp"
     assert found.groups[0].vrp.variant == "OVRPBL"
     np.testing.assert_allclose(found.groups[0].reference, lengths(batch, vrp_solutions(batch)))
