@@ -34,7 +34,11 @@ CLOCK = re.compile("seconds|cores|solved|cached|peak_memory_mb|.*_s")  # keys of
 TIMES = re.compile("seconds|^efficiency/")  # names of arrays of times
 MEASURED = {"time_s", "peak_memory_mb"}  # metrics of records
 SKIPPED = {"state", "logs", "usage", ".snakemake", "results"}
-LABELS = ("pens/tests", "sit/tests-cvrp", "mvmoe/labels-val")
+LABELS = {  # by paper
+    "pens": "tsp_uniform_test_n8_c16_concorde",
+    "sit": "cvrp_uniform_test_n11_c4_hgs-short",
+    "mvmoe": "vrp_OVRPTW_uniform_test_n6_c3_pyvrp-short",
+}
 RUNS = ("pens/pens_a", "scaling/base_6x128", "scaling/sigd", "sit/tsp_1k", "icam/icam_tsp")
 EVALUATIONS = ("pens/pens_a/all", "sit/tsp_1k/all", "scaling/base_6x128/all")
 
@@ -198,9 +202,9 @@ def jobs_of(kind: str, place: Path) -> Iterator[tuple[Job, Callable[[], Path]]]:
         drawing = Job(kind, "pens", partial(started, ("render", "pens")), ("results",), results=True)
         yield drawing, partial(make_base, place / "render", "pens", all_of_it=True)
     elif kind == "label":
-        for name in LABELS:
+        for paper, name in LABELS.items():
             job = Job(kind, name, partial(started, (kind, name, "--workers", "2")), ())
-            yield job, partial(make_base, place / name.replace("/", "-"), name.partition("/")[0])
+            yield job, partial(make_base, place / name, paper)
     else:
         for name in RUNS if kind == "train" else EVALUATIONS:
             run, _, group = name.rpartition("/") if kind == "evaluate" else (name, "", "")

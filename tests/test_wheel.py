@@ -74,7 +74,7 @@ def test_an_empty_folder_is_enough(python: Path, tmp_path: Path) -> None:
     assert "length" in run(python, tmp_path, "-c", script)
     assert "TSP" in run(python, tmp_path, *cli, "models")
     (tmp_path / "a.tsp").write_text(FILE)
-    assert "a: n=5, length " in run(python, tmp_path, *cli, "solve", "a.tsp", "--seconds", "0.1")
+    assert "a: n=5, length " in run(python, tmp_path, *cli, "solve", "a.tsp", "--seconds", "0.1", "--out", "a.svg")
     assert (tmp_path / "a.svg").is_file()
 
 

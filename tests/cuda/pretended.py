@@ -54,6 +54,7 @@ READS = {
     "networks.blocks.experts.hierarchical_gate:Hierarchical.forward": "which of two layers runs",
     "networks.weights:are_finite": "once a line of the log, and a batch of reinforcement: divergence stops it",
     "networks.weights:save_checkpoint.<locals>.<dictcomp>": "weights, at the end of a run",
+    "networks.weights:weights_digest": "weights, at the end of a run",
     "problems.cvrp_sub_paths:_longest_first": "how many pieces there are, once an iteration",
     "training.rivals.beam_pool:PoolBatches.train": "the mean length of the pool's tours, once an epoch",
     "training.rivals.partitioning:revised_costs": "partitions, once an instance: their routes are inserted on the host",
