@@ -129,7 +129,7 @@ def test_without_copies_and_without_a_network_the_packages_instances_are_compare
     assert [m.name for m in gathered] == ["kroA200", "kroB200"]
     assert notes == ["Of tsplib 2 of 5 instances of 200 to 226 nodes are there; not ts225, tsp225, pr226."]
     (tmp_path / "berlin52.tsp").write_text("rubbish")
-    with pytest.raises(NeurouteError, match=f"{tmp_path}/berlin52.tsp"):  # the user's copies go first
+    with pytest.raises(NeurouteError, match=f"{tmp_path}/berlin52.tsp, line 1: "):  # the user's copies go first
         collect(["tsplib"], 40, 105, lambda name: tmp_path, None)
 
 

@@ -50,7 +50,8 @@ class MeasuredCounts(Counts):
     def __init__(self, net: RoutingNetwork, place: str) -> None:
         self._net, self._place = net, place
         self._at: dict[int, tuple[int, int]] = {}  # (encoder, decision) by size
-        self._run_at(SMALLEST)
+        for size in (SMALLEST, 2 * SMALLEST, 4 * SMALLEST):  # what cannot be run fails here
+            self._run_at(size)
 
     @property
     def parameters(self) -> int:
@@ -66,7 +67,8 @@ class MeasuredCounts(Counts):
         if size < SMALLEST:
             try:
                 return self._run_at(size)[part]
-            except Exception:  # a network that needs more nodes than that
+            except Exception as error:  # a network that needs more nodes than that
+                log.warning("FLOPs on %d tokens are taken to be those on %d (%s)", size, SMALLEST, error)
                 return self._run_at(SMALLEST)[part]
         first = SMALLEST
         while 2 * first <= size and (self._place == "meta" or 8 * first <= LARGEST_ON_CPU):
