@@ -70,7 +70,7 @@ def test_the_papers_instances_are_70_below_5000_nodes() -> None:
 
 
 def test_the_shared_copy_is_whole_and_what_it_says(tsplib: Path) -> None:
-    assert len(published_instances()) == 82
+    assert len(published_instances()) == 81
     assert survey(tsplib) == {}
 
 
@@ -388,7 +388,7 @@ def test_cvrplib_comes_from_a_folder_for_each_set(
     folder = tmp_path / "got"
     missing = fetch.fetch("cvrplib", folder, server).missing
     assert set(missing) == {"Leuven1"}
-    assert "the downloaded Leuven1.vrp: no TYPE in the file" in missing["Leuven1"]
+    assert "the downloaded Leuven1.vrp, line 1: " in missing["Leuven1"]
     assert sorted(p.name for p in folder.iterdir()) == ["Li_21.vrp", "X-n101-k25.vrp"]
     write_manifest(tmp_path / "m.json", folder, missing, "cvrplib")
     assert read_manifest(tmp_path / "m.json", "cvrplib") == (folder, ["X-n101-k25", "Li_21"])

@@ -17,7 +17,9 @@ from untrained import done, invoke, refused, tsp_text, untrained
 
 KIND = "neuroute.networks.pens:Pens"
 VARIANTS = [("alibi", "gaussian"), ("rope", "gaussian"), ("both", "zero"), ("coordinates", "gaussian")]
-LINE = re.compile(r"^(\S+): n=(\d+), length ([\d,]+) \((\w+)\)(?:, gap [\d.]+ %)?, [\d.]+ s; tour in (.+)$")
+LINE = re.compile(
+    r"^(\S+): n=(\d+), length ([\d,]+) \((\w+)\)(?:, gap [\d.]+ %)?, [\d.]+ s, pens/\w+, [\w, -]+; tour in (.+)$"
+)
 
 
 def checkpoint(folder: Path, positions: str = "both", initial: str = "gaussian", code: str | None = None) -> Path:

@@ -39,6 +39,7 @@ from untrained import evaluated, ready, run_of
 
 N, COUNT = 10, 4
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0}
+SOLOMON = ("R101", "R102", "RC101", "RC201")  # R102 and RC201 come with the package
 NETWORK = Network(kind="neuroute.networks.mvmoe:MvMoe", arguments=ARGUMENTS)
 SETS = [Dataset(problem="vrp", variant=name, n=N, count=COUNT, capacity=14) for name in ("VRPB", "OVRPLTW")]
 LABELS = [Labels(dataset=dataset, solver="ortools") for dataset in SETS]
@@ -209,12 +210,12 @@ def test_solomon_s_files_are_known_by_their_content(public: Callable[[str], Path
 
 def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, public: Callable[[str], Path]) -> None:
     net, folder = ready(NETWORK), public("benchmarks")
-    records, arrays = benchmark(tmp_path, folder, "solomon", ("R101", "RC101"))
-    assert list(dict.fromkeys(records.test)) == ["solomon_R101", "solomon_RC101"]
+    records, arrays = benchmark(tmp_path, folder, "solomon", SOLOMON)
+    assert list(dict.fromkeys(records.test)) == [f"solomon_{name}" for name in SOLOMON]
     one = read_solomon(folder / "solomon" / "R101.txt")
     solution = decode("vrp", net, one.scaled(), MULTI)[0].numpy()
     values = records[records.test == "solomon_R101"].set_index("metric").value
     assert values["gap_pct"] == pytest.approx(100 * (one.cost(to_routes(solution)) / 1637.7 - 1))
     assert values["gap_rounded_pct"] == pytest.approx(100 * (cut_cost(one, to_routes(solution)) / 1637.7 - 1))
     assert values["gap_rounded_pct"] < values["gap_pct"]
-    assert arrays["optima"].tolist() == [1637.7, 1619.8]
+    assert arrays["optima"].tolist() == [published_instances("solomon")[name].optimum for name in SOLOMON]
