@@ -19,6 +19,12 @@ from neuroute.plan.papers import FOLDERS
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--renew-golden", action="store_true", help="take artifacts and trainings as they are now as golden"
+    )
+
+
 @pytest.fixture(scope="session")
 def script() -> Callable[[str], ModuleType]:
     """A function that imports a file of the checkout which is in no package: `docs/imports.py`."""
