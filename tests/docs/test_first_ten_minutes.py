@@ -1,5 +1,6 @@
 """The first tutorial, typed as it stands there, in a copy of the checkout."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -34,6 +35,10 @@ def test_all_of_it(tmp_path: Path) -> None:
     assert "toy/decoder" in planned
     assert (tmp_path / "results" / "index.html").is_file()
     assert "Gap of the toy network" in table
+    assert "Nearest neighbour" in table
+    log = (tmp_path / "work/toy/runs/toy/decoder/log.jsonl").read_text()
+    validated = [row["gap_pct"] for row in map(json.loads, log.splitlines()) if row["kind"] == "validation"]
+    assert validated[-1] < validated[0] / 2  # a sixth, whatever the seed: what a reader trains first does learn
     assert "rule train_model" in dry or "train toy/decoder" in dry
     assert "labels tsp_uniform" not in dry
     assert (tmp_path / "ten.svg").is_file()

@@ -25,7 +25,8 @@ def plan_in(folder: Path, key: str = "toy", more: str = "") -> Plan:
     shutil.copytree(EXAMPLES / "papers" / "toy", folder / "papers" / key)
     for file in (folder / "papers" / key).glob("*.py"):
         file.write_text(renamed(file.read_text() + (more if file.stem == "tables" else ""), key))
-    (folder / "scale.yaml").write_text(renamed((EXAMPLES / "toy.yaml").read_text(), key))
+    scale = renamed((EXAMPLES / "toy.yaml").read_text(), key)
+    (folder / "scale.yaml").write_text(scale.replace("samples: 4000", "samples: 64"))
     settings = {"scale": "scale.yaml", "papers_path": "[papers]", "papers": f"[{key}]", "device": "cpu"}
     (folder / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))
     return build_plan(load_config(folder / "config.yaml"))

@@ -54,6 +54,12 @@ def test_csv_holds_plain_numbers() -> None:
     assert rows[1]["scale"] == "smoke"
 
 
+def test_parentheses_are_explained_where_there_are_some() -> None:
+    measured = Table("t", ("a",), (Column("x", "x"),), (Row(("a",), (Cell(1.0),)),))
+    assert "parentheses" not in measured.markdown() + measured.latex()
+    assert "in parentheses" in AWKWARD.markdown()
+
+
 def test_a_row_must_fit_the_columns() -> None:
     with pytest.raises(ValueError, match="does not fit"):
         Table("t", ("a",), (Column("x", "x"),), (Row(("a",), ()),))

@@ -16,6 +16,7 @@ Value = float | int | str | None
 Format = Callable[[Any], str]
 
 LEGEND = "Measured here, with the paper's number in parentheses; a number in parentheses alone was not measured here."
+NOT_QUOTED = "Measured here; nothing is quoted."
 
 
 def fixed(decimals: int) -> Format:
@@ -122,9 +123,12 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-    legend: str = LEGEND
+    legend: str = ""  # by default: says whether anything is quoted
 
     def __post_init__(self) -> None:
+        if not self.legend:
+            quoted = any(cell.published is not None for row in self.rows for cell in row.cells)
+            object.__setattr__(self, "legend", LEGEND if quoted else NOT_QUOTED)
         for row in self.rows:
             if (len(row.labels), len(row.cells)) != (len(self.labels), len(self.columns)):
                 raise ValueError(f"{self.title}: row {row.labels} does not fit the columns")

@@ -18,13 +18,14 @@ def _needs(scale: Scale) -> list[Need]:
     return [Log(RUN)]
 
 
-@artifact("Loss of the toy network", needs=_needs)
+@artifact("Gap of the toy network in training", needs=_needs)
 def figure1(study: Study) -> Drawing:
-    """The loss over training."""
-    points = study.log(RUN, "train")[["samples", "loss"]]
+    """The gap on validation instances over training."""
+    points = study.log(RUN, "validation")[["samples", "gap_pct"]]
     figure = new_figure(height=2.5)
     axes = figure.subplots()
-    axes.plot(points.samples, points.loss)
+    axes.plot(points.samples, points.gap_pct, marker="o")
     axes.set_xlabel("Training samples")
-    axes.set_ylabel("Loss")
-    return Drawing(figure, points, ("One training.",), "The loss over training samples.")
+    axes.set_ylabel("Gap to optimal tours (%)")
+    axes.set_ylim(bottom=0)
+    return Drawing(figure, points, ("One training.",), "The gap over training samples.")

@@ -20,7 +20,6 @@ from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 from neuroute.rendering.trainings import drawn_instances
 
-LEGEND = "Measured here; nothing is quoted."
 STUDIED = ("Budget", "Problem", "Network", "Decoding")
 ONE = "One training of each network (one seed), where no note names more."
 
@@ -67,7 +66,7 @@ def table1(study: Study) -> Table:
         "training's own gaps, of networks of many starts that of all starts; the first one is before the first "
         "batch, or early in the training.",
     )
-    return Table(study.artifact.title, ("System", "Test set", "Decoding"), columns, tuple(rows), notes, LEGEND)
+    return Table(study.artifact.title, ("System", "Test set", "Decoding"), columns, tuple(rows), notes)
 
 
 def _of_nearest(solvers: Solvers, test: Labels) -> float | None:
@@ -111,7 +110,7 @@ def table2(study: Study) -> Table:
                 *(gap_cell(study, each.run, dataset, None, decoding) for dataset in sets),
             )
             rows.append(Row((each.budget, each.problem.upper(), each.name, name_of(decoding)), cells))
-    return Table(study.artifact.title, STUDIED, tuple(columns), tuple(rows), notes_of(study), LEGEND)
+    return Table(study.artifact.title, STUDIED, tuple(columns), tuple(rows), notes_of(study))
 
 
 def study_of(scale: Scale) -> StudyBlock:

@@ -25,7 +25,6 @@ GREEDY = Decoding()
 IMAGES = Decoding(starts="all", augment=True)
 STARTS = Decoding(starts="all")
 LIBRARIES: dict[str, tuple[str, Benchmark]] = {"TSPLIB": (TSP, "tsplib"), "CVRPLIB": (CVRP, "cvrplib")}
-LEGEND = "Measured here; nothing is quoted."
 ONE = "One training of each network, where no note names more."
 
 
@@ -59,7 +58,7 @@ def _sized_table(study: Study, run: str, *notes: str) -> Table:
             cells.append(gap_cell(study, run, labels.dataset, None, decoding))
             cells.append(Cell(None if seconds is None else seconds / labels.dataset.count))
         rows.append(Row((name_of(decoding),), tuple(cells)))
-    return Table(study.artifact.title, ("Decoding",), tuple(columns), tuple(rows), (ONE, RANGES, *notes), LEGEND)
+    return Table(study.artifact.title, ("Decoding",), tuple(columns), tuple(rows), (ONE, RANGES, *notes))
 
 
 EACH = "Times are of one instance, in batches, on one thread."
@@ -99,7 +98,7 @@ def table3(study: Study) -> Table:
         for variant, labels in sets.items()
     ]
     notes = (ONE, RANGES, "References are within a budget, not optimal: a gap may be negative.")
-    return Table(study.artifact.title, ("Problem", "Reference"), columns, tuple(rows), notes, LEGEND)
+    return Table(study.artifact.title, ("Problem", "Reference"), columns, tuple(rows), notes)
 
 
 def _on_library(scale: Scale, name: str) -> BenchmarkEvaluation:
@@ -128,4 +127,4 @@ def table4(study: Study) -> Table:
         notes += not_measured(study, solved.records, below, {name: run}, benchmark, 2)
     columns = Column("gap_pct", "Gap", "%", fixed(2)), Column("time_s", "Time", "", duration)
     notes = [ONE, f"Instances below {below} nodes. Means; times of one instance, one at a time, on one thread.", *notes]
-    return Table(study.artifact.title, ("Library", "Decoding", "Instances"), columns, tuple(rows), tuple(notes), LEGEND)
+    return Table(study.artifact.title, ("Library", "Decoding", "Instances"), columns, tuple(rows), tuple(notes))
