@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from neuroute.plan.config import load_scale
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.build import build_plan
+from neuroute.plan.config import load_scale, parse_config
 from plans import expect_refusal, smoke_with, write_scale
 
 CASES: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
@@ -95,3 +97,19 @@ def test_a_third_stage_has_as_many_solutions_as_its_elite(tmp_path: Path) -> Non
     load_scale(write_scale(tmp_path, values))  # which no third stage asks for
     values["icam"]["forks"] = [[100, 0.5]]
     expect_refusal(tmp_path, values, "elites.100: the best 21 of 20 solutions")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"scaling": {"depths": {42: 0}}}, "scaling.depths.42.*greater than or equal to 1"),
+        ({"scaling": {"more_model": {}}}, "scaling.more_model: unknown key; did you mean more_models"),
+        ({"scalling": {}}, "scalling: unknown key"),
+        ({"scaling": {"more_models": {"6x256": {"depth": 3, "width": 8, "heads": 2}}}}, "scaling: more_models: .* have 6x256 already"),
+        ({"scaling": 3}, "scaling: Input should be"),
+    ],
+)
+def test_what_a_config_changes_of_a_scale_is_checked_as_the_scale_is(changes: dict[str, Any], words: str) -> None:
+    config = parse_config({"papers": ["scaling"], "scale_changes": changes}, "mine.yaml")
+    with pytest.raises(NeurouteError, match=rf"smoke.yaml with scale_changes of mine.yaml: {words}"):
+        build_plan(config)

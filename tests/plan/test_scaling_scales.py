@@ -1,7 +1,5 @@
 """What papers `scaling` and `pens` declare at the scale `paper`: trainings and tests as printed."""
 
-from pathlib import Path
-
 import pytest
 
 from neuroute.accounting.cost import counts
@@ -10,7 +8,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan import needs
 from neuroute.plan.config import load_scale
-from plans import plan_of, smoke_with, write_scale
+from plans import plan_of
 
 
 def test_paper_scale_is_the_papers() -> None:
@@ -74,12 +72,10 @@ def test_references_at_paper_scale_are_proven_and_the_row_of_lkh3_is_run() -> No
     assert ("tsp_uniform_test_n10000", "lkh-long") in held  # pens, beyond what Concorde proves in time
 
 
-def test_models_join_the_grid_by_the_scale_alone(tmp_path: Path) -> None:
+def test_models_join_the_grid_by_the_config_alone() -> None:
     """Trained, and measured as its other models are; labels and other trainings stay as they are."""
-    depths = {6: 1, 12: 2, 24: 3, 42: 5, 60: 6}
-    values = smoke_with("scaling", ("depths",), depths)
-    values["scaling"]["more_models"] = {"18x192": {"depth": 3, "width": 20, "heads": 2}}
-    plan, before = plan_of(write_scale(tmp_path, values), ("scaling",)), plan_of("smoke", ("scaling",))
+    more = {"depths": {60: 6}, "more_models": {"18x192": {"depth": 3, "width": 20, "heads": 2}}}
+    plan, before = plan_of("smoke", ("scaling",), scale_changes={"scaling": more}), plan_of("smoke", ("scaling",))
     joined = [f"scaling/base_{shape}" for shape in ("18x192", "60x128", "60x256", "60x512")]
     assert {*plan.runs} - {*before.runs} == {*joined}
     assert all(plan.runs[run] == of_before for run, of_before in before.runs.items())

@@ -27,7 +27,7 @@ __all__ = ["Plan", "build_plan"]
 def build_plan(config: Config) -> Plan:
     """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run."""
     substitutes = config.substitutes or {}
-    scale = load_scale(config.scale, config.papers).with_solvers(substitutes)
+    scale = load_scale(config.scale, config.papers, config.scale_changes, config.where).with_solvers(substitutes)
     test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels")
     scale = scale.model_copy(update={"test_files": test_files})
     papers = {key: load_paper(key) for key in config.papers or scale.blocks}

@@ -147,6 +147,9 @@ class Config(Strict):
     """The user's choices: what to run, at which scale, on what."""
 
     scale: Annotated[str, Field(description="a file in workflow/scales, without .yaml")] = "smoke"
+    scale_changes: Annotated[
+        dict[str, Any], Field(description="keys of the scale file with other values: {scaling: {depths: {60: 6}}}")
+    ] = {}
     papers_path: Annotated[
         list[str], Field(description="folders with papers of your own, beside those of this package")
     ] = []

@@ -222,16 +222,30 @@ def scale_names() -> list[str]:
     return sorted(path.stem for path in scales_dir().glob("*.yaml"))
 
 
-def load_scale(name: str, papers: Iterable[str] | None = None) -> Scale:
+def load_scale(
+    name: str, papers: Iterable[str] | None = None, changes: Mapping[str, Any] | None = None, where: str = ""
+) -> Scale:
     """A scale by name (a file in workflow/scales) or by path (ends in .yaml), with the blocks of these papers.
 
-    Papers that they borrow from come with them; None: all papers that the file has.
-    Raises NeurouteError for a missing file or block, and for a wrong key.
+    Papers that they borrow from come with them; None: all papers that the file has.  `changes` are the config's
+    `scale_changes`, `where` the config.  Raises NeurouteError for a missing file or block, and for a wrong key.
     """
     path = Path(name) if name.endswith(".yaml") else scales_dir() / f"{name}.yaml"
     if not path.is_file():
         raise NeurouteError(f"scale '{name}': no file {path}; known scales: {', '.join(scale_names())}")
-    return parse_scale(read_yaml(path), papers, str(path))
+    if not changes:
+        return parse_scale(read_yaml(path), papers, str(path))
+    return parse_scale(changed(read_yaml(path), changes), papers, f"{path} with scale_changes of {where}")
+
+
+def changed(values: Mapping[Any, Any], changes: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return values of YAML with others put in, key by key; numbers may be text, as in a config that was JSON."""
+    merged, keys = dict(values), {str(key): key for key in values}
+    for name, change in changes.items():
+        key = keys.get(str(name), name)
+        old = merged.get(key)
+        merged[key] = changed(old, change) if isinstance(old, Mapping) and isinstance(change, Mapping) else change
+    return merged
 
 
 def parse_scale(values: dict[str, Any], papers: Iterable[str] | None = None, where: str = "scale") -> Scale:

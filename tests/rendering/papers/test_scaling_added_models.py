@@ -1,4 +1,4 @@
-"""Models that a scale adds to the grid of paper `scaling`: shown, fitted and marked, apart from what is printed."""
+"""Models that a config adds to the grid of paper `scaling`: shown, fitted and marked, apart from what is printed."""
 
 import json
 from pathlib import Path
@@ -11,17 +11,14 @@ from neuroute.analysis import power_laws as laws
 from neuroute.core.dotted import resolve
 from neuroute.papers.scaling.claims import depth_pays_more
 from neuroute.papers.scaling.roles import GRID, Shape, grid
-from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import load_scale
-from neuroute.plan.shapes import DeepNarrow
 from neuroute.rendering.render import render
 from neuroute.rendering.table import Table
 
 SMOKE = load_scale("smoke")
-BLOCK = SMOKE[ScalingScale]
-MORE = {"depths": BLOCK.depths | {60: 6}, "more_models": {"18x192": DeepNarrow(depth=3, width=20, heads=2)}}
+MORE = {"scaling": {"depths": {60: 6}, "more_models": {"18x192": {"depth": 3, "width": 20, "heads": 2}}}}
 ADDED = [Shape(18, 192), Shape(60, 128), Shape(60, 256), Shape(60, 512)]
-RECORDS = FABRIC.by(scale=SMOKE.with_block(BLOCK.model_copy(update=MORE)))
+RECORDS = FABRIC.by(scale=load_scale("smoke", None, MORE, "mine.yaml"))
 TABLES = {"table1": 0, "table10": 0, "table12": 1, "table13": 1, "table16": 1, "table18": 0}  # rows before the grid's
 
 
