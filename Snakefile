@@ -93,6 +93,8 @@ if runs_group():
 onstart:
     clear(check, PLAN)
     if workflow.local_exec:
+        # Its limit of jobs a second adds, with each job that ends, one look a second at all that is ready.
+        workflow.scheduler.job_rate_limiter = None
         clear(check_gpus, PLAN.config, gpus_at_once())
         if note := without_gpu(PLAN.config, sys.argv):
             logger.warning(note)
