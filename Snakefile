@@ -109,5 +109,5 @@ onstart:
 
 onsuccess:
     if PLAN.summary.exists():
-        lines = ["", *headlines(PLAN), f"Report: {PLAN.report}"]
+        lines = ["", *clear(headlines, PLAN), f"Report: {PLAN.report}"]
         logger.info("\n".join(lines), extra={"shown": True})  # beside the line of the logger `neuroute`, too

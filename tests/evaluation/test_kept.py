@@ -1,5 +1,10 @@
-"""Evaluations that are interrupted, at any step, or measured in parts: records as of one that ran through."""
+"""Evaluations that are interrupted, at any step, or measured in parts: records as of one that ran through.
 
+Records that were cut or edited are named where they are read.
+"""
+
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,15 +12,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from neuroute.analysis.rescaling import read_best
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.datasets.labels import make_labels
 from neuroute.decoding.cvrp_search import CvrpSearch
 from neuroute.decoding.tsp_search import TspSearch
 from neuroute.evaluation import kept
+from neuroute.evaluation.difference import read_lengths
 from neuroute.evaluation.kept import MeasuredSteps
+from neuroute.plan.config import load_scale, parse_config
 from neuroute.plan.decoding_names import name_of
-from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
+from neuroute.plan.objects import Artifact, Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
+from neuroute.rendering.study import Study
 from untrained import evaluated, run_of
 
 MEASURED = ("time_s", "peak_memory_mb")  # of the process that ended
@@ -83,7 +92,7 @@ def test_an_evaluation_that_is_killed_after_any_step_ends_with_the_same_records(
     steps = sum(2 * (d.iterations + 1) * d.repeats + d.repeats + 1 for d in CASES[name][3])
     assert saves[0] <= steps + 1  # each kill was after another step: none was taken twice
     assert saves[0] > len(CASES[name][3]) * 2
-    assert {path.name for path in (killed / "out").iterdir()} == {"all.csv", "all.npz", ".all"}
+    assert {path.name for path in (killed / "out").iterdir()} == {"all.csv", "all.npz", "all.json", ".all"}
     assert not [*(killed / "out").rglob(".all/*/*")]
 
 
@@ -159,3 +168,62 @@ def test_two_processes_do_not_measure_the_same(tmp_path: Path) -> None:
         pytest.raises(NeurouteError, match="evaluation of scaling/x/all is already running there in another process"),
     ):
         measured(tmp_path, tmp_path / "labels", evaluation, run)
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A work folder with the records of one evaluation, `icam/x/all`."""
+    folder = tmp_path_factory.mktemp("records")
+    evaluation, run = case(folder, "tsp")
+    evaluated(folder / "made", evaluation, run, label_dirs=[folder / "labels"])
+    shutil.copytree(folder / "made" / "out", folder / "work" / "evaluations" / evaluation.run)
+    return folder / "work"
+
+
+def cut(table: Path) -> None:
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[:-4]))
+
+
+def edit_a_gap(table: Path) -> None:
+    table.write_text(table.read_text().replace(",gap_pct,", ",gap_pct,1", 1))
+
+
+def edit_lengths(table: Path) -> None:
+    with np.load(table.with_suffix(".npz")) as file:
+        lengths = {key: 0.9 * each for key, each in file.items()}
+    np.savez(table.with_suffix(".npz"), **lengths)
+
+
+def state_nothing(table: Path) -> None:
+    table.with_suffix(".json").write_text("{}")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (cut, r"all\.csv: was cut or edited since it was measured \(\d+ rows of \d+\)"),
+        (edit_a_gap, r"all\.csv: was cut or edited"),
+        (edit_lengths, r"all\.npz: was cut or edited since it was measured"),
+        (state_nothing, r"all\.json: does not state what all\.csv holds"),
+    ],
+)
+def test_records_that_were_cut_or_edited_are_named_where_they_are_read(
+    records: Path, tmp_path: Path, damage: Callable[[Path], None], said: str
+) -> None:
+    work = shutil.copytree(records, tmp_path / "work")
+    table = next(work.glob("evaluations/**/all.csv"))
+    evaluation = str(table.relative_to(work / "evaluations").with_suffix(""))
+    artifact = Artifact(paper="pens", name="table1", title="t", function="m:f", evaluations=(evaluation,))
+
+    def study() -> Study:
+        return Study(artifact, parse_config({}), load_scale("smoke"), {}, work)
+
+    assert len(study().records)
+    assert study().arrays(evaluation)
+    damage(table)
+    with pytest.raises(NeurouteError, match=f"{said}.*evaluate it again: `neuroute evaluate {evaluation}`"):
+        study().arrays(evaluation)
+    if damage is edit_lengths:
+        for read in (lambda: read_lengths(table.parent), lambda: read_best(table.with_suffix(".npz"), "pens/pens_a")):
+            with pytest.raises(NeurouteError, match=said):
+                read()

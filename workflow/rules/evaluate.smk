@@ -5,6 +5,7 @@ rule evaluate:
     output:
         f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.csv",
         f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.npz",
+        f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.json",
     log:
         f"{PLAN.work}/logs/evaluate/{{paper}}/{{name}}/{{group}}.log",
     benchmark:

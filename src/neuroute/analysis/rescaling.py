@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.stated import check_stated
 
 Array = NDArray[np.float64]
 
@@ -107,6 +108,7 @@ def read_best(path: Path | None, what: str) -> tuple[NDArray[np.int64], Array]:
     if path is None or not path.is_file():
         where = f" ({path})" if path else ""
         raise NeurouteError(f"{what}: the model's best scaling factors are missing{where}; {mend}")
+    check_stated(path, mend)
     try:
         with np.load(path, allow_pickle=False) as file:
             sizes, best = np.asarray(file["sizes"], np.int64), np.asarray(file["best"], np.float64)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from neuroute.core.files import read_json
+from neuroute.core.stated import check_stated
 from neuroute.datasets.benchmarks import library
 from neuroute.plan.evaluations import BenchmarkEvaluation
 from neuroute.plan.plan import Plan
@@ -26,7 +27,7 @@ def headlines(plan: Plan, most: int = 3) -> list[str]:
     """Return what the report says in short, a line for each of the first papers of which gaps are recorded, and which
     tables have nothing measured, why, and how to mend it.
 
-    Raises NeurouteError if the report's summary is missing or broken.
+    Raises NeurouteError if the report's summary is missing or broken, or records were edited.
     """
     summary = read_json(plan.summary, "run `neuroute report`")
     numbers, lines = summary["numbers"], list[str]()
@@ -83,6 +84,7 @@ def _gaps(plan: Plan, paper: str) -> Iterator[Gap]:
         file = plan.evaluation_file(evaluation.id)
         if plan.runs[evaluation.run].paper != paper or not file.exists():
             continue
+        check_stated(file, f"evaluate it again: `neuroute evaluate {evaluation.id}`")
         with file.open(newline="") as opened:
             for row in csv.DictReader(opened):
                 if row["metric"] == "gap_pct" and row["reference"] != "none" and row["value"]:

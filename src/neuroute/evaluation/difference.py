@@ -14,6 +14,7 @@ from neuroute.analysis.paired import gaps_of_each_seed, mean_over_seeds
 from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
+from neuroute.core.stated import check_stated
 
 REFERENCE = "reference"  # in the place of a decoding
 OPTIMA = f"{REFERENCE}: optima"  # of a benchmark, whose lengths are kept as shares of them
@@ -97,6 +98,7 @@ def read_lengths(folder: Path) -> Lengths:
         raise NeurouteError(f"{folder}: no evaluations (.npz); name a run that was evaluated, or a folder with them")
     lengths = Lengths()
     for path in paths:
+        check_stated(path, "evaluate again, or copy the folder again")
         try:
             arrays = read_arrays(path)
         except NeurouteError as error:

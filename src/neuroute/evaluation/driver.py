@@ -14,6 +14,7 @@ import torch
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
+from neuroute.core.stated import state
 from neuroute.evaluation.kept import MeasuredSteps
 from neuroute.evaluation.loaded import LoadedModel, RunContext, load_run
 from neuroute.evaluation.records import Arrays, Rows, write_records
@@ -36,7 +37,7 @@ def evaluate(
     context: RunContext,
     part: tuple[int, int] | None = None,
 ) -> None:
-    """Write `out` (.csv) and its .npz twin, both or neither; what is measured is kept beside them until then.
+    """Write `out` (.csv), its .npz twin and what both hold (.json); what is measured is kept beside them until then.
 
     A killed call goes on where it was, with the same records but for times and peak memory.  With a `part` (k, of) only
     every `of`-th test from the k-th on is measured and kept; a call without one takes what is there, and writes.
@@ -58,6 +59,7 @@ def evaluate(
             steps.save()
         else:
             write_records(out, *results)
+            state(out)
             steps.finish()
 
 

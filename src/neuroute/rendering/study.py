@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.core.lazy import pd
+from neuroute.core.stated import check_stated
 from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decoding_names import name_of
@@ -50,7 +51,7 @@ class Study:
         """All the artifact's evaluation records, one row per measured number; no rows when it declares none."""
         from neuroute.evaluation.records import COLUMNS
 
-        parts = [_read_records(self.work / "evaluations" / f"{e}.csv") for e in self.artifact.evaluations]
+        parts = [_read_records(self.work / "evaluations", evaluation) for evaluation in self.artifact.evaluations]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COLUMNS))
 
     def trainings(self, run: str) -> list[str]:
@@ -172,15 +173,15 @@ class Study:
     def _stored(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
         path = self.work / "evaluations" / f"{evaluation}.npz"
         if path not in self._cache:
+            mend = f"evaluate it again: `neuroute evaluate {evaluation}`"
+            check_stated(path, mend)
             try:
                 with np.load(path) as file:
                     self._cache[path] = {key: file[key] for key in file.files}
             except FileNotFoundError:
-                raise NeurouteError(f"{path}: missing; evaluate it again: `neuroute evaluate {evaluation}`") from None
+                raise NeurouteError(f"{path}: missing; {mend}") from None
             except (OSError, ValueError) as error:
-                raise NeurouteError(
-                    f"{path}: not a readable npz ({error}); evaluate it again: `neuroute evaluate {evaluation}`"
-                ) from None
+                raise NeurouteError(f"{path}: not a readable npz ({error}); {mend}") from None
         stored: Mapping[str, NDArray[Any]] = self._cache[path]
         return stored
 
@@ -280,7 +281,9 @@ def _numbers(column: pd.Series) -> pd.Series:
     return numbers if numbers.isna().equals(column.isna()) else column
 
 
-def _read_records(path: Path) -> pd.DataFrame:
+def _read_records(folder: Path, evaluation: str) -> pd.DataFrame:
+    path = folder / f"{evaluation}.csv"
+    check_stated(path, f"evaluate it again: `neuroute evaluate {evaluation}`")
     try:
         frame = pd.read_csv(path)
     except FileNotFoundError:
