@@ -1,17 +1,20 @@
 """Solvers at hand for users: which solve what, and answers that are solutions."""
 
 from collections.abc import Callable
-from itertools import permutations
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+import neuroute
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.tsplib import TsplibInstance
 from neuroute.datasets.vrplib import VrplibInstance
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp, to_routes
 from neuroute.problems.vrp_checker import valid
+from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers import base
 from neuroute.solvers.base import check_size
 from neuroute.user.classical import available, solve_with
@@ -93,15 +96,25 @@ def test_memory_for_all_pairs_is_checked_before(monkeypatch: pytest.MonkeyPatch)
         check_size("pyvrp", 6_000)
 
 
-@pytest.mark.parametrize("solver", ["concorde", "lkh", "hgs-short", "pyvrp"])
-@pytest.mark.parametrize("edge_type", ["EUC_2D", "CEIL_2D", "ATT", "GEO"])
-def test_files_are_solved_in_their_own_distances(solver: str, edge_type: str) -> None:
-    if solver not in available("tsp"):
-        pytest.skip(f"{solver} is not installed")
-    instance = TsplibInstance("t", edge_type, np.random.default_rng(2).integers(0, 9, (8, 2)) * 7.25)
-    every = np.array([(0, *p) for p in permutations(range(1, 8))])
-    best = min(instance.length(tour) for tour in every[every[:, 1] < every[:, -1]])
-    assert instance.length(solve_with(solver, instance).solution) == best
+@pytest.fixture
+def exact(script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "bench"))
+    return script("bench/exact.py")
+
+
+@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("problem", ["TSP", *(pytest.param(variant, marks=pytest.mark.slow) for variant in SWITCHES)])
+def test_no_solver_and_no_network_is_below_the_least_of_all_solutions(
+    exact: ModuleType, tmp_path: Path, problem: str, number: int
+) -> None:
+    """Of the TSP in all distances; `bench/exact.py` takes a thousand instances."""
+    instance, definition = exact.make(problem, number, tmp_path)
+    models = {} if instance.matrix else {each: neuroute.load_model(each, device="cpu") for each in instance.problems}
+    answers = exact.check(instance, definition, models)
+    assert [answer for answer in answers if answer.wrong] == []
+    above = {answer.method: answer.above for answer in answers}
+    searches = [name for name in above if name.startswith(("concorde", "lkh", "hgs", "pyvrp"))]
+    assert problem != "TSP" or max(above[name] for name in searches) < 1e-9
 
 
 @pytest.mark.parametrize("solver", ["hgs-short", "pyvrp-short", "insertion", "nearest", "ortools-short"])

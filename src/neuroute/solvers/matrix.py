@@ -26,11 +26,14 @@ class MatrixSolver:
     takes_coords: bool = False  # of routes, as a setting, to know which are near each other
 
 
-def _by_lkh(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
-    return lkh.solve_text(matrix_text(ways), len(ways), seed, seconds, float(ways.max()))
+def _by_lkh(ways: np.ndarray, seed: int, seconds: float | None, runs: int = lkh.RUNS) -> np.ndarray:
+    return lkh.solve_text(matrix_text(ways), len(ways), seed, seconds, float(ways.max()), runs)
 
 
 def _by_concorde(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
+    if len(ways) == 4:  # for which Concorde ends without a tour: there are three
+        tours = np.array([[0, 1, 2, 3], [0, 1, 3, 2], [0, 2, 1, 3]])
+        return tours[ways[tours, np.roll(tours, -1, axis=1)].sum(1).argmin()]
     tour = _nearest_tour(ways, seed, None)
     length = float(ways[tour, np.roll(tour, -1)].sum())
     return concorde.solve_text(matrix_text(ways), len(ways), seed, seconds, length)

@@ -220,7 +220,7 @@ def _prepare(solver: Solver, instance: SolverInput, seed: int) -> Prepared:
             else:
                 largest = float(np.hypot(*np.ptp(instance.coords, axis=0)))
                 of_text = lkh.solve_text if family == "lkh" else lkh3.tour_of_text
-                run = partial(of_text, text, n, seed, largest=largest)
+                run = partial(of_text, text, n, seed, largest=largest, **_settings(solver.solve))
             return run, partial(_is_tour, n)
         if family not in matrix.SOLVERS or (family in QUICK and instance.edge_type != "GEO"):
             # nearer in the plane is nearer by the others' distances
