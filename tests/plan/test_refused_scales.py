@@ -105,7 +105,10 @@ def test_a_third_stage_has_as_many_solutions_as_its_elite(tmp_path: Path) -> Non
         ({"scaling": {"depths": {42: 0}}}, "scaling.depths.42.*greater than or equal to 1"),
         ({"scaling": {"more_model": {}}}, "scaling.more_model: unknown key; did you mean more_models"),
         ({"scalling": {}}, "scalling: unknown key"),
-        ({"scaling": {"more_models": {"6x256": {"depth": 3, "width": 8, "heads": 2}}}}, "scaling: more_models: .* have 6x256 already"),
+        (
+            {"scaling": {"depths": {24: 3}, "widths": {64: {"width": 8, "heads": 2}}}},
+            "scaling: 24x64 is a model of Table 2",
+        ),
         ({"scaling": 3}, "scaling: Input should be"),
     ],
 )
