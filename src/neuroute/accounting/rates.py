@@ -110,9 +110,9 @@ def keep_rates(config: Config, rates: Rates) -> Path:
 
 
 def _read_file(path: Path) -> Rates:
-    kept = read_json(path, "measure again: neuroute doctor --measure")
-    kept.pop("bf16", None)  # of an earlier version
-    return validate(Rates, kept, str(path))
+    content = read_json(path, "measure again: neuroute doctor --measure")
+    content.pop("bf16", None)  # of an earlier version
+    return validate(Rates, content, str(path))
 
 
 @cache
