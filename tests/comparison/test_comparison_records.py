@@ -73,7 +73,7 @@ def test_the_best_construction_is_the_yardstick_and_of_the_cvrp_no_random_insert
     assert "best cheap construction, savings (TSP)" in notes_of(made)
     routes = records({"insertion": [150] * 6, "nearest": [140] * 6, "x": [105] * 6}).assign(problem="cvrp")
     assert cells("x", routes)["above_construction_points"].measured is None
-    assert "CVRP: no construction to stand above; add --method insertion-angle or savings." in notes_of(routes)
+    assert "CVRP: no construction to stand above; add --method savings or insertion-angle." in notes_of(routes)
     angle = records({"insertion": [110] * 6, "insertion-angle": [112] * 6, "x": [105] * 6}).assign(problem="cvrp")
     assert cells("x", angle)["above_construction_points"].measured == pytest.approx(-7)
 

@@ -7,9 +7,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.plan.objects import Network
 from neuroute.user.by_network import solve_by_network
-from neuroute.user.default_decoding import default_decoding
 from neuroute.user.instance import Instance
-from neuroute.user.model import Model
+from neuroute.user.model import Model, default_decoding
 
 
 def build(instance: Instance, model: Model, seed: int, memory_gb: float | None) -> np.ndarray:

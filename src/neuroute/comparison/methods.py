@@ -21,8 +21,7 @@ from neuroute.plan.digest import code_digest
 from neuroute.solvers.registry import SOLVERS, get
 from neuroute.user import zoo
 from neuroute.user.classical import QUICK, available
-from neuroute.user.default_decoding import default_decoding
-from neuroute.user.model import SOLVES, load_model
+from neuroute.user.model import SOLVES, default_decoding, load_model
 from neuroute.user.zoo import sha256
 
 Kind = Literal["network", "solver", "function"]

@@ -8,7 +8,7 @@ from neuroute.analysis import RESAMPLES
 from neuroute.comparison.summary import Group, Key, Summary, by_cpu, by_problem, groups, left_out
 from neuroute.core.lazy import pd
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
-from neuroute.user.classical import CONSTRUCTIONS
+from neuroute.user.within_time import CONSTRUCTIONS
 
 GAP = fixed(2)
 TITLE = "Networks, solvers and results of others on public instances"

@@ -25,7 +25,8 @@ SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]
 Distribution = Literal["uniform", "cluster", "explosion", "implosion", "elg-cluster", "elg-mixed"]
-Precision = Literal["fp32", "bf16"]
+# auto: the faster of the two on the machine that a job runs on, for training and for decoding
+Precision = Literal["fp32", "bf16", "auto"]
 Split = Literal["train", "val", "test"]
 
 

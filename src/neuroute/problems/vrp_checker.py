@@ -12,6 +12,7 @@ Three readings of the backhaul rule, which differ in what a vehicle may carry wh
   reference solutions by OR-Tools obey: a relaxation of the above, which the paper does not mention.
 """
 
+from collections import Counter
 from typing import Literal, get_args
 
 import numpy as np
@@ -42,16 +43,17 @@ def fault(instances: Vrp, row: int, solution: np.ndarray, rule: Rule = "network"
     for customer in order:
         if not 1 <= customer <= customers:
             return f"there is no customer {customer} among 1..{customers}"
+    times = Counter(order)
     for customer in range(1, customers + 1):
-        if order.count(customer) != 1:
-            return f"customer {customer} is served {order.count(customer)} times"
+        if times[customer] != 1:
+            return f"customer {customer} is served {times[customer]} times"
     if via[0] != 1 or not set(via) <= {0, 1}:
         return "the flags are not 0 and 1, beginning with 1"
     demand = instances.demand[row].tolist()
     routes = to_routes(solution)
     for number, route in enumerate(routes):
-        remaining = [c for later in routes[number:] for c in later]
-        empty = all(demand[c] <= 0 for c in (remaining if rule == "in order" else route))
+        rest = routes[number:] if rule == "in order" else [route]
+        empty = all(demand[c] <= 0 for each in rest for c in each)
         why = _load_fault([demand[c] for c in route], int(instances.capacity[row]), empty, rule == "free start")
         why = why or _drive_fault(instances, row, route, tolerance + ROUNDING)
         if why:

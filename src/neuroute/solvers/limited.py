@@ -24,7 +24,8 @@ from neuroute.core.errors import Interrupted, NeurouteError
 
 PR_SET_PDEATHSIG = 1
 FOLDER = "NEUROUTE_LIMITED"  # the environment's word for the folder of such a process
-AT_ONCE_S = 0.5
+AT_ONCE_S = 0.5  # after which an answer is waited for
+MOST_S = 1e6  # that the system waits in one call
 SAMPLE_S = 0.02  # of processor time, by which the machine's load is seen
 _end = Event()  # set when the process is asked to end
 
@@ -66,7 +67,8 @@ class Process:
         """Return what `function` ("package.module:name") returns of these arguments.
 
         After so many seconds it is asked to end; what it answers within the `grace` counts, and then it is killed.
-        `meanwhile` is what this process does where there is no answer at once.
+        `meanwhile` is begun where there is no answer at once.  It should be short, and must not compile: C code that
+        calls Python back, as numba's compiler does, loses a Ctrl-C.
 
         Raises TimeoutError if it has not answered, Interrupted, with the answer if there is one, at Ctrl-C, and
         NeurouteError if the process dies (out of memory, say) or the function raises one.
@@ -80,10 +82,24 @@ class Process:
                 return self._answer(function)
         except KeyboardInterrupt:
             raise Interrupted(self._end_within(grace, function)) from None
+        except NeurouteError:
+            raise
+        except BaseException:
+            self._kill()  # a late answer would be taken for that to the next call
+            raise
         answer = self._end_within(grace, function)
         if answer is None:
             raise TimeoutError
         return answer
+
+    def begin(self, function: str, *arguments: Any) -> None:
+        """Have a function called that leaves what it finds in the `folder`: its answer is not waited for."""
+        self._send(pickle.dumps((function, arguments)))
+
+    def wait(self, seconds: float) -> None:
+        """Wait until what was begun is over, for at most so many seconds."""
+        if self._process is not None:
+            self._wait(seconds)
 
     def end(self) -> None:
         """Kill it, and remove its folder."""
@@ -114,7 +130,7 @@ class Process:
         assert self._process.stdout is not None
         with selectors.DefaultSelector() as waiting:
             waiting.register(self._process.stdout, selectors.EVENT_READ)
-            return bool(waiting.select(seconds))
+            return bool(waiting.select(None if seconds is None else min(seconds, MOST_S)))
 
     def _answer(self, function: str) -> Any:
         assert self._process is not None

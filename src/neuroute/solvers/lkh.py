@@ -56,12 +56,10 @@ def solve_text(
     return np.array(tour, dtype=np.int64) - 1
 
 
-def best_tour(folder: Path, nodes: int) -> np.ndarray | None:
-    """Return the best tour (n,) that a killed search left in its folder; None if there is none that is whole."""
-    path = folder / BEST
+def read_tour(path: Path) -> list[int] | None:
+    """Return the nodes of a tour that LKH wrote, which count from 1; None if there is none that is whole."""
     words = path.read_text().partition("TOUR_SECTION")[2].split() if path.exists() else []
-    tour = np.array([int(word) - 1 for word in words[:nodes]], dtype=np.int64)
-    return tour if words[nodes : nodes + 1] == ["-1"] else None
+    return [int(word) for word in words[: words.index("-1")]] if "-1" in words else None
 
 
 LKH = Solver("lkh", False, ELKAI, elkai_version, solve_by_elkai, large=NODES)

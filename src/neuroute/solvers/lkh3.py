@@ -13,9 +13,9 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_checker import fault
-from neuroute.solvers import lkhpy
+from neuroute.solvers import limited, lkhpy
 from neuroute.solvers.base import GRID, Solver, matrix_rows, matrix_text, missing, on_grid, positive_seed, tsplib_text
-from neuroute.solvers.lkh import MOST, PRECISION
+from neuroute.solvers.lkh import BEST, MOST, PRECISION, read_tour
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 
 HOW_TO_GET = (
@@ -73,7 +73,7 @@ def solve_cvrp(
 ) -> list[list[int]]:
     """Return the routes of the best of RUNS runs with HGS's default fleet, of which vehicles may stay at home."""
     text = _vrplib_text(coords, demand, capacity, fleet(demand, capacity))
-    return _routes(_run(text, len(coords), seed, seconds, *VEHICLES), len(coords))
+    return routes_of(_run(text, len(coords), seed, seconds, *VEHICLES), len(coords))
 
 
 def fleet(demand: np.ndarray, capacity: int) -> int:
@@ -101,7 +101,7 @@ def solve_vrp(instance: Vrp, seed: int, seconds: float | None = None, trials: in
         except NoTourError as error:
             reason = str(error)
             continue
-        solution = from_routes(_routes(tour, grid.customers + 1))
+        solution = from_routes(routes_of(tour, grid.customers + 1))
         reason = fault(instance, 0, solution) or ""  # some versions write what is not feasible
         if not reason:
             return solution
@@ -131,7 +131,7 @@ def routes_of_ways(
         f"VEHICLES : {fleet(demand, capacity)}\n{matrix_rows(ways)}"
         f"DEMAND_SECTION\n{_rows(demand)}\nDEPOT_SECTION\n1\n-1\nEOF\n"
     )
-    return _routes(_run(text, len(ways), seed, seconds, *VEHICLES, *_precision(float(ways.max()))), len(ways))
+    return routes_of(_run(text, len(ways), seed, seconds, *VEHICLES, *_precision(float(ways.max()))), len(ways))
 
 
 def _precision(largest: float) -> tuple[str, ...]:
@@ -157,6 +157,8 @@ def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) ->
         problem, tour, parameters = (Path(folder) / name for name in ("problem", "tour", "parameters"))
         problem.write_text(text)
         lines = [f"PROBLEM_FILE = {problem}", f"TOUR_FILE = {tour}", f"RUNS = {RUNS}", f"SEED = {positive_seed(seed)}"]
+        if (best_folder := limited.folder()) is not None:
+            lines.append(f"OUTPUT_TOUR_FILE = {best_folder / BEST}")
         parameters.write_text("\n".join([*more, *lines, f"TIME_LIMIT = {limit}", "TRACE_LEVEL = 0", ""]))
         try:
             process = subprocess.run(
@@ -176,9 +178,8 @@ def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) ->
             raise NeurouteError(f"LKH failed on an instance of {nodes} nodes: {_last_words(process)}")
         if not tour.exists():
             raise NoTourError(f"LKH found no tour of {nodes} nodes that keeps to the constraints")
-        tour_nodes = [int(word) for word in tour.read_text().partition("TOUR_SECTION")[2].split() if word != "EOF"]
-    tour_nodes = tour_nodes[: tour_nodes.index(-1)] if -1 in tour_nodes else tour_nodes
-    if sorted(node for node in tour_nodes if node <= nodes) != list(range(1, nodes + 1)):
+        tour_nodes = read_tour(tour)
+    if tour_nodes is None or sorted(node for node in tour_nodes if node <= nodes) != list(range(1, nodes + 1)):
         raise NeurouteError(f"LKH wrote no tour of the {nodes} nodes that it was given")
     return tour_nodes
 
@@ -190,7 +191,7 @@ def _last_words(process: subprocess.CompletedProcess[str]) -> str:
     return words or f"no tour, exit status {process.returncode}"
 
 
-def _routes(tour: list[int], nodes: int) -> list[list[int]]:
+def routes_of(tour: list[int], nodes: int) -> list[list[int]]:
     """Cut a tour at the depot, node 1, and at its copies; customers count from 1."""
     routes: list[list[int]] = [[]]
     for node in tour:

@@ -9,15 +9,16 @@ from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.decoding.decode import decode
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding
-from neuroute.user.classical import Answer, construct
-from neuroute.user.default_decoding import name_of_search, resolve_decoding, search_step
+from neuroute.user.classical import Answer
 from neuroute.user.improve import Best, improve, search_for
 from neuroute.user.instance import Instance
-from neuroute.user.model import Model
+from neuroute.user.model import Model, name_of_search, resolve_decoding, search_step
 from neuroute.user.options import check_decoding
 from neuroute.user.solution import Solution
+from neuroute.user.within_time import construct_within
 
 BUILD_SHARE = 1 / 10  # of the time, after which constructions are tried no further
+BUILD_LIMIT = 1 / 2  # of the time, after which the one at work is ended
 
 
 def solve_by_network(
@@ -62,7 +63,7 @@ def solve_by_network(
             best.offer(decode(model.problem, model.net, inputs, decoding, budget)[0].numpy())
         else:
             if start is None and seconds > 0:
-                construction = construct(instance, seconds * BUILD_SHARE, seed)
+                construction = construct_within(instance, seconds * BUILD_LIMIT, seconds * BUILD_SHARE, seed)
                 best.offer(construction.solution)
             how = search_step(model, instance.n)
             search_for(model.net, inputs, how, budget, best, seconds, seed, start)

@@ -8,12 +8,13 @@ import numpy as np
 
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.problems.vrp import to_routes
-from neuroute.user.classical import check_seconds, check_solver, solve_within
+from neuroute.user.classical import check_seconds, check_solver
 from neuroute.user.instance import Instance
 from neuroute.user.outputs import PICTURES, check_writable
 from neuroute.user.solution import ENDINGS, Solution
 from neuroute.user.solve import choose_for
 from neuroute.user.sources import load
+from neuroute.user.within_time import solve_within
 
 FILES = (".tsp", ".atsp", ".vrp", ".txt")
 

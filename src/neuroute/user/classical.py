@@ -1,23 +1,19 @@
 """Solvers for users: which can solve an instance, and their answers, checked.
 
-Each ends by its own budget, which its module states, or after so many seconds; `QUICK` ones by themselves.  A user's
-search runs in a process of its own (`solve_within`): native code hears neither a clock nor Ctrl-C.
+Each ends by its own budget, which its module states, or after so many seconds; `QUICK` ones by themselves.
 Files are solved in their own distances, rounded as the libraries round them; arrays in distances that are not rounded.
 """
 
 import math
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.explicit import MatrixInstance
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.solomon import SolomonInstance
@@ -30,18 +26,13 @@ from neuroute.problems.vrp_variants import Variant
 from neuroute.solvers import concorde, limited, lkh, lkh3, matrix
 from neuroute.solvers.base import Solver, check_size
 from neuroute.solvers.registry import SOLVERS, get
-from neuroute.user.instance import Instance
 from neuroute.user.instances import File
 from neuroute.user.vrp_data import in_unit_square
 
 SolverInput = np.ndarray | Vrp | File | MatrixInstance  # as `Instance.for_solvers` returns it
 
-CONSTRUCTIONS = {"tsp": ("insertion", "savings"), "cvrp": ("insertion-angle", "savings")}
-TINY_S = 1e-9
 QUICK = ("insertion", "nearest", "savings")  # families that take no time, and compile when first called
 CPU_CLOCKED = ("concorde", "hgs", "lkh", "lkh3")  # families whose limit is in processor time
-GRACE_S = 0.25  # to answer in, when a search is asked to end
-LATE = 0.02, 0.1  # that a search may be before it is asked to end: a share of its time, and seconds
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
 
 
@@ -96,7 +87,7 @@ def solve_with(name: str, instance: SolverInput, seconds: float | None = None, s
     """
     check_seconds(seconds)
     solver = check_solver(name, instance)
-    warm_up(name)
+    warm_up(name, _problem(instance)[0])
     began = time.perf_counter()
     run, valid = _prepare(solver, instance, seed)
     if _family(name) in ("insertion", "nearest"):
@@ -110,78 +101,6 @@ def solve_with(name: str, instance: SolverInput, seconds: float | None = None, s
     if not valid(solution):
         raise NeurouteError(f"{name} returned no solution of this instance; take another solver, or reinstall it")
     return Answer(name, solution, took)
-
-
-def solve_within(name: str, instance: Instance, seconds: float | None = None, seed: int = 0) -> Answer:
-    """Do what `solve_with` does, in a process of its own, which ends soon after so many seconds, whatever it does.
-
-    Where the solver has nothing by then, what `construct` finds stands in, and the `note` says so.  Raises Interrupted,
-    with such an answer, at Ctrl-C, and NeurouteError as `solve_with` does.
-    """
-    check_seconds(seconds)
-    check_solver(name, instance.for_solvers())
-    if _family(name) in QUICK:
-        return solve_with(name, instance.for_solvers(), seconds, seed)
-    process = _process(os.getpid())
-    (process.folder / lkh.BEST).unlink(missing_ok=True)
-    spare: list[Answer] = []
-
-    def build() -> None:
-        with suppress(NeurouteError):  # which it is early to say: the solver may have a solution
-            spare.append(construct(instance))
-
-    began = time.perf_counter()
-    try:
-        process.call(f"{__name__}:warm_up", None, name)
-        limit = None
-        if seconds is not None:
-            seconds = max(seconds - (time.perf_counter() - began), seconds / 2)
-            limit = seconds * (1 + LATE[0]) + LATE[1]
-        began = time.perf_counter()
-        what = (f"{__name__}:solve_with", limit, name, instance.for_solvers(), seconds, seed)
-        answer: Answer = process.call(*what, grace=GRACE_S, meanwhile=build)
-    except TimeoutError:
-        return _instead(name, instance, time.perf_counter() - began, process.folder, spare)
-    except Interrupted as stop:
-        passed = time.perf_counter() - began
-        answer = _instead(name, instance, passed, process.folder, spare) if stop.best is None else stop.best
-        note = f"interrupted after {passed:.1f} s{'; ' if answer.note else ''}{answer.note}"
-        raise Interrupted(replace(answer, note=note)) from None
-    return answer
-
-
-def construct(instance: Instance, seconds: float = 0.0, seed: int = 0) -> Answer:
-    """Return the shortest solution of those that are built at once: by insertion and savings, else to the nearest.
-
-    After so many seconds savings try no further shape.  Raises NeurouteError if there is none.
-    """
-    began = time.perf_counter()
-    if instance.problem == "vrp":
-        from neuroute.solvers.nearest import vrp_solutions  # which compiles when it is imported
-
-        stops = {"nearest": vrp_solutions(in_unit_square(instance.vrp, np.float64))[0]}
-    else:
-        able = available(instance.problem, instance.matrix)
-        names = [name for name in CONSTRUCTIONS[instance.problem] if name in able] or ["nearest"]
-        inputs = instance.for_solvers()
-        stops = {name: solve_with(name, inputs, seconds or TINY_S, seed).solution for name in names}
-    best = min(stops, key=lambda each: instance.cost(stops[each]))
-    return Answer(best, stops[best], time.perf_counter() - began)
-
-
-def _instead(name: str, instance: Instance, passed: float, folder: Path, spare: list[Answer]) -> Answer:
-    """Return what a killed search left in its folder, else a spare solution."""
-    if (tour := lkh.best_tour(folder, instance.n)) is not None and _is_tour(instance.n, tour):
-        return Answer(name, tour, passed)
-    best = spare[0] if spare else construct(instance)
-    note = f"by {best.solver}, as {name} had found nothing in {passed:.1f} s"
-    return Answer(f"{best.solver} for {name}", best.solution, passed, note)
-
-
-@cache
-def _process(_caller: int) -> limited.Process:
-    """Return the process of searches: one of each process, as a copy would share its pipes."""
-    return limited.Process()
 
 
 def check_seconds(seconds: float | None) -> None:
@@ -317,9 +236,10 @@ def _is_installed(name: str) -> bool:
 
 
 @cache
-def warm_up(name: str) -> None:
-    """Load and compile a solver: that is not an instance's time."""
+def warm_up(name: str, problem: str) -> None:
+    """Load a solver, and compile what it has for a problem: that is not an instance's time."""
     solver = get(name)
-    solver.solve(SQUARE, 0)
-    if _family(name) in QUICK and solver.solve_cvrp is not None:
+    if _family(name) in QUICK and problem != "tsp" and solver.solve_cvrp is not None:
         solver.solve_cvrp(SQUARE, np.array([0, 1, 1, 1]), 3, 0)
+    else:
+        solver.solve(SQUARE, 0)

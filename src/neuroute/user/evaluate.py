@@ -26,10 +26,9 @@ from neuroute.networks.weights import describe, describe_source
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding, Labels, Network
 from neuroute.user.data import read_instances
-from neuroute.user.default_decoding import resolve_decoding
 from neuroute.user.instance import Instance
 from neuroute.user.instances import Group, Instances
-from neuroute.user.model import SOLVES, Model, load_model
+from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.user.options import check_decoding
 from neuroute.user.outputs import check_records
 from neuroute.user.sources import gather

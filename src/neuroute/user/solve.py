@@ -125,7 +125,7 @@ def check_coordinates(instance: Instance) -> None:
 
 
 def _solve_by_solver(instance: Instance, name: str, seconds: float | None, seed: int) -> Solution:
-    from neuroute.user.classical import solve_within
+    from neuroute.user.within_time import solve_within
 
     check_method(instance, name)
     try:

@@ -1,0 +1,157 @@
+"""A user's searches end by the clock and at Ctrl-C: they run in processes of their own, where constructions do, too.
+
+Native code hears neither, and code that is compiled at its first call loses a Ctrl-C.
+"""
+
+import math
+import os
+import time
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.core.files import write_whole
+from neuroute.problems.vrp import from_routes
+from neuroute.solvers import limited, lkh, lkh3
+from neuroute.user import classical
+from neuroute.user.classical import Answer, available, check_seconds, check_solver, solve_with
+from neuroute.user.instance import Instance
+from neuroute.user.vrp_data import in_unit_square
+
+CONSTRUCTIONS = {"tsp": ("savings", "insertion"), "cvrp": ("savings", "insertion-angle")}  # quick to compile first
+BUILT = ".built.npy"  # in the folder of a limited process: what a construction made
+TINY_S = 1e-9
+GRACE_S = 0.25  # to answer in, when a search is asked to end
+SPARE_S = 0.4  # that a construction is waited for, where a search has nothing
+LATE = 0.02, 0.1  # that a search may be before it is asked to end: a share of its time, and seconds
+
+
+def solve_within(name: str, instance: Instance, seconds: float | None = None, seed: int = 0) -> Answer:
+    """Do what `solve_with` does, in a process of its own, which ends soon after so many seconds, whatever it does.
+
+    Where the solver has nothing by then, what `construct` finds stands in, and the `note` says so.  Raises Interrupted,
+    with such an answer, at Ctrl-C, and NeurouteError as `solve_with` does.
+    """
+    check_seconds(seconds)
+    inputs = instance.for_solvers()
+    check_solver(name, inputs)
+    process, began = _process(os.getpid()), time.perf_counter()
+    (process.folder / lkh.BEST).unlink(missing_ok=True)
+    with limited.Process() as builder:
+        build = cache(partial(builder.begin, f"{__name__}:construct", replace(instance)))  # once
+        try:
+            process.call(f"{classical.__name__}:warm_up", seconds, name, instance.problem, meanwhile=build)
+            limit = None
+            if seconds is not None:
+                seconds = max(seconds - (time.perf_counter() - began), seconds / 10)
+                limit = seconds * (1 + LATE[0]) + LATE[1]
+            what = (f"{classical.__name__}:solve_with", limit, name, inputs, seconds, seed)
+            return cast(Answer, process.call(*what, grace=GRACE_S, meanwhile=build))
+        except TimeoutError:
+            return _instead(name, instance, time.perf_counter() - began, process.folder, builder)
+        except KeyboardInterrupt as stop:
+            passed = time.perf_counter() - began
+            answer = getattr(stop, "best", None)  # of Interrupted
+            answer = answer or _instead(name, instance, passed, process.folder, builder)
+            note = f"interrupted after {passed:.1f} s{'; ' if answer.note else ''}{answer.note}"
+            raise Interrupted(replace(answer, note=note)) from None
+
+
+def construct_within(instance: Instance, limit: float, seconds: float, seed: int) -> Answer:
+    """Do what `construct` does, in a process of its own, for at most `limit` seconds.
+
+    Where it has nothing by then, what takes no time stands in.  Raises NeurouteError as `construct` does.
+    """
+    process, began = _process(os.getpid()), time.perf_counter()
+    for path in process.folder.glob(f"*{BUILT}"):
+        path.unlink()
+    try:
+        answer: Answer = process.call(f"{__name__}:construct", limit, replace(instance), seconds, seed)
+    except TimeoutError:
+        answer = _built(instance, process.folder)
+    return replace(answer, seconds=time.perf_counter() - began)
+
+
+def construct(instance: Instance, seconds: float = 0.0, seed: int = 0) -> Answer:
+    """Return the shortest solution of those that are built at once: by insertion and savings, else to the nearest.
+
+    After so many seconds savings try no further shape.  In a limited process each is left in its folder at once.
+    Raises NeurouteError if there is none.
+    """
+    began, stops = time.perf_counter(), dict[str, np.ndarray]()
+
+    def keep(name: str, solution: np.ndarray) -> None:
+        stops[name] = solution
+        if (folder := limited.folder()) is not None:
+            write_whole(folder / f"{name}{BUILT}", lambda file: np.save(file, solution))
+
+    if instance.problem == "vrp":
+        from neuroute.solvers.nearest import vrp_solutions  # which compiles when it is imported
+
+        keep("nearest", vrp_solutions(in_unit_square(instance.vrp, np.float64))[0])
+    else:
+        able = available(instance.problem, instance.matrix)
+        names = [name for name in CONSTRUCTIONS[instance.problem] if name in able] or ["nearest"]
+        inputs = instance.for_solvers()
+        for name in names:
+            keep(name, solve_with(name, inputs, seconds or TINY_S, seed).solution)
+    best = min(stops, key=lambda each: instance.cost(stops[each]))
+    return Answer(best, stops[best], time.perf_counter() - began)
+
+
+def _instead(name: str, instance: Instance, passed: float, folder: Path, builder: limited.Process) -> Answer:
+    """Return what a killed search left in its folder, else what the builder has in its own."""
+    if (nodes := lkh.read_tour(folder / lkh.BEST)) is not None:
+        is_tour = instance.problem == "tsp"
+        stops = np.array(nodes) - 1 if is_tour else from_routes(lkh3.routes_of(nodes, instance.n + 1))
+        with suppress(NeurouteError):  # LKH writes, too, what breaks constraints less than all before
+            instance.check(stops)
+            return Answer(name, stops, passed)
+    if not any(builder.folder.glob(f"*{BUILT}")):
+        builder.wait(SPARE_S)
+    best = _built(instance, builder.folder)
+    note = f"by {best.solver}, as {name} had found nothing in {passed:.1f} s"
+    return Answer(f"{best.solver} for {name}", best.solution, passed, note)
+
+
+def _built(instance: Instance, folder: Path) -> Answer:
+    """Return the shortest solution that `construct` left in a folder so far, else one that takes no time."""
+    stops = {path.name.removesuffix(BUILT): np.load(path) for path in folder.glob(f"*{BUILT}")}
+    stops = stops or {"sweep": _sweep(instance)}
+    best = min(stops, key=lambda each: instance.cost(stops[each]))
+    return Answer(best, stops[best], 0.0)
+
+
+def _sweep(instance: Instance) -> np.ndarray:
+    """Return a tour (n,) up and down through strips of the plane, or routes (2, n) of customers by their angle.
+
+    Where more than loads is to be kept to, each customer has a route.  In distances, nodes come as they are numbered.
+    """
+    ways = instance.matrix
+    if instance.problem == "tsp":
+        x, y = np.zeros((2, instance.n)) if ways else instance.coords.T
+        strips = (x - x.min()) / max(float(np.ptp(x)), TINY_S) * math.sqrt(instance.n / 2)
+        return np.lexsort([np.where(strips.astype(int) % 2, -y, y), strips.astype(int)])
+    x, y = np.zeros((2, instance.n)) if ways else (instance.coords[1:] - instance.coords[0]).T
+    demand, capacity = (ways.demand, ways.capacity) if ways else (instance.vrp.demand[0], instance.vrp.capacity[0])
+    assert demand is not None
+    assert capacity is not None
+    routes, load = list[list[int]](), 0
+    for customer in (1 + np.arctan2(y, x).argsort(kind="stable")).tolist():
+        load += demand[customer]
+        if not routes or load > capacity or instance.problem == "vrp":
+            routes.append([])
+            load = demand[customer]
+        routes[-1].append(customer)
+    return from_routes(routes)
+
+
+@cache
+def _process(_caller: int) -> limited.Process:
+    """Return the process of searches: one of each process, as a copy would share its pipes."""
+    return limited.Process()
