@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     parser.add_argument("--rows", nargs="*", default=[""], help="rows whose names hold one of these; default: all")
-    parser.add_argument("--precision", nargs="*", default=["fp32"], choices=["fp32", "bf16", "auto"])
+    parser.add_argument("--precision", nargs="*", default=["fp32"], choices=["fp32", "bf16"])
     parser.add_argument("--against", help="OLD's precision; default: the same")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()

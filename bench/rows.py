@@ -24,7 +24,6 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import inference
 from neuroute.decoding.prc.tsp import rebuild
-from neuroute.evaluation.precision import MARGIN, factor_of
 from neuroute.networks.bq import Bq
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
@@ -55,23 +54,13 @@ def spread(net: nn.Module) -> nn.Module:
     return net.eval()
 
 
-def settled(precision: str, net: nn.Module, n: int, problem: str = "tsp", *, learns: bool = False) -> str:
-    """What `precision: auto` chooses here and now, or the precision that is named."""
-    if precision != "auto":
-        return precision
-    variant: dict[str, Any] = {"variant": "CVRP"} if problem == "vrp" else {}
-    of = Dataset(problem=problem, split="val", n=n, count=1, **variant)  # type: ignore[arg-type]
-    with torch.random.fork_rng():
-        return "bf16" if factor_of(net, of, CPU, learns=learns) >= MARGIN else "fp32"  # type: ignore[arg-type]
-
-
 def decoded(
     net: Callable[[], nn.Module], problem: str, n: int, instances: Callable[[], Any], decoding: Decoding
 ) -> Ready:
     def ready(precision: str) -> Callable[[], Tensor]:
         torch.manual_seed(0)
         own, given = spread(net()), instances()
-        return partial(decode, problem, own, given, decoding, precision=settled(precision, own, n, problem))
+        return partial(decode, problem, own, given, decoding, precision=precision)
 
     return ready
 
@@ -86,7 +75,6 @@ def first_decisions(nodes: int, count: int, kind: Callable[[], Sit] = Sit) -> Re
     def ready(precision: str) -> Callable[[], Tensor]:
         torch.manual_seed(0)
         net, rows = spread(kind()), torch.rand(count, nodes + 1, 2)
-        precision = settled(precision, net, nodes)
 
         def run() -> Tensor:
             with inference(CPU, precision):
@@ -104,7 +92,6 @@ def blocks(length: int, count: int, kind: Callable[[], Sit] = Sit, nodes: int = 
     def ready(precision: str) -> Callable[[], Tensor]:
         torch.manual_seed(0)
         net, coords = spread(kind()), torch.rand(count, nodes, 2)
-        precision = settled(precision, net, nodes)
         tours = torch.stack([torch.randperm(nodes) for _ in range(count)])
 
         def run() -> Tensor:
@@ -147,7 +134,6 @@ def trained_on_labels(net: Callable[[], nn.Module], batch: int, n: int = 100) ->
 
     def ready(precision: str) -> Callable[[], Tensor]:
         own = spread(net()).train()
-        precision = settled(precision, own, n, learns=True)
         training = Supervised(samples=batch, batch_size=batch, learning_rate=1e-4, precision=precision)  # type: ignore[arg-type]
         labels = Labels(dataset=Dataset(split="val", n=n, count=1), solver="lkh")
         run = run_of("lehd:Lehd", n, training, labels)
@@ -166,7 +152,6 @@ def reinforced(net: Callable[[], nn.Module], kind: str, problem: str, n: int, ba
         torch.manual_seed(0)
         own = spread(net()).train()
         begin = {name: weight.clone() for name, weight in own.state_dict().items()}
-        precision = settled(precision, own, n, problem, learns=True)
         run = run_of(kind, n, Reinforced(stages=(stage,), precision=precision), labels)  # type: ignore[arg-type]
         make = reinforce_vrp if more else reinforce
         batches = make(scheme_of(run, own, own, tempfile.mkdtemp()))

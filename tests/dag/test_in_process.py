@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from markupsafe import escape
+from pack_zoo import pack
 from pictures import no_pictures
 from typer.testing import CliRunner
 
@@ -23,7 +24,6 @@ from neuroute.datasets.stand_ins import settle
 from neuroute.networks.foreign_weights import read_weights
 from neuroute.networks.import_weights import export_weights
 from neuroute.networks.weights import build, describe_source, save_checkpoint
-from neuroute.papers.zoo.pack import pack
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.objects import Network, Run, formats

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pack_zoo import ship
 
 import neuroute
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.papers.zoo.ship import ship
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 from neuroute.user import zoo

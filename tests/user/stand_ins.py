@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import torch
+from pack_zoo import ship as ship_file
 
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.papers.zoo.ship import ship as ship_file
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 from neuroute.user import zoo

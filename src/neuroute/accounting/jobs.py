@@ -198,12 +198,8 @@ class Estimates:
 
     def precision(self, run: Run) -> str:
         """In which its products are computed."""
-        precision = run.training.precision
         exact = "tf32" if self.gpus and self.plan.config.tf32 else "fp32"
-        if precision == "auto":
-            rates = self.rates.devices["cuda" if self.gpus else "cpu"].gflops
-            return max((exact, "bf16"), key=lambda name: at_size(rates[name], _width(run)))
-        return exact if precision == "fp32" else precision
+        return exact if run.training.precision == "fp32" else run.training.precision
 
     def render(self, artifact: str) -> Cost:
         path = self.plan.artifact_stem(artifact).with_suffix(".json")

@@ -1,10 +1,7 @@
 """What this machine does in a second: measured once by `neuroute doctor --measure`, typical values until then."""
 
-import fcntl
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -37,7 +34,6 @@ class Rates(Spec):
     node_us: float = 0.2  # CPU microseconds for each node of an instance that is drawn and checked
     devices: dict[Kind, DeviceRates]
     solvers: dict[str, BySize] = {}
-    bf16: dict[str, float] = {}  # what `precision: auto` has timed -> seconds in fp32 over those in bf16
 
 
 # CPU: one core of an EPYC at 2.6 GHz.  GPU: an H100's peak rates at the shares that a CPU reaches; not measured.
@@ -113,25 +109,10 @@ def keep_rates(config: Config, rates: Rates) -> Path:
     return path
 
 
-@contextmanager
-def kept_factor(config: Config, key: str) -> Iterator[float | None]:
-    """What was kept of the two precisions under this key, if anything; meanwhile no other process asks."""
-    path = rates_file(config)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_suffix(".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield _read_file(path).bf16.get(key) if path.exists() else None
-
-
-def keep_factor(config: Config, key: str, factor: float) -> None:
-    """Keep what was timed: until rates are measured anew."""
-    path = rates_file(config)
-    before = _read_file(path) if path.exists() else Rates(devices={})
-    write_text(path, before.model_copy(update={"bf16": before.bf16 | {key: factor}}).model_dump_json(indent=1) + "\n")
-
-
 def _read_file(path: Path) -> Rates:
-    return validate(Rates, read_json(path, "measure again: neuroute doctor --measure"), str(path))
+    content = read_json(path, "measure again: neuroute doctor --measure")
+    content.pop("bf16", None)  # of an earlier version
+    return validate(Rates, content, str(path))
 
 
 @cache

@@ -67,11 +67,6 @@ class ShiftedPowerLaw:
     points: int
     dropped: int
 
-    @property
-    def gamma_is_zero(self) -> bool:
-        """The fit stops at the bound: the data show no floor."""
-        return self.gamma == 0
-
     def __call__(self, t: ArrayLike) -> Array:
         return self.alpha * np.asarray(t, float) ** -self.beta + self.gamma
 

@@ -6,7 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, labels_digest, load_plan
+from neuroute.cli.options import (
+    ConfigFile,
+    Device,
+    ScaleName,
+    Threads,
+    in_precision_of_device,
+    labels_digest,
+    load_plan,
+)
 from neuroute.core.errors import NeurouteError
 
 
@@ -35,12 +43,11 @@ def train(
     code = p.train_code(run)
     starts, mend = p.files_to_start(run), f"train it with `neuroute train {(r.start or '').partition('@')[0]}`"
     started = [_file_digest(path, mend) for path in starts]
-    from neuroute.evaluation.precision import settle
     from neuroute.training.train import Settings
     from neuroute.training.train import train as train_run
 
     threads = threads or p.scale.train_threads
-    r = settle(r, p.config, "training", threads, print)
+    r = in_precision_of_device(r, p.config)
     train_run(
         r,
         p.run_dir(run),

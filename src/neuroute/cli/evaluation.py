@@ -23,6 +23,7 @@ from neuroute.cli.options import (
     Start,
     Starts,
     Threads,
+    in_precision_of_device,
     labels_digest,
     load_plan,
     parse_part,
@@ -97,7 +98,6 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
     """Record every number of an evaluation of the plan, or keep those of a part of it."""
     from neuroute.evaluation import driver
     from neuroute.evaluation.loaded import RunContext
-    from neuroute.evaluation.precision import settle
 
     e = p.find(p.evaluations, evaluation, "evaluation")
     if not p.checkpoint(e.run).exists():
@@ -118,7 +118,7 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_to_fetch(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
-    run = settle(p.runs[e.run], p.config, "decoding", threads, print)
+    run = in_precision_of_device(p.runs[e.run], p.config)
     driver.evaluate(e, run, p.checkpoint(e.run), p.evaluation_file(evaluation), context, part)
 
 

@@ -25,8 +25,7 @@ SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]
 Distribution = Literal["uniform", "cluster", "explosion", "implosion", "elg-cluster", "elg-mixed"]
-# auto: the faster of the two on the machine that a job runs on, for training and for decoding
-Precision = Literal["fp32", "bf16", "auto"]
+Precision = Literal["fp32", "bf16"]
 Split = Literal["train", "val", "test"]
 
 

@@ -12,13 +12,30 @@ from neuroute.core.lazy import pd
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, Tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Test
-from neuroute.rendering.cells import gap_cell, mean_cell, mean_of_gaps_cell, model_here, number, printed_numbers, select
+from neuroute.rendering.cells import (
+    gap_cell,
+    mean_cell,
+    mean_of_gaps_cell,
+    model_here,
+    number,
+    printed_numbers,
+    select,
+    solver_name,
+)
 from neuroute.rendering.columns import HERE, described, gap_column, joined, millions, short
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
 
 GREEDY = Decoding()
+ONE_RUN = "one run of as many trials as nodes (LKH's default)"
+IN_ROUNDS = "from 5,000 nodes on eleven rounds of 200,000 trials over nodes"
+# When its search ends, as the solvers' modules have it.
+LKH_BUDGETS = {
+    "lkh": f"{ONE_RUN}, {IN_ROUNDS}",
+    "lkh-long": f"ten runs of as many trials as nodes, {IN_ROUNDS}",
+    "lkh3": ONE_RUN,
+}
 Tests = Mapping[int, Labels]  # the paper's size -> the labelled test set that stands for it
 ModelCell = Callable[["Study", str, Dataset, Value, Decoding], Cell]
 SolverValue = Callable[[Solvers, Labels, str], float | None]
@@ -188,6 +205,20 @@ def grid_table(
     rows = [row for grid in grids for row in grid.rows(study, here=here)]
     labels = (*labels, HERE) if here else labels
     return Table(study.artifact.title, labels, tuple(columns), tuple(rows), notes)
+
+
+def lkh_budgets(study: Study, grids: Grid | Sequence[Grid]) -> list[str]:
+    """Say how long LKH searched, where it stands for a row."""
+    solvers = Solvers.of(study)
+    searches = {
+        (grid.tests[0].dataset.problem.upper(), solver)
+        for grid in ([grids] if isinstance(grids, Grid) else grids)
+        for method in grid.methods
+        for test in grid.tests
+        if (solver := solvers.first(test, method.solvers)) in LKH_BUDGETS
+    }
+    texts = [f"{problem}, {solver_name(solver)}: {LKH_BUDGETS[solver]}" for problem, solver in sorted(searches)]
+    return [f"Budgets of LKH here, of an instance: {'; '.join(texts)}."] if texts else []
 
 
 # -- usual columns ----------------------------------------------------------------------------------------------------

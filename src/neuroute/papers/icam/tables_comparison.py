@@ -23,7 +23,7 @@ from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed_numbers
 from neuroute.rendering.columns import described
-from neuroute.rendering.grid import Grid, Method, comparison, grid_table, needs_of
+from neuroute.rendering.grid import Grid, Method, comparison, grid_table, lkh_budgets, needs_of
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 from neuroute.rendering.trainings import drawn_instances
@@ -164,6 +164,7 @@ def table1(study: Study) -> Table:
         study,
         table1_grids(study.scale),
         TOTALS,
+        *lkh_budgets(study, table1_grids(study.scale)),
         ELG_NOTE,
         mdam_note(study.scale),
         f"{baselines_note(study)} Rows with an asterisk are those methods' own numbers; − is not reported.",

@@ -16,12 +16,6 @@ def labels(scale: Scale, learnt: Cvrp, split: Split, count: int, customers: int 
     return Labels(dataset=dataset, solver=learnt.label_solver if split == "train" else learnt.reference_solver)
 
 
-def labels_of(scale: Scale, learnt: Cvrp, samples: int) -> list[Labels]:
-    """Return the training set of so many samples, the validation set and the test set."""
-    sets: dict[Split, int] = {"train": samples, "val": learnt.validation_count, "test": learnt.test_count}
-    return [labels(scale, learnt, split, count) for split, count in sets.items()]
-
-
 def grid_shapes(scale: Scale) -> list[Shape]:
     """Return the models of the grid; none where the scale has no grid."""
     c = scale[ScalingScale].cvrp_grid

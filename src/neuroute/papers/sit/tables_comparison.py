@@ -10,7 +10,17 @@ from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import BOOTSTRAP, with_budget
 from neuroute.rendering.columns import described, short
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of
+from neuroute.rendering.grid import (
+    GAP,
+    LENGTH,
+    SECONDS_EACH,
+    Grid,
+    Method,
+    comparison,
+    grid_table,
+    lkh_budgets,
+    needs_of,
+)
 from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
@@ -111,15 +121,17 @@ def table1_grids(scale: Scale) -> list[Grid]:
 )
 def table1(study: Study) -> Table:
     """Mean length, gap and time of every method that the paper lists."""
+    grids = table1_grids(study.scale)
     return grid_table(
         study,
         ("Problem", "Method"),
-        table1_grids(study.scale),
+        grids,
         *_self_improvement(study),
         f"{models_note(study, PROBLEMS)} {BOOTSTRAP}",
         reference_note(study, PROBLEMS),
         "Times are per instance: the paper's on one RTX 3090, here the time of the test set, which is solved in "
         f"batches, divided by its instances; PRC's includes making what it starts from. {TIMES}",
+        *lkh_budgets(study, grids),
         CONSTRUCTION,
         INSERTION,
         _baselines(study),

@@ -9,7 +9,17 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, solver_name, with_budget
-from neuroute.rendering.grid import LENGTH, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of, of_each
+from neuroute.rendering.grid import (
+    LENGTH,
+    SECONDS_EACH,
+    Grid,
+    Method,
+    comparison,
+    grid_table,
+    lkh_budgets,
+    needs_of,
+    of_each,
+)
 from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
@@ -47,6 +57,7 @@ def table8(study: Study) -> Table:
         + ("" if "lkh3" in c.tam_other_solvers else "; LKH3 is not run")
         + ". The paper gives HGS 5 min; TAM's rows are as TAM printed them.",
         f"Times are per instance: the time of the test set divided by its instances. {TIMES}",
+        *lkh_budgets(study, table8_grid(study.scale)),
         INSERTION,
         CONSTRUCTION,
     )

@@ -1,29 +1,31 @@
 """Put the trained networks among those that come with the package, each with a card of what the DAG measured.
 
 snakemake --config scale=zoo --cores all all
-python -m neuroute.papers.zoo.pack
+python tools/pack_zoo.py
 """
 
 import datetime
 import subprocess
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import read_json
+from neuroute.core.files import read_json, write_json, write_whole
+from neuroute.networks.weights import describe, parameters
 from neuroute.papers.zoo.declare import CVRP, PAPER, TSP, VARIANTS, VRP
 from neuroute.papers.zoo.scale import ZooScale
-from neuroute.papers.zoo.ship import ship
 from neuroute.papers.zoo.tables import IMAGES, STARTS
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.decoding_names import name_of
-from neuroute.plan.objects import Decoding, Reinforced, Run
+from neuroute.plan.objects import Decoding, Network, Reinforced, Run
 from neuroute.plan.plan import Plan
-from neuroute.user.zoo import Card
+from neuroute.user import zoo
+from neuroute.user.model import load_model
 
 NODES = {TSP: (4, 1000), CVRP: (4, 1000), VRP: (4, 200)}  # for which a network is recommended
 SHORT = {TSP: 50, CVRP: 25}
@@ -33,11 +35,38 @@ SEARCH = {run: Decoding(method="prc", longest=stops) for run, stops in SHORT.ite
 TABLES = {TSP: ("TSP", "table1"), CVRP: ("CVRP", "table2")}
 
 
-def pack(plan: Plan, names: Iterable[str] = ()) -> list[Card]:
+def pack(plan: Plan, names: Iterable[str] = ()) -> list[zoo.Card]:
     """Ship the networks of these runs; none named: of all.  Raises NeurouteError if a run or a table is missing."""
     ids = [f"{PAPER}/{name}" for name in names] or list(plan.runs)
     runs = [plan.find(plan.runs, run, "run") for run in ids]
     return [ship(plan.run_dir(run.id) / "model.safetensors", about(plan, run)) for run in runs]
+
+
+def ship(file: Path, about: dict[str, Any], folder: Path | None = None) -> zoo.Card:
+    """Put a trained checkpoint among the shipped networks, with its card.
+
+    Args:
+        file: the checkpoint.
+        about: what the card says beyond what the checkpoint does: name, trained_on, steps, ..., nodes, decoding, gaps.
+        folder: where to; None: the package's.
+
+    Raises:
+        NeurouteError: if the card lacks something, or the checkpoint is of other code.
+    """
+    folder = zoo.FOLDER if folder is None else folder
+    model = load_model(file, "cpu")
+    facts = {
+        "problem": model.problem,
+        "run": model.about["run"],
+        "network": describe(Network.model_validate(model.about["network"])),
+        "parameters": parameters(model.net),
+        "sha256": zoo.sha256(file),
+        "decision": zoo.decision(model.net),
+    }
+    card = zoo.parse_card(facts | about, str(file))
+    write_whole(folder / f"{card.name}.safetensors", lambda opened: opened.write(file.read_bytes()))
+    write_json(folder / f"{card.name}.json", card.model_dump(mode="json", exclude_defaults=True))
+    return card
 
 
 def about(plan: Plan, run: Run) -> dict[str, Any]:
