@@ -13,6 +13,7 @@ from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering import report as report_module
 from neuroute.rendering.render import render
 from neuroute.rendering.report import describe, write_report
+from neuroute.rendering.table import QUOTED
 
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
@@ -60,6 +61,20 @@ def test_the_top_says_when_by_which_commit_and_where(results: Path, monkeypatch:
     today = datetime.date.today()
     text = report(results, "table12").partition("<main>")[0]
     assert any(f"Written {day}, commit 1234abc; measured on Test CPU" in text for day in (today, datetime.date.today()))
+
+
+def test_rows_that_were_not_run_can_be_hidden(results: Path) -> None:
+    text = report(results, "table12")
+    assert 'type="checkbox"' not in text
+    html = results / "table12.html"
+    whole = html.read_text()
+    html.write_text(
+        whole.replace('<tr><th class="label fix" scope="row">', f'{QUOTED}<th class="label fix" scope="row">', 2)
+    )
+    try:
+        assert "Hide 2 rows not run" in report(results, "table12")
+    finally:
+        html.write_text(whole)
 
 
 def test_headings_begin_with_the_papers_key_and_wide_tables_say_that_they_scroll(results: Path, work: Path) -> None:

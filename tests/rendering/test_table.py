@@ -60,6 +60,11 @@ def test_parentheses_are_explained_where_there_are_some() -> None:
     assert "in parentheses" in AWKWARD.markdown()
 
 
+def test_rows_that_were_not_run_can_be_told_in_html() -> None:
+    rows = [row for row in AWKWARD.html().split("<tr") if 'scope="row"' in row]
+    assert ["quoted" in row.partition(">")[0] for row in rows] == [False, True]
+
+
 def test_a_row_must_fit_the_columns() -> None:
     with pytest.raises(ValueError, match="does not fit"):
         Table("t", ("a",), (Column("x", "x"),), (Row(("a",), ()),))

@@ -23,6 +23,7 @@ from neuroute.rendering.keep import head
 from neuroute.rendering.protocol import HEADS, LEGEND, Line
 from neuroute.rendering.report_claims import Overview, covered, shown_claim, summary, thumbnail
 from neuroute.rendering.style import with_suffix
+from neuroute.rendering.table import QUOTED
 
 __all__ = ["Overview", "describe", "write_report"]
 
@@ -126,6 +127,7 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
     if about["kind"] == "table":
         values["table"] = _read_bytes(with_suffix(stem, "html")).decode()
         values["wide"] = values["table"].count('scope="col"') > WIDE
+        values["quoted"] = values["table"].count(QUOTED)
     else:
         values["image"] = base64.b64encode(_read_bytes(with_suffix(stem, "svg"))).decode()
     return values

@@ -40,6 +40,7 @@ def shown_claim(judged: Judged) -> dict[str, Any]:
             for side in finding.sides
         ]
         values |= {"rows": rows, "difference": _difference(finding), "quantity": finding.quantity}
+        values["measured"] = finding.difference.measured is not None
         values |= {"over": finding.over, "at": finding.at}
     return values
 

@@ -17,6 +17,7 @@ Format = Callable[[Any], str]
 
 LEGEND = "Measured here, with the paper's number in parentheses; a number in parentheses alone was not measured here."
 NOT_QUOTED = "Measured here; nothing is quoted."
+QUOTED = '<tr class="quoted">'  # rows of which nothing was run, which the report can hide
 
 
 def fixed(decimals: int) -> Format:
@@ -233,7 +234,8 @@ class Table:
                 f'<th class="{k}" scope="row">{e(str(v))}</th>' for k, v in zip(kinds, row.labels, strict=True)
             )
             cells = "".join(_td(c, k, m) for c, k, m in zip(row.cells, self.columns, columns_measured, strict=True))
-            body.append(f"<tr>{labels}{cells}</tr>")
+            quoted = any(columns_measured) and all(cell.measured is None for cell in row.cells)
+            body.append(f"{QUOTED if quoted else '<tr>'}{labels}{cells}</tr>")
         return "<table>\n<thead>\n{}\n</thead>\n<tbody>\n{}\n</tbody>\n</table>\n".format(thead, "\n".join(body))
 
 

@@ -12,11 +12,13 @@ import pytest
 from fabricated import edit_arrays
 from fabricated_scaling import SCALE, study_of
 from figure_checks import drawn_figure
-from neuroute.papers.scaling.roles import PROBED
+from neuroute.papers.scaling.roles import PROBED, validation
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering.render import render
 from neuroute.rendering.style import Drawing
 
+NODES = validation(SCALE).dataset.n
+FEW, MANY = "80 samples (paper: 1M)", "800 samples (paper: 10M)"
 draw = partial(drawn_figure, study_of, lay_out=True)
 
 
@@ -47,12 +49,15 @@ def rows_of(drawing: Drawing, key: str) -> dict[str, list[object]]:
     [
         ("figure7", {"with gate": 0.070, "without gate": 0.105}),  # scaling, Table 7
         ("figure8", {"with ReZero": 0.070, "without ReZero": None}),  # scaling, Table 12
-        ("figure9", {"1M samples": 0.337, "10M samples": 0.302}),  # scaling, Table 11
+        ("figure9", {FEW: 0.337, MANY: 0.302}),  # scaling, Table 11
     ],
 )
 def test_the_papers_ends_stand_beside_the_curves(name: str, ends: dict[str, float | None], work: Path) -> None:
     drawing = draw(name, work)
     assert {label: cells[1] for label, cells in rows_of(drawing, "gap_last_pct").items()} == ends
+    titles, ticks = [axes.get_title("left") for axes in drawing.figure.axes], drawing.figure.axes[2].get_xticklabels()
+    assert titles[1] == f"(b) Validation gap, TSP{NODES}"
+    assert [tick.get_text() for tick in ticks] == [f"here,\nTSP{NODES}", "paper,\nTSP100"]
     published = drawing.points[drawing.points.side == "published"]
     assert dict(zip(published.series, published.gap_pct, strict=True)) == {k: v for k, v in ends.items() if v}
 

@@ -105,7 +105,8 @@ def figure5(study: Study) -> Drawing:
         text = ", ".join(f"{gap:.3f}" for gap in zero[variant].values())
         axes.text(0, 1.03, f"zero-shot in print (Table 2): {text} %", transform=axes.transAxes, fontsize=6.5)
         every += curves
-    panels[0].set_ylabel("Gap (%)" if len(few_shot.stages(study.scale)) > 1 else "Validation gap (%)")
+    gap = "Gap" if len(few_shot.stages(study.scale)) > 1 else "Validation gap"
+    panels[0].set_ylabel(f"{gap}, n = {study.scale[MvmoeScale].sizes[SIZES[0]]} (%)")
     handles = [line(method, color=colour, marker=marker, markersize=3.5) for method, (colour, marker) in LOOKS.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "Gaps of three models over the epochs of training on one unseen problem, in two panels."
@@ -227,7 +228,7 @@ def figure7(study: Study) -> Drawing:
         axes.tick_params(labelsize=6)
         axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
         every += curves
-    figure.supylabel("Validation gap (%)", fontsize=7.5)
+    figure.supylabel(f"Validation gap, n = {study.scale[MvmoeScale].sizes[SIZES[0]]} (%)", fontsize=7.5)
     handles = [line(f"trained {series}", color=colour) for series, colour in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Sixteen panels, one for each problem, with two validation curves each."

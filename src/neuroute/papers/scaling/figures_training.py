@@ -61,9 +61,11 @@ def figure8(study: Study) -> Drawing:
 @artifact("Convergence with few and with many training samples", needs=_logs_of(SAMPLES), printed_files=("table11",))
 def figure9(study: Study) -> Drawing:
     """Compare trainings on one and on ten million samples."""
-    labels = {f"{m}M samples": _printed_gap(study, 11, train_size=m * 1_000_000) for m in (1, 10)}
-    trainings = zip(labels, (study.runs[run].training for run in SAMPLES), strict=True)
-    texts = [f"{name}: {t.samples:,} samples × {t.epochs} epoch{'s' * (t.epochs > 1)}" for name, t in trainings]
+    trainings = [study.runs[run].training for run in SAMPLES]
+    names = [f"{t.samples:,} samples (paper: {m}M)" for m, t in zip((1, 10), trainings, strict=True)]
+    gaps = [_printed_gap(study, 11, train_size=m * 1_000_000) for m in (1, 10)]
+    labels = dict(zip(names, gaps, strict=True))
+    texts = [f"{t.samples:,} samples × {t.epochs} epoch{'s' * (t.epochs > 1)}" for t in trainings]
     notes = [
         f"Here, {'; '.join(texts)}. The paper gives neither steps nor epochs of these two trainings of (12, 128), and "
         "prints only where they end: Table 11, TSP100.",
@@ -87,10 +89,11 @@ def _draw_convergence(
     variants = [Variant(*each, traces, *look) for each, traces, look in zip(labels.items(), seeds, LOOKS, strict=True)]
     figure = style.new_figure(height=2.9)
     loss_axes, gap_axes, end_axes = figure.subplots(1, 3, width_ratios=(1.3, 1.3, 0.7))
+    here = roles.validation(study.scale).dataset.n
     last = max([1, *(int(line["batch"]) for v in variants for t in v.seeds for line in t.train)])
     for axes, panel, title, label in (
         (loss_axes, "loss", "(a) Training loss", "Cross-entropy"),
-        (gap_axes, "gap", "(b) Validation gap", "Optimality gap (%)"),
+        (gap_axes, "gap", f"(b) Validation gap, TSP{here}", "Optimality gap (%)"),
     ):
         for variant in variants:
             _draw(axes, panel, variant)
@@ -104,7 +107,7 @@ def _draw_convergence(
     if any(len(variant.seeds) > 1 for variant in variants):
         handles.append(plots.line("thin: each seed", color=style.GREY, linewidth=0.6))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-    _draw_ends(end_axes, variants)
+    _draw_ends(end_axes, variants, here)
     rows = [row for v in variants for row in v.rows()] + [row for v in variants for row in v.mean_rows()]
     rows += [
         {"panel": "end", "side": PAPER, "series": name, "gap_pct": gap}
@@ -152,8 +155,8 @@ def _window(count: int) -> int:
     return 1 + 2 * (count // 40)
 
 
-def _draw_ends(axes: mpl.axes.Axes, variants: Sequence[Variant]) -> None:
-    """The gap at the end of training: here with the range over seeds, and as printed."""
+def _draw_ends(axes: mpl.axes.Axes, variants: Sequence[Variant], here: int) -> None:
+    """The gap at the end of training: here, on so many nodes, with the range over seeds, and as printed."""
     values: list[float] = []
     for v, shift in zip(variants, (-0.12, 0.12), strict=True):
         ends = [end for trace in v.seeds if (end := trace.end("gap")) is not None]
@@ -168,7 +171,7 @@ def _draw_ends(axes: mpl.axes.Axes, variants: Sequence[Variant]) -> None:
             values.append(v.printed)
     _log_y(axes, values)
     axes.set_xlim(-0.5, 1.5)
-    axes.set_xticks([0, 1], ["here", "paper"])
+    axes.set_xticks([0, 1], [f"here,\nTSP{here}", "paper,\nTSP100"])
     axes.grid(visible=False, axis="x")
     axes.set_ylabel("Optimality gap (%)")
     axes.set_title("(c) Last gap")

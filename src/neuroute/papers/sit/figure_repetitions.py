@@ -57,7 +57,7 @@ def _rows(study: Study) -> list[dict[str, Any]]:
 def _draw(axes: mpl.axes.Axes, rows: list[dict[str, Any]]) -> None:
     colour = style.RAMPS["blue"][2]
     positive = [row for row in rows if math.isfinite(drawable(row["gap_pct"]))]
-    axes.set_ylabel("Optimality gap (%)")
+    axes.set_ylabel(f"Optimality gap, TSP{rows[0]['n']} (%)" if rows else "Optimality gap (%)")
     axes.set_xlabel("Repetitions of the last node, and parameters of the network")
     if not positive:
         style.empty_axes(axes, "no positive gap to draw" if rows else style.NOT_MEASURED)
