@@ -53,7 +53,7 @@ def test_a_claim_holds_in_print_and_is_measured(paper: str, claim: Claim, record
 @each_claim
 def test_what_was_not_measured_cannot_be_seen(paper: str, claim: Claim, tmp_path: Path) -> None:
     judged = judge(claim, FABRICS[paper].study(claim.artifact, tmp_path))
-    assert (judged.verdict, judged.finding) == ("cannot be seen", None)
+    assert (replace(judged, is_judged=True).verdict, judged.finding) == ("cannot be seen", None)
     assert "missing" in judged.why
 
 
@@ -62,8 +62,9 @@ def test_the_other_sign_gives_the_other_verdict(tmp_path: Path) -> None:
     fabric: Fabric = FABRICS["scaling"]
     worse = fabric.by(lambda run, dataset, how: 20 - fabric.gap(run, dataset, how))
     work = worse.write(tmp_path)
-    verdicts = {judge(claim, worse.study(claim.artifact, work)).verdict for claim in fabric.paper.claims()}
-    assert verdicts == {"does not"}
+    judged = [judge(claim, worse.study(claim.artifact, work)) for claim in fabric.paper.claims()]
+    assert {each.finding.verdict for each in judged if each.finding} == {"does not"}
+    assert {each.verdict for each in judged} == {"not judged"}  # smoke's networks are too small
 
 
 def test_verdicts_follow_from_the_interval() -> None:
@@ -110,11 +111,13 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
     for name in ("figure2", "table3"):
         render(fabric.study(name, work), tmp_path / name)
     claims = fabric.paper.claims()
-    judged = [judge(claims[0], fabric.study("figure2", work)), judge(claims[2], fabric.study("table3", tmp_path))]
+    looked = [judge(claims[0], fabric.study("figure2", work)), judge(claims[2], fabric.study("table3", tmp_path))]
+    judged = [replace(each, is_judged=True) for each in looked]
     judged.append(Judged(replace(claims[1], sentence="1 < 2."), finding(measured=1.0, low=-1.0, high=2.0)))
     stems = {"scaling": [tmp_path / name for name in ("figure2", "table3", "table2")]}
     overview = Overview(judged, ("figure2", "figure9"))
-    write_report(stems, tmp_path / "index.html", fabric.scale, {"scaling": "A title"}, {"scaling": overview})
+    judging = fabric.scale.model_copy(update={"verdicts": True})
+    write_report(stems, tmp_path / "index.html", judging, {"scaling": "A title"}, {"scaling": overview})
     page = (tmp_path / "index.html").read_text()
     assert page.index("What became of the claims") < page.index('id="scaling-figure2"')
     assert page.count("data:image/png;base64,") == 1
@@ -134,9 +137,14 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
     assert first == "3 claims at scale smoke: agrees 1, cannot be seen 2, does not 0"
     assert second.startswith(f"{told['numbers']['measured']:,} numbers measured")
     assert third == "scaling/lehd_24x64: 2.50 % above lkh on 8 instances of t (greedy), the best of 2 models"
+    write_report(stems, tmp_path / "other.html", fabric.scale, overviews={"scaling": Overview(looked)})
+    told = json.loads((tmp_path / "summary.json").read_text())
+    assert told["verdicts"] == {"not judged": 2}
+    assert "No claim is judged at this scale" in (tmp_path / "other.html").read_text()
     told["coverage"]["scaling"] |= {f"table{n}": {"measured": 0, "quoted": n} for n in (6, 12)}
     plan.summary.write_text(json.dumps(told))
-    *_, library, other = headlines(plan)
+    unjudged, *_, library, other = headlines(plan)
+    assert unjudged.startswith("2 claims at scale smoke: shown, not judged")
     assert library.startswith("Nothing measured in scaling/table6: no instance of TSPLIB was there; run again where")
     assert other == f"Nothing measured in scaling/table12: its notes say why ({tmp_path}/table12.md)"
     plan.summary.unlink()

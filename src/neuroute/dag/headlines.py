@@ -33,6 +33,8 @@ def headlines(plan: Plan, most: int = 3) -> list[str]:
     numbers, lines = summary["numbers"], list[str]()
     if summary["claims"]:
         verdicts = ", ".join(f"{verdict} {count}" for verdict, count in summary["verdicts"].items())
+        if "not judged" in summary["verdicts"]:
+            verdicts = "shown, not judged, as its networks are small"
         lines.append(f"{len(summary['claims'])} claims at scale {summary['scale']}: {verdicts}")
     lines.append(f"{numbers['measured']:,} numbers measured, {numbers['beside_printed']:,} of them beside printed ones")
     # Those of which nothing is printed come last.

@@ -40,6 +40,9 @@ class ScaleFile(Spec):
     evaluate_together: Annotated[
         bool, Field(description="one job measures all test sets of a model: starting it costs more than they do")
     ] = False
+    verdicts: Annotated[
+        bool, Field(description="the report judges the papers' claims; not where networks are too small for a trend")
+    ] = True
     warm_jobs: Annotated[
         bool,
         Field(description="jobs are copies of one process that has loaded all: starting them costs more than they do"),

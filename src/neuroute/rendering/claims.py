@@ -19,7 +19,7 @@ from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Format, Value, fixed
 
-Verdict = Literal["agrees", "does not", "cannot be seen"]
+Verdict = Literal["agrees", "does not", "cannot be seen", "not judged"]
 VERDICTS: tuple[Verdict, ...] = ("agrees", "does not", "cannot be seen")
 FEWEST = 6  # paired instances: fewer all lie on one side by chance more often than in 5 % (sign test)
 RULE = (
@@ -27,6 +27,10 @@ RULE = (
     f"not if it lies below, and cannot be seen if the interval holds 0, if fewer than {FEWEST} instances would decide, "
     "or if this scale does not measure it. Intervals cover what each claim says they are over, not the spread between "
     "training seeds. A verdict is on the models of this scale, not on those of the paper."
+)
+NO_VERDICT = (
+    "No claim is judged at this scale: its networks are so small and so shortly trained that a trend says nothing of "
+    "the paper's. What stands here shows that everything works."
 )
 TWO_DECIMALS = fixed(2)
 INSTANCES = "test instances (paired bootstrap)"
@@ -78,19 +82,22 @@ class Judged:
     claim: Claim
     finding: Finding | None
     why: str = ""
+    is_judged: bool = True  # not at scales whose trends mean nothing
 
     @property
     def verdict(self) -> Verdict:
+        if not self.is_judged:
+            return "not judged"
         return self.finding.verdict if self.finding else "cannot be seen"
 
 
 def judge(claim: Claim, study: Study) -> Judged:
-    """Look at a claim in the measurements of its artifact; what is missing is said, not raised."""
+    """Look at a claim in the measurements of its artifact, if its scale judges; what is missing is said, not raised."""
     try:
         finding: Finding = resolve(claim.function)(study)
     except NeurouteError as error:
-        return Judged(claim, None, f"not measured yet: {error}")
-    return Judged(claim, finding, finding.why)
+        return Judged(claim, None, f"not measured yet: {error}", study.scale.verdicts)
+    return Judged(claim, finding, finding.why, study.scale.verdicts)
 
 
 # -- sides and their differences --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from jinja2 import Environment
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_text
 from neuroute.plan.config import Scale
-from neuroute.rendering.claims import RULE, Judged
+from neuroute.rendering.claims import NO_VERDICT, RULE, Judged
 from neuroute.rendering.coverage import HEADS as COVERAGE_HEADS
 from neuroute.rendering.coverage import LEGEND as COVERAGE_LEGEND
 from neuroute.rendering.coverage import coverage_lines
@@ -63,10 +63,10 @@ def write_report(
     scales = {a["scale"] for paper in papers for a in paper["artifacts"] if a.get("other_scale")}
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((files("neuroute.rendering") / "report.html").read_text(encoding="utf-8"))
-    summary_values = summary(scale.name, overviews, titles, coverage)
+    summary_values = summary(scale, overviews, titles, coverage)
     template_values = {
         "verdicts": summary_values["verdicts"],
-        "rule": RULE,
+        "rule": RULE if scale.verdicts else NO_VERDICT,
         "protocol_heads": HEADS,
         "protocol_legend": LEGEND,
         "coverage_heads": COVERAGE_HEADS,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from neuroute.plan.scale import Scale
 from neuroute.rendering.claims import VERDICTS, Finding, Judged
 from neuroute.rendering.coverage import Coverage
 from neuroute.rendering.style import with_suffix
@@ -75,7 +76,7 @@ def thumbnail(stem: Path) -> str:
 
 
 def summary(
-    scale: str,
+    scale: Scale,
     overviews: Mapping[str, Overview],
     titles: Mapping[str, str],
     coverage: Mapping[str, Mapping[str, Coverage]],
@@ -85,10 +86,11 @@ def summary(
     coverage: paper -> table -> its cells; a number is a measured cell of a table.
     """
     judged = [(paper, each) for paper, overview in overviews.items() for each in overview.claims]
+    verdicts = VERDICTS if scale.verdicts else ("not judged",)
     counts = [cells for tables in coverage.values() for cells in tables.values()]
     return {
-        "scale": scale,
-        "verdicts": {verdict: sum(each.verdict == verdict for _, each in judged) for verdict in VERDICTS},
+        "scale": scale.name,
+        "verdicts": {verdict: sum(each.verdict == verdict for _, each in judged) for verdict in verdicts},
         "numbers": {
             "measured": sum(cells.measured for cells in counts),
             "beside_printed": sum(cells.beside for cells in counts),
