@@ -33,7 +33,8 @@ def _by_lkh(ways: np.ndarray, seed: int, seconds: float | None, runs: int = lkh.
 def _by_concorde(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
     if len(ways) == 4:  # for which Concorde ends without a tour: there are three
         tours = np.array([[0, 1, 2, 3], [0, 1, 3, 2], [0, 2, 1, 3]])
-        return tours[ways[tours, np.roll(tours, -1, axis=1)].sum(1).argmin()]
+        best: np.ndarray = tours[ways[tours, np.roll(tours, -1, axis=1)].sum(1).argmin()]
+        return best
     tour = _nearest_tour(ways, seed, None)
     length = float(ways[tour, np.roll(tour, -1)].sum())
     return concorde.solve_text(matrix_text(ways), len(ways), seed, seconds, length)
