@@ -52,7 +52,7 @@ def make(problem: str, number: int, folder: Path) -> tuple[neuroute.Instance, pl
     if switches.backhaul:
         demand[1 + rng.permutation(customers)[: rng.integers(1, customers)]] *= -1
     away = np.hypot(*(coords - coords[0]).T)
-    fields: dict[str, Any] = {"open": switches.open}
+    fields: dict[str, Any] = {"open": True} if switches.open else {}
     if switches.limit:
         fields["limit"] = float(2 * away.max() * rng.uniform(1.02, 1.6))
     if switches.windows:
