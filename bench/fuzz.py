@@ -90,13 +90,13 @@ SOLOMON = (
     "0 35 35 0 0 230 0\n1 41 49 10 61 171 10\n2 35 17 7 50 160 10\n3 55 45 13 16 126 10\n4 55 20 19 49 159 10\n",
 )
 TOUR = ("NAME : t\nTYPE : TOUR\nDIMENSION : 5\nTOUR_SECTION\n1\n3\n2\n5\n4\n-1\nEOF\n", "TOUR_SECTION\n5 4 3 2 1 -1\n")
-SOL = ("Route #1: 1 2\nRoute #2: 3 4\nCost 171\n", "Route #1: 4\nRoute #2: 2 1\nRoute #3: 3\n")
+SOL = ("Route #1: 1 2\nRoute #2: 3 4\nCost 154\n", "Route #1: 4\nRoute #2: 2 1\nRoute #3: 3\n")
 LEHD_TSP = (
     "0.1 0.2 0.9 0.3 0.4 0.8 0.5 0.5 output 1 2 4 3 1\n0.3 0.1 0.2 0.7 0.6 0.6 0.9 0.9 output 1 2 3 4 1\n",
     "0.1 0.2 0.9 0.3 0.4 0.8 0.5 0.5\n",
 )
 LEHD_CVRP = (
-    "depot,0.5,0.5,customer,0.1,0.2,0.9,0.3,0.4,0.8,0.6,0.1,capacity,10,demand,0,4,5,6,3,cost,2.4,node_flag,1,2,3,4,1,0,1,0\n",
+    "depot,0.5,0.5,customer,0.1,0.2,0.9,0.3,0.4,0.8,0.6,0.1,capacity,10,demand,0,4,5,6,3,cost,3.20998869,node_flag,1,2,3,4,1,0,1,0\n",
     "depot,0.5,0.5,customer,0.1,0.2,0.9,0.3,0.4,0.8,0.6,0.1,capacity,10,demand,0,4,5,6,3\n",
 )
 RNG = np.random.default_rng(0)
@@ -163,7 +163,7 @@ def yaml_of(name: str) -> tuple[str, ...]:
 
 CONFIG = (
     f"scale: {ROOT}/tests/data/micro.yaml\npapers: [pens]\ndevice: cpu\nmemory_gb: 2\nwork_dir: w\nresults_dir: r\n"
-    "runs: {pens/pens_a: {seeds: 2, training: {learning_rate: 1.0e-3}}}\njobs_per_gpu: 1\nprecision: auto\n"
+    "runs: {pens/pens_a: {seeds: 2, training: {learning_rate: 1.0e-3}}}\njobs_per_gpu: 1\n"
     "compare: {sets: [tsplib], methods: [nearest, lkh], seconds: 2}\nmachine: {job_hours: 4}\n",
 )
 
