@@ -50,7 +50,9 @@ def _first_error(error: ValidationError, where: str, key: str, kind: type[BaseMo
     path = ".".join(str(p) for p in (key, *detail["loc"]) if p not in ("", "[key]"))
     message = detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "extra_forbidden":
-        message = "unknown key" + did_you_mean(near(str(detail["loc"][-1]), _keys(kind.model_json_schema()), most=1))
+        name, names = str(detail["loc"][-1]), list(_keys(kind.model_json_schema()))
+        meant = did_you_mean(near(name, names, most=1))
+        message = "a key of another place, not of this one" if name in names else f"unknown key{meant}"
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     text = f"{where}: {path or 'top level'}: {message}{more}"
     return NeurouteError(f"{text}{'' if text.endswith('?') else ';'} see workflow/schemas for what is allowed")

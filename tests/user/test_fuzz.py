@@ -1,0 +1,76 @@
+"""Mutated files of every kind: an answer or one plain line.  `bench/fuzz.py` reads a hundred thousand."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+KINDS = ("TSPLIB .tsp", "TSPLIB .tsp, EXPLICIT", "VRPLIB .vrp", "Solomon .txt", ".tour", ".sol", "LEHD .txt, TSP",
+         "LEHD .txt, CVRP", ".npz, arrays", ".npz, bytes", ".pkl, values", ".pkl, bytes", "config.yaml", "scale",
+         ".safetensors", ".safetensors, imported", ".pt")  # fmt: skip
+
+
+@pytest.fixture
+def fuzz(script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "bench"))
+    return script("bench/fuzz.py")
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")  # of torch
+@pytest.mark.parametrize("name", KINDS)
+def test_mutated_files_are_read_rightly_or_refused_in_a_line(fuzz: ModuleType, tmp_path: Path, name: str) -> None:
+    kind, outcomes = fuzz.KINDS[name], set()
+
+    @settings(
+        max_examples=20 if name == "scale" else 60,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(kind.mutants)
+    def run(content: bytes) -> None:
+        outcomes.add(fuzz.check(kind, content, tmp_path))
+
+    run()
+    assert outcomes == {"read", "refused"}
+
+
+def test_all_kinds_are_tried(fuzz: ModuleType) -> None:
+    assert set(fuzz.KINDS) == set(KINDS)
+    assert sum(kind.share for kind in fuzz.KINDS.values()) == 100_000
+
+
+def test_what_breaks_a_rule_is_told(fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(read: Callable[[Path], None]) -> str:
+        with pytest.raises(fuzz.Wrong) as error:
+            fuzz.check(fuzz.Kind("a", None, read, 0), b"", tmp_path)
+        return str(error.value)
+
+    def fail(path: Path) -> None:
+        raise KeyError(path.name)
+
+    def go_on(path: Path) -> None:
+        raise fuzz.neuroute.NeurouteError("two\nlines")
+
+    def spin(path: Path) -> None:
+        while True:
+            pass
+
+    assert told(fail).startswith("KeyError: 'a'")
+    assert told(go_on).startswith("no plain line")
+    monkeypatch.setattr(fuzz, "SECONDS", 0.05)
+    assert told(spin).startswith("Hang")
+
+
+def test_lengths_that_differ_from_their_definition_are_told(
+    fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from neuroute.datasets import tsplib
+
+    monkeypatch.setattr(tsplib, "distances", lambda a, b, *_: abs(a - b).sum(1))
+    for file in fuzz.TSP[:4]:
+        with pytest.raises(fuzz.Wrong, match="by definition"):
+            fuzz.check(fuzz.KINDS["TSPLIB .tsp"], file.encode(), tmp_path)
