@@ -22,14 +22,9 @@ def fuzz(script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("name", KINDS)
 def test_mutated_files_are_read_rightly_or_refused_in_a_line(fuzz: ModuleType, tmp_path: Path, name: str) -> None:
     kind, outcomes = fuzz.KINDS[name], set()
+    how = {"derandomize": True, "deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 
-    @settings(
-        max_examples=20 if name == "scale" else 60,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(max_examples=20 if name == "scale" else 60, **how)
     @given(kind.mutants)
     def run(content: bytes) -> None:
         outcomes.add(fuzz.check(kind, content, tmp_path))
