@@ -107,7 +107,7 @@ def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | Non
 def stated_customers(text: str) -> int | None:
     """Return how many customers the title of a file says it has, as `format_solomon` writes it; Solomon's do not."""
     match = re.match(r"\s*\S+ of (\d+) customers *\n", text)
-    return int(match[1]) if match else None
+    return whole(match[1]) if match else None
 
 
 def format_solomon(instance: SolomonInstance) -> str:
