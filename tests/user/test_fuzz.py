@@ -36,9 +36,9 @@ def test_mutated_files_are_read_rightly_or_refused_in_a_line(fuzz: ModuleType, t
 def test_whole_files_are_read(fuzz: ModuleType, tmp_path: Path) -> None:
     packed, pickled = tuple(map(fuzz.packed, fuzz.ARRAYS)), fuzz.pickled()
     weights = fuzz.checkpoint()
-    files = (fuzz.TSP, fuzz.EXPLICIT, fuzz.VRP, fuzz.SOLOMON, fuzz.TOUR, fuzz.SOL, fuzz.LEHD_TSP, fuzz.LEHD_CVRP,
-             packed, packed, pickled, pickled, fuzz.CONFIG, fuzz.MICRO, weights[:1], weights, fuzz.torch_files())  # fmt: skip
-    for name, whole in zip(KINDS, files, strict=True):
+    texts = (fuzz.TSP, fuzz.EXPLICIT, fuzz.VRP, fuzz.SOLOMON, fuzz.TOUR, fuzz.SOL, fuzz.LEHD_TSP, fuzz.LEHD_CVRP)
+    others = (packed, packed, pickled, pickled, fuzz.CONFIG, fuzz.MICRO, weights[:1], weights, fuzz.torch_files())
+    for name, whole in zip(KINDS, (*texts, *others), strict=True):
         contents = [each if isinstance(each, bytes) else each.encode() for each in whole]
         assert [fuzz.check(fuzz.KINDS[name], each, tmp_path) for each in contents] == ["read"] * len(whole), name
 
