@@ -549,7 +549,9 @@ def bounded() -> Iterator[None]:
 
 
 def resident() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """The most bytes that this process has had in memory."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else 1024 * most
 
 
 def run_batch(name: str, number: int, inputs: int, faults: Path | None) -> dict[str, Any]:
