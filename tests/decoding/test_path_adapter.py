@@ -12,10 +12,9 @@ from neuroute.decoding.beam import search_beams
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.greedy import greedy_tours
 from neuroute.decoding.multi_start import multi_start
-from neuroute.decoding.path_adapter import PathAdapter
 from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.tsp import TSP, TspBatch
-from neuroute.decoding.tsp_search import SEARCH
+from neuroute.decoding.tsp_search import SEARCH, PathAdapter
 from neuroute.networks.elg import Elg
 from neuroute.networks.icam import Icam
 from neuroute.networks.pointerformer import Pointerformer

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.weights import all_finite
-from neuroute.training.optimizer import adam
+from neuroute.training.batches import adam
 
 RATE, DECAY, STEPS = 1e-2, 0.1, 5
 

@@ -111,7 +111,8 @@ def keep_rates(config: Config, rates: Rates) -> Path:
 
 def _read_file(path: Path) -> Rates:
     content = read_json(path, "measure again: neuroute doctor --measure")
-    content.pop("bf16", None)  # of an earlier version
+    if isinstance(content, dict):
+        content.pop("bf16", None)  # of an earlier version
     return validate(Rates, content, str(path))
 
 

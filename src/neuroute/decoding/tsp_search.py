@@ -9,13 +9,33 @@ from torch import Tensor
 from neuroute.decoding.beam import search_beams
 from neuroute.decoding.greedy import Decide
 from neuroute.decoding.multi_start import check_starts, multi_start, starts_of
-from neuroute.decoding.path_adapter import PathAdapter
 from neuroute.decoding.prc.tsp import prc
 from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.search import Search, blocks_per_batch
 from neuroute.decoding.tsp import TSP, TspBatch, arrive_of, decide_for, encode, encode_again
-from neuroute.networks.base import PathNetwork, RoutingNetwork
+from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
+
+
+class PathAdapter(PathNetwork):
+    """A network of many starts as one that reads what is left of a path: by its `path_rows` and `decide_path`.
+
+    What it computes of visited nodes is left out of every sum, so the open rows alone decide.
+
+    No factor depends on the size: what does, ICAM's log2(N), is in the rows.
+    """
+
+    def __init__(self, net: MultiStartNetwork) -> None:
+        super().__init__()
+        self.net, self.width, self.train_nodes, self.pair_channels = net, net.width, net.train_nodes, net.pair_channels
+
+    def encode(self, coords: Tensor) -> Tensor:
+        """coords (batch, nodes, 2) of an instance, or of a sub-path as one -> rows (batch, nodes, E)."""
+        return self.net.path_rows(coords)
+
+    def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
+        """rows (batch, 1 + available + 1, E) of [current, available..., destination] -> logits (batch, available)."""
+        return self.net.decide_path(rows)
 
 
 class TspSearch(Search[TspBatch]):

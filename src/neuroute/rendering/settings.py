@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from neuroute.plan.objects import Run
+from neuroute.plan.objects import GivenRun, Reinforced, Run
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Row, Value
 
@@ -45,3 +45,11 @@ def changes_note(study: Study, runs: Iterable[Run | None]) -> list[str]:
     """Say which of the runs config.yaml changes."""
     changed = [run.id for run in runs if run and run.id in study.config.runs]
     return [f"config.yaml changes {', '.join(changed)}."] if changed else []
+
+
+def drawn_instances(run: Run) -> float | None:
+    """Count the instances that a run's batches have on average; None for weights of a file or another training."""
+    training = run.training
+    if not isinstance(training, Reinforced) or isinstance(run, GivenRun):
+        return None
+    return sum(sum(stage.expected_instances().values()) for stage in training.stages)

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Adam, AdamW, Optimizer
 
 from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.objects import Run
 from neuroute.training.distributed import World
-from neuroute.training.optimizer import adam
 
 
 @dataclass(frozen=True)
@@ -81,3 +81,12 @@ class Batches(ABC):
             nn.utils.clip_grad_norm_(self.model.parameters(), clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+
+
+def adam(net: nn.Module, learning_rate: float, weight_decay: float, decoupled: bool) -> Optimizer:
+    """Return the optimizer of a network's parameters; fused is torch's fastest way on a GPU and on a CPU.
+
+    decoupled: AdamW (Loshchilov & Hutter, 2019), whose weight decay is no part of the gradient.
+    """
+    kind = AdamW if decoupled else Adam
+    return kind(net.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)

@@ -16,8 +16,8 @@ from neuroute.accounting import counts_many_starts
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.hyper_parameters import CLIPPING, ROWS, ReinforcedRun
 from neuroute.papers.icam.scale import IcamScale
+from neuroute.papers.icam.tables_settings import CLIPPING, ROWS, ReinforcedRun
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, recorded_of_each, row
 

@@ -24,9 +24,9 @@ from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed_numbers
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import Grid, Method, comparison, grid_table, lkh_budgets, needs_of
+from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
-from neuroute.rendering.trainings import drawn_instances
 
 CLASSICAL: dict[Problem, tuple[Method, ...]] = {
     "tsp": (

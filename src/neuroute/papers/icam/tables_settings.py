@@ -1,13 +1,16 @@
 """Tables 4, 5 and 12 of paper `icam`: complexity, hyper-parameters, and the licences of codes and data."""
 
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
 from neuroute.accounting.counts_many_starts import Icam, Pomo
-from neuroute.papers.icam.hyper_parameters import ROWS, ReinforcedRun
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.needs import artifact
+from neuroute.plan.objects import Reinforced, Run, Stage
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.licences import licence_table
-from neuroute.rendering.settings import changes_note, printed_values, setting_rows
+from neuroute.rendering.settings import Setting, changes_note, drawn_instances, printed_values, setting_rows
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
@@ -114,3 +117,108 @@ def table5(study: Study) -> Table:
 def table12(study: Study) -> Table:
     """The licences that the paper lists, and those of what is used here."""
     return licence_table(study, "table12", "What CVRPLIB allows is shown as the paper has it.")
+
+
+ICAM, POMO = "neuroute.networks.icam", "neuroute.networks.pomo"
+CLIPPING = {ICAM: 50.0, POMO: 10.0}  # of a module's networks, where the plan says nothing else
+RULE = "by N"  # capacity without a range: that of the number of customers
+
+
+class ReinforcedRun(NamedTuple):
+    """A run that is trained by reinforcement learning."""
+
+    run: Run
+    training: Reinforced
+
+    @classmethod
+    def of(cls, run: Run | None) -> "ReinforcedRun | None":
+        """None without a run, or where it is trained in another way."""
+        return cls(run, run.training) if run and isinstance(run.training, Reinforced) else None
+
+    @property
+    def module(self) -> str:
+        """Where the class of its network is; one of the user's own may bear any name."""
+        return self.run.network.kind.partition(":")[0]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return self.run.network.arguments
+
+    @property
+    def is_cvrp(self) -> bool:
+        return self.run.validation.dataset.problem == "cvrp"
+
+    @property
+    def first(self) -> Stage:
+        return self.training.stages[0]
+
+    def each(self, value: Callable[[Stage], Any], first: int = 0, last: int | None = None) -> Value:
+        """Return the one value of these stages, or each of theirs; None without any."""
+        values = [value(stage) for stage in self.training.stages[first:last]]
+        return ", ".join(map(str, values)) if len(set(values)) > 1 else values[0] if values else None
+
+    def last(self, value: Callable[[Stage], Any]) -> Value:
+        """Return the value of the last stage; None of a training that has one alone."""
+        return self.each(value, first=max(1, len(self.training.stages) - 1))
+
+
+# Heading, key of the printed value, which is "both.", "TSP." or "CVRP." and this, and the value here.
+ROWS: tuple[Setting[ReinforcedRun], ...] = (
+    ("Optimizer", "optimizer", lambda t: "Adam"),
+    ("Clipping parameter", "clipping_parameter_xi", lambda t: t.arguments.get("clipping", CLIPPING.get(t.module))),
+    ("Initial learning rate", "initial_learning_rate", lambda t: t.first.learning_rate),
+    ("Learning rate of stage 3", "learning_rate_stage3", lambda t: t.last(lambda stage: stage.learning_rate)),
+    ("Weight decay", "weight_decay", lambda t: t.training.weight_decay),
+    ("Initial α value", "initial_alpha", lambda t: 1 if t.module == ICAM else None),
+    ("Loss function of stages 1 & 2", "loss_stage1_2", lambda t: t.each(_loss, last=2)),
+    ("Loss function of stage 3", "loss_stage3", lambda t: t.last(_loss)),
+    ("β of stage 3", "beta_stage3", lambda t: t.last(lambda stage: stage.elite and stage.elite.beta)),
+    ("k of stage 3", "k_stage3", lambda t: t.last(lambda stage: stage.elite and stage.elite.k)),
+    ("Encoder layers", "encoder_layers", lambda t: t.arguments["depth"]),
+    ("Embedding dimension", "embedding_dim", lambda t: t.arguments["width"]),
+    ("Feed-forward dimension", "feed_forward_dim", lambda t: t.arguments["feed_forward"]),
+    ("Scale of stage 1", "scale_stage1", lambda t: _range(t.first.sizes)),
+    ("Scale of stages 2 & 3", "scale_stage2_3", lambda t: t.each(lambda stage: _range(stage.sizes), first=1)),
+    ("Batches of each epoch", "batches_per_epoch", lambda t: t.each(lambda stage: stage.batches_per_epoch)),
+    ("Epochs of stage 1", "epochs_stage1", lambda t: t.first.epochs),
+    ("Epochs of stage 2", "epochs_stage2", lambda t: t.each(lambda stage: stage.epochs, first=1, last=2)),
+    ("Epochs of stage 3", "epochs_stage3", lambda t: t.last(lambda stage: stage.epochs)),
+    ("Capacity of stage 1", "capacity_stage1", lambda t: _capacity(t.first) if t.is_cvrp else None),
+    ("Capacity of stages 2 & 3", "capacity_stage2_3", lambda t: t.each(_capacity, first=1) if t.is_cvrp else None),
+    ("Gradient clipping, largest norm", "gradient_clipping", lambda t: _limit(t.training.clip)),
+    ("Batch size of stage 1", "batch_size_stage1", lambda t: _batch(t.first)),
+    ("Batch size of stages 2 & 3", "batch_size_stage2_3", lambda t: t.each(_batch, first=1)),
+    ("Total epochs", "total_epochs", lambda t: t.training.epochs),
+    # Not in the paper's table.
+    ("Solutions of an instance", None, lambda t: t.each(lambda stage: "N" if stage.starts is None else stage.starts)),
+    ("Epochs after which the rate falls", None, lambda t: _drops(t.training.stages)),
+    ("Instances drawn, on average", None, lambda t: round(drawn_instances(t.run) or 0)),
+    ("Precision", None, lambda t: t.training.precision),
+)
+
+
+def _loss(stage: Stage) -> str:
+    return "L_Joint" if stage.elite else "L_POMO"
+
+
+def _range(ends: tuple[int, int]) -> Value:
+    low, high = ends
+    return low if low == high else f"[{low},{high}]"
+
+
+def _capacity(stage: Stage) -> Value:
+    return RULE if stage.capacities is None else _range(stage.capacities)
+
+
+def _batch(stage: Stage) -> Value:
+    if stage.batch_nodes is None:
+        return stage.batch_size
+    return f"floor({stage.batch_size}*({stage.batch_nodes}/N)^2)"
+
+
+def _limit(norm: float | None) -> Value:
+    return norm if norm is not None else "no limit"
+
+
+def _drops(stages: Sequence[Stage]) -> str:
+    return ", ".join(map(str, sorted({drop for stage in stages for drop in stage.drops}))) or "none"

@@ -25,9 +25,9 @@ from neuroute.rendering.cells import (
     solver_name,
 )
 from neuroute.rendering.grid import Measure
+from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
-from neuroute.rendering.trainings import drawn_instances
 
 FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks may drive, too
 LIGHT = (

@@ -15,10 +15,10 @@ from neuroute.plan.objects import Labels
 from neuroute.rendering.cells import RANGES, gap_cell, solver_name
 from neuroute.rendering.columns import WHOLE, described, joined
 from neuroute.rendering.seeds import summary_cell
+from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
-from neuroute.rendering.trainings import drawn_instances
 
 STUDIED = ("Budget", "Problem", "Network", "Decoding")
 ONE = "One training of each network (one seed), where no note names more."
