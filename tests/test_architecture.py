@@ -53,6 +53,14 @@ def test_folders_and_files_stay_small(imports: ModuleType) -> None:
     assert [file.name for file in files if len(file.read_text().splitlines()) > 325] == []
 
 
+def test_tables_become_csv_in_one_place(imports: ModuleType) -> None:
+    """Which makes harmless what a spreadsheet would compute (`core/text.py`)."""
+    writing = [
+        name for name, file in imports.modules().items() if re.search(r"to_csv\(|csv\.(w|W|Dict[wW])", file.read_text())
+    ]
+    assert writing == ["core.text"]
+
+
 # Say nothing of what a thing is when they stand alone.
 PARTICIPLES = {
     "aside", "asked", "begun", "chosen", "done", "drawn", "found", "given", "gone", "held", "kept", "known", "left",

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive, read_json, write_json, write_text, write_whole
+from neuroute.user.outputs import check_writable
 
 
 def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -23,6 +26,27 @@ def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:
         write_whole(path, fail)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_planted_link_is_never_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither under the name that one can work out, nor under one that was guessed."""
+    path, precious = tmp_path / "x.txt", tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / f".x.txt.{os.getpid()}.tmp").symlink_to(precious)
+    write_text(path, "new")
+    assert (path.read_text(), path.is_symlink(), precious.read_text()) == ("new", False, "mine")
+    monkeypatch.setattr(files, "name_aside", lambda path: path.with_name(".guessed"))
+    (tmp_path / ".guessed").symlink_to(precious)
+    with pytest.raises(NeurouteError, match=r"x\.txt: cannot write this file"):
+        write_text(path, "newer")
+    assert (path.read_text(), path.is_symlink(), precious.read_text()) == ("new", False, "mine")
+
+
+def test_an_output_that_is_looked_at_first_makes_no_file_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / f".x.csv.{os.getpid()}.tmp").symlink_to(tmp_path / "elsewhere")
+    check_writable("--out", tmp_path / "x.csv")
+    check_folder(tmp_path)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_disk_full_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +90,60 @@ def test_lock_is_exclusive_and_released(tmp_path: Path) -> None:
         pass
     with exclusive(lock, "training"):
         pass
+
+
+def test_a_lock_is_no_link_to_another_file(tmp_path: Path) -> None:
+    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
+    with (
+        pytest.raises(NeurouteError, match=r"lock: is to be locked, and cannot be opened"),
+        exclusive(tmp_path / "lock", "training"),
+    ):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+LEFT = """
+import sys, time
+from neuroute.solvers import concorde
+from neuroute.solvers.limited import Process
+process = Process()
+with concorde._work_aside():
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_folders_of_killed_processes_go_with_the_next_start(tmp_path: Path) -> None:
+    """And those of processes that live stay, as does what has another origin."""
+    place = tmp_path / "tmp"
+    kept = [place / "neuroute-results" / ".lock", place / "neuroute-gpus-0" / "GPU.0", place / "other" / "x"]
+    for file in kept:
+        file.parent.mkdir(parents=True)
+        file.touch()
+    (place / "neuroute-link").symlink_to(tmp_path)
+    environment = os.environ | {"TMPDIR": str(place)}
+
+    def start() -> subprocess.Popen[str]:
+        process = subprocess.Popen([sys.executable, "-c", LEFT], env=environment, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    before = set(place.iterdir())
+    with start() as killed:
+        left = set(place.iterdir()) - before
+        assert len(left) == 2
+        killed.kill()
+    with start() as alive:
+        mine = set(place.iterdir()) - before
+        assert len(mine) == 2
+        assert not mine & left
+        with start() as another:
+            assert mine < set(place.iterdir())
+            another.kill()
+        alive.kill()
+    assert before < set(place.iterdir())
+    assert all(file.exists() for file in kept)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])

@@ -6,7 +6,7 @@ fail() {
 [ -f Snakefile ] || fail "$PWD is not the folder that the job was sent from: it must be shared by all nodes"
 python -c "import neuroute" 2>/dev/null || fail "no environment: $(command -v python || echo python) cannot import neuroute; install it where all nodes see it"
 cache="${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}"  # Snakemake keeps something there
-[ -z "$cache" ] || { mkdir -p "$cache" && [ -w "$cache" ]; } 2>/dev/null || fail "$cache cannot be written, as where the home folder is not shared: export XDG_CACHE_HOME=/tmp, and start Snakemake again"
+[ -z "$cache" ] || { mkdir -p -m 700 "$cache" && [ -w "$cache" ] && [ -O "$cache" ]; } 2>/dev/null || fail "$cache cannot be written, as where the home folder is not shared, or is another's: export XDG_CACHE_HOME=/tmp/cache-\$USER, and start Snakemake again"
 probe=".snakemake/clock.$(hostname).$$"
 touch "$probe" 2>/dev/null || fail "$PWD/.snakemake cannot be written from here"
 ahead=$(($(date +%s) - $(stat -c %Y "$probe")))

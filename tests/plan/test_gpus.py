@@ -126,19 +126,58 @@ def test_jobs_that_share_take_the_emptiest(locks: Path) -> None:
 
 
 def test_a_job_waits_for_one_that_is_ending(locks: Path) -> None:
-    locks.mkdir()
+    locks.mkdir(0o700)
     held = [gpus._lock(locks / f"{name}.0") for name in "ab"]
     began = time.monotonic()
     with pytest.raises(NeurouteError, match="taken by other jobs"):
         gpus._take(("a", "b"), 1, 0.5)
     assert time.monotonic() - began >= 0.5
     assert held[1] is not None
-    os.close(held[1])
+    held[1].close()
     assert gpus._take(("a", "b"), 1, 0.5) == 1
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(gpus, "LOCKS", tmp_path / "file")
-    with pytest.raises(NeurouteError, match=r"file: jobs mark their GPU there, and it cannot be written"):
+@pytest.fixture(params=["a file", "others may write there", "another's"])
+def foreign(request: pytest.FixtureRequest, locks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of locks that is not this user's alone, and what another has put into it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if request.param == "a file":
+        locks.touch()
+        return locks
+    locks.mkdir(0o700)
+    (locks / "a.0").symlink_to(tmp_path / "elsewhere")
+    if request.param == "another's":
+        (tmp_path / "cache/neuroute").mkdir(0o700, parents=True)
+        (tmp_path / "cache/neuroute/gpus").mkdir(0o700)
+        lstat, stranger = Path.lstat, os.stat_result([*os.stat(locks)[:4], os.geteuid() + 1, *os.stat(locks)[5:]])
+        monkeypatch.setattr(Path, "lstat", lambda self: stranger if self == locks else lstat(self))
+    else:
+        locks.chmod(0o777)
+    return locks
+
+
+def test_locks_that_others_could_hold_are_not_used(
+    foreign: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert gpus._take(("a",), 1, 0.0) == 0
+    assert f"{foreign}: " in caplog.text
+    assert (tmp_path / "cache/neuroute/gpus/a.0").is_file()
+    assert not (tmp_path / "elsewhere").exists()
+    with pytest.raises(NeurouteError, match="the only GPU is taken"):
         gpus._take(("a",), 1, 0.0)
+
+
+@pytest.mark.usefixtures("foreign")
+def test_without_any_place_for_locks_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nothing").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
+    with pytest.raises(NeurouteError, match=r"neuroute: cannot be a folder \(.*\); remove it or mend its rights"):
+        gpus._take(("a",), 1, 0.0)
+
+
+def test_a_lock_file_is_no_link(locks: Path, tmp_path: Path) -> None:
+    locks.mkdir(0o700)
+    (locks / "a.0").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NeurouteError, match=r"a\.0: is to be locked, and cannot be opened"):
+        gpus._take(("a",), 1, 0.0)
+    assert not (tmp_path / "elsewhere").exists()

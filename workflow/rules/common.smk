@@ -26,7 +26,7 @@ def start_warm_process():
     """
     if not PLAN.scale.warm_jobs or not hasattr(os, "pidfd_open"):
         return
-    place = RUNNING.enter_context(tempfile.TemporaryDirectory(prefix="neuroute-"))
+    place = RUNNING.enter_context(scratch_folder())
     os.environ[SOCKET_ENV] = f"{place}/socket"
     log = RUNNING.enter_context(open(f"{place}/log", "w"))
     command = [sys.executable, "-m", "neuroute.cli", "warm", os.environ[SOCKET_ENV]]

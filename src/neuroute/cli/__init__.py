@@ -6,9 +6,10 @@ Commands import what they run only when they run, so that neither `--help` nor `
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import wraps
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 
@@ -21,6 +22,7 @@ from neuroute.cli.results import difference, keep, render, report
 from neuroute.cli.warm import warm
 from neuroute.cli.workspace import init
 from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.core.text import printable
 
 COMMANDS = (  # in the order of the help
     plan, label, train, evaluate, render, report, difference, keep, doctor, solve, compare, models, generate, export,
@@ -38,21 +40,42 @@ app = typer.Typer(
 )
 
 
+class _Lines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+class _Plain:
+    """Standard output, for what quotes names and rows of files."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(printable(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     """Turn a NeurouteError into one line and exit code 2, an interruption into what there was and 130."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S")
+        handler = logging.StreamHandler()
+        handler.setFormatter(_Lines("%(asctime)s %(name)s: %(message)s", "%H:%M:%S"))
+        logging.basicConfig(level=logging.INFO, handlers=[handler])
         logging.getLogger("fontTools").setLevel(logging.WARNING)  # a page of lines for each figure
-        try:
-            command(*args, **kwargs)
-        except NeurouteError as error:
-            print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(2) from None
-        except Interrupted as stop:
-            print("interrupted: there is no solution yet" if stop.best is None else stop.best)
-            raise typer.Exit(130) from None
+        with redirect_stdout(cast(TextIO, _Plain(sys.stdout))):
+            try:
+                command(*args, **kwargs)
+            except NeurouteError as error:
+                print(f"error: {error}", file=sys.stderr)
+                raise typer.Exit(2) from None
+            except Interrupted as stop:
+                print("interrupted: there is no solution yet" if stop.best is None else stop.best)
+                raise typer.Exit(130) from None
 
     return run
 

@@ -89,6 +89,7 @@ def difference(
     the copy.
     """
     from neuroute.core.files import write_text
+    from neuroute.core.text import csv_text
     from neuroute.evaluation.difference import differences, say, table
 
     def folders(name: str) -> list[Path]:
@@ -106,7 +107,7 @@ def difference(
     rows = differences(of_first, of_second, _pair(decodings), mean_of)
     print(*say(rows), sep="\n")
     if out:
-        write_text(out, table(rows, first, second).to_csv(index=False))
+        write_text(out, csv_text(table(rows, first, second)))
 
 
 def _pair(decodings: str | None) -> tuple[str, str] | None:

@@ -18,6 +18,7 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, write_json, write_text
 from neuroute.core.lazy import pd
+from neuroute.core.text import csv_text
 from neuroute.plan.config import Compare
 from neuroute.plan.yaml_files import validate
 from neuroute.rendering import style
@@ -120,7 +121,7 @@ def compare(
 
 def write(records: pd.DataFrame, beginnings: Sequence[int], folder: Path, notes: Sequence[str] = ()) -> Comparison:
     """Write records, table and pictures of a comparison into a folder."""
-    write_text(folder / "records.csv", records.to_csv(index=False, lineterminator="\n"))
+    write_text(folder / "records.csv", csv_text(records))
     result_table = table(records, beginnings, notes)
     texts = {
         "csv": result_table.csv(),
@@ -136,7 +137,7 @@ def write(records: pd.DataFrame, beginnings: Sequence[int], folder: Path, notes:
         if figure is None:
             continue
         save_figure(figure.figure, folder / name)
-        write_text(with_suffix(folder / name, "csv"), figure.points.to_csv(index=False, lineterminator="\n"))
+        write_text(with_suffix(folder / name, "csv"), csv_text(figure.points))
         write_json(with_suffix(folder / name, "json"), {"notes": list(figure.notes), "alt": figure.alt})
     return Comparison(records, folder, result_table)
 

@@ -12,6 +12,7 @@ from typing import Any
 from neuroute.comparison.sets import Member
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
+from neuroute.core.text import inert
 
 COLUMNS = (
     "problem", "set", "instance", "n", "best_known", "method", "how", "kind", "seed", "cost", "gap_pct", "time_s",
@@ -75,7 +76,8 @@ def read_results(path: Path, members: Sequence[Member]) -> Results:
         raise NeurouteError(f"--results {path}: cannot be read ({error})") from None
     if lacking:
         raise NeurouteError(f"--results {path}: no column '{lacking[0]}'; its first line names {', '.join(REQUIRED)}")
-    by_name, rows, keys = {m.name: m for m in members}, list[Row](), set[tuple[str, str, int]]()
+    by_name = {name: m for m in members for name in (m.name, inert(m.name))}  # of records, too
+    rows, keys = list[Row](), set[tuple[str, str, int]]()
     for number, line in enumerate(lines, 2):
         where = f"--results {path}, line {number}"
         method = (line["method"] or "").strip()
@@ -99,7 +101,7 @@ def read_results(path: Path, members: Sequence[Member]) -> Results:
         }
         rows.append(with_gap(describe(member) | about))
     if not rows:
-        some = ", ".join(list(by_name)[:3])
+        some = ", ".join(m.name for m in members[:3])
         raise NeurouteError(f"--results {path}: none of its instances is compared; these are {some} ...")
     return Results(rows, len(lines) - len(rows))
 

@@ -5,6 +5,8 @@ from difflib import SequenceMatcher, get_close_matches
 from itertools import takewhile
 from typing import Any
 
+from neuroute.core.text import printable
+
 LONGEST = 2000  # characters of a message
 
 
@@ -19,7 +21,7 @@ class NeurouteError(Exception):
         text = super().__str__()
         if len(text) > LONGEST:
             text = f"{text[: LONGEST // 2]} [...] {text[-LONGEST // 2 :]}"
-        return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+        return printable(text)
 
 
 class Interrupted(KeyboardInterrupt):

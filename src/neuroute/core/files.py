@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -35,10 +36,10 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
     Raises NeurouteError when the disk is full or the folder cannot be written; `path` is then what it was before.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = name_aside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
+        with temporary.open("xb") as file:  # follows no link
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -59,6 +60,11 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
         raise
 
 
+def name_aside(path: Path) -> Path:
+    """A temporary name beside `path` that nobody can guess, and so nobody can put a link there."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+
+
 def _forget(temporary: Path) -> None:
     with suppress(OSError):  # a path that cannot be: what went wrong before is what counts
         temporary.unlink(missing_ok=True)
@@ -69,7 +75,7 @@ def check_folder(folder: Path) -> None:
 
     Which file is newer than which decides what is made anew.
     """
-    probe = folder / f".probe.{os.getpid()}"
+    probe = name_aside(folder / "probe")
     before = time.time()
     try:
         write_whole(probe, lambda file: file.write(b""))
@@ -86,7 +92,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    write_whole(path, lambda file: file.write(text.encode()))
+    write_whole(path, lambda file: file.write(text.encode(errors="backslashreplace")))
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -103,11 +109,21 @@ def read_json(path: Path, mend: str) -> Any:
         raise NeurouteError(f"{path}: not valid JSON (line {error.lineno}); delete it and {mend}") from None
 
 
+def open_lock(path: Path) -> BinaryIO:
+    """Open a file to lock, made if there is none.  Raises NeurouteError if it is a link, or cannot be opened."""
+    try:
+        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b")
+    except OSError as error:
+        raise NeurouteError(
+            f"{path}: is to be locked, and cannot be opened ({error.strerror}); remove it or mend its rights"
+        ) from None
+
+
 @contextmanager
 def exclusive(path: Path, what: str) -> Iterator[None]:
     """Hold a lock file while the block runs; raises NeurouteError at once when another process holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
+    with open_lock(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

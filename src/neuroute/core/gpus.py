@@ -5,14 +5,19 @@ process may see (CUDA_VISIBLE_DEVICES) is all that it takes from.  Imports no to
 """
 
 import fcntl
+import logging
 import os
 import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import open_lock
+from neuroute.core.private import cache_folder, private_folder
 
+log = logging.getLogger(__name__)
 LOCKS = Path(f"/tmp/neuroute-gpus-{os.getuid()}")  # of all runs of a user, so not in a run's folder
 PATIENCE_S = 20.0  # for a job that is ending
 DEVICES = Path("/dev")
@@ -30,7 +35,7 @@ def count_visible() -> int:
     return valid.index(False) if False in valid else len(valid)
 
 
-_open_locks: list[int] = []  # the lock of this process's GPU, open as long as it lives
+_open_locks: list[BinaryIO] = []  # the lock of this process's GPU, open as long as it lives
 
 
 @cache
@@ -38,17 +43,17 @@ def take(names: tuple[str, ...], jobs_per_gpu: int = 1, patience_s: float = PATI
     """The place in `names`, which tell GPUs of this machine apart, of the one that this process has from now on.
 
     Where several jobs may share a GPU, it is the emptiest.  Raises NeurouteError if all are taken for `patience_s`
-    seconds, or the locks' folder cannot be written.
+    seconds, or there is no folder for the locks.
     """
     return _take(names, jobs_per_gpu, patience_s)
 
 
 def _take(names: Sequence[str], jobs_per_gpu: int, patience_s: float) -> int:
-    until = time.monotonic() + patience_s
+    until, folder = time.monotonic() + patience_s, _folder()
     while True:
         for share in range(jobs_per_gpu):
             for place, name in enumerate(names):
-                lock = _lock(LOCKS / f"{name}.{share}")
+                lock = _lock(folder / f"{name}.{share}")
                 if lock is not None:
                     _open_locks.append(lock)
                     return place
@@ -60,19 +65,22 @@ def _take(names: Sequence[str], jobs_per_gpu: int, patience_s: float) -> int:
         time.sleep(0.2)
 
 
-def _lock(path: Path) -> int | None:
+def _folder() -> Path:
+    """Return where GPUs are marked: where that is not this user's alone, in the cache folder, and says so."""
     try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise NeurouteError(
-            f"{path.parent}: jobs mark their GPU there, and it cannot be written ({error.strerror}); remove it or mend "
-            "its rights"
-        ) from None
+        return private_folder(LOCKS)
+    except NeurouteError as error:
+        instead = private_folder(cache_folder() / "gpus")
+        log.warning("%s; until then jobs mark their GPU in %s", error, instead)
+        return instead
+
+
+def _lock(path: Path) -> BinaryIO | None:
+    file = open_lock(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(file)
+        file.close()
         return None
     return file
 

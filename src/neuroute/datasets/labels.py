@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.core.files import check_folder, exclusive
+from neuroute.core.files import check_folder, exclusive, open_lock
 from neuroute.datasets.chunks import Chunk, Pool, chunks, solve_chunks, solver_pool
 from neuroute.datasets.pages import Pages
 from neuroute.datasets.problem_spec import spec_of
@@ -280,7 +280,7 @@ def _turn(store: Path, labels: Labels, shard: int) -> Iterator[None]:
     stem = Path(labels.shard_file(shard)).stem
     locks = store / ".partial"
     locks.mkdir(exist_ok=True)
-    with (locks / f"{stem}.lock").open("a+b") as file:
+    with open_lock(locks / f"{stem}.lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

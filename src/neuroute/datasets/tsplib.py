@@ -10,6 +10,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
+from neuroute.core.text import printable
 from neuroute.datasets.sections import check_known, coord_rows, coordinates, edge_type_of, read_text, split, whole
 
 log = logging.getLogger(__name__)
@@ -160,7 +161,7 @@ def format_tour(name: str, instance: TourInstance, tour: np.ndarray) -> str:
     """Return the text of a .tour file."""
     numbers = tour + 1 if instance.numbers is None else instance.numbers[tour]
     lines = "\n".join(map(str, numbers.tolist()))
-    return (
+    return printable(
         f"NAME : {name}\nCOMMENT : {instance.name}, length {instance.length(tour):.10g} ({instance.edge_type})\n"
         f"TYPE : TOUR\nDIMENSION : {len(tour)}\nTOUR_SECTION\n{lines}\n-1\nEOF\n"
     )

@@ -9,12 +9,14 @@ import copy
 import logging
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from neuroute.core import device as devices
+from neuroute.core.private import private_folder
 from neuroute.networks.base import RoutingNetwork
 
 log = logging.getLogger(__name__)
@@ -54,6 +56,9 @@ def describe_device(net: RoutingNetwork, place: torch.device) -> str:
 def can_compile(device: str) -> bool:
     """Whether torch can compile for the device ("cpu", "cuda") on this machine; if not, a line of the log says why."""
     try:
+        from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+        private_folder(Path(cache_dir()))  # of libraries that torch loads
         torch.compile(_trial)(torch.ones(2, device=device))
     except Exception as error:  # of many kinds: no C++ compiler, no headers of Python, no Triton
         reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

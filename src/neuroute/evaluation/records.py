@@ -11,6 +11,7 @@ import numpy as np
 
 from neuroute.core.files import write_whole
 from neuroute.core.lazy import pd
+from neuroute.core.text import csv_text
 from neuroute.plan.objects import Dataset
 
 # weights: where they come from if they were not trained here; precision: of the network's products.
@@ -50,6 +51,6 @@ def describe_test(dataset: Dataset, reference: str = "none", instances: int | No
 
 def write_records(out: Path, rows: Rows, arrays: Mapping[str, np.ndarray]) -> None:
     """Write `out` (.csv, one row per number) and its .npz twin (the arrays), each whole."""
-    table = pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(index=False)
+    table = csv_text(pd.DataFrame(rows, columns=list(COLUMNS)))
     write_whole(out.with_suffix(".npz"), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
     write_whole(out, lambda file: file.write(table.encode()))

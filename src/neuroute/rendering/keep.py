@@ -12,6 +12,7 @@ from typing import BinaryIO
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_text, write_whole
 from neuroute.core.lazy import pd
+from neuroute.core.text import csv_text
 from neuroute.rendering.style import with_suffix
 
 
@@ -33,7 +34,7 @@ def keep(results: Path, stems: Iterable[Path], scale: str, folder: Path, commit:
         table = pd.read_csv(with_suffix(stem, "csv"))
         table = table.assign(**{"device": "; ".join(on.get("devices", [])) or "none", **provenance})
         to = folder / stem.relative_to(results)
-        write_text(with_suffix(to, "csv"), table.to_csv(index=False, lineterminator="\n"))
+        write_text(with_suffix(to, "csv"), csv_text(table))
         if about["kind"] == "figure":
             write_whole(with_suffix(to, "png"), partial(_copy, with_suffix(stem, "png")))
         copies.append(with_suffix(to, "csv"))

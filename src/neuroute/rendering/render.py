@@ -7,6 +7,7 @@ from typing import Any
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text
+from neuroute.core.text import csv_text
 from neuroute.plan.objects import formats
 from neuroute.rendering import style
 from neuroute.rendering.cells import solver_name
@@ -52,7 +53,7 @@ def render(study: Study, stem: Path) -> list[Path]:
     elif isinstance(drawing, Drawing):
         save_figure(drawing.figure, stem)
         points = drawing.points.assign(scale=study.scale.name)
-        write_text(with_suffix(stem, "csv"), points.to_csv(index=False, lineterminator="\n"))
+        write_text(with_suffix(stem, "csv"), csv_text(points))
         about = {"title": study.artifact.title, "notes": list(drawing.notes), "alt": drawing.alt}
         if drawing.fits:
             about |= {"fits": drawing.fits.html(), "fits_markdown": drawing.fits.markdown()}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuroute.core.lazy import pd
+from neuroute.core.text import csv_text
 
 HERE = "Here"  # heading of the column that says which model or solver plays the paper's role
 
@@ -158,7 +159,7 @@ class Table:
         return pd.DataFrame(data)
 
     def csv(self, extra: Mapping[str, Any] | None = None) -> str:
-        return self.frame(extra).to_csv(index=False, lineterminator="\n")
+        return csv_text(self.frame(extra))
 
     def markdown(self) -> str:
         heads = [_bar(h) for h in (*self.labels, *(_heading(c) for c in self.columns))]

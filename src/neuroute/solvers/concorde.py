@@ -8,7 +8,6 @@ import ctypes
 import importlib.util
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.private import scratch_folder
 from neuroute.solvers.base import Solver, missing, positive_seed, tsplib_text
 from neuroute.solvers.limited import call
 
@@ -92,7 +92,7 @@ def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None, l
         )
     concorde = _extension()
     bound = -1.0 if seconds is None else seconds
-    with _scratch_folder(), _silence():
+    with _work_aside(), _silence():
         Path("instance.tsp").write_text(text)
         n, data = concorde._CCutil_gettsplib("instance.tsp")
         if data is None:
@@ -104,10 +104,10 @@ def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None, l
 
 
 @contextmanager
-def _scratch_folder() -> Iterator[None]:
+def _work_aside() -> Iterator[None]:
     """Work in a temporary folder: Concorde leaves restart files where it runs."""
     home = os.open(".", os.O_RDONLY)
-    with tempfile.TemporaryDirectory(prefix="neuroute-concorde-") as folder:
+    with scratch_folder("concorde-") as folder:
         os.chdir(folder)
         try:
             yield

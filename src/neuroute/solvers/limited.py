@@ -11,16 +11,16 @@ import selectors
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event
 from typing import Any, Self
 
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.core.private import scratch_folder
 
 PR_SET_PDEATHSIG = 1
 FOLDER = "NEUROUTE_LIMITED"  # the environment's word for the folder of such a process
@@ -46,8 +46,8 @@ class Process:
     """
 
     def __init__(self) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix="neuroute-", ignore_cleanup_errors=True)
-        self.folder = Path(self._temporary.name)
+        self._resources = ExitStack()
+        self.folder = self._resources.enter_context(scratch_folder())
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -104,7 +104,7 @@ class Process:
     def end(self) -> None:
         """Kill it, and remove its folder."""
         self._kill()
-        self._temporary.cleanup()
+        self._resources.close()
 
     def _send(self, request: bytes) -> None:
         if self._process is not None and self._process.poll() is not None:  # it died since, as the thread that began it

@@ -4,13 +4,13 @@ import hashlib
 import shutil
 import signal
 import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.private import scratch_folder
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_checker import fault
 from neuroute.solvers import limited, lkhpy
@@ -153,8 +153,8 @@ def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) ->
     if nodes < 3:  # LKH takes no fewer
         return list(range(1, nodes + 1))
     limit = limit_s(nodes) if seconds is None else seconds
-    with tempfile.TemporaryDirectory(prefix="lkh3-") as folder:
-        problem, tour, parameters = (Path(folder) / name for name in ("problem", "tour", "parameters"))
+    with scratch_folder("lkh3-") as folder:
+        problem, tour, parameters = (folder / name for name in ("problem", "tour", "parameters"))
         problem.write_text(text)
         lines = [f"PROBLEM_FILE = {problem}", f"TOUR_FILE = {tour}", f"RUNS = {RUNS}", f"SEED = {positive_seed(seed)}"]
         if (best_folder := limited.folder()) is not None:

@@ -8,14 +8,14 @@ in seconds is for a machine that is too slow for them.
 import importlib
 import json
 import logging
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_json, write_whole
+from neuroute.core.files import name_aside, write_json, write_whole
+from neuroute.core.private import scratch_folder
 from neuroute.problems.tsp import tour_length
 from neuroute.solvers.base import positive_seed, tsplib_text
 from neuroute.solvers.limited import call
@@ -35,8 +35,8 @@ def solve_in_rounds(
     Raises NeurouteError if the time is over before there is a tour.
     """
     if folder is None:
-        with tempfile.TemporaryDirectory(prefix="neuroute-lkh-") as temporary:
-            return solve_in_rounds(coords, seed, Path(temporary), rounds, seconds)
+        with scratch_folder("lkh-") as temporary:
+            return solve_in_rounds(coords, seed, temporary, rounds, seconds)
     folder.mkdir(parents=True, exist_ok=True)
     text, trials, spent = tsplib_text(coords), max(1, NODE_TRIALS // len(coords)), spent_in(folder)
     for number in range(rounds + 1):
@@ -70,9 +70,8 @@ def spent_in(folder: Path) -> float:
 def _round(folder: Path, text: str, seed: int, number: int, trials: int, seconds: float) -> np.ndarray:
     """Return the tour (n,) of a round.  Raises TimeoutError."""
     candidates, parameters = folder / "candidates", ["RUNS = 1", f"SEED = {seed}", "TRACE_LEVEL = 0"]
-    new_candidates = folder / "candidates.new"
+    new_candidates = name_aside(candidates)
     if number == 0:
-        new_candidates.unlink(missing_ok=True)
         parameters += ["CANDIDATE_SET_TYPE = POPMUSIC", "INITIAL_PERIOD = 1000", "MAX_TRIALS = 1"]
         parameters.append(f"CANDIDATE_FILE = {new_candidates}")
     else:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_text, write_whole
+from neuroute.core.files import name_aside, write_text, write_whole
 from neuroute.datasets.solomon import SolomonInstance, format_solomon
 from neuroute.datasets.tsplib import TsplibInstance, format_tour, format_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, format_solution, format_vrplib
@@ -201,7 +201,7 @@ def _solomon(instances: Instances, to: Path) -> None:
 
 def _folder(instances: Instances, to: Path, files: Callable[[str, Group, int, float], dict[str, str]]) -> None:
     """Write the files of each instance aside, then rename the folder: it appears whole."""
-    temporary = to.with_name(f".{to.name}.{os.getpid()}.tmp")
+    temporary = name_aside(to)
     scale = _scale(instances)
     try:
         temporary.mkdir(parents=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.text import printable
 from neuroute.datasets.benchmarks import Library, library
 from neuroute.datasets.explicit import MatrixInstance, matrix_instance
 from neuroute.datasets.libraries import cut_cost
@@ -117,7 +118,7 @@ class Instance:
     @property
     def name(self) -> str:
         if isinstance(self.content, Group) and self.content.file is not None:
-            return self.content.file.name
+            return printable(self.content.file.name)
         return self.content.name
 
     @property

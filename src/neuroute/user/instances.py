@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.text import printable
 from neuroute.datasets.solomon import SolomonInstance
 from neuroute.datasets.tsplib import TsplibInstance
 from neuroute.datasets.vrplib import VrplibInstance
@@ -36,6 +37,9 @@ class Group:
     vrp: Vrp | None = None  # all of it, where the problem is one of the 16 VRPs
     seen: Vrp | None = None  # and as a network takes it
     solutions: np.ndarray | None = None  # those of `reference`: int64 tours (count, n), or (count, 2, n)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", printable(self.name))  # of a file, whose name may be any bytes
 
     @property
     def problem(self) -> Literal["tsp", "cvrp", "vrp"]:

@@ -1,11 +1,11 @@
 """Whether results can be written where the user wants them, checked before anything is computed."""
 
 import logging
-import os
 from pathlib import Path
 
 from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import name_aside
 
 log = logging.getLogger(__name__)
 PICTURES = (".svg", ".pdf", ".png")
@@ -27,8 +27,8 @@ def check_writable(option: str, path: Path, levels: int = 1) -> None:
             raise NeurouteError(f"{option} {path}: there is no folder {missing[-1]}; make it, or choose another place")
         if missing:
             log.info("%s %s: makes the folder %s", option, path, path.parent)
-        probe = there / f".{path.name}.{os.getpid()}.tmp"
-        probe.touch()
+        probe = name_aside(there / path.name)
+        probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
         raise NeurouteError(f"{option} {path}: cannot be written ({error.strerror}); choose another place") from None

@@ -13,12 +13,14 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
+from neuroute.core.private import cache_folder, is_private, scratch_folder
 
 log = logging.getLogger(__name__)
 SWITCH = "NEUROUTE_KERNELS"
@@ -26,6 +28,7 @@ FOLDER = Path(__file__).parent
 # What torch says of the CPU (ATEN_CPU_CAPABILITY may name less) -> the instructions to use, and floats of a vector.
 TARGETS = {"AVX512": ("x86-64-v4", 16), "AVX2": ("x86-64-v3", 8)}
 FLAGS = ("-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-fPIC")
+DIGEST = hashlib.sha256().digest_size
 PARALLEL = 1 << 18  # multiply-adds that are worth a second thread
 
 
@@ -47,10 +50,9 @@ def library(name: str, version: str) -> ctypes.CDLL | None:
     command = [str(compiler), *FLAGS, f"-march={march}", f"-DLANES={lanes}"]
     about = compiler.stat()
     key = [*command, str(about.st_size), str(about.st_mtime_ns), source(name)]
-    path = _folder() / f"{name}-{version}-{hashlib.sha256(chr(0).join(key).encode()).hexdigest()[:16]}.so"
     try:
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+        path = cache_folder() / f"{name}-{version}-{hashlib.sha256(chr(0).join(key).encode()).hexdigest()[:16]}.so"
+        if not _is_whole(path):
             with tempfile.TemporaryFile(dir=path.parent):  # else it compiles for nothing, in each process anew
                 _compile(command, FOLDER / f"{name}.c", path)
         return ctypes.CDLL(str(path))  # its OpenMP is the one that torch has loaded
@@ -88,16 +90,27 @@ def dense(x: Tensor) -> Tensor:
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
-def _folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "neuroute"
+def _is_whole(path: Path) -> bool:
+    """Whether this user has written it, and nothing of it is lost: it ends with the SHA-256 of the library before."""
+    try:
+        with path.open("rb") as file:
+            about, content = os.fstat(file.fileno()), file.read()
+    except OSError:
+        return False
+    return is_private(about) and hashlib.sha256(content[:-DIGEST]).digest() == content[-DIGEST:]
 
 
 def _compile(command: list[str], file: Path, path: Path) -> None:
     """Appears whole or not at all: several processes may want it at once."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         object_file, linked = f"{folder}/kernel.o", f"{folder}/kernel.so"
         subprocess.run([*command, "-c", str(file), "-o", object_file], check=True, capture_output=True)
         # Linked without OpenMP: torch's is there already, and two of them would each have threads of their own.
         subprocess.run([command[0], "-shared", object_file, "-o", linked, "-lm"], check=True, capture_output=True)
         content = Path(linked).read_bytes()
-    write_whole(path, lambda file: file.write(content))
+
+    def write(file: BinaryIO) -> None:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(content + hashlib.sha256(content).digest())  # what loads it reads no further than its sections
+
+    write_whole(path, write)

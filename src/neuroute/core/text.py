@@ -1,0 +1,39 @@
+"""What others wrote (names, rows, messages), made harmless where it is shown: on a terminal, in a spreadsheet."""
+
+from __future__ import annotations
+
+import re
+
+from neuroute.core.lazy import pd
+
+FORMULA = re.compile(r"[=+@\n-].", re.DOTALL)  # how a cell begins that a spreadsheet would compute (OWASP)
+
+
+def printable(text: str) -> str:
+    """The text without control characters, such as a terminal's escape sequences; lines stay lines."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """A table as CSV; text that a spreadsheet would take for a formula has ' in front, numbers stay as they are."""
+    texts = {
+        str(name): pd.Series([inert(cell) for cell in column], table.index, dtype=object)
+        for name, column in table.select_dtypes(exclude=["number", "bool"]).items()
+    }
+    return table.assign(**texts).rename(columns=inert).to_csv(index=False, lineterminator="\n")
+
+
+def inert(cell: object) -> object:
+    """A cell that no spreadsheet computes; without control characters, as a carriage return would begin a row."""
+    if not isinstance(cell, str) or _is_number(cell):
+        return cell
+    text = printable(cell)
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
