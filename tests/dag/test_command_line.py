@@ -171,6 +171,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
         ("-n --resources gpu=1 all", r"render_table +6\n"),
         ("-n --configfile config.yaml results/pens/table2.csv", r"render_table +1\n"),
         ("-n --until evaluate", r"train +\d+\nevaluate +\d+\ntotal"),  # and nothing after that stage
+        ("-n trained", r"-\n(labels +\d+\n|train(_\w+)? +\d+\n)+trained +1\ntotal"),  # by whichever rule
     ],
 )
 def test_a_command_runs_as_typed(checkout: Snakemake, typed: str, jobs: str) -> None:

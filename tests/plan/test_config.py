@@ -61,3 +61,26 @@ def test_a_folder_that_cannot_be_written_stops_snakemake_before_its_first_job(tm
     folders[key] = str(tmp_path / "file" / "below")
     with pytest.raises(NeurouteError, match=r"file/below.*: cannot write here \(.*\); check the folder's rights$"):
         check(build_plan(parse_config({"papers": ["pens"], **folders})))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"papers": ["pens"], "test_sets": "published"}, "^mine.yaml: test_sets: no folder; name it in testsets_dir"),
+        (
+            {"papers": ["pens"], "test_sets": {"a": "b.npz"}, "testsets_dir": str(ROOT)},
+            "^mine.yaml: test_sets.a: no file",
+        ),
+        (
+            {"papers": ["pens"], "runs": {"pens/pens_a": {"training": {"sub_paths": "suffix"}}}},
+            "^mine.yaml: runs.pens/pens_a.training.sub_paths",
+        ),
+        (
+            {"papers": ["scaling"], "scale": "zoo"},
+            "no block 'scaling', which mine.yaml asks for",
+        ),
+    ],
+)
+def test_messages_name_the_config_that_was_given(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(NeurouteError, match=words):
+        build_plan(parse_config(values, "mine.yaml"))

@@ -117,7 +117,7 @@ def check_weights():
         from neuroute.networks.given_weights import tensors_of  # loads torch, so only where it is needed
 
         for run in waiting:
-            tensors_of(PLAN.runs[run], PLAN.network_code(run))
+            tensors_of(PLAN.runs[run], PLAN.network_code(run), PLAN.config.where)
 
 
 def one_of(ids):

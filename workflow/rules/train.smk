@@ -58,3 +58,9 @@ rule import_weights:
         "import the weights of {wildcards.run}"
     shell:
         "python -m neuroute.core.job train {wildcards.run} > {log} 2>&1"
+
+
+# All trainings, by whichever of these rules, and nothing after them.
+rule trained:
+    input:
+        [PLAN.checkpoint(run) for run in PLAN.runs],

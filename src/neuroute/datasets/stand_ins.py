@@ -37,7 +37,9 @@ def check_solvers(plan: Plan, job: str, here: bool = True) -> None:
             get(labels.solver).version()
         except NeurouteError as error:
             other, solver = stand_in(labels.solver), labels.solver
-            choice = f"; or set `substitutes: {{{solver}: {other}}}` in config.yaml: {other} then solves instead"
+            choice = (
+                f"; or set `substitutes: {{{solver}: {other}}}` in {plan.config.where}: {other} then solves instead"
+            )
             raise NeurouteError(f"{error}{choice if other else ''}") from None
     if here:
         workers_that_fit(plan, job, 1)

@@ -37,9 +37,9 @@ def take_weights(run: GivenRun, out: Path, network_code: str) -> None:
     write_json(out / "run.json", summary)
 
 
-def tensors_of(run: GivenRun, network_code: str) -> tuple[Weights, dict[str, Tensor]]:
+def tensors_of(run: GivenRun, network_code: str, where: str = "config.yaml") -> tuple[Weights, dict[str, Tensor]]:
     """Read the run's weights.  Raises NeurouteError that says how they differ from its network."""
-    where = f"config.yaml: runs.{run.id}.weights"
+    where = f"{where}: runs.{run.id}.weights"
     try:
         weights = read_weights(Path(run.weights))
     except NeurouteError as error:

@@ -28,7 +28,7 @@ def build_plan(config: Config) -> Plan:
     """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run."""
     substitutes = config.substitutes or {}
     scale = load_scale(config.scale, config.papers, config.scale_changes, config.where).with_solvers(substitutes)
-    test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels")
+    test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels", config.where)
     scale = scale.model_copy(update={"test_files": test_files})
     papers = {key: load_paper(key) for key in config.papers or scale.blocks}
     label_jobs: dict[str, Labels] = {}

@@ -108,23 +108,23 @@ class TestFile:
         return str(self.folder / f"{dataset.stem}_{self.source.stem}.npz")
 
 
-def find_test_files(choice: "str | Mapping[str, str]", folder: str | None, store: Path) -> tuple[TestFile, ...]:
-    """The files of `testsets_dir` that config.yaml's `test_sets` asks for: all (`published`), or {drawn stem: file}.
+def find_test_files(
+    choice: "str | Mapping[str, str]", folder: str | None, store: Path, where: str = "config.yaml"
+) -> tuple[TestFile, ...]:
+    """The files of `testsets_dir` that the config's `test_sets` asks for: all (`published`), or {drawn stem: file}.
 
     Raises NeurouteError without a folder, or if a file that is named is missing.
     """
     if choice == "drawn":
         return ()
     if folder is None or not Path(folder).is_dir():
-        raise NeurouteError(
-            f"config.yaml: test_sets: no folder {folder or ''}; name it in testsets_dir".replace("  ", " ")
-        )
+        raise NeurouteError(f"{where}: test_sets: no folder{f' {folder}' if folder else ''}; name it in testsets_dir")
     if isinstance(choice, str):
         files = sorted(file for file in Path(folder).rglob("*") if file.suffix in SUFFIXES)
         return tuple(TestFile(file, store) for file in files)
     for stem, name in choice.items():
         if not (Path(folder) / name).is_file():
-            raise NeurouteError(f"config.yaml: test_sets.{stem}: no file {Path(folder) / name}")
+            raise NeurouteError(f"{where}: test_sets.{stem}: no file {Path(folder) / name}")
     return tuple(TestFile(Path(folder) / name, store, stem) for stem, name in choice.items())
 
 
@@ -226,19 +226,22 @@ def scale_names() -> list[str]:
 
 
 def load_scale(
-    name: str, papers: Iterable[str] | None = None, changes: Mapping[str, Any] | None = None, where: str = ""
+    name: str,
+    papers: Iterable[str] | None = None,
+    changes: Mapping[str, Any] | None = None,
+    config: str = "config.yaml",
 ) -> Scale:
     """A scale by name (a file in workflow/scales) or by path (ends in .yaml), with the blocks of these papers.
 
     Papers that they borrow from come with them; None: all papers that the file has.  `changes` are the config's
-    `scale_changes`, `where` the config.  Raises NeurouteError for a missing file or block, and for a wrong key.
+    `scale_changes`, `config` is that file.  Raises NeurouteError for a missing file or block, and for a wrong key.
     """
     path = Path(name) if name.endswith(".yaml") else scales_dir() / f"{name}.yaml"
     if not path.is_file():
         raise NeurouteError(f"scale '{name}': no file {path}; known scales: {', '.join(scale_names())}")
     if not changes:
-        return parse_scale(read_yaml(path), papers, str(path))
-    return parse_scale(changed(read_yaml(path), changes), papers, f"{path} with scale_changes of {where}")
+        return parse_scale(read_yaml(path), papers, str(path), config)
+    return parse_scale(changed(read_yaml(path), changes), papers, f"{path} with scale_changes of {config}", config)
 
 
 def changed(values: Mapping[Any, Any], changes: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -251,7 +254,9 @@ def changed(values: Mapping[Any, Any], changes: Mapping[Any, Any]) -> dict[Any, 
     return merged
 
 
-def parse_scale(values: dict[str, Any], papers: Iterable[str] | None = None, where: str = "scale") -> Scale:
+def parse_scale(
+    values: dict[str, Any], papers: Iterable[str] | None = None, where: str = "scale", config: str = "config.yaml"
+) -> Scale:
     """`load_scale` of what is read already."""
     raw = {key: value for key, value in values.items() if key in paper_folders()}
     common = validate(ScaleFile, {key: value for key, value in values.items() if key not in raw}, where)
@@ -260,6 +265,6 @@ def parse_scale(values: dict[str, Any], papers: Iterable[str] | None = None, whe
     for key in with_lenders(keys):
         if key not in raw and not load_paper(key).optional:
             users = [f"which {user} borrows from" for user in keys if key in with_lenders([user]) and key != user]
-            raise NeurouteError(f"{where}: no block '{key}', {(users or ['which config.yaml asks for'])[0]}")
+            raise NeurouteError(f"{where}: no block '{key}', {(users or [f'which {config} asks for'])[0]}")
         blocks[key] = validate(load_paper(key).scale, raw.get(key, {}), where, key)
     return Scale.model_construct(**common.__dict__, blocks=blocks)

@@ -52,7 +52,7 @@ def _run(
         also_validation=(validation(scale, 100),) if size != 100 else (),  # Figure 5b
     )
     if getattr(run.training, "sub_paths", None) != "pairs":
-        raise NeurouteError(f"config.yaml: runs.{run.id}.training.sub_paths: PENS is trained on `pairs` only")
+        raise NeurouteError(f"{config.where}: runs.{run.id}.training.sub_paths: PENS is trained on `pairs` only")
     return run
 
 
