@@ -278,6 +278,11 @@ def test_a_network_and_a_heuristic_are_compared_from_python_and_kept(tmp_path: P
     assert {path: path.stat().st_mtime_ns for path in (out / "answers").iterdir()} == kept
     with pytest.raises(NeurouteError, match="seconds"):
         neuroute.compare(["nearest"], [str(file)], benchmarks=tmp_path, seconds=0, out=out)
+    left = neuroute.compare(["nearest", "none.safetensors"], [str(file)], **how)  # type: ignore[arg-type]
+    assert set(left.records.method) == {"nearest"}
+    assert "Left out: none.safetensors: no such checkpoint" in left.table.markdown()
+    with pytest.raises(NeurouteError, match=r"nothing to compare.*none.safetensors: no such checkpoint"):
+        neuroute.compare(["none.safetensors"], [str(file)], **how)  # type: ignore[arg-type]
 
 
 def test_a_process_that_takes_too_long_or_too_much_memory_costs_one_answer(

@@ -208,7 +208,7 @@ def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
     tsp, cvrp, ovrp = (neuroute.generate(p, 10)[0] for p in ("tsp", "cvrp", "ovrp"))
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (tsp, {}, "no network for TSP comes with this copy of neuroute; give a checkpoint"),
-        (tsp, {"method": "lhk"}, "no method 'lhk' for TSP; there are: network, "),
+        (tsp, {"method": "lhk"}, "no method 'lhk' for TSP; did you mean lkh\\? there are: network, "),
         (ovrp, {"method": "hgs"}, "no method 'hgs' for OVRP"),
         (tsp, {"model": "tsp"}, "no network 'tsp'; give a checkpoint .*this copy comes with none"),
         (tsp, {"model": tmp_path / "none.safetensors"}, "no such checkpoint"),
@@ -298,6 +298,8 @@ def test_seeds_give_other_instances_and_first_goes_on_in_one() -> None:
 def test_a_typo_of_tsp_is_one() -> None:
     with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; is tsp meant"):
         neuroute.generate("tps")
+    with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; did you mean tsp"):
+        neuroute.methods("tps")
 
 
 def test_demands_below_0_are_backhauls() -> None:

@@ -111,7 +111,7 @@ def test_evaluate_measures_against_a_solver(tmp_path: Path) -> None:
     assert gap
     assert (tmp_path / "r.lkh.npz").is_file()
     code, said = run(*given, "--reference", "hg")
-    assert (code, "no solver 'hg'; of the TSP there are: " in said) == (2, True)
+    assert (code, "no solver 'hg'; did you mean hgs? of the TSP there are: " in said) == (2, True)
     code, said = run(*given, "--reference", "lkh", "--out", tmp_path / "mine.npz" / "r.csv")
     assert (code, "--out" in said) == (2, True)
 

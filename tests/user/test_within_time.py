@@ -148,5 +148,6 @@ def test_a_process_answers_again_after_it_was_killed() -> None:
         with pytest.raises(TimeoutError):
             process.call("time:sleep", 0.2, 600)
         assert process.call("os:getpid", HANG_S) != first
+        assert len(process.call("operator:mul", HANG_S, b"long", 10**6)) == 4 * 10**6  # more than a pipe holds
         folder = process.folder
     assert not folder.exists()

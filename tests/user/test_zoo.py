@@ -160,7 +160,7 @@ def test_solvers_solve_files_as_well(ten: Path) -> None:
     cost = neuroute.solve(ten, "insertion").cost
     assert said.startswith(f"ten: n=10, length {cost:,.0f} (EUC_2D), ")
     for options, says in (
-        (("--solver", "lhk"), "no method 'lhk' for TSP; there are: network, "),
+        (("--solver", "lhk"), "no method 'lhk' for TSP; did you mean lkh? there are: network, "),
         (("--solver", "insertion", "--model", "tsp"), "--model, --from and --decoding to --revise are for networks"),
         (("--solver", "insertion", "--rrc", "3"), "--model, --from and --decoding to --revise are for networks"),
         (("--solver", "insertion", "--reference", "lhk"), "no method 'lhk'"),

@@ -101,7 +101,7 @@ def compare(
             m
             for name in choice.methods
             for budget in choice.budgets
-            for m in _parsed(name, budget, methods, problems, checkpoints, trusted, notes)
+            for m in _parsed(name, budget, problems, checkpoints, trusted, notes)
         )
     )
     notes = list(dict.fromkeys(notes))
@@ -110,7 +110,8 @@ def compare(
         notes += [f"{each.left_out} lines of {path} are of other instances."] if each.left_out else []
     check_rows(rows, results)
     if not rows and not results:
-        raise NeurouteError("nothing to compare: none of the methods is for these instances; name others by --method")
+        why = " ".join(notes) or "None of the methods is for these instances."
+        raise NeurouteError(f"nothing to compare; name other methods by --method.  {why}")
     if choice.clock == "cpu" and (choice.threads > 1 or devices.choose(device).type != "cpu"):
         raise NeurouteError("clock cpu: counts the time of one thread on a CPU; leave --threads and --device cuda out")
     check_folder(folder)
@@ -145,18 +146,15 @@ def write(records: pd.DataFrame, beginnings: Sequence[int], folder: Path, notes:
 def _parsed(
     name: str,
     seconds: float,
-    methods: Sequence[str] | None,
     problems: Sequence[str],
     checkpoints: Checkpoints | None,
     trusted: Collection[str],
     notes: list[str],
 ) -> list[Method]:
-    """Return the rows of a method; of those that nobody asked for by name, what is missing is left out with a note."""
+    """Return the rows of a method; one that is missing or cannot be loaded is left out with a note."""
     try:
         return parse(name, seconds, problems, checkpoints or _no_runs, trusted)
     except NeurouteError as error:
-        if methods is not None or name not in Compare().methods:
-            raise
         notes.append(f"Left out: {str(error).removeprefix('--method ')}.")
         return []
 

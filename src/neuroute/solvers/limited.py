@@ -134,8 +134,10 @@ class Process:
 
     def _answer(self, function: str) -> Any:
         assert self._process is not None
+        assert self._process.stdout is not None
         try:
-            result, error = pickle.load(self._process.stdout)  # type: ignore[arg-type]
+            with open(self._process.stdout.fileno(), "rb", closefd=False) as answers:  # a pipe's reads alone are short
+                result, error = pickle.load(answers)
         except (EOFError, pickle.UnpicklingError):
             status = self._process.wait()
             self._kill()

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.datasets.explicit import MatrixInstance
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.solomon import SolomonInstance
@@ -22,7 +22,7 @@ from neuroute.datasets.vrplib import VrplibInstance
 from neuroute.problems.tsp import check_coordinates
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_servable import check_instances
-from neuroute.problems.vrp_variants import Variant
+from neuroute.problems.vrp_variants import SWITCHES, Variant
 from neuroute.solvers import concorde, limited, lkh, lkh3, matrix
 from neuroute.solvers.base import Solver, check_size
 from neuroute.solvers.registry import SOLVERS, get
@@ -51,6 +51,10 @@ def available(problem: str, ways: MatrixInstance | None = None) -> list[str]:
 
     ways: list those of an instance in distances.  Raises NeurouteError for an unknown problem.
     """
+    problems = ("tsp", "vrp", *(name.lower() for name in SWITCHES))
+    if problem.lower() not in problems:
+        meant = did_you_mean(near(problem.lower(), problems)) or ";"
+        raise NeurouteError(f"no routing problem '{problem}'{meant} there are: {', '.join(problems)}")
     able = [name for name in _able(problem) if ways is None or _takes_ways(name, ways)]
     return [name for name in able if _is_installed(name)]
 
@@ -68,7 +72,8 @@ def check_solver(name: str, instance: SolverInput) -> Solver:
         able = available(problem, ways)
         names = ", ".join(n for n in able if n == _family(n) or _family(n) not in able) or "none is installed"
         if name not in SOLVERS:
-            raise NeurouteError(f"no solver '{name}'; of the {what} there are: {names}")
+            meant = did_you_mean(near(name, SOLVERS)) or ";"
+            raise NeurouteError(f"no solver '{name}'{meant} of the {what} there are: {names}")
         raise NeurouteError(f"{name} does not solve the {what}; take one of: {names}")
     solver = get(name)
     solver.version()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.core.errors import Interrupted, NeurouteError, did_you_mean, near
 from neuroute.plan.objects import Decoding
 from neuroute.user.instance import Instance
 from neuroute.user.solution import Solution
@@ -108,8 +108,8 @@ def check_method(instance: Instance, name: str) -> None:
     else:
         names = methods(instance.variant.lower())
     if name not in names:
-        there = ", ".join(names)
-        raise NeurouteError(f"{instance.name}: no method '{name}' for {instance.variant}; there are: {there}")
+        there, meant = ", ".join(names), did_you_mean(near(name, names)) or ";"
+        raise NeurouteError(f"{instance.name}: no method '{name}' for {instance.variant}{meant} there are: {there}")
 
 
 def check_coordinates(instance: Instance) -> None:

@@ -69,7 +69,7 @@ def solve_file(
     begins.  Raises NeurouteError, before anything is solved or written, if files and model do not go together, or
     nothing can be written in a place; and, at Ctrl-C, Interrupted with the line, once the best so far is written.
 
-    A network's time is for loading it, too.
+    The time is for loading, too.
     """
     began, time_left = time.perf_counter(), seconds
     if out is not None and out.suffix not in PICTURES:
@@ -99,9 +99,10 @@ def solve_file(
         if target is not None:
             check_writable(option, target)
     if loaded is not None and decoding is None:
-        whole = SECONDS if seconds is None else seconds
-        say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{loaded.name}', for {whole:g} s")
-        time_left = max(whole - (time.perf_counter() - began), whole / 2)
+        time_left = SECONDS if seconds is None else seconds
+        say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{loaded.name}', for {time_left:g} s")
+    if time_left is not None and decoding is None:
+        time_left = max(time_left - (time.perf_counter() - began), time_left / 2)
     how: dict[str, Any] = {"model": loaded, "decoding": decoding, "start": before}
     solution = yardstick = None
     is_whole = True
