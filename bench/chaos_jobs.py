@@ -31,7 +31,7 @@ from neuroute.training import loop, reconstruction, saving
 
 ROOT = Path(__file__).resolve().parents[1]
 EVERY_S = 0.02  # between two saves: these jobs take seconds, not days
-CLOCK = re.compile("seconds|cores|solved|cached|peak_memory_mb|(csv|npz)_sha256|.*_s")  # keys of JSON
+CLOCK = re.compile("seconds|cores|load|solved|cached|peak_memory_mb|(csv|npz)_sha256|.*_s")  # keys of JSON
 TIMES = re.compile("seconds|^efficiency/")  # names of arrays of times
 MEASURED = {"time_s", "peak_memory_mb"}  # metrics of records
 SKIPPED = {"state", "logs", "usage", ".snakemake", "results"}

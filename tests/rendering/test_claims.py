@@ -1,6 +1,7 @@
 """Claims: every paper has three, each compares as its sentence does, and verdicts follow from intervals alone."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from scipy.stats import ttest_1samp
 
 from fabricated import Fabric
 from neuroute.core.errors import NeurouteError
+from neuroute.core.stated import state
 from neuroute.dag.headlines import headlines
 from neuroute.plan.build import build_plan
 from neuroute.plan.claims import Claim
@@ -77,6 +79,23 @@ def test_verdicts_follow_from_the_interval() -> None:
     }
     for why, found in unseen.items():
         assert (found.verdict, found.why) == ("cannot be seen", why)
+
+
+@pytest.mark.parametrize(("paper", "name"), [("mvmoe", "light_is_faster"), ("sit", "time_grows_slowly")])
+def test_times_of_a_busy_machine_are_not_judged(
+    paper: str, name: str, records_of: Callable[[Fabric], Path], tmp_path: Path
+) -> None:
+    fabric = FABRICS[paper]
+    claim = next(each for each in fabric.paper.claims() if each.function.endswith(name))
+    work = shutil.copytree(records_of(fabric), tmp_path / "work")
+    tables = [work / "evaluations" / f"{each}.csv" for each in fabric.study(claim.artifact, work).artifact.evaluations]
+    for load, verdict in ((2.9, None), (6.0, "cannot be seen")):
+        for table in tables:
+            state(table, {"cores": 2, "load": load})
+        judged = judge(claim, fabric.study(claim.artifact, work))
+        assert judged.finding
+        assert ("load 6.0 on 2 cores" in judged.why) == (verdict is not None)
+        assert verdict in (None, judged.finding.verdict)
 
 
 def test_differences_are_of_the_same_draws() -> None:

@@ -1,16 +1,38 @@
 """Records that prove themselves: a .json beside a table (.csv) and its arrays (.npz) states what both hold."""
 
 import hashlib
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json
 
+BUSY = 1.5  # processes that want to run, for each core
 
-def state(table: Path) -> None:
-    """Write beside a table and its .npz how many rows the one has, and the sha256 of both."""
+
+def state(table: Path, machine: Mapping[str, float] | None = None) -> None:
+    """Write beside a table and its .npz how many rows the one has, the sha256 of both, and how busy the machine is."""
     digests = {f"{kind}_sha256": _digest(table.with_suffix(f".{kind}")) for kind in ("csv", "npz")}
-    write_json(table.with_suffix(".json"), {"rows": _rows(table), **digests})
+    write_json(table.with_suffix(".json"), {"rows": _rows(table), **digests, "machine": machine or this_machine()})
+
+
+def this_machine() -> dict[str, float]:
+    """Return its `cores`, and its `load` in the last minute."""
+    return {"cores": os.cpu_count() or 1, "load": round(os.getloadavg()[0], 2)}
+
+
+def busy(tables: Iterable[Path]) -> str:
+    """Say with which load the machine was too busy for times to count; nothing where it was not, or nothing is known.
+
+    Raises NeurouteError if a .json beside a table cannot be read.
+    """
+    statements = [read_json(path, "") for table in tables if (path := table.with_suffix(".json")).exists()]
+    machines = [statement["machine"] for statement in statements if "machine" in statement]
+    worst = max(machines, key=lambda machine: float(machine["load"]) / machine["cores"], default=None)
+    if worst is None or worst["load"] <= BUSY * worst["cores"]:
+        return ""
+    return f"load {worst['load']:.1f} on {worst['cores']} cores"
 
 
 def check_stated(path: Path, mend: str) -> None:

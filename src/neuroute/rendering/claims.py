@@ -25,8 +25,9 @@ FEWEST = 6  # paired instances: fewer all lie on one side by chance more often t
 RULE = (
     "A claim sets one side above another. It agrees here if the 95 % interval of their difference lies above 0, does "
     f"not if it lies below, and cannot be seen if the interval holds 0, if fewer than {FEWEST} instances would decide, "
-    "or if this scale does not measure it. Intervals cover what each claim says they are over, not the spread between "
-    "training seeds. A verdict is on the models of this scale, not on those of the paper."
+    "if it is about times and the machine was busy, or if this scale does not measure it. Intervals cover what each "
+    "claim says they are over, not the spread between training seeds. A verdict is on the models of this scale, not on "
+    "those of the paper."
 )
 NO_VERDICT = (
     "No claim is judged at this scale: its networks are so small and so shortly trained that a trend says nothing of "
@@ -56,12 +57,13 @@ class Finding:
     over: str  # what the interval is over
     at: str  # what the numbers were measured on
     format: Format = TWO_DECIMALS
+    busy: str = ""  # of a claim about times: the load, where the machine was too busy
 
     @property
     def verdict(self) -> Verdict:
         """Apply RULE."""
         low, high = self.difference.low, self.difference.high
-        if low is None or high is None or low <= 0 <= high:
+        if self.busy or low is None or high is None or low <= 0 <= high:
             return "cannot be seen"
         return "agrees" if low > 0 else "does not"
 
@@ -72,6 +74,8 @@ class Finding:
             return ""
         if self.difference.measured is None:
             return "not measured at this scale"
+        if self.busy:
+            return f"times do not count, as the machine was busy ({self.busy})"
         return "too few to tell by" if self.difference.low is None else "the interval holds 0"
 
 

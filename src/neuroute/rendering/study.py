@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.core.lazy import pd
-from neuroute.core.stated import check_stated
+from neuroute.core.stated import busy, check_stated
 from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decoding_names import name_of
@@ -53,6 +53,10 @@ class Study:
 
         parts = [_read_records(self.work / "evaluations", evaluation) for evaluation in self.artifact.evaluations]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COLUMNS))
+
+    def busy(self) -> str:
+        """Say how busy the machine was when the artifact's evaluations ended; nothing where their times count."""
+        return busy(self.work / "evaluations" / f"{evaluation}.csv" for evaluation in self.artifact.evaluations)
 
     def trainings(self, run: str) -> list[str]:
         """List a run, or its end of a stage, and those of its further trainings that the artifact reads."""

@@ -66,6 +66,7 @@ def light_is_faster(study: Study) -> Finding:
         tuple(_mean_side(method, of) for method, of in times.items()),
         "problems (Student's t of the log ratio)",
         of_each(m.construction_size, m.construction_count),
+        busy=study.busy(),
     )
 
 

@@ -46,6 +46,7 @@ def time_grows_slowly(study: Study) -> Finding:
         sides,
         "sizes (Student's t of the slope)",
         at,
+        busy=study.busy(),
     )
 
 
