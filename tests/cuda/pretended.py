@@ -4,7 +4,6 @@ Every operation runs on the CPU, on what the tensors hold, so loops end as they 
 both places raises, as does one that lets the host wait for a value of the device, unless it is one of `READS`.
 """
 
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -200,7 +199,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[N
                 yield
         finally:
             for lock in gpus._open_locks:
-                os.close(lock)
+                lock.close()
             gpus.take.cache_clear()
             torch.backends.cuda.matmul.allow_tf32 = tf32
             torch._C._set_only_lift_cpu_tensors(False)

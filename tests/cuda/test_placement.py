@@ -1,7 +1,5 @@
 """Where jobs of a machine with several GPUs go, by a torch that pretends to have them."""
 
-import os
-
 import pytest
 import torch
 
@@ -20,7 +18,7 @@ def test_a_job_takes_a_gpu_that_no_other_has_and_keeps_it(monkeypatch: pytest.Mo
         for _ in range(2):
             assert devices.claim("auto") == torch.device("cuda", 1)
         assert placed[0] == torch.device("cuda", 1)
-        os.close(other)
+        other.close()
         assert devices.claim("cuda") == torch.device("cuda", 1)
         assert devices.claim("cpu") == torch.device("cpu")
 

@@ -274,6 +274,7 @@ def solve_all(fabric: Fabric, work: Path, wanted: Callable[[str], Iterable[Publi
 def drop_rows(path: Path) -> None:
     """Leaves the head of a file of records alone."""
     path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+    path.with_suffix(".json").unlink(missing_ok=True)
 
 
 def drop_measured(path: Path) -> None:
@@ -287,6 +288,7 @@ def edit_arrays(path: Path, how: Callable[[dict[str, np.ndarray]], Any]) -> None
         arrays = dict(file)
     how(arrays)
     np.savez(path, **arrays)  # type: ignore[arg-type]
+    path.with_suffix(".json").unlink(missing_ok=True)  # which states what they were
 
 
 def with_arrays(work: Path, folder: Path, evaluation: str, how: Callable[[dict[str, np.ndarray]], Any]) -> Path:

