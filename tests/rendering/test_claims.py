@@ -1,6 +1,7 @@
 """Claims: every paper has three, each compares as its sentence does, and verdicts follow from intervals alone."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -83,19 +84,31 @@ def test_verdicts_follow_from_the_interval() -> None:
 
 @pytest.mark.parametrize(("paper", "name"), [("mvmoe", "light_is_faster"), ("sit", "time_grows_slowly")])
 def test_times_of_a_busy_machine_are_not_judged(
-    paper: str, name: str, records_of: Callable[[Fabric], Path], tmp_path: Path
+    paper: str, name: str, records_of: Callable[[Fabric], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fabric = FABRICS[paper]
     claim = next(each for each in fabric.paper.claims() if each.function.endswith(name))
     work = shutil.copytree(records_of(fabric), tmp_path / "work")
-    tables = [work / "evaluations" / f"{each}.csv" for each in fabric.study(claim.artifact, work).artifact.evaluations]
-    for load, verdict in ((2.9, None), (6.0, "cannot be seen")):
-        for table in tables:
-            state(table, {"cores": 2, "load": load})
-        judged = judge(claim, fabric.study(claim.artifact, work))
-        assert judged.finding
-        assert ("load 6.0 on 2 cores" in judged.why) == (verdict is not None)
-        assert verdict in (None, judged.finding.verdict)
+
+    def look(load: float) -> Finding:
+        monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+        for evaluation in fabric.study(claim.artifact, work).artifact.evaluations:
+            state(work / "evaluations" / f"{evaluation}.csv")
+        found = judge(claim, fabric.study(claim.artifact, work)).finding
+        assert found
+        return found
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert "busy" not in look(3.0).why
+    busy = look(6.0)
+    assert (busy.verdict, busy.why) == (
+        "cannot be seen", "times do not count, as the machine was busy (load 6.0 on 2 cores)"
+    )  # fmt: skip
+    first = work / "evaluations" / f"{fabric.study(claim.artifact, work).artifact.evaluations[0]}.json"
+    first.write_text(first.read_text().replace('"cores": 2', '"cores": 0'))
+    assert (
+        f"{first}: does not state the machine's cores and load" in judge(claim, fabric.study(claim.artifact, work)).why
+    )
 
 
 def test_differences_are_of_the_same_draws() -> None:

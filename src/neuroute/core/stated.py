@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
@@ -11,28 +11,32 @@ from neuroute.core.files import read_json, write_json
 BUSY = 1.5  # processes that want to run, for each core
 
 
-def state(table: Path, machine: Mapping[str, float] | None = None) -> None:
+def state(table: Path) -> None:
     """Write beside a table and its .npz how many rows the one has, the sha256 of both, and how busy the machine is."""
     digests = {f"{kind}_sha256": _digest(table.with_suffix(f".{kind}")) for kind in ("csv", "npz")}
-    write_json(table.with_suffix(".json"), {"rows": _rows(table), **digests, "machine": machine or this_machine()})
-
-
-def this_machine() -> dict[str, float]:
-    """Return its `cores`, and its `load` in the last minute."""
-    return {"cores": os.cpu_count() or 1, "load": round(os.getloadavg()[0], 2)}
+    machine = {"cores": os.cpu_count() or 1, "load": round(os.getloadavg()[0], 2)}  # the last minute's
+    write_json(table.with_suffix(".json"), {"rows": _rows(table), **digests, "machine": machine})
 
 
 def busy(tables: Iterable[Path]) -> str:
     """Say with which load the machine was too busy for times to count; nothing where it was not, or nothing is known.
 
-    Raises NeurouteError if a .json beside a table cannot be read.
+    Raises NeurouteError if a .json beside a table cannot be read, or states no cores and load.
     """
-    statements = [read_json(path, "") for table in tables if (path := table.with_suffix(".json")).exists()]
-    machines = [statement["machine"] for statement in statements if "machine" in statement]
-    worst = max(machines, key=lambda machine: float(machine["load"]) / machine["cores"], default=None)
-    if worst is None or worst["load"] <= BUSY * worst["cores"]:
-        return ""
-    return f"load {worst['load']:.1f} on {worst['cores']} cores"
+    worst, text = BUSY, ""
+    for path in (table.with_suffix(".json") for table in tables):
+        if not path.exists():
+            continue
+        statement = read_json(path, "evaluate again")
+        try:
+            machine = statement.get("machine", {"cores": 1, "load": 0.0})  # earlier versions stated none
+            load, cores = float(machine["load"]), int(machine["cores"])
+            each_core = load / cores
+        except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError):
+            raise NeurouteError(f"{path}: does not state the machine's cores and load; evaluate again") from None
+        if each_core > worst:
+            worst, text = each_core, f"load {load:.1f} on {cores} cores"
+    return text
 
 
 def check_stated(path: Path, mend: str) -> None:
