@@ -95,6 +95,13 @@ def test_a_solver_that_hears_nothing_is_ended_and_a_construction_stands_in(
     assert neuroute.solve(POINTS, "pyvrp", seconds=0.5).tour == [*range(40)]  # which answers when it is asked
 
 
+def test_a_construction_that_is_asked_for_is_given_though_it_loads_for_longer_than_the_time(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(within_time, "LATEST", (0.1, HANG_S))
+    assert neuroute.solve(POINTS, "insertion", seconds=0.001).method == "insertion"
+
+
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("solver", ["concorde", "pyvrp", "concorde,insertion"])
 def test_an_interrupted_call_keeps_the_best_so_far(begun: Path, solver: str, kind: signal.Signals) -> None:

@@ -105,6 +105,12 @@ def to_routes(solution: np.ndarray) -> list[list[int]]:
     return [part.tolist() for part in np.split(order, np.flatnonzero(via)[1:])]
 
 
+def angle_order(coords: np.ndarray) -> np.ndarray:
+    """Return customers 1..n by their angle around the depot, row 0 of coords (n + 1, 2), from -pi upwards."""
+    out = coords[1:].astype(np.float64) - coords[0]
+    return 1 + np.argsort(np.arctan2(out[:, 1], out[:, 0]), kind="stable")
+
+
 def number_of_starts(instances: Vrp) -> int:
     """Count the customers that solutions of these instances may start at, the most that one of them has.
 

@@ -10,6 +10,7 @@ from typing import Literal
 import numba
 import numpy as np
 
+from neuroute.problems.vrp import angle_order
 from neuroute.solvers.base import Solver, check_demands, installed_version
 
 HOW_TO_GET = "run `pip install numba`"
@@ -81,12 +82,6 @@ def _insert(points: np.ndarray) -> np.ndarray:
     for i in range(1, n):
         tour[i] = after[tour[i - 1]]
     return tour
-
-
-def angle_order(coords: np.ndarray) -> np.ndarray:
-    """Return customers 1..n by their angle around the depot, row 0 of coords (n + 1, 2), from -pi upwards."""
-    out = coords[1:].astype(np.float64) - coords[0]
-    return 1 + np.argsort(np.arctan2(out[:, 1], out[:, 0]), kind="stable")
 
 
 def solve_cvrp(

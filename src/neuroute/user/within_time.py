@@ -16,10 +16,10 @@ import numpy as np
 
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.core.files import write_whole
-from neuroute.problems.vrp import from_routes
+from neuroute.problems.vrp import angle_order, from_routes
 from neuroute.solvers import limited, lkh, lkh3
 from neuroute.user import classical
-from neuroute.user.classical import Answer, available, check_seconds, check_solver, solve_with
+from neuroute.user.classical import QUICK, Answer, available, check_seconds, check_solver, solve_with
 from neuroute.user.instance import Instance
 from neuroute.user.vrp_data import in_unit_square
 
@@ -28,6 +28,7 @@ BUILT = ".built.npy"  # in the folder of a limited process: what a construction 
 TINY_S = 1e-9
 GRACE_S = 0.25  # to answer in, when a search is asked to end
 SPARE_S = 0.4  # that a construction is waited for, where a search has nothing
+LATEST = 0.1, 0.6  # that a construction asked for by name may be late: a share of the time, and seconds
 LATE = 0.02, 0.1  # that a search may be before it is asked to end: a share of its time, and seconds
 
 
@@ -41,15 +42,21 @@ def solve_within(name: str, instance: Instance, seconds: float | None = None, se
     inputs = instance.for_solvers()
     check_solver(name, inputs)
     process, began = _process(os.getpid()), time.perf_counter()
+    # A construction ends by itself: what a call may be late is for loading its compiler, which takes longer than it.
+    is_quick = name.partition("-")[0] in QUICK
+    ends = seconds * (1 + LATEST[0]) + LATEST[1] if is_quick and seconds is not None else seconds
     (process.folder / lkh.BEST).unlink(missing_ok=True)
     with limited.Process() as builder:
         build = cache(partial(builder.begin, f"{__name__}:construct", replace(instance)))  # once
         try:
-            process.call(f"{classical.__name__}:warm_up", seconds, name, instance.problem, meanwhile=build)
+            process.call(
+                f"{classical.__name__}:warm_up", ends, name, instance.problem, meanwhile=None if is_quick else build
+            )
             limit = None
-            if seconds is not None:
-                seconds = max(seconds - (time.perf_counter() - began), seconds / 10)
-                limit = seconds * (1 + LATE[0]) + LATE[1]
+            if seconds is not None and ends is not None:
+                passed = time.perf_counter() - began
+                limit, seconds = max(ends - passed, ends / 10), max(seconds - passed, seconds / 10)
+                limit = limit if is_quick else limit * (1 + LATE[0]) + LATE[1]
             what = (f"{classical.__name__}:solve_with", limit, name, inputs, seconds, seed)
             return cast(Answer, process.call(*what, grace=GRACE_S, meanwhile=build))
         except TimeoutError:
@@ -137,12 +144,12 @@ def _sweep(instance: Instance) -> np.ndarray:
         x, y = np.zeros((2, instance.n)) if ways else instance.coords.T
         strips = (x - x.min()) / max(float(np.ptp(x)), TINY_S) * math.sqrt(instance.n / 2)
         return np.lexsort([np.where(strips.astype(int) % 2, -y, y), strips.astype(int)])
-    x, y = np.zeros((2, instance.n)) if ways else (instance.coords[1:] - instance.coords[0]).T
+    coords = np.zeros((1 + instance.n, 2)) if ways else instance.coords
     demand, capacity = (ways.demand, ways.capacity) if ways else (instance.vrp.demand[0], instance.vrp.capacity[0])
     assert demand is not None
     assert capacity is not None
     routes, load = list[list[int]](), 0
-    for customer in (1 + np.arctan2(y, x).argsort(kind="stable")).tolist():
+    for customer in angle_order(coords).tolist():
         load += demand[customer]
         if not routes or load > capacity or instance.problem == "vrp":
             routes.append([])
