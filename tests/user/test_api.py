@@ -175,7 +175,7 @@ def test_a_shipped_network_solves_what_it_is_for(ship: Ship, problem: str) -> No
     for each in ("tsp", "cvrp", "vrp"):
         ship(each)
     instance = neuroute.generate(problem, 10)[0]
-    solution = neuroute.solve(instance, seconds=0.2)
+    solution = neuroute.solve(instance, seconds=1.0)
     model, *firsts = {
         "tsp": ("tsp", "greedy", "savings", "insertion"),
         "cvrp": ("cvrp", "greedy", "savings", "insertion-angle"),
