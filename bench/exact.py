@@ -87,7 +87,7 @@ def make_tsp(kind: str, rng: np.random.Generator, folder: Path) -> tuple[neurout
 
 def methods(instance: neuroute.Instance, models: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield each way to solve an instance: its name, and its stops."""
-    for name in available(instance.problem if instance.matrix else instance.variant.lower(), instance.matrix):
+    for name in available(instance.problem if instance.ways is not None else instance.variant.lower(), instance):
         yield name, lambda name=name: by_solver(name, instance)
     for problem in instance.problems:
         for decoding in DECODINGS[problem]:
@@ -100,9 +100,9 @@ def methods(instance: neuroute.Instance, models: dict[str, Any]) -> Iterator[tup
 def by_solver(name: str, instance: neuroute.Instance) -> np.ndarray:
     """Give a solver that has found nothing a second."""
     try:
-        return solve_with(name, instance.for_solvers(), SECONDS).solution
+        return solve_with(name, instance, SECONDS).solution
     except neuroute.NeurouteError:
-        return solve_with(name, instance.for_solvers(), 1.0).solution
+        return solve_with(name, instance, 1.0).solution
 
 
 def check(instance: neuroute.Instance, definition: Any, models: dict[str, Any]) -> list[Answer]:

@@ -12,7 +12,7 @@ BEGIN, END = "<!-- drawn by docs/imports.py -->\n```mermaid\n", "```\n<!-- end o
 LAYERS = (
     ("core",),
     ("problems", "analysis"),
-    ("solvers",),
+    ("solvers", "instances"),
     ("plan",),
     ("datasets",),
     ("networks",),

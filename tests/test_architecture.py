@@ -68,7 +68,8 @@ PARTICIPLES = {
     "told", "wanted", "written",
 }  # fmt: skip
 NAMED_BY_NOUNS = (
-    "accounting", "analysis", "cli", "comparison", "core", "dag", "datasets", "decoding", "evaluation", "networks",
+    "accounting", "analysis", "cli", "comparison", "core", "dag", "datasets", "decoding", "evaluation", "instances",
+    "networks",
     "papers", "plan", "problems", "rendering", "solvers", "training", "user",
 )  # fmt: skip
 

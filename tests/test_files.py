@@ -11,7 +11,7 @@ import pytest
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive, read_json, write_json, write_text, write_whole
-from neuroute.user.outputs import check_writable
+from neuroute.core.outputs import check_writable
 
 
 def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:

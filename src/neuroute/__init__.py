@@ -17,18 +17,18 @@ if _typing.TYPE_CHECKING:
     from neuroute.comparison.compare import Comparison as Comparison
     from neuroute.comparison.compare import compare as compare
     from neuroute.core.errors import NeurouteError as NeurouteError
+    from neuroute.instances.instance import Instance as Instance
     from neuroute.plan.decodings import Decoding as Decoding
     from neuroute.user.evaluate import Evaluation as Evaluation
     from neuroute.user.evaluate import evaluate as evaluate
-    from neuroute.user.instance import Instance as Instance
+    from neuroute.user.files import load as load
+    from neuroute.user.files import load_all as load_all
+    from neuroute.user.generate import generate as generate
     from neuroute.user.model import Model as Model
     from neuroute.user.model import load_model as load_model
     from neuroute.user.solution import Solution as Solution
     from neuroute.user.solve import methods as methods
     from neuroute.user.solve import solve as solve
-    from neuroute.user.sources import generate as generate
-    from neuroute.user.sources import load as load
-    from neuroute.user.sources import load_all as load_all
     from neuroute.user.zoo import Card as Card
     from neuroute.user.zoo import models as models
 
@@ -37,15 +37,15 @@ _HOMES = {
     "Comparison": "neuroute.comparison.compare",
     "Decoding": "neuroute.plan.decodings",
     "Evaluation": "neuroute.user.evaluate",
-    "Instance": "neuroute.user.instance",
+    "Instance": "neuroute.instances.instance",
     "Model": "neuroute.user.model",
     "NeurouteError": "neuroute.core.errors",
     "Solution": "neuroute.user.solution",
     "compare": "neuroute.comparison.compare",
     "evaluate": "neuroute.user.evaluate",
-    "generate": "neuroute.user.sources",
-    "load": "neuroute.user.sources",
-    "load_all": "neuroute.user.sources",
+    "generate": "neuroute.user.generate",
+    "load": "neuroute.user.files",
+    "load_all": "neuroute.user.files",
     "load_model": "neuroute.user.model",
     "methods": "neuroute.user.solve",
     "models": "neuroute.user.zoo",

@@ -9,7 +9,7 @@ import pandas as pd
 from neuroute.comparison.methods import Method
 from neuroute.comparison.records import describe, frame, with_gap
 from neuroute.comparison.sets import Member
-from neuroute.user.instance import Instance
+from neuroute.instances.instance import Instance
 
 N = (6, 7, 8, 30, 31, 32)
 

@@ -17,11 +17,11 @@ from neuroute.comparison.sets import Member, collect, listed
 from neuroute.comparison.worker import Answer, Machine, Worker
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
+from neuroute.instances.instance import Instance
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.config import Compare
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
-from neuroute.user.instance import Instance
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = [method("nearest", draws=False), method("lkh", 1.0), method("net", kind="network", draws=False)]

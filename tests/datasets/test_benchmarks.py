@@ -30,7 +30,7 @@ from neuroute.datasets.benchmarks import (
     survey,
     write_manifest,
 )
-from neuroute.datasets.vrplib import read_solution
+from neuroute.instances.tsplib import read_solution
 from neuroute.plan.digest import reach
 from neuroute.problems.public_instances import PACKAGED, packaged_files
 
@@ -399,4 +399,4 @@ def test_one_benchmarks_code_is_no_part_of_anothers() -> None:
         reached = reach(("neuroute.datasets.fetch:provide", f"neuroute.datasets.libraries:{benchmark}"))
         assert ("neuroute.datasets.libraries", benchmark) in reached
         assert not reached & {("neuroute.datasets.libraries", other) for other in others}
-        assert ("neuroute.datasets.vrplib" in {module for module, _ in reached}) == (benchmark == "CVRPLIB")
+        assert (("neuroute.instances.tsplib", "parse_vrplib") in reached) == (benchmark == "CVRPLIB")

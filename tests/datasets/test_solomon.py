@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.solomon import read_solomon
+from neuroute.instances.solomon import read_solomon
 from neuroute.problems.vrp import from_routes, lengths
 from neuroute.problems.vrp_checker import valid
-from neuroute.user.vrp_data import solomon_group
+from neuroute.user.files import load
 
 HEAD = """T1
 
@@ -37,7 +37,7 @@ def read(tmp_path: Path, content: str, sizes=None):
 def test_a_file_in_its_own_units_and_scaled(tmp_path: Path) -> None:
     found = read(tmp_path, text())
     assert (found.name, found.capacity, found.scale) == ("T1", 200, 412.0)
-    own, scaled = found.unscaled(), found.scaled()
+    own, scaled = found.vrp, found.inputs()
     assert own.windows[0].tolist() == [[0, 1236], [912, 967], [825, 870]]
     assert scaled.windows[0, 0].tolist() == [0, 3]
     assert scaled.variant == "VRPTW"
@@ -47,13 +47,12 @@ def test_a_file_in_its_own_units_and_scaled(tmp_path: Path) -> None:
     solution = from_routes([[2, 1]])[None]
     assert valid(own, solution).all()
     assert found.cost([[2, 1]]) == pytest.approx(lengths(own, solution)[0], rel=1e-12)
-    assert found.cost([[2, 1]], rounded=True) == 21 + 2 + 19
     assert not valid(own, from_routes([[1, 2]])[None]).any()
 
 
 def test_where_coordinates_are_larger_than_times_they_set_the_scale(tmp_path: Path) -> None:
     rows = ["0 35 35 0 0 230 0", "1 77 35 7 50 60 10"]
-    found = read(tmp_path, text(rows)).scaled()
+    found = read(tmp_path, text(rows)).inputs()
     assert found.coords.max() == 1
     assert found.windows[0, 0, 1] == pytest.approx(230 / 77)
 
@@ -66,8 +65,8 @@ def test_published_files(shared: Path, name: str, scale: float, closes: float) -
     found = read_solomon(shared / "benchmarks" / "solomon" / f"{name}.txt", (100,))
     assert found.name == name
     assert found.scale == pytest.approx(scale, abs=1e-3)
-    assert found.scaled().windows[0, 0, 1] == pytest.approx(closes, abs=1e-3)
-    assert found.scaled().coords.min() >= 0
+    assert found.inputs().windows[0, 0, 1] == pytest.approx(closes, abs=1e-3)
+    assert found.inputs().coords.min() >= 0
 
 
 @pytest.mark.parametrize(
@@ -111,5 +110,5 @@ def test_a_file_with_an_unusual_number_of_customers_is_cut_short(tmp_path: Path)
 
 def test_a_fleet_that_is_ignored_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "T1.txt").write_text(f"T1 of 2 customers\n{text().split(chr(10), 1)[1].replace('25 ', '1 ')}")
-    solomon_group(tmp_path / "T1.txt")
+    load(tmp_path / "T1.txt")
     assert "its number of vehicles (1) is ignored" in caplog.text

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.tsplib import distances, read_tsplib
+from neuroute.instances.distances import distances
+from neuroute.instances.tsplib import read_tsplib
 
 GOOD = """NAME : square5
 TYPE: TSP
@@ -40,7 +41,7 @@ def test_reads_coordinates_and_rounds_as_tsplib(tmp_path: Path) -> None:
 
 
 def test_network_view_keeps_the_aspect_ratio(tmp_path: Path) -> None:
-    unit = read(tmp_path).unit_square()
+    unit = read(tmp_path).inputs()[0]
     assert unit.min() == 0.0
     assert unit.max() == 1.0
     assert unit[1, 0] == pytest.approx(10 / 15.5)

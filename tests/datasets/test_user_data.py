@@ -14,10 +14,10 @@ import pytest
 from random_cvrp import drive
 
 from neuroute.core.errors import NeurouteError
+from neuroute.instances.instances import Instances
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
-from neuroute.user.data import read_instances
-from neuroute.user.instances import Instances
+from neuroute.user.files import read_instances
 
 RNG = np.random.default_rng(5)
 COORDS = RNG.random((3, 6, 2))
@@ -250,7 +250,7 @@ def test_folders_know_the_published_optima(public: Callable[[str], Path], tmp_pa
     assert set(groups) == {"berlin52", "eil51", "x"}  # the matrix is left out
     assert groups["berlin52"].reference == [7542]
     assert groups["x"].reference is None  # not the published instance
-    assert groups["eil51"].unit_square().max() == 1
+    assert groups["eil51"].inputs().max() == 1
     (tmp_path / "cut.tsp").write_text("\n".join((tmp_path / "eil51.tsp").read_text().split("\n")[:30]))
     with pytest.raises(NeurouteError, match="cut.tsp: DIMENSION says 51"):
         read_instances(tmp_path)
@@ -275,14 +275,14 @@ def test_vrplib_with_the_solution_beside_it(public: Callable[[str], Path], tmp_p
 
 def test_coordinates_in_the_unit_square_stay_and_others_are_scaled_by_one_factor(tmp_path: Path) -> None:
     inside = read_instances(npz(tmp_path, coords=COORDS)).groups[0]
-    np.testing.assert_array_equal(inside.unit_square(), COORDS.astype(np.float32))
-    outside = read_instances(npz(tmp_path, coords=COORDS * [100, 1])).groups[0].unit_square()
+    np.testing.assert_array_equal(inside.inputs(), COORDS.astype(np.float32))
+    outside = read_instances(npz(tmp_path, coords=COORDS * [100, 1])).groups[0].inputs()
     assert (outside.min((1, 2)) == 0).all()
     assert (outside.max((1, 2)) == 1).all()
     assert np.ptp(outside[..., 1], axis=1).max() < 0.02  # the aspect ratio is kept
     mixed = read_instances(npz(tmp_path, coords=COORDS * np.array([1, 100, 1])[:, None, None])).groups[0]
-    np.testing.assert_array_equal(mixed.unit_square()[::2], COORDS[::2].astype(np.float32))
-    np.testing.assert_array_equal(mixed.slice(1, 2).unit_square(), mixed.unit_square()[1:2])
+    np.testing.assert_array_equal(mixed.inputs()[::2], COORDS[::2].astype(np.float32))
+    np.testing.assert_array_equal(mixed.slice(1, 2).inputs(), mixed.inputs()[1:2])
 
 
 @pytest.mark.parametrize(

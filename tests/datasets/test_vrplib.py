@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.sections import whole
-from neuroute.datasets.vrplib import read_solution, read_vrplib
+from neuroute.instances.sections import whole
+from neuroute.instances.tsplib import read_solution, read_vrplib
 
 GOOD = """NAME : five
 TYPE : CVRP
@@ -45,11 +45,11 @@ def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> Non
     assert instance.coords.tolist() == [[0, 0], [0, 10], [3, 4], [10, 0], [10, 10]]
     assert instance.demand.tolist() == [0, 4, 5, 6, 3]
     routes = [[1, 2], [3, 4]]
-    instance.check(routes, "here")
+    instance.check(routes)
     assert instance.cost(routes) == 10 + 7 + 5 + 10 + 10 + 14
-    assert instance.cost(routes, rounded=False) == pytest.approx(10 + np.hypot(3, 6) + 5 + 20 + np.hypot(10, 10))
+    assert instance.length(routes, rounded=False) == pytest.approx(10 + np.hypot(3, 6) + 5 + 20 + np.hypot(10, 10))
     exact = read(tmp_path, GOOD.replace("EUC_2D", "EXACT_2D"))
-    assert exact.cost(routes) == instance.cost(routes, rounded=False)
+    assert exact.cost(routes) == instance.length(routes, rounded=False)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> Non
 )
 def test_infeasible_routes_are_refused(tmp_path: Path, routes: list[list[int]], message: str) -> None:
     with pytest.raises(NeurouteError, match=message):
-        read(tmp_path).check(routes, "x.sol")
+        read(tmp_path).check(routes)
 
 
 @pytest.mark.parametrize(

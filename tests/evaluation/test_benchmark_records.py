@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import library, published_instances, scaled, write_manifest
-from neuroute.datasets.tsplib import read_tsplib
-from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
+from neuroute.datasets.benchmarks import published_instances, write_manifest
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
+from neuroute.instances.instance import Instance
+from neuroute.instances.tsplib import read_tsplib, read_vrplib
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run
 from neuroute.problems.vrp import Vrp, to_routes
@@ -44,7 +43,7 @@ def test_each_instance_is_measured_against_its_optimum(tmp_path: Path, tsplib: P
     unrounded = []
     for name in ("eil51", "berlin52"):
         instance, optimum = read_tsplib(tsplib / f"{name}.tsp"), published_instances()[name].optimum
-        tour = decode("tsp", net, torch.from_numpy(instance.unit_square())[None], EVALUATION.decodings[0])[0].numpy()
+        tour = decode("tsp", net, instance.inputs(), EVALUATION.decodings[0])[0].numpy()
         values = records[records.test == f"tsplib_{name}"].set_index("metric").value
         unrounded.append(instance.length(tour, rounded=False))
         assert values["length"] == pytest.approx(unrounded[-1])
@@ -147,14 +146,14 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(
     for i, (name, best) in enumerate(zip(NAMES, OPTIMA, strict=True)):
         instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
         square = unit_square(instance.coords, per_axis)
-        assert np.allclose(square, instance.unit_square()) != per_axis
+        assert np.allclose(square, instance.inputs().coords[0]) != per_axis
         inputs = Vrp(square[None], instance.demand[None], np.array([instance.capacity]))
         for decoding in separate:
             routes = to_routes(decode("cvrp", net, inputs, decoding)[0].numpy())
             instance.check(routes, name)
             of_test = (records.test == f"cvrplib_{name}") & (records.decoding == name_of(decoding))
             values = records[of_test].set_index("metric").value
-            cost = instance.cost(routes, rounded=False)
+            cost = instance.length(routes, rounded=False)
             assert values["length"] == pytest.approx(cost)
             assert arrays[name_of(decoding)][i] == pytest.approx(cost)
             assert values["gap_pct"] == pytest.approx(100 * (cost / best - 1))
@@ -171,13 +170,9 @@ def test_a_benchmark_is_for_models_of_its_problem(tmp_path: Path) -> None:
 
 def test_axes_are_scaled_together_or_each_by_itself() -> None:
     coords = np.array([[10.0, 5.0], [30.0, 5.5], [20.0, 7.0]])
-    instance = VrplibInstance("x", "EUC_2D", coords, np.array([0, 1, 1]), 2)
-    together, apart = scaled(instance, False), scaled(instance, True)
-    np.testing.assert_array_equal(together, instance.unit_square())
+    instance = Instance("x", coords, np.array([0, 1, 1]), 2, distances="EUC_2D", library="cvrplib")
+    together, apart = (instance.inputs(per_axis=each).coords[0] for each in (False, True))
     np.testing.assert_allclose(apart, [[0, 0], [1, 0.25], [0.5, 1]])
     assert apart.dtype == together.dtype == np.float32
-    about = library("cvrplib")
-    np.testing.assert_array_equal(about.inputs(instance, True).coords[0], apart)
-    np.testing.assert_array_equal(about.inputs(instance, False).coords[0], together)
-    on_a_line = VrplibInstance("x", "EUC_2D", coords * [1, 0], np.array([0, 1, 1]), 2)
-    np.testing.assert_allclose(scaled(on_a_line, True), [[0, 0], [1, 0], [0.5, 0]])
+    on_a_line = Instance("x", coords * [1, 0], np.array([0, 1, 1]), 2, distances="EUC_2D", library="cvrplib")
+    np.testing.assert_allclose(on_a_line.inputs(per_axis=True).coords[0], [[0, 0], [1, 0], [0.5, 0]])

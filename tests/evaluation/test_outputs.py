@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.outputs import check_records, check_writable
 from neuroute.plan.objects import Network
 from neuroute.user import evaluate as user
 from neuroute.user import solve_file
-from neuroute.user.outputs import check_records, check_writable
 from untrained import done, refused, tsp_text, untrained
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -76,7 +76,7 @@ def test_nothing_is_solved_in_vain(tmp_path: Path, model: Path, option: str, mon
 
 def test_nothing_is_measured_in_vain(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez(tmp_path / "d.npz", coords=COORDS)
-    monkeypatch.setattr(user, "decode", lambda *_: pytest.fail("it has begun to solve"))
+    monkeypatch.setattr(user, "decode_timed", lambda *_: pytest.fail("it has begun to solve"))
     for place, why in no_place(tmp_path, ".csv").items():
         said = refused("evaluate", "--model", model, "--data", tmp_path / "d.npz", "--out", place)
         assert why in said

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from neuroute.datasets.tsplib import read_tsplib
 from neuroute.decoding.decode import decode
+from neuroute.instances.tsplib import read_tsplib
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
 from neuroute.user.solve_file import solve_file
@@ -48,7 +47,7 @@ def test_each_variant_solves_a_file(
     assert said
     net, _ = load_checkpoint(model)
     instance = read_tsplib(path)
-    tour = decode("tsp", net, torch.from_numpy(instance.unit_square())[None], how)[0].numpy()
+    tour = decode("tsp", net, instance.inputs(), how)[0].numpy()
     nodes = len(instance.coords)
     assert sorted(tour) == list(range(nodes))
     assert said.groups() == (name, str(nodes), f"{instance.length(tour):,.0f}", "EUC_2D", str(drawing))

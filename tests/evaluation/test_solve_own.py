@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuroute.datasets.tsplib import read_tour, read_tsplib
-from neuroute.datasets.vrplib import read_solution, read_vrplib
+from neuroute.instances.tsplib import read_solution, read_tour, read_tsplib, read_vrplib
 from neuroute.plan.objects import Decoding, Network
 from neuroute.user.solution import Solution
 from neuroute.user.solve_file import solve_file
@@ -138,7 +137,7 @@ def test_every_start_serves_both_problems(tmp_path: Path, models: dict[str, Path
         routing.check(routes, "a.sol")
         lengths[iterations] = (
             instance.length(read_tour(tmp_path / "a.tour", instance), rounded=False),
-            routing.cost(routes, rounded=False),
+            routing.length(routes, rounded=False),
         )
     assert all(after <= before for after, before in zip(lengths[30], lengths[0], strict=True))
 
@@ -249,7 +248,7 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
         ((vrp_file, *of_cvrp, "--prc", 5, "--from", own), "is a file that ends in .sol"),
         ((vrp_file, *of_cvrp, "--save", tmp_path / "s.tour"), "--save"),
         ((vrp_file, *of_cvrp, "--rescale", 2), "leave it out for the CVRP"),
-        ((own, *of_tsp), "a TSPLIB file (.tsp) or a VRPLIB file (.vrp) is expected"),
+        ((own, *of_tsp), "a TSPLIB file (.tsp, .atsp) or a VRPLIB file (.vrp) is expected"),
     ]
     for arguments, message in cases:
         assert message in refused("solve", *arguments, "--out", tmp_path / "t.svg")

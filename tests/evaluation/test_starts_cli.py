@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.datasets.tsplib import read_tour, read_tsplib
-from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.decoding.decode import decode
+from neuroute.instances.tsplib import read_solution, read_tour, read_tsplib, read_vrplib
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.tsp import tour_length
-from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.problems.vrp import from_routes
 from untrained import done, invoke, refused, tsp_text, untrained, vrp_text
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -63,7 +62,7 @@ def test_a_tsp_file(tmp_path: Path, tsp: Path, kind: str, options: tuple[str, ..
     model = checkpoint(tmp_path, kind)
     text = done("solve", tsp, "--model", model, "--save", tmp_path / "m.tour", *options)
     instance, (net, _) = read_tsplib(tsp), load_checkpoint(model)
-    tour = decode("tsp", net, instance.unit_square()[None], decoding)[0].numpy()
+    tour = decode("tsp", net, instance.inputs(), decoding)[0].numpy()
     assert read_tour(tmp_path / "m.tour", instance).tolist() == tour.tolist()
     assert f"length {instance.length(tour):,.0f} (EUC_2D)" in text
 
@@ -73,7 +72,7 @@ def test_a_vrp_file(tmp_path: Path, vrp: Path, options: tuple[str, ...], decodin
     model = checkpoint(tmp_path, "icam:IcamCvrp")
     done("solve", vrp, "--model", model, "--save", tmp_path / "m.sol", *options)
     instance, (net, _) = read_vrplib(vrp), load_checkpoint(model)
-    inputs = Vrp(instance.unit_square()[None], instance.demand[None], np.array([instance.capacity]))
+    inputs = instance.inputs()
     routes, _ = read_solution(tmp_path / "m.sol")
     instance.check(routes, "m.sol")
     np.testing.assert_array_equal(from_routes(routes), decode("cvrp", net, inputs, decoding)[0].numpy())

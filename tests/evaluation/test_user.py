@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
-from neuroute.datasets.tsplib import read_tsplib
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
+from neuroute.instances.instances import Instances
+from neuroute.instances.tsplib import read_tsplib
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.decoding_names import name_of
@@ -22,9 +22,8 @@ from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
 from neuroute.solvers.nearest import cvrp_lengths
-from neuroute.user.data import read_instances
 from neuroute.user.evaluate import GroupResult, evaluate, find_instances
-from neuroute.user.instances import Group, Instances
+from neuroute.user.files import read_instances
 from neuroute.user.model import load_model
 from untrained import done, invoke, refused, tsp_text, untrained
 
@@ -34,6 +33,7 @@ NETWORK = Network(
 )
 COORDS = np.random.default_rng(3).random((5, 9, 2))
 TOURS = np.stack([np.random.default_rng(i).permutation(9) for i in range(5)])
+MINE = Instances.of_arrays("mine", {"points": COORDS})
 SQUARE = tsp_text([(0, 0), (5, 1), (9, 0), (10, 8), (4, 9)])
 
 
@@ -103,9 +103,9 @@ def test_numbers_are_those_of_the_decoded_tours(
 
 def test_a_reference_of_ones_own_tours_has_no_gap() -> None:
     lengths = tour_length(COORDS, TOURS)
-    gaps = GroupResult(Group("x", COORDS, lengths), lengths, lengths, 1.0).gaps()
+    gaps = GroupResult(MINE, lengths, lengths, lengths, 1.0).gaps()
     assert gaps == {"gap_pct": 0, "gap_mean_of_ratios_pct": 0, "gap_rounded_pct": 0}
-    assert GroupResult(Group("x", COORDS), lengths, None, 1.0).gaps() == {}
+    assert GroupResult(MINE, None, lengths, None, 1.0).gaps() == {}
 
 
 def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
@@ -118,7 +118,7 @@ def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
     model = load_model(checkpoint, "cpu")
     text = str(evaluate(model, read_instances(tmp_path / "set"), Decoding(), None, tmp_path / "r.csv"))
     instance = read_tsplib(berlin)
-    tour = decode("tsp", model.net, torch.from_numpy(instance.unit_square())[None], Decoding())[0].numpy()
+    tour = decode("tsp", model.net, instance.inputs(), Decoding())[0].numpy()
     records = pd.read_csv(tmp_path / "r.csv").set_index(["test", "metric"]).value
     gap = 100 * (instance.length(tour, rounded=False) / 7542 - 1)
     assert records["berlin52", "gap_mean_of_ratios_pct"] == pytest.approx(gap)
@@ -154,7 +154,7 @@ def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None
     assert values["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
     assert "5 instances, n = 8" in text
     with pytest.raises(NeurouteError, match="mine: holds TSP instances, but scaling/c solves CVRP"):
-        evaluate(model, Instances("tsp", "mine", (Group("mine", COORDS),)), decoding, None, None)
+        evaluate(model, MINE, decoding, None, None)
 
 
 def test_names_are_found_in_the_config_s_folder_and_in_the_plan(
@@ -226,7 +226,7 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
         assert message in refused("evaluate", *arguments, "--out", tmp_path / "r.csv")
     assert "written as .csv" in refused("evaluate", "--model", checkpoint, "--data", data, "--out", tmp_path / "r.txt")
     assert not list(tmp_path.glob("r.*"))
-    cvrp = Instances("cvrp", "c", (Group("c", COORDS, demand=np.ones((5, 9), int), capacity=np.full(5, 3)),))
+    cvrp = Instances.of_vrp("c", Vrp(COORDS, np.ones((5, 9), int), np.full(5, 3)), is_vrp=False)
     with pytest.raises(NeurouteError, match="c: holds CVRP instances, but scaling/x solves TSP"):
         evaluate(load_model(checkpoint, "cpu"), cvrp, Decoding(), None, None)
 
@@ -237,5 +237,5 @@ def test_a_labelled_cvrp_set_of_the_plan_is_read_as_one(tmp_path: Path) -> None:
     group = find_instances(labels.dataset.id, None, {labels.id: labels}, [tmp_path], "--data").groups[0]
     assert (group.count, group.n, group.coords.shape) == (3, 12, (3, 13, 2))
     assert group.capacity.tolist() == [20] * 3
-    instances = group.cvrp(group.coords)
+    instances = Vrp(group.coords, group.demand, group.capacity)
     np.testing.assert_allclose(group.reference, cvrp_lengths(instances), rtol=1e-12)

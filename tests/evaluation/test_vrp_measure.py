@@ -12,14 +12,14 @@ import torch
 
 from neuroute.accounting import cost
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import library, optimum_of, published_instances, survey, write_manifest
-from neuroute.datasets.libraries import cut_cost
+from neuroute.datasets.benchmarks import optimum_of, published_instances, survey, write_manifest
 from neuroute.datasets.problem_specs import VRP
-from neuroute.datasets.solomon import SolomonInstance, parse_solomon, read_solomon
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import construction, labelled
+from neuroute.instances.instance import Instance
+from neuroute.instances.solomon import parse_solomon, read_solomon
+from neuroute.instances.tsplib import read_vrplib
 from neuroute.networks.weights import parameters
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import (
@@ -130,9 +130,8 @@ def test_construction_times_each_instance_by_itself(tmp_path: Path, monkeypatch:
 )
 def test_instances_on_set_x_s_grid_are_divided_by_it(largest: int, per_axis: bool, divided: bool) -> None:
     coords = np.array([[10, 20], [largest, 30], [50, 0.9 * largest]], dtype=float)
-    instance = VrplibInstance("x", "EUC_2D", coords, np.array([0, 2, 3]), 4)
-    about = library("cvrplib")
-    seen, cvrp = about.inputs_for("vrp")(instance, per_axis), about.inputs_for("cvrp")(instance, per_axis)
+    instance = Instance("x", coords, np.array([0, 2, 3]), 4, distances="EUC_2D", library="cvrplib")
+    seen, cvrp = instance.inputs("vrp", per_axis), instance.inputs("cvrp", per_axis)
     assert isinstance(seen, Vrp)
     assert (seen.variant, seen.capacity.tolist(), seen.demand.tolist()) == ("CVRP", [4], [[0, 2, 3]])
     expected = (coords / 1000).astype(np.float32) if divided else cvrp.coords[0]
@@ -158,8 +157,8 @@ def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[
     values = records.set_index("metric").value
     assert set(records.n) == {101}
     assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / 27591 - 1))
-    assert values["gap_pct"] == pytest.approx(100 * (instance.cost(routes, False) / 27591 - 1))
-    np.testing.assert_allclose(arrays["multistart"], [instance.cost(routes, False)])
+    assert values["gap_pct"] == pytest.approx(100 * (instance.length(routes, False) / 27591 - 1))
+    np.testing.assert_allclose(arrays["multistart"], [instance.length(routes, False)])
 
 
 def test_a_benchmark_of_another_problem_is_one_line(tmp_path: Path) -> None:
@@ -177,24 +176,23 @@ HEAD = "T1\nVEHICLE\nNUMBER CAPACITY\n 25 20\nCUSTOMER\n"
 ROWS = "0 0 0 0 0 123 0\n1 30 40 10 0 55 5\n2 30 41 10 0 90 5\n3 -7 0 10 0 90 5\n"
 
 
-def instance() -> SolomonInstance:
+def instance() -> Instance:
     return parse_solomon(HEAD + ROWS, "t1.txt", "t1", sizes=None)
 
 
 def test_routes_of_solomon_s_are_measured_in_both_ways_and_refused_when_late() -> None:
-    about, one = library("solomon"), instance()
+    one = instance()
     solution = from_routes([[1, 2], [3]])
-    assert about.length(one, solution, False) == pytest.approx(50 + 1 + np.hypot(30, 41) + 14)
-    assert about.length(one, solution, True) == pytest.approx(50 + 1 + 50.8 + 14)
-    assert cut_cost(one, [[1, 2], [3]]) == about.length(one, solution, True)
+    assert one.length(solution, False, "network") == pytest.approx(50 + 1 + np.hypot(30, 41) + 14)
+    assert one.length(solution, True, "network") == pytest.approx(50 + 1 + 50.8 + 14)
     for routes, why in (([[2, 1], [3]], "customer 1: reached at 5[67]"), ([[1, 2, 3]], "more than what is left")):
         with pytest.raises(NeurouteError, match=f"T1: route 1, .*{why}"):
-            about.length(one, from_routes(routes), False)
-    seen = about.inputs(one, False)
+            one.length(routes, False, "network")
+    seen = one.inputs()
     assert (seen.variant, one.scale) == ("VRPTW", 41.0)
     np.testing.assert_allclose(seen.coords[0] * 41, one.coords, rtol=1e-6)
     with pytest.raises(NeurouteError, match="no `per_axis`"):
-        about.inputs(one, True)
+        one.inputs(per_axis=True)
 
 
 def test_solomon_s_files_are_known_by_their_content(public: Callable[[str], Path]) -> None:
@@ -213,9 +211,9 @@ def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, pub
     records, arrays = benchmark(tmp_path, folder, "solomon", SOLOMON)
     assert list(dict.fromkeys(records.test)) == [f"solomon_{name}" for name in SOLOMON]
     one = read_solomon(folder / "solomon" / "R101.txt")
-    solution = decode("vrp", net, one.scaled(), MULTI)[0].numpy()
+    solution = decode("vrp", net, one.inputs(), MULTI)[0].numpy()
     values = records[records.test == "solomon_R101"].set_index("metric").value
-    assert values["gap_pct"] == pytest.approx(100 * (one.cost(to_routes(solution)) / 1637.7 - 1))
-    assert values["gap_rounded_pct"] == pytest.approx(100 * (cut_cost(one, to_routes(solution)) / 1637.7 - 1))
+    assert values["gap_pct"] == pytest.approx(100 * (one.cost(solution) / 1637.7 - 1))
+    assert values["gap_rounded_pct"] == pytest.approx(100 * (one.length(solution) / 1637.7 - 1))
     assert values["gap_rounded_pct"] < values["gap_pct"]
     assert arrays["optima"].tolist() == [published_instances("solomon")[name].optimum for name in SOLOMON]

@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.solomon import read_solomon
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
+from neuroute.instances.solomon import read_solomon
+from neuroute.instances.unit_square import in_unit_square
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network
 from neuroute.problems.vrp import Vrp, lengths
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user import evaluate as user
-from neuroute.user.data import read_instances
+from neuroute.user.files import read_instances
 from neuroute.user.model import load_model
-from neuroute.user.vrp_data import scale_for_networks
 from untrained import done, refused, tsp_text, untrained, vrp_text
 
 N, COUNT = 8, 3
@@ -89,7 +89,7 @@ def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, m
 
 def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
     small = instances("OVRPBLTW")
-    assert scale_for_networks(small).coords.tobytes() == small.coords.tobytes()
+    assert in_unit_square(small, np.float32).coords.tobytes() == small.coords.tobytes()
     stretch = np.array([10.0, 250.0, 7.0])
     nodes = stretch[:, None, None]
     large = replace(
@@ -99,7 +99,7 @@ def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
         windows=small.windows * nodes,
         service=small.service * stretch[:, None],
     )
-    seen = scale_for_networks(large)
+    seen = in_unit_square(large, np.float32)
     solutions = vrp_solutions(small)
     factor = lengths(seen, solutions) / lengths(small, solutions)
     assert seen.coords.min() >= 0
@@ -192,8 +192,8 @@ def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Pat
     said = done("solve", path, "--model", model, "--out", drawing, "--save", kept, *how)
     one = read_solomon(path)
     decoding = Decoding(starts="all", augment=True)
-    solution = decode("vrp", load_model(model, "cpu").net, one.scaled(), decoding)
-    length = lengths(one.unscaled(), solution.numpy())[0]
+    solution = decode("vrp", load_model(model, "cpu").net, one.inputs(), decoding)
+    length = lengths(one.vrp, solution.numpy())[0]
     assert f"T1: n=25, {int(solution[0, 1].sum())} routes, length {length:,.2f} (EXACT_2D)" in said
     assert float(kept.read_text().split()[-1]) == pytest.approx(length)
     assert drawing.read_text().rstrip().endswith("</svg>")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.user.data import read_instances
+from neuroute.user.files import read_instances
 
 CUSTOMERS = 6
 
@@ -48,7 +48,7 @@ def test_what_small_units_hide_from_the_tolerance_is_found(size: float, tmp_path
     assert f"as networks take it (in the unit square, float32), instance 0, customer {farthest}: the way there" in said
     fair = npz(tmp_path, coords=points, limit=np.array(2 * way_out(points).max()))
     (group,) = read_instances(fair).groups
-    assert group.seen.limit[0] == pytest.approx(2 * way_out(group.seen.coords.astype(float)).max(), rel=1e-5)
+    assert group.inputs().limit[0] == pytest.approx(2 * way_out(group.inputs().coords.astype(float)).max(), rel=1e-5)
 
 
 def test_late_times_that_float32_rounds_are_found(tmp_path: Path) -> None:

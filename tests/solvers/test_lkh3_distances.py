@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.explicit import MatrixInstance, parse_explicit
-from neuroute.datasets.tsplib import TsplibInstance
+from neuroute.instances.instance import Instance
+from neuroute.instances.tsplib import parse_explicit
 from neuroute.problems.vrp import to_routes
 from neuroute.user.classical import available, solve_with
 
@@ -37,22 +37,22 @@ def asked(tmp_path: Path, lkh_on_path: Callable[[str], None], monkeypatch: pytes
 
 @pytest.mark.parametrize("ways", [SYMMETRIC, WAYS], ids=["there and back alike", "one way"])
 def test_lkh3_is_asked_for_a_tour_of_these_distances(ways: np.ndarray, asked: Path) -> None:
-    instance = MatrixInstance("t", ways)
+    instance = Instance.from_distances(ways, name="t")
     assert "lkh3" in available("tsp", instance)
     assert solve_with("lkh3", instance).solution.tolist() == list(range(N))
     back = parse_explicit(asked.read_text(), "asked", "t")
     assert (back.ways == ways).all()
-    assert f"TYPE : {'' if instance.symmetric else 'A'}TSP" in asked.read_text()
+    assert f"TYPE : {'' if instance.is_symmetric else 'A'}TSP" in asked.read_text()
     assert "PRECISION" not in asked.with_suffix(".par").read_text()
 
 
 @pytest.mark.parametrize("ways", [SYMMETRIC, WAYS], ids=["there and back alike", "one way"])
 def test_lkh3_is_asked_for_routes_of_these_distances(ways: np.ndarray, asked: Path) -> None:
-    instance = MatrixInstance("t", ways, DEMAND, 5)
+    instance = Instance.from_distances(ways, DEMAND, 5, name="t")
     routes = to_routes(solve_with("lkh3", instance).solution)
     assert routes == [[customer] for customer in range(1, N)]
     text = asked.read_text()
-    assert f"TYPE : {'' if instance.symmetric else 'A'}CVRP" in text
+    assert f"TYPE : {'' if instance.is_symmetric else 'A'}CVRP" in text
     back = parse_explicit(text.replace("ACVRP", "CVRP"), "asked", "t")
     assert (back.ways == ways).all()
     assert back.demand is not None
@@ -62,13 +62,13 @@ def test_lkh3_is_asked_for_routes_of_these_distances(ways: np.ndarray, asked: Pa
 
 
 def test_distances_that_lkh_cannot_count_are_coarser_or_refused(asked: Path) -> None:
-    solve_with("lkh3", MatrixInstance("t", 10**6 * SYMMETRIC))
+    solve_with("lkh3", Instance.from_distances(10**6 * SYMMETRIC, name="t"))
     assert f"PRECISION = {2**30 // int(10**6 * SYMMETRIC.max())}" in asked.with_suffix(".par").read_text()
     with pytest.raises(NeurouteError, match="lkh3: a distance of .*; give none above .*: scale the instance down"):
-        solve_with("lkh3", MatrixInstance("t", 10**8 * SYMMETRIC))
+        solve_with("lkh3", Instance("t", ways=10**8 * SYMMETRIC, distances="EXPLICIT"))
 
 
 def test_files_of_tsplib_are_solved_by_its_own_rules(asked: Path) -> None:
     coords = np.random.default_rng(0).integers(0, 90, (N, 2)).astype(float)
-    solve_with("lkh3", TsplibInstance("t", "GEO", coords))
+    solve_with("lkh3", Instance("t", coords, distances="GEO", library="tsplib"))
     assert "EDGE_WEIGHT_TYPE : GEO" in asked.read_text()

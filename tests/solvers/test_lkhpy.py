@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.explicit import MatrixInstance
 from neuroute.datasets.streams import coordinates
+from neuroute.instances.instance import Instance
 from neuroute.plan import digest
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import from_routes, lengths
@@ -110,7 +110,7 @@ def test_distances_that_differ_there_and_back() -> None:
     tour = lkh3.tour_of_ways(ways, 0)
     assert ways[tour, np.roll(tour, -1)].sum() == best
     demand = np.array([0, *[1] * 6])
-    routed = MatrixInstance("t", ways, demand, 3)
+    routed = Instance.from_distances(ways, demand, 3, name="t")
     halves = [np.array([rest, [1, 0, 0, 1, 0, 0]]) for rest in itertools.permutations(range(1, 7))]
     assert routed.length(from_routes(lkh3.routes_of_ways(ways, demand, 3, 0))) <= min(map(routed.length, halves))
 

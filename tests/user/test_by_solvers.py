@@ -11,13 +11,12 @@ from typer.testing import CliRunner
 
 from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.tsp import tour_length
+from neuroute.instances.arrays import check_arrays
+from neuroute.instances.instances import Instances
 from neuroute.solvers.registry import get
 from neuroute.user import reference
-from neuroute.user.arrays import parse_arrays
 from neuroute.user.classical import solve_with
-from neuroute.user.data import read_instances
-from neuroute.user.instances import Group, Instances
+from neuroute.user.files import read_instances
 from neuroute.user.reference import with_reference
 from stand_ins import checkpoint
 from test_explicit import SYMMETRIC, WAYS, loads, text
@@ -31,13 +30,13 @@ def run(*arguments: object) -> tuple[int, str]:
 
 
 def made() -> Instances:
-    return Instances("tsp", "mine", (Group("mine", COORDS),))
+    return Instances.of_arrays("mine", {"points": COORDS})
 
 
 def test_references_are_the_solvers_lengths_and_are_kept(tmp_path: Path) -> None:
     out = tmp_path / "r.csv"
     solved = with_reference(made(), "nearest", out, workers=1)
-    expected = [tour_length(points, solve_with("nearest", points).solution) for points in COORDS]
+    expected = [each.cost(solve_with("nearest", each).solution) for each in made().members]
     assert solved.groups[0].reference == pytest.approx(expected)
     kept = tmp_path / "r.nearest.npz"
     assert read_instances(kept).groups[0].reference == pytest.approx(expected)
@@ -46,7 +45,7 @@ def test_references_are_the_solvers_lengths_and_are_kept(tmp_path: Path) -> None
     assert again.groups[0].reference == pytest.approx(expected)
     assert kept.stat().st_mtime_ns == before
     with pytest.raises(NeurouteError, match="holds other instances"):
-        with_reference(Instances("tsp", "mine", (Group("mine", COORDS + 0.1),)), "nearest", out, workers=1)
+        with_reference(Instances.of_arrays("mine", {"points": COORDS + 0.1}), "nearest", out, workers=1)
 
 
 def vehicles(**changes: Any) -> Instances:
@@ -57,7 +56,7 @@ def vehicles(**changes: Any) -> Instances:
         "windows": np.tile([0.0, 50.0], (3, 9, 1)),
         "service": np.tile([0.0, *[0.1] * 8], (3, 1)),
     }
-    return parse_arrays(Path("mine.npz"), {"coords": COORDS, **fields, **changes})
+    return Instances.of_arrays("mine", check_arrays(Path("mine.npz"), {"coords": COORDS, **fields, **changes}))
 
 
 @pytest.mark.parametrize(

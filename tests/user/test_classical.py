@@ -3,17 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
 import neuroute
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.tsplib import TsplibInstance
-from neuroute.datasets.vrplib import VrplibInstance
+from neuroute.instances.instance import Instance
 from neuroute.problems.tsp import is_permutation
-from neuroute.problems.vrp import Vrp, to_routes
-from neuroute.problems.vrp_checker import valid
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers import base
 from neuroute.solvers.base import check_size
@@ -22,16 +20,18 @@ from neuroute.user.classical import available, solve_with
 POINTS = np.random.default_rng(0).random((12, 2)) * 500 - 100  # outside the unit square
 
 
-def routing(**more: object) -> Vrp:
-    demand = np.array([[0, *[1, 2, 3] * 3, 1, 1]])
-    return Vrp(POINTS[None], demand, np.array([7]), **more)  # type: ignore[arg-type]
+TSP = neuroute.Instance.from_arrays(POINTS)
+
+
+def routing(**more: Any) -> neuroute.Instance:
+    return neuroute.Instance.from_arrays(POINTS, np.array([0, *[1, 2, 3] * 3, 1, 1]), 7, **more)
 
 
 @pytest.mark.parametrize("solver", ["concorde", "lkh", "hgs", "insertion", "nearest", "ortools", "pyvrp"])
 def test_tours_by_every_solver(solver: str) -> None:
     if solver not in available("tsp"):
         pytest.skip(f"{solver} is not installed")
-    answer = solve_with(solver, POINTS, seed=3)
+    answer = solve_with(solver, TSP, seed=3)
     assert is_permutation(answer.solution[None]).all()
     assert answer.seconds > 0
 
@@ -39,21 +39,21 @@ def test_tours_by_every_solver(solver: str) -> None:
 @pytest.mark.parametrize("solver", ["hgs-short", "insertion", "nearest", "ortools-short", "pyvrp-short"])
 def test_routes_in_the_users_units(solver: str) -> None:
     answer = solve_with(solver, routing())
-    assert valid(routing(), answer.solution[None]).all()
+    routing().check(answer.solution)
 
 
 @pytest.mark.parametrize("solver", ["ortools-short", "pyvrp-short"])
 def test_limits_are_kept_in_the_users_units(solver: str) -> None:
-    limited = routing(limit=np.array([1200.0]), open=True)
+    limited = routing(limit=1200.0, open=True)
     answer = solve_with(solver, limited)
-    assert valid(limited, answer.solution[None], tolerance=1e-2).all()
+    limited.check(answer.solution)
 
 
 @pytest.mark.parametrize("solver", ["lkh", "hgs", "ortools", "pyvrp", "concorde", "nearest"])
 def test_seconds_bound_a_search(solver: str) -> None:
     if solver not in available("tsp"):
         pytest.skip(f"{solver} is not installed")
-    assert is_permutation(solve_with(solver, POINTS, seconds=0.2).solution[None]).all()
+    assert is_permutation(solve_with(solver, TSP, seconds=0.2).solution[None]).all()
 
 
 def test_what_is_made_for_which_problem() -> None:
@@ -68,13 +68,11 @@ def test_what_is_made_for_which_problem() -> None:
 
 def test_errors_name_the_mend() -> None:
     with pytest.raises(NeurouteError, match=r"no solver 'lhk'; did you mean lkh\? of the TSP there are: .*lkh"):
-        solve_with("lhk", POINTS)
+        solve_with("lhk", TSP)
     with pytest.raises(NeurouteError, match=r"lkh does not solve the CVRP; take one of: (lkh3, )?hgs"):
         solve_with("lkh", routing())
     with pytest.raises(NeurouteError, match="above 0"):
-        solve_with("lkh", POINTS, seconds=0)
-    with pytest.raises(NeurouteError, match="at least 4 nodes"):
-        solve_with("lkh", POINTS[:3])
+        solve_with("lkh", TSP, seconds=0)
 
 
 def test_a_solver_that_is_missing_says_how_to_get_it(
@@ -83,7 +81,7 @@ def test_a_solver_that_is_missing_says_how_to_get_it(
     monkeypatch.setenv("PATH", "")
     hide_solvers("LKHpy")
     with pytest.raises(NeurouteError, match="not installed; run `pip install .*, or download LKH-3"):
-        solve_with("lkh3", POINTS)
+        solve_with("lkh3", TSP)
     assert "lkh3" not in available("tsp")
 
 
@@ -109,7 +107,11 @@ def test_no_solver_and_no_network_is_below_the_least_of_all_solutions(
 ) -> None:
     """Of the TSP in all distances; `bench/exact.py` takes a thousand instances."""
     instance, definition = exact.make(problem, number, tmp_path)
-    models = {} if instance.matrix else {each: neuroute.load_model(each, device="cpu") for each in instance.problems}
+    models = (
+        {}
+        if instance.ways is not None
+        else {each: neuroute.load_model(each, device="cpu") for each in instance.problems}
+    )
     answers = exact.check(instance, definition, models)
     assert [answer for answer in answers if answer.wrong] == []
     above = {answer.method: answer.above for answer in answers}
@@ -120,14 +122,13 @@ def test_no_solver_and_no_network_is_below_the_least_of_all_solutions(
 @pytest.mark.parametrize("solver", ["hgs-short", "pyvrp-short", "insertion", "nearest", "ortools-short"])
 @pytest.mark.parametrize("edge_type", ["EUC_2D", "CEIL_2D", "EXACT_2D"])
 def test_routes_of_files(solver: str, edge_type: str) -> None:
-    instance = VrplibInstance("v", edge_type, POINTS, routing().demand[0], 7)
-    routes = to_routes(solve_with(solver, instance).solution)
-    instance.check(routes, "v")
-    best = instance.cost(to_routes(solve_with("hgs-short", instance).solution))
-    assert instance.cost(routes) >= best * (1 - 1e-9)
+    instance = Instance("v", POINTS, routing().demand, 7, distances=edge_type, library="cvrplib")
+    solution = solve_with(solver, instance).solution
+    best = instance.cost(solve_with("hgs-short", instance).solution)
+    assert instance.cost(solution) >= best * (1 - 1e-9)
 
 
 def test_coordinates_too_far_apart_for_lkh() -> None:
-    far = TsplibInstance("t", "EUC_2D", POINTS * 1e8)
+    far = Instance("t", POINTS * 1e8, distances="EUC_2D", library="tsplib")
     with pytest.raises(NeurouteError, match="lkh: a distance of .* scale the instance down"):
         solve_with("lkh", far)

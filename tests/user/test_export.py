@@ -12,15 +12,15 @@ from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import dataset_coordinates
+from neuroute.instances.export import export
+from neuroute.instances.instances import Instances
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers.insertion import solve, solve_cvrp
 from neuroute.solvers.nearest import vrp_solutions
-from neuroute.user.data import read_instances
 from neuroute.user.evaluate import evaluate
-from neuroute.user.export import export
-from neuroute.user.instances import Group, Instances
+from neuroute.user.files import read_instances
 from neuroute.user.model import load_model
 from stand_ins import checkpoint
 
@@ -31,7 +31,8 @@ def tsp(scale: float = 1.0, n: int = N) -> Instances:
     coords = dataset_coordinates(Dataset(n=n, count=COUNT)).astype(np.float64) * scale
     tours = np.stack([solve(points, 0) for points in coords])
     spec = SPEC.of("tsp")
-    return Instances("tsp", "set", (Group("set", coords, spec.lengths(coords, tours), solutions=tours),))
+    arrays = {"points": coords, "best_known": spec.lengths(coords, tours), "solution": tours}
+    return Instances.of_arrays("set", arrays)
 
 
 def cvrp() -> Instances:
@@ -41,21 +42,14 @@ def cvrp() -> Instances:
     solutions = np.stack([from_routes(routes) for routes in rows])
     coords = made.coords.astype(np.float64)
     lengths = spec.lengths(Vrp(coords, made.demand, made.capacity), solutions)
-    group = Group("set", coords, lengths, made.demand, made.capacity, solutions=solutions)
-    return Instances("cvrp", "set", (group,))
+    return Instances.of_vrp("set", made, is_vrp=False).with_solutions(solutions, list(lengths))
 
 
 def vrp(variant: str) -> Instances:
     spec = SPEC.of("vrp")
     made = spec.instances(Dataset(problem="vrp", variant=variant, n=N, count=COUNT, capacity=14))
     solutions = vrp_solutions(made)
-    coords = made.coords.astype(np.float64)
-    reference = spec.lengths(made, solutions)
-    return Instances(
-        "vrp",
-        "set",
-        (Group("set", coords, reference, made.demand, made.capacity, vrp=made, seen=made, solutions=solutions),),
-    )
+    return Instances.of_vrp("set", made).with_solutions(solutions, list(spec.lengths(made, solutions)))
 
 
 def gaps(instances: Instances, model: Path) -> dict[str, float]:
@@ -136,7 +130,7 @@ def test_any_unit_keeps_six_digits(scale: float, tmp_path: Path) -> None:
 
 
 def test_several_sizes_read_back_in_groups(tmp_path: Path) -> None:
-    both = Instances("tsp", "set", (tsp().groups[0], tsp(n=9).groups[0]))
+    both = Instances("set", (*tsp().members, *tsp(n=9).members))
     export(both, tmp_path / "set", "tsplib")
     assert [(g.n, g.count) for g in read_instances(tmp_path / "set").groups] == [(9, COUNT), (N, COUNT)]
     with pytest.raises(NeurouteError, match="several sizes"):

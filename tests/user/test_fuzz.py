@@ -80,9 +80,9 @@ def test_what_breaks_a_rule_is_told(fuzz: ModuleType, tmp_path: Path, monkeypatc
 def test_lengths_that_differ_from_their_definition_are_told(
     fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from neuroute.datasets import tsplib
+    from neuroute.instances import instance
 
-    monkeypatch.setattr(tsplib, "distances", lambda a, b, *_: abs(a - b).sum(1))
+    monkeypatch.setattr(instance, "distances", lambda a, b, *_: abs(a - b).sum(1))
     for file in fuzz.TSP[:4]:
         with pytest.raises(fuzz.Wrong, match="by definition"):
             fuzz.check(fuzz.KINDS["TSPLIB .tsp"], file.encode(), tmp_path)

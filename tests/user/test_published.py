@@ -25,7 +25,7 @@ from neuroute.problems.vrp import lengths, to_routes
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.protocol import protocol_lines
 from neuroute.solvers.nearest import vrp_solutions
-from neuroute.user.data import read_instances
+from neuroute.user.files import read_instances
 from neuroute.user.published import import_test_set
 
 N, COUNT = 30, 40  # of `scaling` at smoke scale, with instances to spare

@@ -61,7 +61,7 @@ def compare(
     from neuroute.comparison.compare import compare as run
     from neuroute.plan.config import Compare, load_config, parse_config
     from neuroute.plan.yaml_files import validate
-    from neuroute.user.by_solvers import split_names
+    from neuroute.user.solve_file import split_names
 
     there = config is not None or Path("config.yaml").exists()
     settings = load_config(config, scale=scale, device=device) if there else parse_config({}, "options")

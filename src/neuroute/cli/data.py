@@ -71,9 +71,9 @@ def generate(
     form: Format = None,
 ) -> None:
     """Write random instances, as the papers draw them; `solve`, `evaluate --data` and other people's code read them."""
-    from neuroute.user.export import export as write
-    from neuroute.user.sources import gather
-    from neuroute.user.sources import generate as draw
+    from neuroute.instances.export import export as write
+    from neuroute.user.files import gather
+    from neuroute.user.generate import generate as draw
 
     instances = draw(problem, n, count, seed=seed, first=first, distribution=distribution, capacity=capacity)
     print(write(gather(instances, out.stem), out, form, "--out"))
@@ -91,9 +91,9 @@ def export(
 
     `evaluate --data` reads them with the same gaps.
     """
+    from neuroute.instances.export import check_export
+    from neuroute.instances.export import export as write
     from neuroute.user.evaluate import find_instances
-    from neuroute.user.export import check_export
-    from neuroute.user.export import export as write
 
     p = load_plan(config, scale) if config or scale or Path("config.yaml").exists() else None
     testsets = p.config.testsets_dir if p else None

@@ -194,11 +194,9 @@ def solve(
     The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--decoding to
     --revise).
     """
-    from neuroute.datasets.explicit import is_explicit
     from neuroute.plan.config import load_config
-    from neuroute.user.by_solvers import solve_by, split_names
     from neuroute.user.options import choose_decoding
-    from neuroute.user.solve_file import solve_file
+    from neuroute.user.solve_file import solve_file, split_names
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the best so far is kept
     how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
@@ -207,9 +205,6 @@ def solve(
     solvers = split_names(solver or [])
     if solvers and (model, how, start_file) != (None, None, None):
         raise NeurouteError("--solver: --model, --from and --decoding to --revise are for networks; leave them out")
-    if len(solvers) > 1 or is_explicit(file):
-        print(solve_by(file, solvers, reference, seconds=seconds, seed=seed, out=out, save=save, say=print))
-        return
     settings = load_config(config) if config or Path("config.yaml").exists() else None
     memory_gb, trusted = (settings.memory_gb, settings.networks) if settings else (None, [])
     line = solve_file(
@@ -219,7 +214,7 @@ def solve(
         out,
         device,
         memory_gb,
-        method=solvers[0] if solvers else "network",
+        solvers=solvers,
         reference=reference,
         seconds=seconds,
         seed=seed,

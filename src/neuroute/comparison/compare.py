@@ -18,13 +18,13 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, write_json, write_text
 from neuroute.core.lazy import pd
+from neuroute.core.outputs import check_writable
 from neuroute.core.text import csv_text
 from neuroute.plan.config import Compare
 from neuroute.plan.yaml_files import validate
 from neuroute.rendering import style
 from neuroute.rendering.style import Drawing, save_figure, with_suffix
 from neuroute.rendering.table import Table
-from neuroute.user.outputs import check_writable
 
 FIGURES: dict[str, Callable[[pd.DataFrame], Drawing | None]] = {"pareto": picture, "flips": flips, "budgets": budgets}
 

@@ -5,9 +5,9 @@ import numpy as np
 from neuroute.accounting.cost import per_solution
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import ENVIRONMENT
+from neuroute.instances.instance import Instance
 from neuroute.plan.objects import Network
 from neuroute.user.by_network import solve_by_network
-from neuroute.user.instance import Instance
 from neuroute.user.model import Model, default_decoding
 
 
@@ -22,7 +22,7 @@ def gflops(instance: Instance, model: Model) -> float | None:
     how, network = default_decoding(model.net), Network.model_validate(model.about["network"])
     if how.method != "greedy":
         return None
-    nodes = len(instance.coords)
+    nodes = instance.nodes
     try:
         if not model.net.multi_start:
             return per_solution(network, nodes)["gflops_shrinking"]

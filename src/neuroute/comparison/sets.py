@@ -9,21 +9,20 @@ nodes, edge type and best cost alone; they are not downloaded.
 import csv
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from neuroute import datasets
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import PublishedInstance, check_folder, place_of, published_instances, read_known
-from neuroute.datasets.tsplib import read_tsplib
+from neuroute.instances.instance import Instance
+from neuroute.instances.instances import Instances
+from neuroute.instances.tsplib import read_tsplib
 from neuroute.plan.config import LIBRARIES
-from neuroute.user.instance import Instance
-from neuroute.user.instances import Group
-from neuroute.user.sources import load_all
+from neuroute.user.files import load_all
 
 BY_HAND = ("national", "vlsi", "dimacs")  # whose files are the user's to get
 SETS = (*LIBRARIES, *BY_HAND)
@@ -47,7 +46,7 @@ class Member:
     @cached_property
     def digest(self) -> str:
         """Of what there is to solve."""
-        group, hashed = self.instance.group, hashlib.sha256(self.instance.distances.encode())
+        group, hashed = Instances("", (self.instance,)), hashlib.sha256(self.instance.distances.encode())
         for array in (group.coords, group.demand, group.capacity):
             hashed.update(b"" if array is None else np.ascontiguousarray(array, dtype="<f8").tobytes())
         return hashed.hexdigest()[:16]
@@ -120,9 +119,7 @@ def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[
 
 
 def _known_instance(folder: Path, k: PublishedInstance, benchmark: str) -> Instance:
-    file: Any = read_known(folder, k.name, benchmark)
-    demand, capacity = (None, None) if benchmark == "tsplib" else (file.demand[None], np.array([file.capacity]))
-    return Instance(Group(k.name, file.coords[None], np.array([k.optimum]), demand, capacity, file))
+    return replace(read_known(folder, k.name, benchmark), name=k.name, best_known=k.optimum)
 
 
 def _by_hand(name: str, least: int, most: int, hand: Path | None) -> tuple[list[Member], list[str]]:
@@ -137,13 +134,11 @@ def _by_hand(name: str, least: int, most: int, hand: Path | None) -> tuple[list[
             lacking.append(k.name)
             continue
         file = read_tsplib(path)
-        if (len(file.coords), file.edge_type) != (k.nodes, k.edge_type):
+        if (file.nodes, file.distances) != (k.nodes, k.edge_type):
             raise NeurouteError(
-                f"{path}: {len(file.coords)} nodes, {file.edge_type}; {k.name} has {k.nodes}, {k.edge_type}; get the "
-                "original"
+                f"{path}: {file.nodes} nodes, {file.distances}; {k.name} has {k.nodes}, {k.edge_type}; get the original"
             )
-        group = Group(k.name, file.coords[None], np.array([k.optimum]), file=file)
-        members.append(Member(name, k.name, Instance(group), k.optimum))
+        members.append(Member(name, k.name, replace(file, name=k.name, best_known=k.optimum), k.optimum))
     return members, lacking
 
 
@@ -154,7 +149,7 @@ def _copies(hand: Path | None, name: str, instance: str) -> list[Path]:
 def _of_file(path: Path, least: int, most: int) -> list[Member]:
     members = []
     for number, each in enumerate(load_all(path)):
-        if each.problem not in ("tsp", "cvrp") or each.matrix is not None:
+        if each.problem not in ("tsp", "cvrp") or each.ways is not None:
             raise NeurouteError(f"--set {path}: {each.name} is a {each.variant}; coordinates of a TSP or CVRP go here")
         if each.best_known is None:
             raise NeurouteError(
@@ -162,7 +157,7 @@ def _of_file(path: Path, least: int, most: int) -> list[Member]:
                 "(.tour, .sol)"
             )
         if least <= each.n <= most:
-            name = each.name if each.group.file is not None else f"{path.stem}_{number}"
+            name = each.name if each.file else f"{path.stem}_{number}"
             members.append(Member(path.stem, name, each, each.best_known))
     return members
 

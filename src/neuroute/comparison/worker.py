@@ -23,7 +23,7 @@ import numpy as np
 from neuroute.comparison.methods import Method
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
-from neuroute.user.instance import Instance
+from neuroute.instances.instance import Instance
 
 PR_SET_PDEATHSIG = 1
 wall = time.perf_counter  # whatever becomes of that name in the process
@@ -206,9 +206,9 @@ class _Process:
             seconds = method.seconds
             if seconds is not None and self.machine.clock == "cpu" and method.source.startswith("ortools"):
                 seconds *= self.load_of_machine  # it looks at nothing but the wall clock
-            return solve_with(method.source, instance.for_solvers(), seconds, seed).solution
+            return solve_with(method.source, instance, seconds, seed).solution
 
-        solve_with(method.source, small.for_solvers(), None if method.seconds is None else 0.1)
+        solve_with(method.source, small, None if method.seconds is None else 0.1)
         self.methods[method] = solve
 
     def _load_function(self, method: Method, small: Instance) -> None:

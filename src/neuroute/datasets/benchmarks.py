@@ -12,18 +12,17 @@ that a file is what it says it is.  `libraries` says what its files are like.
 """
 
 import csv
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json
-from neuroute.datasets.sections import read_text
+from neuroute.instances.instance import Instance
+from neuroute.instances.sections import read_text
 from neuroute.problems.public_instances import PACKAGED, list_file, packaged_files
 
 BENCHMARKS = ("tsplib", "cvrplib", "solomon")
@@ -48,27 +47,14 @@ class Library:
 
     name: str
     title: str
-    problem: str
+    problems: tuple[str, ...]  # whose models solve its instances
     suffix: str
     folders: tuple[str, ...]  # in which a copy may lie, inside the folder that is named
     home: str
     path: Callable[[PublishedInstance], str]  # from there to the file
     archive: str | None  # one file there with all instances
-    parse: Callable[[str, str, str], Any]  # (text, where, name) -> an instance
-    sha256: Callable[[Any], str]  # of what makes an instance the published one
-    inputs: Callable[[Any, bool], Any]  # (instance, per axis): as `decode` takes it, as a batch of one
-    length: Callable[[Any, np.ndarray, bool], float]  # (instance, one solution, rounded): raises where it is none
-    # Other problems whose models solve these instances, too, with what `inputs` is for them; solutions are the same.
-    others: Mapping[str, Callable[[Any, bool], Any]] = field(default_factory=dict)
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Return the problems whose models solve its instances."""
-        return (self.problem, *self.others)
-
-    def inputs_for(self, problem: str) -> Callable[[Any, bool], Any]:
-        """Return what `inputs` is for a model of one of its problems."""
-        return self.inputs if problem == self.problem else self.others[problem]
+    parse: Callable[[str, str, str], Instance]  # (text, where, name)
+    sha256: Callable[[Instance], str]  # of what makes an instance the published one
 
 
 def library(benchmark: str) -> Library:
@@ -123,14 +109,14 @@ def study_instances(
     return [k for k in candidates if k.edge_type in types]
 
 
-def verify(instance: Any, expected: PublishedInstance, where: str, benchmark: str = "tsplib") -> None:
+def verify(instance: Instance, expected: PublishedInstance, where: str, benchmark: str = "tsplib") -> None:
     """Raises NeurouteError if this is not the published instance."""
     about = library(benchmark)
     if about.sha256(instance) != expected.sha256:
-        n = len(instance.coords)
+        n = instance.nodes
         raise NeurouteError(
             f"{where}: not {about.title}'s {expected.name} ({expected.nodes} nodes, {expected.edge_type}): "
-            f"{n} nodes, {instance.edge_type}, other content; `neuroute fetch {benchmark}` gets the original"
+            f"{n} nodes, {instance.distances}, other content; `neuroute fetch {benchmark}` gets the original"
         )
 
 
@@ -147,7 +133,7 @@ def instance_file(folder: Path, name: str, benchmark: str = "tsplib") -> Path:
     return next((path for path in places if path.is_file()), places[-1])
 
 
-def read_known(folder: Path, name: str, benchmark: str = "tsplib") -> Any:
+def read_known(folder: Path, name: str, benchmark: str = "tsplib") -> Instance:
     """Return a published instance of a folder.  Raises NeurouteError if it is missing, altered or unreadable."""
     path, about = instance_file(folder, name, benchmark), library(benchmark)
     if not path.is_file():
@@ -189,20 +175,7 @@ def read_manifest(path: Path, benchmark: str = "tsplib") -> tuple[Path, list[str
     ]
 
 
-def scaled(instance: Any, per_axis: bool) -> np.ndarray:
-    """Return an instance's coordinates in the unit square, float32 (nodes, 2).
-
-    By one offset and one scale for both axes, or each axis by its own least and largest coordinate.
-    """
-    if not per_axis:
-        square: np.ndarray = instance.unit_square()
-        return square
-    low, high = instance.coords.min(0), instance.coords.max(0)
-    each: np.ndarray = (instance.coords - low) / np.where(high > low, high - low, 1)
-    return each.astype(np.float32)
-
-
-def optimum_of(instance: Any, benchmark: str) -> float | None:
+def optimum_of(instance: Instance, benchmark: str) -> float | None:
     """Return the published optimum, or best cost known, of an instance whose content is the benchmark's; else None."""
     digest = library(benchmark).sha256(instance)
     return next((k.optimum for k in published_instances(benchmark).values() if k.sha256 == digest), None)

@@ -4,20 +4,19 @@ Instances keep their own shape: coordinates are moved and scaled into the unit s
 both axes, with the depot, unless an evaluation scales `per_axis`; lengths are of the original coordinates.  Two
 conventions are recorded: unrounded lengths, as learned solvers report them (a tour that is optimal in the library's
 integers then shows a small gap), and the library's own distances, in which the best solution known has a gap of exactly
-0.  A library may scale its instances in another way for models of another problem (`Library.others`).
+0.  `Instance.inputs` may scale them in another way for models of another problem.
 """
 
 import logging
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from neuroute.analysis.gaps import gap_pct
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import (
-    Library,
     library,
     published_instances,
     read_known,
@@ -29,6 +28,7 @@ from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
+from neuroute.instances.instance import Instance
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding
 from neuroute.problems.public_instances import PACKAGED, packaged_files
@@ -49,7 +49,6 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         raise NeurouteError(
             f"{evaluation.id}: {about.title} is for models of the {' and the '.join(map(str.upper, about.problems))}"
         )
-    convert = about.inputs_for(problem)
     manifest = loaded.context.benchmarks.get(benchmark)
     folder, available = read_manifest(manifest, benchmark) if manifest else (PACKAGED, [])
     places = dict.fromkeys(packaged_files(benchmark), PACKAGED) | dict.fromkeys(available, folder)
@@ -67,8 +66,7 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         log.warning("%s: no instances of %s are there; nothing is measured", evaluation.id, about.title)
     else:
         smallest = read_known(places[names[0]], names[0], benchmark)
-        inputs = convert(smallest, evaluation.per_axis)
-        n = len(smallest.coords)
+        inputs, n = smallest.inputs(problem, evaluation.per_axis), smallest.nodes
         warm_up(loaded, problem, inputs, n, _shortened(evaluation.decodings[0], problem, n))
     for name in names:
         unit = f"{evaluation.group}|{name}"
@@ -87,13 +85,9 @@ def _measure_instance(
     loaded: LoadedModel, evaluation: BenchmarkEvaluation, folder: Path, name: str, unit: str
 ) -> tuple[Rows, Arrays]:
     """Return records of one instance, and its unrounded mean length () by decoding."""
-    benchmark, about, problem = (
-        evaluation.benchmark,
-        library(evaluation.benchmark),
-        loaded.run.validation.dataset.problem,
-    )
+    benchmark, problem = evaluation.benchmark, loaded.run.validation.dataset.problem
     instance, optimum = read_known(folder, name, benchmark), published_instances(benchmark)[name].optimum
-    n, inputs = len(instance.coords), about.inputs_for(problem)(instance, evaluation.per_axis)
+    n, inputs = instance.nodes, instance.inputs(problem, evaluation.per_axis)
     test = {
         "test": f"{benchmark}_{name}",
         "distribution": benchmark,
@@ -110,11 +104,11 @@ def _measure_instance(
             decoding = decoded.model_copy(update={"longest": planned.longest})  # one name on all instances
             if name_of(decoding) in lengths:  # a milestone that is also planned by itself
                 continue
-            unrounded, rounded = (_lengths(about, instance, solutions, each) for each in (False, True))
+            unrounded, rounded = (_lengths(instance, solutions, each) for each in (False, True))
             lengths[name_of(decoding)] = unrounded.mean()
             values = {
-                "gap_pct": 100 * (unrounded.mean() / optimum - 1),
-                "gap_rounded_pct": 100 * (rounded.mean() / optimum - 1),
+                "gap_pct": gap_pct(unrounded, optimum),
+                "gap_rounded_pct": gap_pct(rounded, optimum),
                 "length": unrounded.mean(),
                 "time_s": seconds,
                 "peak_memory_mb": devices.peak_memory_mb(loaded.place),
@@ -132,9 +126,9 @@ def _shortened(decoding: Decoding, problem: str, nodes: int) -> Decoding:
     return decoding.model_copy(update={"longest": decoding.longest and min(decoding.longest, stops)})
 
 
-def _lengths(about: Library, instance: Any, solutions: list[np.ndarray], rounded: bool) -> np.ndarray:
+def _lengths(instance: Instance, solutions: list[np.ndarray], rounded: bool) -> np.ndarray:
     """Return the lengths (repeats,) of one solution (1, ...) per repeat."""
     try:
-        return np.array([about.length(instance, solution[0], rounded) for solution in solutions])
+        return np.array([instance.length(solution[0], rounded, "network") for solution in solutions])
     except NeurouteError as error:  # a bug, never the user's
         raise AssertionError(f"decoding returned no solution: {error}") from error

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.accounting import cost
+from neuroute.analysis.gaps import gaps
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
@@ -53,9 +54,9 @@ def measure_tests(loaded: LoadedModel, group: str, tests: Sequence[Test]) -> tup
         # A milestone (greedy) may be one that another test of this evaluation has measured.
         rows += [row for row in test_rows if f"{row['test']}|{row['decoding']}" not in lengths]
         lengths |= {key: each for key, each in test_lengths.items() if key not in lengths}
-        gaps = [f"{row['decoding']} {row['value']:.2f} %" for row in test_rows if row["metric"] == "gap_pct"]
-        if gaps:  # none of another part's
-            log.info("test %d of %d, %s: gap %s", number, len(tests), test.labels.dataset.id, ", ".join(gaps))
+        gap_texts = [f"{row['decoding']} {row['value']:.2f} %" for row in test_rows if row["metric"] == "gap_pct"]
+        if gap_texts:  # none of another part's
+            log.info("test %d of %d, %s: gap %s", number, len(tests), test.labels.dataset.id, ", ".join(gap_texts))
     return rows, lengths
 
 
@@ -74,8 +75,7 @@ def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tup
         _check_optimal(test, decoding, repeats.min(axis=0), reference)
         lengths[f"{dataset.id}|{name_of(decoding)}"] = mean_lengths = repeats.mean(axis=0)
         values = {
-            "gap_pct": 100 * (mean_lengths.mean() / reference.mean() - 1),
-            "gap_mean_of_ratios_pct": 100 * float(np.mean(mean_lengths / reference) - 1),
+            **gaps(mean_lengths, reference),
             "length": mean_lengths.mean(),
             "time_s": seconds,
             "peak_memory_mb": peak,

@@ -3,6 +3,9 @@
 Routes may be turned around, and whole batches of solutions are checked without a loop over stops.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
@@ -55,6 +58,40 @@ def is_feasible(instances: Vrp, solutions: np.ndarray) -> np.ndarray:
     loads = np.bincount(route.ravel(), served.ravel(), order.size).reshape(order.shape)
     feasible: np.ndarray = once & flags & (loads <= instances.capacity[:, None]).all(1)
     return feasible
+
+
+def check_routes(routes: Sequence[Sequence[int]], demand: np.ndarray, capacity: int, where: str) -> None:
+    """Raises NeurouteError unless every customer is served once and no route carries more than the capacity."""
+    check_served(routes, len(demand) - 1, where)
+    for number, route in enumerate(routes, 1):
+        load = int(demand[list(route)].sum())
+        if load > capacity:
+            raise NeurouteError(f"{where}: route {number} carries {load}, more than the capacity {capacity}")
+
+
+def check_served(routes: Sequence[Sequence[int]], n: int, where: str) -> None:
+    """Raises NeurouteError unless each of customers 1..n is served once."""
+    strange = next((c for route in routes for c in route if not 1 <= c <= n), None)
+    if strange is not None:
+        mend = "; leave the depot out of the routes" if strange == 0 else ""
+        raise NeurouteError(f"{where}: there is no customer {strange} among 1..{n}{mend}")
+    served = np.bincount([c for route in routes for c in route], minlength=n + 1)
+    if (served[1:] != 1).any():
+        customer = int(np.flatnonzero(served[1:] != 1)[0]) + 1
+        raise NeurouteError(f"{where}: customer {customer} is served {served[customer]} times; once is meant")
+
+
+def whole_routes(routes: Sequence[Any], name: str) -> list[list[int]]:
+    """Return routes as lists of numbers.  Raises NeurouteError, naming the instance, for anything else."""
+    try:
+        return [[int(customer) for customer in route] for route in routes]
+    except (TypeError, ValueError):
+        raise NeurouteError(f"{name}: a list of routes is expected, each a list of customers from 1 on") from None
+
+
+def route_path(routes: Sequence[Sequence[int]]) -> np.ndarray:
+    """Return the nodes along routes (stops,) int64, the depot before and after each."""
+    return np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
 
 
 def route_numbers(via: np.ndarray) -> np.ndarray:

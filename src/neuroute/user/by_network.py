@@ -7,11 +7,11 @@ import numpy as np
 from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.decoding.decode import decode
+from neuroute.instances.instance import Instance
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding
 from neuroute.user.classical import Answer
 from neuroute.user.improve import Best, improve, search_for
-from neuroute.user.instance import Instance
 from neuroute.user.model import Model, name_of_search, resolve_decoding, search_step
 from neuroute.user.options import check_decoding
 from neuroute.user.solution import Solution

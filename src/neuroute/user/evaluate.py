@@ -4,7 +4,6 @@ Timed: from coordinates in host memory to solutions in host memory, after a warm
 """
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,49 +11,41 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from neuroute.analysis.gaps import gaps
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
+from neuroute.core.outputs import check_records
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import REFERENCES
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.compiled import describe_device
-from neuroute.decoding.decode import decode, instances_per_batch
+from neuroute.decoding.decode import decode_timed, instances_per_batch
 from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records
+from neuroute.instances.instance import Instance
+from neuroute.instances.instances import Instances
 from neuroute.networks.weights import describe, describe_source
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.objects import Decoding, Labels, Network
-from neuroute.user.data import read_instances
-from neuroute.user.instance import Instance
-from neuroute.user.instances import Group, Instances
+from neuroute.user.files import gather, read_instances
 from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.user.options import check_decoding
-from neuroute.user.outputs import check_records
-from neuroute.user.sources import gather
 
 
 @dataclass(frozen=True)
 class GroupResult:
     """The solutions' lengths of one group."""
 
-    group: Group
+    group: Instances
+    reference: np.ndarray | None  # (count,)
     lengths: np.ndarray  # (count,)
     rounded: np.ndarray | None  # (count,) in TSPLIB's integer distances
     seconds: float
 
     def gaps(self) -> dict[str, float]:
         """Return gaps in per cent, by both conventions; none without reference lengths."""
-        reference = self.group.reference
-        if reference is None:
-            return {}
-        gaps = {
-            "gap_pct": 100 * (self.lengths.mean() / reference.mean() - 1),
-            "gap_mean_of_ratios_pct": 100 * (np.mean(self.lengths / reference) - 1),
-        }
-        if self.rounded is not None:
-            gaps["gap_rounded_pct"] = 100 * (np.mean(self.rounded / reference) - 1)
-        return {name: float(gap) for name, gap in gaps.items()}
+        return {} if self.reference is None else gaps(self.lengths, self.reference, self.rounded)
 
 
 def find_instances(
@@ -80,14 +71,11 @@ def labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
     kind, dataset = spec_of(labels), labels.dataset
     instances = kind.instances(dataset)
     solutions = load_tours(labels, label_dirs).astype(np.int64)
-    reference = kind.lengths(instances, solutions)
-    coords, *loads = kind.arrays(instances)
-    demand, capacity = loads[:2] or (None, None)
-    vrp = instances if dataset.problem == "vrp" else None
-    group = Group(
-        dataset.id, coords.astype(np.float64), reference, demand, capacity, vrp=vrp, seen=vrp, solutions=solutions
-    )
-    return Instances(dataset.problem, dataset.id, (group,))
+    if dataset.problem == "tsp":
+        whole = Instances.of_arrays(dataset.id, {"points": instances.astype(np.float64)})
+    else:
+        whole = Instances.of_vrp(dataset.id, instances, is_vrp=dataset.problem == "vrp")
+    return whole.with_solutions(solutions, kind.lengths(instances, solutions).tolist())
 
 
 @dataclass(frozen=True)
@@ -120,20 +108,14 @@ class Evaluation:
         `gap_pct` is of mean lengths, `gap_mean_of_ratios_pct` the mean of the instances' gaps, `gap_rounded_pct` the
         same in TSPLIB's integer distances.
         """
-        whole = self._with_reference()
-        return whole.gaps() if whole else {}
-
-    def _with_reference(self) -> GroupResult | None:
-        with_references = [m for m in self.groups if m.group.reference is not None]
-        if not with_references:
-            return None
-        references = np.concatenate([m.group.reference for m in with_references if m.group.reference is not None])
-        rounded = [m.rounded for m in with_references if m.rounded is not None]
-        return GroupResult(
-            Group(self.name, np.empty((len(references), 4, 2)), references),
-            np.concatenate([m.lengths for m in with_references]),
-            np.concatenate(rounded) if len(rounded) == len(with_references) else None,
-            0.0,
+        pairs = [(m, m.reference) for m in self.groups if m.reference is not None]
+        if not pairs:
+            return {}
+        rounded = [m.rounded for m, _ in pairs if m.rounded is not None]
+        return gaps(
+            np.concatenate([m.lengths for m, _ in pairs]),
+            np.concatenate([reference for _, reference in pairs]),
+            np.concatenate(rounded) if len(rounded) == len(pairs) else None,
         )
 
     def __repr__(self) -> str:
@@ -145,7 +127,7 @@ class Evaluation:
         total = sum(m.group.count for m in self.groups)
         sizes = sorted({m.group.n for m in self.groups})
         n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-        variants = sorted({m.group.vrp.variant for m in self.groups if m.group.vrp is not None})
+        variants = sorted({str(vrp.variant) for m in self.groups if (vrp := m.group.vrp) is not None})
         lines = [f"{self.name}: {total} {' '.join([*variants, 'instances'])}, n = {n}"]
         if len(self.groups) > 1:
             width = max(len(m.group.name) for m in self.groups)
@@ -154,10 +136,10 @@ class Evaluation:
                 size = f"{m.group.count} x n={m.group.n}"
                 lines.append(f"  {m.group.name:{width}}  {size}, length {_short(m.lengths)}{gap}")
         lines.append(f"length  {_short(self.lengths)} on average")
-        whole = self._with_reference()
-        if whole:
-            of = "" if len(whole.lengths) == total else f", on the {len(whole.lengths)} instances with a reference"
-            lines.append("gap     " + ", ".join(_gap(key, value) for key, value in whole.gaps().items()) + of)
+        count = sum(m.group.count for m in self.groups if m.reference is not None)
+        if count:
+            of = "" if count == total else f", on the {count} instances with a reference"
+            lines.append("gap     " + ", ".join(_gap(key, value) for key, value in self.gaps.items()) + of)
         else:
             lines.append("gap     unknown: the data have no reference solutions; name a solver as reference")
         place = self.model.place
@@ -209,10 +191,9 @@ def evaluate(
         instances = with_reference(instances, reference, out, workers or os.cpu_count() or 1)
     budget = devices.memory_budget_gb(model.place, memory_gb)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1)})
-    total = sum(g.count for g in instances.groups)
     results = []
-    with Progress(total, instances.name, show=True) as progress:
-        _solve(model, instances.groups[0].slice(0, 1), short, budget)  # warm up
+    with Progress(instances.count, instances.name, show=True) as progress:
+        decode_timed(model.problem, model.net, instances.groups[0].first(1).inputs(model.problem), short, budget)
         for group in instances.groups:
             results.append(_measure(model, group, decoding, budget, progress))
     if out is not None:
@@ -236,29 +217,28 @@ def _check(model: Model, instances: Instances, decoding: Decoding, out: Path | N
         check_records("--out", out)
 
 
-def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, progress: Progress) -> GroupResult:
-    # Where something is drawn by an instance's number in the call, a group is solved in one: re-construct of the CVRP,
-    # solutions that insertion starts with, random embeddings, and gates that draw for a batch.
+def _measure(model: Model, group: Instances, decoding: Decoding, memory_gb: float, progress: Progress) -> GroupResult:
+    """Solve as evaluations of the plan do, but in parts that show progress.
+
+    Where something is drawn by an instance's number in the call, a group is solved in one: re-construct of the CVRP,
+    solutions that insertion starts with, random embeddings, and gates that draw for a batch.
+    """
     is_random = decoding.method in ("prc", "revise") or (model.problem == "cvrp" and decoding.method == "rrc")
     whole = is_random or model.net.random_embeddings or model.net.is_batch_dependent
-    step = group.count if whole else instances_per_batch(model.net, group.coords.shape[1], decoding, memory_gb)
+    nodes = group.members[0].nodes
+    step = group.count if whole else instances_per_batch(model.net, nodes, decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
     for first in range(0, group.count, step):
         part = group.slice(first, first + step)
         devices.synchronize(model.place)
-        began = time.perf_counter()
-        solutions = _solve(model, part, decoding, memory_gb)
-        seconds += time.perf_counter() - began
-        lengths.append(part.lengths(solutions))
-        if group.tsplib is not None:
-            rounded.append(np.array([group.tsplib.length(solutions[0])]))
+        solutions, took = decode_timed(model.problem, model.net, part.inputs(model.problem), decoding, memory_gb)
+        seconds += took
+        lengths.append(part.lengths(solutions.numpy()))
+        if group.library == "tsplib":
+            rounded.append(part.lengths(solutions.numpy(), rounded=True))
         progress.add(part.count)
-    return GroupResult(group, np.concatenate(lengths), np.concatenate(rounded) if rounded else None, seconds)
-
-
-def _solve(model: Model, group: Group, decoding: Decoding, memory_gb: float) -> np.ndarray:
-    """Return tours (count, n), or solutions with vehicles (count, 2, n)."""
-    return decode(model.problem, model.net, group.inputs(), decoding, memory_gb).numpy()
+    in_integers = np.concatenate(rounded) if rounded else None
+    return GroupResult(group, group.reference, np.concatenate(lengths), in_integers, seconds)
 
 
 def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float) -> Rows:
@@ -269,11 +249,11 @@ def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float) ->
         "group": "user",
         "seed": model.about.get("spec", {}).get("seed"),
         "test": group.name,
-        "distribution": "tsplib" if group.tsplib else "user",
+        "distribution": "tsplib" if group.library == "tsplib" else "user",
         "n": group.n,
         "n_instances": group.count,
-        "reference": "" if group.reference is None else "given",
-        "batch_size": instances_per_batch(model.net, group.coords.shape[1], decoding, memory_gb),
+        "reference": "" if m.reference is None else "given",
+        "batch_size": instances_per_batch(model.net, group.members[0].nodes, decoding, memory_gb),
         "weights": describe_source(model.about["source"]) if "source" in model.about else None,
         "precision": "fp32",
     }

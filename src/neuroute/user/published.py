@@ -14,11 +14,12 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.published import write_instances
 from neuroute.datasets.shard_files import Facts, instances_digest, write_shard
+from neuroute.instances.arrays import refuse
+from neuroute.instances.instances import Instances
+from neuroute.instances.pickled import read_pickle
 from neuroute.plan.specs import SHARD, Labels
 from neuroute.problems.vrp import Vrp, from_routes, lengths
-from neuroute.user.data import read_instances
-from neuroute.user.instances import Group, Instances, refuse
-from neuroute.user.pickled import read_pickle
+from neuroute.user.files import read_instances
 
 # Names of published files of solutions begin so -> the solver here whose work that is.
 SOLVERS = {
@@ -68,11 +69,11 @@ def import_test_set(labels: Labels, source: Path, store: Path) -> None:
     )
 
 
-def _group(instances: Instances, labels: Labels, source: Path) -> Group:
+def _group(instances: Instances, labels: Labels, source: Path) -> Instances:
     """The instances of the size that is asked for."""
     d = labels.dataset
     group = next((each for each in instances.groups if each.n == d.n), None)
-    if group is None or group.file is not None:
+    if group is None or group.members[0].file:
         sizes = ", ".join(sorted({str(each.n) for each in instances.groups}))
         raise NeurouteError(f"{source}: instances of {sizes} nodes or customers, where {d.n} are asked for")
     what = group.vrp.variant if group.vrp is not None else group.problem.upper()
@@ -83,11 +84,11 @@ def _group(instances: Instances, labels: Labels, source: Path) -> Group:
             f"{source}: {group.count:,} instances, where {d.count:,} are asked for; set fewer in the scale"
         )
     if d.variant and group.vrp is None:  # the CVRP as one of the 16 VRPs
-        group = replace(group, vrp=group.cvrp(group.coords), seen=group.cvrp(group.coords.astype(np.float32)))
+        group = replace(group, members=tuple(replace(each, is_vrp=True) for each in group.members))
     return group
 
 
-def solutions_of(group: Group, source: Path) -> dict[str, tuple[str, np.ndarray]]:
+def solutions_of(group: Instances, source: Path) -> dict[str, tuple[str, np.ndarray]]:
     """Return solver -> (file, solutions (count, ...)); "published" are the file's own, else those with the least mean.
 
     Raises NeurouteError if their number, a cost or an order of customers does not fit the instances.
@@ -98,9 +99,9 @@ def solutions_of(group: Group, source: Path) -> dict[str, tuple[str, np.ndarray]
     means: dict[str, float] = {}
     for prefix, solver in SOLVERS.items():
         beside = source.with_name(f"{prefix}_{source.name}")
-        if group.seen is not None and beside.is_file():
-            by_solver[solver] = beside.name, _solutions(beside, group.seen)
-            means[solver] = float(lengths(group.seen, by_solver[solver][1]).mean())
+        if group.vrp is not None and beside.is_file():
+            by_solver[solver] = beside.name, _solutions(beside, group.inputs())
+            means[solver] = float(lengths(group.inputs(), by_solver[solver][1]).mean())
     return by_solver | ({"published": by_solver[min(means, key=lambda solver: means[solver])]} if means else {})
 
 

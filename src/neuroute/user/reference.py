@@ -3,7 +3,6 @@
 import logging
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,11 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.chunks import solver_pool
 from neuroute.datasets.progress import Progress
-from neuroute.problems.cvrp import cost
-from neuroute.problems.tsp import tour_length
-from neuroute.problems.vrp import lengths as vrp_lengths
+from neuroute.instances.export import check_export, instance_arrays, solution_arrays, write_npz
+from neuroute.instances.instances import Instances
 from neuroute.solvers.registry import get
 from neuroute.user.classical import check_seconds, check_solver, solve_with
-from neuroute.user.data import read_instances
-from neuroute.user.export import check_export, instance_arrays, solution_arrays, write_npz
-from neuroute.user.instance import Instance
-from neuroute.user.instances import Group, Instances
+from neuroute.user.files import read_instances
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +22,7 @@ log = logging.getLogger(__name__)
 def check_reference(instances: Instances, solver: str, out: Path | None) -> None:
     """Raises NeurouteError if a solver cannot solve the instances, or its answers cannot be kept beside `out`."""
     for group in instances.groups:
-        check_solver(solver, Instance(group.slice(0, 1)).for_solvers())
+        check_solver(solver, group.members[0])
     keep = kept_in(instances, solver, out)
     if keep is not None and not keep.exists():
         check_export(instances, keep, "npz")
@@ -35,8 +30,8 @@ def check_reference(instances: Instances, solver: str, out: Path | None) -> None
 
 def kept_in(instances: Instances, solver: str, out: Path | None) -> Path | None:
     """Return where the answers are kept: beside `out`.  None without it, and for files and several sizes."""
-    several = len({group.n for group in instances.groups}) > 1
-    if out is None or several or any(group.file is not None for group in instances.groups):
+    several = len({each.n for each in instances.members}) > 1
+    if out is None or several or any(each.file for each in instances.members):
         return None
     return out.with_name(f"{out.stem}.{solver}.npz")
 
@@ -57,12 +52,7 @@ def with_reference(
     if keep is not None and keep.exists():
         log.info("references of %s are those in %s", solver, keep)
         return _reuse(instances, keep, search)
-    answers = _solve(instances, solver, workers, seconds)
-    groups = []
-    for group in instances.groups:
-        solutions = np.stack([answers.pop(0) for _ in range(group.count)])
-        groups.append(replace(group, solutions=solutions, reference=_measure(group, solutions)))
-    solved = replace(instances, groups=tuple(groups))
+    solved = instances.with_solutions(_solve(instances, solver, workers, seconds))
     if keep is not None:
         arrays = {**instance_arrays(solved), **solution_arrays(solved), "solver": np.array(search)}
         write_npz(keep, arrays)
@@ -71,9 +61,8 @@ def with_reference(
 
 
 def _solve(instances: Instances, solver: str, workers: int, seconds: float | None) -> list[np.ndarray]:
-    """Return a solution of each instance, in the order of the groups."""
-    each = [Instance(group.slice(i, i + 1)) for group in instances.groups for i in range(group.count)]
-    tasks = [(solver, instance.for_solvers(), seconds) for instance in each]
+    """Return a solution of each instance."""
+    tasks = [(solver, each, seconds) for each in instances.members]
     solutions: list[np.ndarray] = [np.empty(0)] * len(tasks)
     with solver_pool(min(workers, len(tasks))) as pool, Progress(len(tasks), f"{solver}, for reference", True) as bar:
         if pool is None:
@@ -93,15 +82,6 @@ def _solve(instances: Instances, solver: str, workers: int, seconds: float | Non
     return solutions
 
 
-def _measure(group: Group, solutions: np.ndarray) -> np.ndarray:
-    """Return lengths (count,) as references have them: of files in their own distances, else not rounded."""
-    if group.file is not None:
-        return np.array([Instance(group).cost(solutions[0])])
-    if group.vrp is not None:
-        return vrp_lengths(group.vrp, solutions)
-    return tour_length(group.coords, solutions) if group.demand is None else cost(group.cvrp(group.coords), solutions)
-
-
 def _reuse(instances: Instances, keep: Path, search: str) -> Instances:
     """Return the instances with the references of a file.
 
@@ -112,8 +92,8 @@ def _reuse(instances: Instances, keep: Path, search: str) -> Instances:
     previous, arrays = read_instances(keep), instance_arrays(instances)
     kept_arrays = instance_arrays(previous)
     differ = sorted(key for key in {*kept_arrays, *arrays} if not _equal(kept_arrays.get(key), arrays.get(key)))
-    solutions, reference = previous.groups[0].solutions, previous.groups[0].reference
-    if differ or solutions is None:
+    solutions, reference = previous.solutions, previous.reference
+    if differ or solutions is None or reference is None:
         what = f"{', '.join(differ)} differ{'s' * (len(differ) == 1)}" if differ else "none is solved"
         raise NeurouteError(f"{keep}: holds other instances ({what}); {mend}")
     with np.load(keep, allow_pickle=False) as file:
@@ -122,8 +102,7 @@ def _reuse(instances: Instances, keep: Path, search: str) -> Instances:
         raise NeurouteError(
             f"{keep}: its references are of another search ({kept_search}; asked for: {search}); {mend}"
         )
-    whole = Group.joined(instances.groups, instances.name)
-    return replace(instances, groups=(replace(whole, solutions=solutions, reference=reference),))
+    return instances.with_solutions(list(solutions))
 
 
 def _equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.explicit import MatrixInstance
-from neuroute.datasets.tsplib import TsplibInstance, write_tour
-from neuroute.datasets.vrplib import write_solution
+from neuroute.core.files import write_text
+from neuroute.instances.instance import Instance
+from neuroute.instances.tsplib import format_solution, format_tour
 from neuroute.problems.vrp import to_routes
-from neuroute.user.instance import Instance
 
 if TYPE_CHECKING:
-    from neuroute.user.drawing import Drawing
+    from neuroute.instances.drawing import Drawing
 
 ENDINGS = {"tsp": ".tour", "cvrp": ".sol", "vrp": ".sol"}  # of solution files
 
@@ -105,12 +104,9 @@ class Solution:
         if target.suffix != ending:
             raise NeurouteError(f"{target}: a solution of {self.instance.name} is a file that ends in {ending}")
         if self.instance.problem == "tsp":
-            file = self.instance.for_solvers()
-            if not isinstance(file, TsplibInstance | MatrixInstance):
-                file = TsplibInstance(self.instance.name, self.instance.distances, self.instance.coords)
-            write_tour(target, file, self.stops)
+            write_text(target, format_tour(target.name, self.instance, self.stops))
         else:
-            write_solution(target, self.routes, self.cost)
+            write_text(target, format_solution(self.routes, self.cost))
 
     def __repr__(self) -> str:
         return f"<Solution {self}>"

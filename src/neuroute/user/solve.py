@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.core.errors import Interrupted, NeurouteError, did_you_mean, near
+from neuroute.instances.instance import Instance
 from neuroute.plan.objects import Decoding
-from neuroute.user.instance import Instance
+from neuroute.user.files import as_instance
 from neuroute.user.solution import Solution
-from neuroute.user.sources import as_instance
 from neuroute.user.zoo import Card, choose
 
 if TYPE_CHECKING:
@@ -103,10 +103,8 @@ def check_method(instance: Instance, name: str) -> None:
     """Raises NeurouteError, naming those that there are, if no installed solver of this name is for the instance."""
     from neuroute.user.classical import available
 
-    if instance.matrix is not None:
-        names = available(instance.problem, instance.matrix)
-    else:
-        names = methods(instance.variant.lower())
+    has_ways = instance.ways is not None
+    names = available(instance.problem, instance) if has_ways else methods(instance.variant.lower())
     if name not in names:
         there, meant = ", ".join(names), did_you_mean(near(name, names)) or ";"
         raise NeurouteError(f"{instance.name}: no method '{name}' for {instance.variant}{meant} there are: {there}")
@@ -114,10 +112,10 @@ def check_method(instance: Instance, name: str) -> None:
 
 def check_coordinates(instance: Instance) -> None:
     """Raises NeurouteError, naming solvers, for an instance in distances, which networks do not take."""
-    if instance.matrix is not None:
+    if instance.ways is not None:
         from neuroute.user.classical import available
 
-        names = [name for name in available(instance.problem, instance.matrix) if "-" not in name]
+        names = [name for name in available(instance.problem, instance) if "-" not in name]
         raise NeurouteError(
             f"{instance.name}: holds distances, not coordinates, which networks need; solve it with --solver "
             f"{names[0]} (or {', '.join(names[1:])})"

@@ -1,26 +1,63 @@
-"""Solve a file: the instance is read, the solution drawn and kept, and a line says how long it is."""
+"""Solve a file: by one method, and a line says how long its solution is, or by several solvers, in a table."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from neuroute.analysis.gaps import gap_pct
 from neuroute.core.errors import Interrupted, NeurouteError
-from neuroute.datasets.tsplib import read_tour
-from neuroute.datasets.vrplib import read_solution
+from neuroute.core.outputs import PICTURES, check_writable
+from neuroute.instances.arrays import TOLERANCE
+from neuroute.instances.instance import Instance
+from neuroute.instances.tsplib import read_solution, read_tour
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes
-from neuroute.user.instance import Instance
-from neuroute.user.instances import TOLERANCE
-from neuroute.user.outputs import PICTURES, check_writable
-from neuroute.user.solution import ENDINGS
+from neuroute.user.files import load
+from neuroute.user.solution import ENDINGS, Solution
 from neuroute.user.solve import SECONDS, check_method, choose_for, solve
-from neuroute.user.sources import load
 
 NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
-FILES = (".tsp", ".vrp", ".txt")
+FILES = (".tsp", ".atsp", ".vrp", ".txt")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the solution goes: a drawing (.svg, .pdf, .png), and a file (.tour or .sol)."""
+
+    out: Path | None = None
+    save: Path | None = None
+
+    def check(self, instance: Instance, path: Path) -> None:
+        """Raises NeurouteError if nothing of an instance can be written there."""
+        ending = ENDINGS[instance.problem]
+        if self.save is not None and self.save.suffix != ending:
+            raise NeurouteError(
+                f"--save {self.save}: a solution of a {path.suffix} file is a file that ends in {ending}"
+            )
+        if self.out is not None and instance.ways is not None:
+            raise NeurouteError(f"--out {self.out}: {path} holds distances, not coordinates to draw; leave --out out")
+        for option, target in (("--out", self.out), ("--save", self.save)):
+            if target is not None:
+                check_writable(option, target)
+
+    def write(self, solution: Solution, origin: str = "") -> None:
+        """Draw and keep a solution; `origin` ends the drawing's title."""
+        if self.save is not None:
+            solution.save(self.save)
+        if self.out is not None:
+            instance = solution.instance
+            cost = instance.format(solution.cost)
+            solution.plot(self.out, f"{instance.name}: {cost}  ({solution.method}{origin})")
+
+
+def split_names(options: Sequence[str]) -> list[str]:
+    """Return the names in options that may hold several, separated by commas, each once."""
+    return list(dict.fromkeys(name.strip() for each in options for name in each.split(",") if name.strip()))
 
 
 def read_start(path: Path, instance: Instance) -> np.ndarray:
@@ -30,107 +67,170 @@ def read_start(path: Path, instance: Instance) -> np.ndarray:
     """
     if instance.problem == "vrp":
         raise NeurouteError(f"--from {path}: solutions of {instance.variant} are built, not improved; leave it out")
-    if instance.group.tsplib is not None:
-        return read_tour(path, instance.group.tsplib)
+    if instance.problem == "tsp":
+        return read_tour(path, instance)
     routes, file_cost = read_solution(path)
     try:
-        cost = instance.cost(routes)
+        stops = from_routes(routes)
+        costs = np.array([instance.length(routes, rounded) for rounded in (True, False)])
     except NeurouteError as error:
         raise NeurouteError(f"{path}: {error}") from None
-    costs = np.array([cost, float(instance.group.lengths(from_routes(routes)[None])[0])])  # rounded, and not
     if file_cost is not None and (np.abs(costs - file_cost) > TOLERANCE * costs).all():
         raise NeurouteError(
-            f"{path}: states a cost of {file_cost:g}, but these routes cost {cost:g} in {instance.name}; if it is no "
-            "solution of another instance, leave out its line `Cost`"
+            f"{path}: states a cost of {file_cost:g}, but these routes cost {costs[0]:g} in {instance.name}; if it is "
+            "no solution of another instance, leave out its line `Cost`"
         )
-    return from_routes(routes)
+    return stops
 
 
 def solve_file(
     path: Path,
-    model: Path | str | None,
-    decoding: Decoding | None,
+    model: Path | str | None = None,
+    decoding: Decoding | None = None,
     out: Path | None = None,
     device: str = "auto",
     memory_gb: float | None = None,
     *,
-    method: str = "network",
+    solvers: Sequence[str] = (),
     reference: str | None = None,
     seconds: float | None = None,
     seed: int = 0,
     start: Path | None = None,
     save: Path | None = None,
     trusted: Collection[str] = (),
-    say: Callable[[str], None] = lambda line: None,
+    say: Say = lambda line: None,
 ) -> str:
     """Solve a file and return a line that says how; keep the solution in `save` (.tour or .sol), draw it to `out`.
 
-    As `solve`; `reference`: a solver, whose solution the gap is to; `say` is called with a line before the search
-    begins.  Raises NeurouteError, before anything is solved or written, if files and model do not go together, or
-    nothing can be written in a place; and, at Ctrl-C, Interrupted with the line, once the best so far is written.
+    As `solve`, by a network or a solver; by several solvers, or of a file of distances, a table of their answers, of
+    which the shortest is kept and drawn.
 
-    The time is for loading, too.
+    reference: a solver, whose solution gaps are to; of a table, without one, gaps are to the best length known, else to
+    the least one here.  say: called with a line before each search begins.  The time is for loading, too.
+
+    Raises NeurouteError, before anything is solved or written, if files and model do not go together, or nothing can be
+    written in a place; and, at Ctrl-C, Interrupted with what it would return, once the best so far is written.
     """
-    began, time_left = time.perf_counter(), seconds
+    began = time.perf_counter()
     if out is not None and out.suffix not in PICTURES:
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
     if start is not None and decoding is not None and (decoding.method != "prc" or decoding.start != "greedy"):
         raise NeurouteError("--from: the solution of a file is improved by --prc, as in --prc 100, without --start")
     if path.suffix not in FILES:
         raise NeurouteError(
-            f"{path}: a TSPLIB file (.tsp) or a VRPLIB file (.vrp) is expected, or one of Solomon's (.txt)"
+            f"{path}: a TSPLIB file (.tsp, .atsp) or a VRPLIB file (.vrp) is expected, or one of Solomon's (.txt)"
         )
-    instance = load(path)
-    for option, other in (("--from", start), ("--save", save)):
-        if other is not None and other.suffix != ENDINGS[instance.problem]:
-            ending = ENDINGS[instance.problem]
-            raise NeurouteError(f"{option} {other}: a solution of a {path.suffix} file is a file that ends in {ending}")
+    instance, places = load(path), Places(out, save)
+    if len(solvers) > 1 or instance.ways is not None:
+        names = list(dict.fromkeys([*solvers, *([reference] if reference else [])]))
+        if not names:
+            choose_for(instance)  # which says that networks take no distances
+        from neuroute.user.classical import check_solver  # solvers compile when they are imported
+
+        for name in names:
+            check_solver(name, instance)
+        places.check(instance, path)
+        return _table_by_each(instance, names, reference, places, seconds, seed, say)
+    if start is not None and start.suffix != ENDINGS[instance.problem]:
+        ending = ENDINGS[instance.problem]
+        raise NeurouteError(f"--from {start}: a solution of a {path.suffix} file is a file that ends in {ending}")
     before = None if start is None else read_start(start, instance)
-    for solver in {method, reference} - {"network", None}:
-        check_method(instance, str(solver))
-    loaded = None
-    if method == "network":
+    for name in {*solvers, *([reference] if reference else [])}:
+        check_method(instance, name)
+    loaded, time_left = None, seconds
+    if not solvers:
         from neuroute.user.by_network import check_fit
         from neuroute.user.model import load_model
 
         loaded = load_model(model or choose_for(instance).name, device, trusted)
         check_fit(instance, loaded)
-    for option, target in (("--out", out), ("--save", save)):
-        if target is not None:
-            check_writable(option, target)
+    places.check(instance, path)
     if loaded is not None and decoding is None:
         time_left = SECONDS if seconds is None else seconds
         say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{loaded.name}', for {time_left:g} s")
     if time_left is not None and decoding is None:
         time_left = max(time_left - (time.perf_counter() - began), time_left / 2)
-    how: dict[str, Any] = {"model": loaded, "decoding": decoding, "start": before}
+    how: dict[str, Any] = {"model": loaded, "decoding": decoding, "start": before, "memory_gb": memory_gb}
     solution = yardstick = None
     is_whole = True
     try:
-        solution = solve(instance, method, seconds=time_left, seed=seed, memory_gb=memory_gb, **how)
+        solution = solve(instance, *solvers, seconds=time_left, seed=seed, **how)
         yardstick = None if reference is None else solve(instance, reference, seconds=seconds, seed=seed)
     except Interrupted as stop:
         is_whole, solution = False, solution or stop.best
         if solution is None:
             raise
-    if save is not None:
-        solution.save(save)
-    if out is not None:
-        origin = "" if start is None else f" from {start.name}"
-        origin = origin if solution.basis is None else f" from {solution.basis[0]}"
-        solution.plot(out, f"{instance.name}: {instance.format(solution.cost)}  ({solution.method}{origin})")
+    origin = solution.basis[0] if solution.basis is not None else "" if start is None else start.name
+    places.write(solution, f" from {origin}" if origin else "")
+    line = _line(solution, yardstick, before, places)
+    if not is_whole:
+        raise Interrupted(line)
+    return line
+
+
+def _line(solution: Solution, yardstick: Solution | None, before: np.ndarray | None, places: Places) -> str:
+    instance = solution.instance
     routes = f"{len(solution.routes)} routes, " if instance.problem != "tsp" else ""
     was = f", before {instance.format(instance.cost(before))}" if before is not None else ""
     gap = f", gap {solution.gap:.2f} %" if solution.gap is not None else ""
     if yardstick is not None:
-        to = f"{100 * (solution.cost / yardstick.cost - 1):.2f} % to {yardstick.method}"
+        to = f"{gap_pct(solution.cost, yardstick.cost):.2f} % to {yardstick.method}"
         gap += f", {to} ({instance.format(yardstick.cost)} in {yardstick.seconds:.2f} s)"
-    places = [] if out is None else [f"in {out}"]
-    places += [] if save is None else [f"kept in {save}"]
-    line = (
+    there = [] if places.out is None else [f"in {places.out}"]
+    there += [] if places.save is None else [f"kept in {places.save}"]
+    return (
         f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
         f"{was}{gap}, {solution.seconds:.2f} s, {solution.method}{solution.origin}"
-    ) + (f"; {NOUNS[instance.problem]} {', '.join(places)}" if places else "")
+    ) + (f"; {NOUNS[instance.problem]} {', '.join(there)}" if there else "")
+
+
+def _table_by_each(
+    instance: Instance,
+    names: Sequence[str],
+    reference: str | None,
+    places: Places,
+    seconds: float | None,
+    seed: int,
+    say: Say,
+) -> str:
+    solutions: list[Solution] = []
+    notes, is_whole = "", True
+    for name in names:
+        say(f"{instance.name}: {name} ...")
+        try:
+            solutions.append(solve(instance, name, seconds=seconds, seed=seed))
+        except Interrupted as stop:
+            is_whole = False
+            solutions.append(stop.best)
+        notes += f"\n{name}: {solutions[-1].note}" if solutions[-1].note else ""
+        if not is_whole:
+            break
+    best = min(solutions, key=lambda each: each.cost)
+    places.write(best)
+    yardstick = solutions[-1] if reference and solutions[-1].method.split()[-1] == reference else None  # it comes last
+    table = _table(solutions, reference if yardstick else None, yardstick) + notes
+    table += f"\n{best.method}'s solution in {places.out}" if places.out is not None else ""
     if not is_whole:
-        raise Interrupted(line)
-    return line
+        raise Interrupted(table)
+    return table
+
+
+def _table(solutions: Sequence[Solution], reference: str | None, yardstick: Solution | None) -> str:
+    instance = solutions[0].instance
+    base = yardstick.cost if yardstick else None
+    if base is None and instance.best_known is None:
+        base = min(each.cost for each in solutions)
+    against = reference or ("the shortest here" if base is not None else "the best known")
+    base_text = instance.format(base or instance.best_known or 0)
+    width = max(len(each.method) for each in solutions)
+    has_routes = instance.problem != "tsp"
+    lines = [
+        f"{instance.name}: {instance.variant}, n={instance.n}, {instance.distances}; gaps to {against}, {base_text}",
+        f"{'method':{width}}  {'length':>12}  {'gap %':>8}  {'time s':>8}{'  routes' if has_routes else ''}",
+    ]
+    for each in sorted(solutions, key=lambda each: each.cost):
+        gap = (each.gap or 0.0) if base is None else gap_pct(each.cost, base)
+        routes = f"  {len(each.routes):6}" if has_routes else ""
+        length = instance.format(each.cost)
+        lines.append(f"{each.method:{width}}  {length:>12}  {gap:8.3f}  {each.seconds:8.2f}{routes}")
+    return "\n".join(lines)

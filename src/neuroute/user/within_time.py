@@ -16,12 +16,12 @@ import numpy as np
 
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.core.files import write_whole
+from neuroute.instances.instance import Instance
+from neuroute.instances.unit_square import in_unit_square
 from neuroute.problems.vrp import angle_order, from_routes
 from neuroute.solvers import limited, lkh, lkh3
 from neuroute.user import classical
 from neuroute.user.classical import QUICK, Answer, available, check_seconds, check_solver, solve_with
-from neuroute.user.instance import Instance
-from neuroute.user.vrp_data import in_unit_square
 
 CONSTRUCTIONS = {"tsp": ("savings", "insertion"), "cvrp": ("savings", "insertion-angle")}  # quick to compile first
 BUILT = ".built.npy"  # in the folder of a limited process: what a construction made
@@ -39,15 +39,14 @@ def solve_within(name: str, instance: Instance, seconds: float | None = None, se
     with such an answer, at Ctrl-C, and NeurouteError as `solve_with` does.
     """
     check_seconds(seconds)
-    inputs = instance.for_solvers()
-    check_solver(name, inputs)
+    check_solver(name, instance)
     process, began = _process(os.getpid()), time.perf_counter()
     # A construction ends by itself: what a call may be late is for loading its compiler, which takes longer than it.
     is_quick = name.partition("-")[0] in QUICK
     ends = seconds * (1 + LATEST[0]) + LATEST[1] if is_quick and seconds is not None else seconds
     (process.folder / lkh.BEST).unlink(missing_ok=True)
     with limited.Process() as builder:
-        build = cache(partial(builder.begin, f"{__name__}:construct", replace(instance)))  # once
+        build = cache(partial(builder.begin, f"{__name__}:construct", instance))  # once
         try:
             process.call(
                 f"{classical.__name__}:warm_up", ends, name, instance.problem, meanwhile=None if is_quick else build
@@ -57,7 +56,7 @@ def solve_within(name: str, instance: Instance, seconds: float | None = None, se
                 passed = time.perf_counter() - began
                 limit, seconds = max(ends - passed, ends / 10), max(seconds - passed, seconds / 10)
                 limit = limit if is_quick else limit * (1 + LATE[0]) + LATE[1]
-            what = (f"{classical.__name__}:solve_with", limit, name, inputs, seconds, seed)
+            what = (f"{classical.__name__}:solve_with", limit, name, instance, seconds, seed)
             return cast(Answer, process.call(*what, grace=GRACE_S, meanwhile=build))
         except TimeoutError:
             return _instead(name, instance, time.perf_counter() - began, process.folder, builder)
@@ -78,7 +77,7 @@ def construct_within(instance: Instance, limit: float, seconds: float, seed: int
     for path in process.folder.glob(f"*{BUILT}"):
         path.unlink()
     try:
-        answer: Answer = process.call(f"{__name__}:construct", limit, replace(instance), seconds, seed)
+        answer: Answer = process.call(f"{__name__}:construct", limit, instance, seconds, seed)
     except TimeoutError:
         answer = _built(instance, process.folder)
     return replace(answer, seconds=time.perf_counter() - began)
@@ -102,11 +101,10 @@ def construct(instance: Instance, seconds: float = 0.0, seed: int = 0) -> Answer
 
         keep("nearest", vrp_solutions(in_unit_square(instance.vrp, np.float64))[0])
     else:
-        able = available(instance.problem, instance.matrix)
+        able = available(instance.problem, instance)
         names = [name for name in CONSTRUCTIONS[instance.problem] if name in able] or ["nearest"]
-        inputs = instance.for_solvers()
         for name in names:
-            keep(name, solve_with(name, inputs, seconds or TINY_S, seed).solution)
+            keep(name, solve_with(name, instance, seconds or TINY_S, seed).solution)
     best = min(stops, key=lambda each: instance.cost(stops[each]))
     return Answer(best, stops[best], time.perf_counter() - began)
 
@@ -139,21 +137,18 @@ def _sweep(instance: Instance) -> np.ndarray:
 
     Where more than loads is to be kept to, each customer has a route.  In distances, nodes come as they are numbered.
     """
-    ways = instance.matrix
-    if instance.problem == "tsp":
-        x, y = np.zeros((2, instance.n)) if ways else instance.coords.T
+    coords = np.zeros((instance.nodes, 2)) if instance.points is None else instance.points
+    if instance.demand is None:
+        x, y = coords.T
         strips = (x - x.min()) / max(float(np.ptp(x)), TINY_S) * math.sqrt(instance.n / 2)
         return np.lexsort([np.where(strips.astype(int) % 2, -y, y), strips.astype(int)])
-    coords = np.zeros((1 + instance.n, 2)) if ways else instance.coords
-    demand, capacity = (ways.demand, ways.capacity) if ways else (instance.vrp.demand[0], instance.vrp.capacity[0])
-    assert demand is not None
-    assert capacity is not None
+    assert instance.capacity is not None
     routes, load = list[list[int]](), 0
     for customer in angle_order(coords).tolist():
-        load += demand[customer]
-        if not routes or load > capacity or instance.problem == "vrp":
+        load += int(instance.demand[customer])
+        if not routes or load > instance.capacity or instance.problem == "vrp":
             routes.append([])
-            load = demand[customer]
+            load = int(instance.demand[customer])
         routes[-1].append(customer)
     return from_routes(routes)
 

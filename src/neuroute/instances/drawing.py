@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,10 +12,8 @@ from matplotlib.figure import Figure
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.problems.vrp import to_routes
-from neuroute.user.outputs import PICTURES
 
-if TYPE_CHECKING:
-    from neuroute.user.instance import Instance
+PICTURES = (".svg", ".pdf", ".png")
 
 NODE, TOUR = "#222222", "#3b6ea5"
 ROUTES = ("#3b6ea5", "#c2603a", "#4f8a5b", "#8a5a9e", "#b08a2e", "#4aa0a8", "#a34a68", "#6b6b6b")  # in turn
@@ -31,56 +28,36 @@ class Drawing(Figure):
         return picture.getvalue()
 
 
-def draw(instance: "Instance", solution: Any, path: str | Path | None, title: str | None) -> Drawing:
-    """Do what `Instance.plot` says."""
+def draw(
+    coords: np.ndarray, stops: np.ndarray | None, title: str, *, has_depot: bool, home: bool, path: str | Path | None
+) -> Drawing:
+    """Draw nodes, and a tour (n,) or routes (2, n) over them; write it to `path`.  See `Instance.plot`."""
     if path is not None and Path(path).suffix not in PICTURES:
         raise NeurouteError(f"{path}: the drawing must end in {', '.join(PICTURES[:-1])} or {PICTURES[-1]}")
-    coords, tsp = instance.coords, instance.problem == "tsp"
-    if solution is None:
-        figure = draw_nodes(coords, instance.name if title is None else title, depot=not tsp)
-    else:
-        stops = instance.stops_of(solution)
-        title = f"{instance.name}: {instance.format(instance.cost(stops))}" if title is None else title
-        if tsp:
-            figure = draw_tour(coords, stops, title)
-        else:
-            figure = draw_routes(coords, to_routes(stops), title, home=not instance.vrp.open)
+    figure, axes = _canvas(title)
+    if stops is not None and has_depot:
+        _routes(axes, coords, to_routes(stops), home)
+    elif stops is not None:
+        closed = coords[np.append(stops, stops[0])]
+        axes.plot(closed[:, 0], closed[:, 1], linewidth=1.0, color=TOUR)
+    _nodes(axes, coords, has_depot)
     if path is not None:
         target = Path(path)
         write_whole(target, lambda opened: figure.savefig(opened, format=target.suffix[1:]))
     return figure
 
 
-def draw_nodes(coords: np.ndarray, title: str, depot: bool) -> Drawing:
-    """Draw nodes (n, 2); `depot`: the first is one, a square."""
-    figure, axes = _canvas(title)
-    _nodes(axes, coords, depot)
-    return figure
-
-
-def draw_tour(coords: np.ndarray, tour: np.ndarray, title: str) -> Drawing:
-    """Draw a closed tour (n,) over nodes (n, 2)."""
-    figure, axes = _canvas(title)
-    closed = coords[np.append(tour, tour[0])]
-    axes.plot(closed[:, 0], closed[:, 1], linewidth=1.0, color=TOUR)
-    _nodes(axes, coords, depot=False)
-    return figure
-
-
-def draw_routes(coords: np.ndarray, routes: Sequence[Sequence[int]], title: str, home: bool = True) -> Drawing:
+def _routes(axes: Axes, coords: np.ndarray, routes: Sequence[Sequence[int]], home: bool) -> None:
     """Draw routes of customers over nodes (1 + n, 2), the depot first.
 
     Lines to and from the depot, the square, are thin, so that routes can be told apart; `home`: routes lead back to it.
     """
-    figure, axes = _canvas(title)
     paths = [coords[list(route)] for route in routes]
     colors = [ROUTES[number % len(ROUTES)] for number in range(len(paths))]
     axes.add_collection(LineCollection(paths, linewidths=1.0, colors=colors))
     for end in (0, -1)[: 1 + home]:
         ways = [np.stack([coords[0], path[end]]) for path in paths]
         axes.add_collection(LineCollection(ways, linewidths=0.4, colors=colors, alpha=0.5))
-    _nodes(axes, coords, depot=True)
-    return figure
 
 
 def _nodes(axes: Axes, coords: np.ndarray, depot: bool) -> None:

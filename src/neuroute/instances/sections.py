@@ -1,5 +1,6 @@
-"""The text form that TSPLIB and VRPLIB files share: `KEY : value` lines and sections of numbered rows."""
+"""The parts of TSPLIB and VRPLIB files: `KEY : value` lines, and sections of coordinates, loads and distances."""
 
+import logging
 import math
 import re
 from collections.abc import Collection
@@ -10,12 +11,29 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.files import check_regular
-from neuroute.problems.tsp import check_coordinates
+from neuroute.instances.arrays import without_diagonal
+from neuroute.problems.tsp import FEWEST_NODES, check_coordinates
 
+log = logging.getLogger(__name__)
 # Keys and sections that say nothing of what is solved; of a file of distances, coordinates are for drawings.
 HARMLESS = ("NAME", "COMMENT", "TYPE", "DIMENSION", "DISPLAY_DATA_TYPE", "NODE_COORD_TYPE", "EDGE_WEIGHT_TYPE",
             "EDGE_WEIGHT_FORMAT", "DISPLAY_DATA_SECTION")  # fmt: skip
 VEHICLES = ("CAPACITY", "VEHICLES", "DISTANCE", "SERVICE_TIME", "DEMAND_SECTION", "DEPOT_SECTION")
+# What files of the plain CVRP may say, too (Christofides's and Li's sets), and learned solvers do not follow
+LIMITS = {"DISTANCE": "its limit on the length of a route", "SERVICE_TIME": "its time at each customer",
+          "VEHICLES": "its number of vehicles"}  # fmt: skip
+# format -> (upper triangle, with the diagonal); by columns, a symmetric matrix is its other triangle by rows
+TRIANGLES = {
+    "UPPER_ROW": (True, False),
+    "LOWER_COL": (True, False),
+    "LOWER_ROW": (False, False),
+    "UPPER_COL": (False, False),
+    "UPPER_DIAG_ROW": (True, True),
+    "LOWER_DIAG_COL": (True, True),
+    "LOWER_DIAG_ROW": (False, True),
+    "UPPER_DIAG_COL": (False, True),
+}
+FORMATS = ("FULL_MATRIX", *TRIANGLES)
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -150,6 +168,103 @@ def _node(line: str, where: str) -> tuple[int, tuple[float, float]]:
     if not (math.isfinite(x) and math.isfinite(y)):
         raise NeurouteError(f"{where}: node {node} has a coordinate that is not a number")
     return node, (x, y)
+
+
+def loads(parts: Sections, nodes: list[int]) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return the capacity, the demands (n + 1,), depot first, and the order that brings the depot to the front.
+
+    Raises NeurouteError if they are no instance's.
+    """
+    where = parts.where
+    if ignored := [f"{what} ({parts.header[key][:60]})" for key, what in LIMITS.items() if key in parts.header]:
+        log.warning("%s: %s is ignored; routes are as many and as long as they need be", where, " and ".join(ignored))
+    number = parts.header.get("CAPACITY", "")
+    capacity = whole(number)
+    if not capacity:
+        raise NeurouteError(
+            f"{where}: CAPACITY says {number[:60] or 'nothing'}; give a whole number above 0, of at most 9 digits"
+        )
+    demand = _demands(parts, nodes)
+    depot = nodes.index(_depot(parts, nodes))
+    if demand[depot]:
+        raise NeurouteError(f"{where}: the depot, node {nodes[depot]}, has a demand of {demand[depot]}; it must be 0")
+    if demand.max() > capacity:
+        most = nodes[int(demand.argmax())]
+        raise NeurouteError(f"{where}: node {most} demands {demand.max()}, more than the capacity {capacity}; split it")
+    order = np.array([depot, *(i for i in range(len(nodes)) if i != depot)])
+    return capacity, demand[order], order
+
+
+def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:
+    """(n + 1,) in the order of `nodes`."""
+    demands: dict[int, int] = {}
+    for number, line in parts.rows.get("DEMAND_SECTION", []):
+        words = line.split()
+        node, demand = map(whole, words) if len(words) == 2 else (None, None)
+        if node is None or demand is None:
+            raise NeurouteError(
+                f"{parts.where}, line {number}: expected `node demand` in whole numbers from 0 on, got `{line[:60]}`"
+            )
+        if node in demands:
+            raise NeurouteError(f"{parts.where}, line {number}: node {node} has a second demand; give it one line")
+        demands[node] = demand
+    if set(demands) != set(nodes):
+        node = min(set(demands) ^ set(nodes))
+        missing = "demand" if node in nodes else "coordinates"
+        raise NeurouteError(f"{parts.where}: node {node} has no {missing}; every node needs both")
+    return np.array([demands[node] for node in nodes], dtype=np.int64)
+
+
+def _depot(parts: Sections, nodes: list[int]) -> int:
+    words = [w for _, line in parts.rows.get("DEPOT_SECTION", []) for w in line.split()]
+    numbers = words[: words.index("-1")] if "-1" in words else words
+    depot = whole(numbers[0]) if len(numbers) == 1 else None
+    if depot not in nodes:
+        raise NeurouteError(
+            f"{parts.where}: DEPOT_SECTION names {' '.join(numbers)[:60] or 'no node'}; one node is expected"
+        )
+    return depot
+
+
+def matrix(parts: Sections) -> np.ndarray:
+    """Return distances (n, n) int64, 0 on the diagonal.  Raises NeurouteError if the section holds none."""
+    where = parts.where
+    form, dimension = parts.header.get("EDGE_WEIGHT_FORMAT", "nothing"), parts.header.get("DIMENSION", "nothing")
+    n = whole(dimension)
+    if n is None or n < FEWEST_NODES:
+        raise NeurouteError(f"{where}: DIMENSION says {dimension[:60]}; give a whole number from {FEWEST_NODES} on")
+    if form not in FORMATS:
+        raise NeurouteError(f"{where}: EDGE_WEIGHT_FORMAT {form} is not read; only {', '.join(FORMATS)} are")
+    full, (upper, diagonal) = form == "FULL_MATRIX", TRIANGLES.get(form, (True, True))
+    expected = n * n if full else n * (n + 1) // 2 if diagonal else n * (n - 1) // 2
+    values = _numbers(parts)
+    if len(values) != expected:
+        raise NeurouteError(
+            f"{where}: {len(values):,} numbers in EDGE_WEIGHT_SECTION; {form} of {n} nodes has {expected:,}; is the "
+            "file cut short?"
+        )
+    if full:
+        ways = values.reshape(n, n).copy()
+    else:
+        ways = np.zeros((n, n), dtype=np.int64)
+        offset = 0 if diagonal else 1
+        rows = np.triu_indices(n, offset) if upper else np.tril_indices(n, -offset)
+        ways[rows] = values
+        ways = np.maximum(ways, ways.T)
+    return without_diagonal(ways, where)
+
+
+def _numbers(parts: Sections) -> np.ndarray:
+    """Return the whole numbers of the section, however its lines are broken."""
+    rows = parts.rows.get("EDGE_WEIGHT_SECTION", [])
+    for number, line in rows:
+        for word in line.split():
+            if whole(word) is None:
+                raise NeurouteError(
+                    f"{parts.where}, line {number}: a distance of {word[:20]}; give whole numbers from 0 on, of at "
+                    "most 9 digits (scale others)"
+                )
+    return np.array([word for _, line in rows for word in line.split()], dtype=np.int64)
 
 
 def coord_rows(coords: np.ndarray) -> str:

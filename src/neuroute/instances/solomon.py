@@ -6,74 +6,24 @@ the depot first.  The number of vehicles is not followed: neither the environmen
 
 import math
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.sections import read_text, real, whole
+from neuroute.instances.instance import Instance
+from neuroute.instances.sections import read_text, real, whole
+from neuroute.instances.unit_square import HORIZON
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
 
-HORIZON = 3.0  # when the depot closes in the instances that networks learn from
 SIZES = (25, 50, 100, 200, 400, 600, 800, 1000)  # customers of Solomon's and of Gehring and Homberger's instances
 COLUMNS = ("number", "x", "y", "demand", "ready time", "due date", "service time")
 
 
-@dataclass(frozen=True)
-class SolomonInstance:
-    """An instance in the file's own units; row 0 is the depot."""
-
-    name: str
-    capacity: int
-    coords: np.ndarray  # (n + 1, 2) float64
-    demand: np.ndarray  # (n + 1,) int64
-    windows: np.ndarray  # (n + 1, 2) float64: earliest and latest beginning of service
-    service: np.ndarray  # (n + 1,) float64
-    vehicles: int | None = None  # that there are; not followed
-
-    @property
-    def edge_type(self) -> str:
-        """In VRPLIB's words: Euclidean, never rounded."""
-        return "EXACT_2D"
-
-    @property
-    def scale(self) -> float:
-        """By which coordinates and times are divided: coordinates come into [0, 1], times into [0, 3]."""
-        return max(float(self.coords.max()), float(self.windows[0, 1]) / HORIZON)
-
-    def unscaled(self) -> Vrp:
-        """Return a batch of one instance in the file's own units."""
-        return self._batch(1.0, np.float64)
-
-    def scaled(self) -> Vrp:
-        """Return a batch of one instance as networks take it, float32."""
-        return self._batch(self.scale, np.float32)
-
-    def _batch(self, scale: float, dtype: type[np.floating]) -> Vrp:
-        coords, windows, service = ((a[None] / scale).astype(dtype) for a in (self.coords, self.windows, self.service))
-        return Vrp(
-            coords, self.demand[None], np.array([self.capacity], dtype=np.int64), windows=windows, service=service
-        )
-
-    def cost(self, routes: Sequence[Sequence[int]], rounded: bool = False) -> float:
-        """Return the length of routes, depot to depot; `rounded`: of distances in whole units, as the code scores.
-
-        Table 7 shows lengths that are not rounded, beside optima of distances that are cut after one decimal.
-        """
-        ways = self.ways(routes)
-        return float(np.rint(ways).sum() if rounded else ways.sum())
-
-    def ways(self, routes: Sequence[Sequence[int]]) -> np.ndarray:
-        """Return the distance of each way along routes, depot to depot."""
-        path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
-        distances: np.ndarray = np.sqrt(((self.coords[path[1:]] - self.coords[path[:-1]]) ** 2).sum(-1))
-        return distances
-
-
-def read_solomon(path: Path, sizes: Collection[int] | None = SIZES) -> SolomonInstance:
+def read_solomon(path: Path, sizes: Collection[int] | None = SIZES) -> Instance:
     """Return the instance of a file.
 
     sizes: numbers of customers that are expected, as no file states its own; None: any.  Raises NeurouteError, naming
@@ -82,7 +32,7 @@ def read_solomon(path: Path, sizes: Collection[int] | None = SIZES) -> SolomonIn
     return parse_solomon(read_text(path, "one of Solomon's .txt files"), str(path), path.stem, sizes)
 
 
-def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | None = SIZES) -> SolomonInstance:
+def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | None = SIZES) -> Instance:
     """Return what `read_solomon` does, of a text; `name` is for a file that states none, `where` for messages."""
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     words = [line[0].upper() if len(line) == 1 else "" for _, line in lines]
@@ -96,12 +46,21 @@ def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | Non
         raise NeurouteError(f"{where}: {len(table) - 1} customers, not one of {expected}; is the file cut short?")
     if not text.endswith("\n"):
         raise NeurouteError(f"{where}: its last line does not end; is the file cut short?  If not, end the line")
-    name = lines[0][1][0] if vehicle else name
-    coords, demand, windows, service = table[:, 1:3], table[:, 3].astype(np.int64), table[:, 4:6], table[:, 6]
-    instance = SolomonInstance(name, capacity, coords, demand, windows, service, vehicles)
-    check_instances(instance.unscaled(), where)
-    check_instances(instance.scaled(), f"{where}, as networks take it (in the unit square, float32)")
+    name, closes = lines[0][1][0] if vehicle else name, float(table[0, 5])
+    demand, windows, service = table[:, 3].astype(np.int64), table[:, 4:6], table[:, 6]
+    scale = max(float(table[:, 1:3].max()), closes / HORIZON)  # coordinates come into [0, 1], times into [0, 3]
+    instance = Instance(
+        name, table[:, 1:3], demand, capacity, windows=windows, service=service, library="solomon", scale=scale,
+        is_vrp=True, vehicles=vehicles,
+    )  # fmt: skip
+    check_instances(instance.vrp, where)
+    check_instances(cast(Vrp, instance.inputs()), f"{where}, as networks take it (in the unit square, float32)")
     return instance
+
+
+def is_solomon(text: str) -> bool:
+    """Whether a line is the heading of a section of Solomon's files."""
+    return any(line.strip().upper() in ("VEHICLE", "CUSTOMER") for line in text.splitlines())
 
 
 def stated_customers(text: str) -> int | None:
@@ -110,10 +69,12 @@ def stated_customers(text: str) -> int | None:
     return whole(match[1]) if match else None
 
 
-def format_solomon(instance: SolomonInstance) -> str:
+def format_solomon(instance: Instance) -> str:
     """Return the text of a file, with a vehicle for each customer; numbers read back as they are."""
-    n = len(instance.coords) - 1
-    table = np.column_stack([instance.coords, instance.demand, instance.windows, instance.service])
+    n, vrp = instance.n, instance.vrp
+    service = np.zeros(n + 1) if vrp.service is None else vrp.service[0]
+    assert vrp.windows is not None
+    table = np.column_stack([vrp.coords[0], vrp.demand[0], vrp.windows[0], service])
     rows = "\n".join(
         f"{i:5} {' '.join(f'{int(v) if v % 1 == 0 else v!r:>10}' for v in row)}" for i, row in enumerate(table.tolist())
     )
