@@ -27,7 +27,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 		|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"
 	$(PIP) --no-deps --only-binary LKHpy LKHpy \
 		|| echo "note: no prebuilt LKH-3 for this machine and Python; another solver stands in: neuroute doctor"
-	$(COMPILE) -j 0 $(VENV)/lib & $(BIN)/python -m neuroute.networks.blocks.kernels || true; wait
+	$(COMPILE) -j 0 $(VENV)/lib & $(BIN)/python -m neuroute.kernels || true; wait
 	$(BIN)/snakemake -n all > /dev/null 2>&1 || true  # fills what planning keeps beside the bytecode
 	touch $@
 

@@ -11,7 +11,7 @@ BEGIN, END = "<!-- drawn by docs/imports.py -->\n```mermaid\n", "```\n<!-- end o
 # From the ground up: a folder imports only folders of lower layers, and modules of its own.
 LAYERS = (
     ("core",),
-    ("problems", "analysis"),
+    ("problems", "analysis", "kernels"),
     ("solvers", "instances"),
     ("plan",),
     ("datasets",),

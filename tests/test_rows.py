@@ -13,9 +13,9 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding import greedy
 from neuroute.decoding.prc import tsp as prc
+from neuroute.kernels import library
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks import linear_cross_attention, rezero
-from neuroute.networks.blocks.kernels import attention, decision, linear, routes
+from neuroute.networks.blocks import linear_cross_attention
 from neuroute.networks.bq import Bq
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
@@ -83,11 +83,8 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Turns off whatever is fused, folded, compiled or done in place; learning takes two passes."""
 
     def turn_off() -> None:
-        for kernel in (attention, decision, linear, routes):
-            monkeypatch.setattr(kernel, "fits", lambda *given, **named: False)
-        for may in ("_adds_in_place", "_learns_in_parts"):
-            monkeypatch.setattr(rezero, may, lambda *given: False)
-        monkeypatch.setattr(linear_cross_attention.CrossLayer, "folds", lambda *given: False)
+        monkeypatch.setattr(library, "library", lambda: None)
+        monkeypatch.setattr(linear_cross_attention, "folds", lambda *given: False)
         for module in (greedy, prc):
             monkeypatch.setattr(module, "complete_paths", plain_paths)
         monkeypatch.setattr(reinforce.Reinforcement, "_in_one_pass", lambda *given: False)

@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import Tensor
 
-import neuroute.networks.blocks.linear_cross_attention as blocks
 from networks import CVRP, MULTI_START, PATH, TSP, decision, idle, make
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
@@ -63,16 +62,6 @@ def test_rows_are_not_overwritten(name: str) -> None:
     before = [part.clone() for part in seen]
     without_gradients(net, *seen)
     assert all(torch.equal(a, b) for a, b in zip(seen, before, strict=True))
-
-
-@pytest.mark.parametrize("name", [name for name in PATH if name.startswith("sit") or "cross" in PATH[name][1].values()])
-@pytest.mark.parametrize("tokens_at_once", [1, 7, 64, 150])
-def test_sliced_is_unsliced(name: str, tokens_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    net = make(name)
-    seen = decision(net, 5, 50)
-    whole = without_gradients(net, *seen)
-    monkeypatch.setattr(blocks, "CPU_FLOATS", tokens_at_once * PATH[name][1]["feed_forward"])
-    torch.testing.assert_close(without_gradients(net, *seen), whole, **EXACT)
 
 
 @pytest.mark.parametrize("name", CVRP)

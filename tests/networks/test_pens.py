@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.kernels import library
 from neuroute.networks import pens
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.kernels import attention as attention_kernel
 from neuroute.networks.pens import Pens
 from pens_by_the_book import by_the_book
 
@@ -147,7 +147,7 @@ def test_chunked_equals_unchunked(monkeypatch: pytest.MonkeyPatch, positions: st
 @pytest.mark.parametrize("padded", [False, True])
 def test_the_bias_is_cast_once_for_all_layers(monkeypatch: pytest.MonkeyPatch, padded: bool) -> None:
     """In bf16, with the bits that come of a cast in each layer by torch; the compiled kernel adds in float32."""
-    monkeypatch.setattr(attention_kernel, "fits", lambda *_: False)
+    monkeypatch.setattr(library, "library", lambda: None)
     net, rows = tiny("alibi").float(), tiny("alibi").encode(paths()).float()
     lengths = torch.tensor([13, 11, 8, 5]) if padded else None
     given: list[torch.dtype] = []

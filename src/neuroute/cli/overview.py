@@ -45,9 +45,9 @@ def doctor(
 
     for finding in examine():
         print(finding.line())
-    from neuroute.networks.blocks.kernels.attention import describe
+    from neuroute.kernels.library import describe
 
-    print(f"attention on this CPU: {describe()}")
+    print(f"operators on this CPU: {describe()}")
     print("asked for           done by")
     for line in packages():
         print(line)

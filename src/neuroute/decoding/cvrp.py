@@ -14,9 +14,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp_paths import Decide, greedy_solutions
 from neuroute.decoding.environment import B, Environment
 from neuroute.decoding.rollout import Rollout, empty_mask, pick_masks, pick_tours
+from neuroute.kernels import moves as kernel
+from neuroute.kernels.moves import Routes
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.blocks.kernels import routes as kernel
-from neuroute.networks.blocks.kernels.routes import Routes
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
 

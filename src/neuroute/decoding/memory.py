@@ -8,7 +8,6 @@ import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.blocks.kernels.linear import packed_once
 from neuroute.plan.objects import Decoding
 
 
@@ -19,8 +18,8 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
 
 @contextlib.contextmanager
 def inference(device: torch.device, precision: str) -> Iterator[None]:
-    """No gradients, in this precision; nobody changes a network's weights within."""
-    with torch.inference_mode(), autocast(device, precision), packed_once():
+    """No gradients, in this precision."""
+    with torch.inference_mode(), autocast(device, precision):
         yield
 
 

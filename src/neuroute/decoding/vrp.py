@@ -16,9 +16,9 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, RouteEnvironment, RouteRollout
 from neuroute.decoding.rollout import Rollout
+from neuroute.kernels.moves import Routes
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.experts.routing import Routing
-from neuroute.networks.blocks.kernels.routes import Routes
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp, number_of_starts
 from neuroute.problems.vrp_checker import EPS

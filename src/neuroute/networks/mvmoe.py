@@ -7,13 +7,13 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from neuroute.kernels.decision import Decisions
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.experts.gates import Gate, Level, Method
 from neuroute.networks.blocks.experts.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
 from neuroute.networks.blocks.experts.mixture import Experts, LinearExperts, Mixture, MlpExperts
 from neuroute.networks.blocks.experts.routing import Routing
-from neuroute.networks.blocks.kernels.decision import Decisions
 from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
 from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold, is_packed, packed
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer

@@ -1,15 +1,12 @@
-"""Scaled dot-product attention, by the fastest path for the device and within bounded memory."""
+"""Scaled dot-product attention of several heads, and within bounded memory."""
 
-import math
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.networks.blocks.kernels import attention as kernel
+from neuroute.kernels.attention import attention
 
-FEW = 1024  # scores of all heads that are not worth a call of the kernel: of a path's last nodes, torch's takes half
 Bias = Callable[[int, int], Tensor]  # (first, stop) -> what is added to the scores of these queries
 
 
@@ -28,18 +25,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None = 
     """
     if q.dtype == torch.float32 and k.dtype == v.dtype == torch.bfloat16:
         q = q.bfloat16()  # as autocast would: a query of features in all their digits
-    few = bias is None and math.prod(q.shape[:3]) * k.shape[2] < FEW
-    if not few and kernel.fits(q, k, v):
-        if not torch.is_grad_enabled():
-            return kernel.fused(q, k, v, scale, bias)
-        if type(q) is Tensor and (bias is None or not bias.requires_grad):  # not of shapes alone
-            attended: Tensor = kernel.AttentionFunction.apply(q, k, v, scale, bias)  # type: ignore[no-untyped-call]
-            return attended
-    if q.device.type == "cpu" and q.dtype == torch.bfloat16 and torch.is_grad_enabled():
-        # The fused CPU kernel's bf16 backward pass takes two to nine times as long as these two products.
-        scores = q @ k.transpose(-1, -2) * scale
-        return torch.softmax(scores if bias is None else scores + bias.to(scores), dim=-1).to(v) @ v
-    return F.scaled_dot_product_attention(q, k, v, scale=scale, attn_mask=None if bias is None else bias.to(q))
+    return attention(q, k, v, scale, bias)
 
 
 def attend_in_parts(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Bias, queries: int) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend, split_heads
-from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha, scaled_linear
+from neuroute.networks.blocks.rezero import alpha, feed_forward, scaled_linear
 
 
 class GatedDecoderLayer(nn.Module):
@@ -42,11 +42,11 @@ class GatedDecoderLayer(nn.Module):
         attended = attended.transpose(1, 2).reshape(rows, tokens, width)
         # The ReZero scalars multiply the last weight of their branch (W^2 products) instead of its output (k W).
         if self.gate is None:
-            return add_linear(x, attended, self.out, self.alpha1)
+            return scaled_linear(attended, self.out, self.alpha1, x)
         return torch.addcmul(
             x, torch.sigmoid(scaled_linear(x, self.gate)), scaled_linear(attended, self.out, self.alpha1)
         )
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """x + a2 * FFN(x); may overwrite x."""
-        return add_feed_forward(x, self.up, self.down, self.alpha2)
+        """x + a2 * FFN(x)"""
+        return feed_forward(x, self.up, self.down, self.alpha2, x)

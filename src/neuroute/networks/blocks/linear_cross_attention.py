@@ -1,23 +1,19 @@
 """Cross-attention through a few representative nodes: what a decision costs is linear in the nodes (sit, Section 4.1).
 
-There are two streams, a few representatives Z and all nodes H, and no product of nodes with nodes.  In inference H,
-which has to be nobody else's, is overwritten a slice at a time: nothing of nodes times FFN width is ever there.
+There are two streams, a few representatives Z and all nodes H, and no product of nodes with nodes.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
 
+from neuroute.kernels.linear import look_up
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.folding import folds
-from neuroute.networks.blocks.kernels import linear as kernel
 from neuroute.networks.blocks.residual_layer import score_layers
-from neuroute.networks.blocks.rezero import feed_forward, parameters, scaled_linear, score_feed_forward
-
-CPU_FLOATS = 1 << 19  # of the FFN's hidden layer at a time: what stays in a core's cache
-DEVICE_FLOATS = 1 << 24  # on a GPU large products are fast; this bounds the memory
+from neuroute.networks.blocks.rezero import feed_forward, scaled_linear, scored_feed_forward
 
 
 class CrossLayer(nn.Module):
@@ -45,8 +41,17 @@ class CrossLayer(nn.Module):
 
     def forward(self, x: Tensor, context: Tensor, attention_scale: float = 1.0) -> Tensor:
         """x (batch, p, width), context (batch, q, width) -> like x."""
-        x = x + self.attended(x, context, attention_scale)
-        return x + self.transformed(x)
+        h = self.add_attended(x, context, attention_scale)
+        return feed_forward(h, self.up, self.down, self.alpha2, h)
+
+    def add_attended(self, x: Tensor, context: Tensor, attention_scale: float) -> Tensor:
+        """x + MHA(x, context), folded where no gradients are asked for and that is less work."""
+        few, many = sorted((x.shape[1], context.shape[1]))
+        if torch.is_grad_enabled() or not folds(self.width, self.heads, few, many):
+            return x + self.attended(x, context, attention_scale)
+        if x.shape[1] == few:
+            return x + self.gathered(x, context, attention_scale)
+        return look_up(x, *self.folded(context, attention_scale), self.out.bias)
 
     def attended(self, x: Tensor, context: Tensor, attention_scale: float) -> Tensor:
         """MHA(x, context), every side projected."""
@@ -64,22 +69,6 @@ class CrossLayer(nn.Module):
         k, v = (self._heads(part).transpose(1, 2) for part in scaled_linear(context, self.key_value).chunk(2, dim=-1))
         return q, k, v
 
-    def transformed(self, x: Tensor) -> Tensor:
-        """FFN(x)."""
-        return feed_forward(x, parameters(self.up), parameters(self.down), self.alpha2)
-
-    def feed_in_place(self, x: Tensor) -> None:
-        """x += FFN(x)"""
-        up, down = parameters(self.up), parameters(self.down)
-        if kernel.fits(x, up, down):
-            kernel.feed_forward(x, up, down, self.alpha2, x)
-        else:
-            x += self.transformed(x)
-
-    def folds(self, few: int, many: int) -> bool:
-        """Whether projecting the short side only pays."""
-        return folds(self.width, self.heads, few, many)
-
     def gathered(self, x: Tensor, stream: Tensor, attention_scale: float) -> Tensor:
         """MHA(x, stream) of a few x, by folding."""
         key, value = self.key_value.weight.view(2, self.heads, -1, self.width)
@@ -91,28 +80,12 @@ class CrossLayer(nn.Module):
         return scaled_linear(torch.einsum("bhpw,hdw->bphd", context, value).flatten(2), self.out)
 
     def folded(self, context: Tensor, attention_scale: float) -> tuple[Tensor, Tensor]:
-        """What a stream needs of a few others: keys and values (batch, heads, q, width), for `looked_up`."""
+        """What a stream needs of a few others: keys and values (batch, heads, q, width), for `look_up`."""
         query = self.query.weight.unflatten(0, (self.heads, -1))
         out = self.out.weight.unflatten(1, (self.heads, -1))
         k, v = (self._heads(part) for part in scaled_linear(context, self.key_value).chunk(2, dim=-1))
         keys = torch.einsum("bqhd,hdw->bhqw", k * (attention_scale * self.scale), query)
         return keys, torch.einsum("bqhd,whd->bhqw", v, out)
-
-    def looked_up(self, stream: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """MHA(stream, context) of `folded` keys and values."""
-        scores = stream @ keys.flatten(1, 2).transpose(1, 2)  # (batch, tokens, heads * q)
-        probabilities = torch.softmax(scores.unflatten(2, keys.shape[1:3]), dim=-1)
-        return torch.baddbmm(self.out.bias, probabilities.flatten(2), values.flatten(1, 2))
-
-    def look_up_in_place(self, stream: Tensor, keys: Tensor, values: Tensor) -> None:
-        """stream += MHA(stream, context) of `folded` keys and values"""
-        rows = keys.flatten(1, 2).contiguous()
-        columns = values.flatten(1, 2).transpose(1, 2).contiguous()
-        if kernel.fits_groups(keys.shape[2]) and kernel.fits(stream[0], (rows, self.out.bias), (columns, None)):
-            for of_one, k, v in zip(stream, rows, columns, strict=True):
-                kernel.look_up(of_one, k, (v, self.out.bias), keys.shape[2])
-        else:
-            stream += self.looked_up(stream, keys, values)
 
     def _heads(self, x: Tensor) -> Tensor:
         out: Tensor = x.unflatten(2, (self.heads, -1))
@@ -138,53 +111,21 @@ class CrossModule(nn.Module):
         self.spread = CrossLayer(width, heads, feed_forward)
 
     def forward(self, z: Tensor, h: Tensor, attention_scale: float = 1.0) -> tuple[Tensor, Tensor]:
-        """z (batch, m, width) and h (batch, tokens, width), both anew; without gradients both are overwritten."""
-        if torch.is_grad_enabled():
-            z = self.gather(z, h, attention_scale)
-            return z, self.spread(h, z, attention_scale)
-        pays = self._gather(z, h, attention_scale)
-        for where in self._look(z, h, attention_scale, pays):
-            self.spread.feed_in_place(h[where])
-        return z, h
+        """z (batch, m, width) and h (batch, tokens, width), both anew."""
+        z = self.gather(z, h, attention_scale)
+        return z, self.spread(h, z, attention_scale)
 
     def score(self, z: Tensor, h: Tensor, head: nn.Linear, nodes: slice, attention_scale: float = 1.0) -> Tensor:
-        """head(self(z, h)[1][:, nodes]): (batch, some tokens, outputs), in fewer products; overwrites as `forward`."""
+        """head(self(z, h)[1][:, nodes]): (batch, some tokens, outputs)."""
         layer = self.spread
-        if torch.is_grad_enabled() or not kernel.fits(h, *(parameters(each) for each in (layer.up, layer.down, head))):
-            of_nodes: Tensor = head(self(z, h, attention_scale)[1][:, nodes])
-            return of_nodes
-        pays = self._gather(z, h, attention_scale)
-        h = h[:, nodes].contiguous()
-        scores = h.new_empty(*h.shape[:2], head.out_features)
-        for where in self._look(z, h, attention_scale, pays):
-            scores[where] = score_feed_forward(h[where], layer.up, layer.down, layer.alpha2, head)
-        return scores
-
-    def _gather(self, z: Tensor, h: Tensor, attention_scale: float) -> bool:
-        """Overwrite z.  Whether folding pays."""
-        pays = self.gather.folds(z.shape[1], h.shape[1])
-        z += (self.gather.gathered if pays else self.gather.attended)(z, h, attention_scale)
-        self.gather.feed_in_place(z)
-        return pays
-
-    def _look(self, z: Tensor, h: Tensor, attention_scale: float, pays: bool) -> Iterator[tuple[slice, slice]]:
-        """Overwrite a slice of h at a time as far as its FFN; folded if that pays."""
-        layer = self.spread
-        keys, values = layer.folded(z, attention_scale) if pays else (z, z)
-        floats = CPU_FLOATS if h.device.type == "cpu" else DEVICE_FLOATS
-        for rows, tokens in slices(h.shape[0], h.shape[1], floats // layer.up.out_features):
-            part = h[rows, tokens]
-            if pays:
-                layer.look_up_in_place(part, keys[rows], values[rows])
-            else:
-                part += layer.attended(part, z[rows], attention_scale)
-            yield rows, tokens
+        h = layer.add_attended(h, self.gather(z, h, attention_scale), attention_scale)
+        return scored_feed_forward(h, layer.up, layer.down, layer.alpha2, head, nodes)
 
 
 def score_streams(
     layers: Iterable[nn.Module], z: Tensor, h: Tensor, head: nn.Linear, nodes: slice, attention_scale: float
 ) -> Tensor:
-    """head of what h[:, nodes] becomes `through` these layers, in fewer products."""
+    """head of what h[:, nodes] becomes `through` these layers."""
     *before, last = layers
     z, h = through(before, z, h, attention_scale)
     if isinstance(last, CrossModule):
@@ -200,16 +141,3 @@ def through(layers: Iterable[nn.Module], z: Tensor, h: Tensor, attention_scale: 
         else:
             h = layer(h, attention_scale)
     return z, h
-
-
-def slices(batch: int, tokens: int, limit: int) -> Iterator[tuple[slice, slice]]:
-    """Contiguous parts (instances, tokens) of a batch: of at most `limit` tokens in all, and at least one."""
-    limit = max(1, limit)
-    if tokens > limit:
-        for row in range(batch):
-            for first in range(0, tokens, limit):
-                yield slice(row, row + 1), slice(first, first + limit)
-    else:
-        size = limit // max(1, tokens)
-        for first in range(0, batch, size):
-            yield slice(first, first + size), slice(None)

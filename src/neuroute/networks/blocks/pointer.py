@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from neuroute.kernels import decision as kernel
+from neuroute.kernels.decision import Decisions
 from neuroute.networks.blocks.all_digits import at_least_float32, in_all_digits
-from neuroute.networks.blocks.kernels import decision as kernel
-from neuroute.networks.blocks.kernels.decision import Decisions
 
 SATURATED = {torch.float32: 9.02, torch.float64: 19.1}  # above this tanh rounds to 1
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend, split_heads
 from neuroute.networks.blocks.norms import BatchNorm, InstanceNorm, Norm
-from neuroute.networks.blocks.rezero import feed_forward, parameters, scaled_linear
+from neuroute.networks.blocks.rezero import feed_forward, scaled_linear
 
 
 class PostNorm(nn.Module):
@@ -27,7 +27,7 @@ class PostNorm(nn.Module):
 
     def feed(self, h: Tensor, *more: Any) -> Tensor:
         """h (batch, nodes, width) -> same shape."""
-        return feed_forward(h, parameters(self.up), parameters(self.down))
+        return feed_forward(h, self.up, self.down)
 
     def finish(self, x: Tensor, mixed: Tensor, *more: Any) -> Tensor:
         """x and mixed (batch, nodes, width) -> same shape; more: to `feed`, which may ask for more than nodes."""

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.kernels.linear import linear
 from neuroute.networks.blocks.attention import attend, split_heads
-from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha, project, score_feed_forward
+from neuroute.networks.blocks.rezero import alpha, feed_forward, scaled_linear, scored_feed_forward
 
 
 class ResidualLayer(nn.Module):
@@ -48,8 +49,8 @@ class ResidualLayer(nn.Module):
         self.alpha2 = alpha() if rezero else None
 
     def add_feed(self, h: Tensor, *more: Any) -> Tensor:
-        """h (rows, tokens, width) -> same shape; may overwrite it."""
-        return add_feed_forward(h, self.up, self.down, self.alpha2)
+        """h (rows, tokens, width) -> same shape."""
+        return feed_forward(h, self.up, self.down, self.alpha2, h)
 
     def forward(self, x: Tensor, attention_scale: float = 1.0, *more: Any) -> Tensor:
         """x (rows, tokens, width) -> same shape.  Scores are multiplied by attention_scale besides their own scale.
@@ -60,14 +61,15 @@ class ResidualLayer(nn.Module):
 
     def score(self, x: Tensor, head: nn.Linear, nodes: slice, attention_scale: float = 1.0, *more: Any) -> Tensor:
         """head(self(x, ...)[:, nodes]) of x (rows, tokens, width): (rows, some tokens, outputs), in fewer products."""
-        return score_feed_forward(self._add_attended(x, attention_scale), self.up, self.down, self.alpha2, head, nodes)
+        h = self._add_attended(x, attention_scale)
+        return scored_feed_forward(h, self.up, self.down, self.alpha2, head, nodes)
 
     def _add_attended(self, x: Tensor, attention_scale: float) -> Tensor:
         rows, tokens, width = x.shape
         bias = None if self.key_value_bias is None else F.pad(self.key_value_bias, (width, 0))  # none for the query
-        q, k, v = split_heads(project(x, self.qkv.weight, bias), self.heads)
+        q, k, v = split_heads(linear(x, (self.qkv.weight, bias)), self.heads)
         attended = attend(q, k, v, attention_scale * self.scale).transpose(1, 2).reshape(rows, tokens, width)
-        return add_linear(x, attended, self.out, self.alpha1)
+        return scaled_linear(attended, self.out, self.alpha1, x)
 
 
 def score_layers(layers: Iterable[nn.Module], x: Tensor, head: nn.Linear, nodes: slice, *more: Any) -> Tensor:

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.kernels.linear import feed_forward, linear
 from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice, Level, Method, Slots
 from neuroute.networks.blocks.experts.routing import Routing
-from neuroute.networks.blocks.rezero import feed_forward, project
 
 
 class Experts(Protocol):
@@ -43,7 +43,7 @@ class LinearExperts(nn.Module):
 
     def forward(self, x: Tensor, rows: list[int]) -> Tensor:
         every = zip(x.split(rows), self.weight.unbind(), self.bias.unbind(), strict=True)
-        return torch.cat([project(part, weight, bias) for part, weight, bias in every])
+        return torch.cat([linear(part, (weight, bias)) for part, weight, bias in every])
 
     def equally(self, x: Tensor) -> Tensor:
         return torch.baddbmm(self.bias[:, None], x, self.weight.transpose(1, 2))

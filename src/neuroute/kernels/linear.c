@@ -1,8 +1,8 @@
 /* Linear layers, and two of them with a ReLU or softmaxes between, for rows of floats on a CPU.  linear.py calls this.
 
-   A layer's weights are packed, with an input's weights for WIDE outputs side by side: at each call, which takes as long
-   as a few dozen rows, or once for many calls.  A tile of ROWS x WIDE sums then stays in registers for all inputs, and biases, ReLU and the stream
-   that a branch is added to cost nothing besides.  A row is computed alone, in the same order whatever else there is. */
+   A layer's weights are packed, with an input's weights for WIDE outputs side by side, which takes as long as a few dozen
+   rows.  A tile of ROWS x WIDE sums then stays in registers for all inputs, and biases, ReLU and the stream that a branch
+   is added to cost nothing besides.  A row is computed alone, in the same order whatever else there is. */
 
 #include <omp.h>
 
@@ -15,27 +15,27 @@
 typedef struct {
     const float *weight, *bias; /* (outputs, inputs) and (outputs,), or no bias */
     int64_t inputs, outputs;
-    float factor;        /* of both */
-    const float *packed; /* what `pack` made of them, or nothing yet */
+    const float *factor;        /* of both, or nothing */
 } layer;
 
 typedef struct {
     const float *x, *stream; /* (rows, inputs); what is added to the outputs, like out, or nothing */
-    float *out;              /* (rows, outputs): may be the stream and, where there are two layers, x */
+    float *out;              /* (rows, outputs) */
     int64_t rows;
     layer first, second; /* second without a weight: there is none */
     int64_t group;       /* between the two: softmaxes of so many outputs, a multiple of LANES, of base 2; 0: a ReLU */
-    int threads;
+    int64_t threads;
 } task;
 
 INLINE int64_t panels(int64_t outputs) { return (outputs + WIDE - 1) / WIDE; }
-int64_t floats(const layer *l) { return panels(l->outputs) * WIDE * (l->inputs + 1); }
+INLINE int64_t floats(const layer *l) { return panels(l->outputs) * WIDE * (l->inputs + 1); }
 
 /* Panels of (1 + inputs, WIDE): biases, then the weights of each input; 0 where there is no output. */
-void pack(float *to, const layer *l) {
+static void pack(float *to, const layer *l) {
+    float factor = l->factor ? *l->factor : 1;
     for (int64_t first = 0; first < l->outputs; first += WIDE) {
         int64_t there = l->outputs - first < WIDE ? l->outputs - first : WIDE, c = 0;
-        for (int64_t j = 0; j < WIDE; j++) to[j] = l->bias && j < there ? l->bias[first + j] * l->factor : 0;
+        for (int64_t j = 0; j < WIDE; j++) to[j] = l->bias && j < there ? l->bias[first + j] * factor : 0;
         to += WIDE;
         const float *w = l->weight + first * l->inputs;
         if (there == WIDE)
@@ -43,13 +43,13 @@ void pack(float *to, const layer *l) {
                 vec part[LANES];
                 for (int half = 0; half < 2; half++) {
                     UNROLL for (int i = 0; i < LANES; i++)
-                        part[i] = load(w + (half * LANES + i) * l->inputs + c) * fill(l->factor);
+                        part[i] = load(w + (half * LANES + i) * l->inputs + c) * fill(factor);
                     transpose(part);
                     UNROLL for (int i = 0; i < LANES; i++) store(to + i * WIDE + half * LANES, part[i]);
                 }
             }
         for (; c < l->inputs; c++, to += WIDE)
-            for (int64_t j = 0; j < WIDE; j++) to[j] = j < there ? w[j * l->inputs + c] * l->factor : 0;
+            for (int64_t j = 0; j < WIDE; j++) to[j] = j < there ? w[j * l->inputs + c] * factor : 0;
     }
 }
 
@@ -91,56 +91,43 @@ static void through(const layer *l, const float *packed, float *out, const float
     }
 }
 
-/* The sum, or the largest, of all lanes: in each of them. */
-INLINE vec over_lanes(vec x, const int sums) {
-    UNROLL for (int s = LANES / 2; s; s /= 2) {
-        vec other = __builtin_shuffle(x, lanes() ^ s);
-        if (sums) x += other;
-        else x = larger(x, other);
-    }
-    return x;
-}
-
 /* Of each `group` numbers, of base 2. */
 static void softmaxes(float *x, int64_t count, int64_t group) {
     for (; count > 0; count -= group, x += group) {
         vec most = load(x), total = (vec){};
         for (int64_t k = LANES; k < group; k += LANES) most = larger(load(x + k), most);
-        most = over_lanes(most, 0);
+        UNROLL for (int s = LANES / 2; s; s /= 2) most = larger(__builtin_shuffle(most, lanes() ^ s), most);
         for (int64_t k = 0; k < group; k += LANES) {
             vec p = exp2_of(load(x + k) - most);
             store(x + k, p);
             total += p;
         }
-        vec share = fill(1) / over_lanes(total, 1);
+        vec share = fill(1) / summed(total);
         for (int64_t k = 0; k < group; k += LANES) store(x + k, load(x + k) * share);
     }
 }
 
 /* 0, or 1 where memory was short. */
-int linear(const task *t) {
+int64_t linear(const task *t) {
     const layer *a = &t->first, *b = &t->second;
-    int64_t each = b->weight ? up(BLOCK * a->outputs) : 0, of_first = a->packed ? 0 : up(floats(a));
-    int64_t weights = of_first + (b->weight && !b->packed ? up(floats(b)) : 0);
-    float *own = aligned_alloc(64, (size_t)(4 * (weights + each * t->threads) + 64) / 64 * 64);
+    int64_t hidden = b->weight ? up(BLOCK * a->outputs) : 0, of_first = up(floats(a));
+    int64_t weights = of_first + (b->weight ? up(floats(b)) : 0);
+    float *own = own_room(weights + hidden * t->threads);
     if (!own) return 1;
-    float *rooms = own + weights;
-    if (!a->packed) pack(own, a);
-    if (b->weight && !b->packed) pack(own + of_first, b);
-    const float *first_packed = a->packed ? a->packed : own, *second_packed = b->packed ? b->packed : own + of_first;
+    pack(own, a);
+    if (b->weight) pack(own + of_first, b);
 #pragma omp parallel for schedule(static) num_threads(t->threads) if (t->threads > 1)
     for (int64_t first = 0; first < t->rows; first += BLOCK) {
         int64_t rows = t->rows - first < BLOCK ? t->rows - first : BLOCK, wide = b->weight ? b->outputs : a->outputs;
         const float *x = t->x + first * a->inputs, *stream = t->stream ? t->stream + first * wide : 0;
         float *out = t->out + first * wide;
         if (b->weight) {
-            float *room = rooms + each * omp_get_thread_num();
-            through(a, first_packed, room, 0, a->outputs, x, rows, !t->group);
+            float *room = own + weights + hidden * omp_get_thread_num();
+            through(a, own, room, 0, a->outputs, x, rows, !t->group);
             if (t->group) softmaxes(room, rows * a->outputs, t->group);
-            through(b, second_packed, out, stream, wide, room, rows, 0);
+            through(b, own + of_first, out, stream, wide, room, rows, 0);
         } else
-            through(a, first_packed, out, stream, wide, x, rows, 0);
+            through(a, own, out, stream, wide, x, rows, 0);
     }
-    free(own);
     return 0;
 }

@@ -15,8 +15,8 @@ typedef struct {
     view q, k, v, out, bias; /* bias: without data there is none */
     float *logsum;           /* (batch, heads, queries), or nothing: of the exponentials */
     int64_t batch, heads, queries, keys, channels;
-    float scale;
-    int half, threads; /* whether q, k, v and out are bfloat16 */
+    double scale;
+    int64_t half, threads; /* whether q, k, v and out are bfloat16 */
 } task;
 
 INLINE float element(const char *p, int64_t i, int half) {
@@ -42,6 +42,40 @@ INLINE const char *row(const view *a, int64_t batch, int64_t head, int64_t token
     return a->data + (batch * a->batch + head * a->head + token * a->token) * (half ? 2 : 4);
 }
 
+/* LANES channels of a token from c on, of `channels` in all: 0 beyond. */
+INLINE vec fetch(const char *p, int64_t c, int64_t channels, int half) {
+    if (c + LANES <= channels) {
+        if (!half) return load((const float *)p + c);
+        ivec bits = __builtin_convertvector(*(const hvec *)((const uint16_t *)p + c), ivec) << 16;
+        return (vec)bits;
+    }
+    float part[LANES] = {0};
+    if (c + LANES / 2 == channels && !half) __builtin_memcpy(part, (const float *)p + c, 2 * LANES);
+    else
+        for (int64_t i = 0; c + i < channels; i++) part[i] = element(p, c + i, half);
+    return load(part);
+}
+
+/* Tokens of a head as columns, (channels, up(keys)), and as rows, (keys, up(channels)): either may be left out. */
+INLINE void pack(const view *from, float *columns, float *rows, int64_t keys, int64_t channels, int64_t batch, int64_t head,
+                 int half) {
+    int64_t wide = up(keys), deep = up(channels);
+    for (int64_t c = 0; c < deep; c += LANES) {
+        if (columns)
+            for (int64_t first = 0; first < wide; first += LANES) {
+                vec part[LANES];
+                UNROLL for (int i = 0; i < LANES; i++)
+                    part[i] = first + i < keys ? fetch(row(from, batch, head, first + i, half), c, channels, half) : (vec){};
+                transpose(part);
+                UNROLL for (int i = 0; i < LANES; i++)
+                    if (c + i < channels) store(columns + (c + i) * wide + first, part[i]);
+            }
+        if (rows)
+            for (int64_t i = 0; i < keys; i++)
+                store(rows + i * deep + c, fetch(row(from, batch, head, i, half), c, channels, half));
+    }
+}
+
 /* What a thread works with. */
 typedef struct {
     float *keys;   /* (channels, up(keys)) */
@@ -49,7 +83,6 @@ typedef struct {
     float *scores; /* (QUERIES, ROW) */
     float *q;      /* (QUERIES, channels), times the scale and log2(e) */
     float *sums;   /* (QUERIES, up(channels)) */
-    float *fits;   /* (QUERIES, ROW): of one expert; decision.c alone */
 } room;
 
 /* Scores of n queries and `vectors` vectors of keys from `first` on. */
@@ -108,7 +141,7 @@ INLINE void see(const task *t, const room *r, int64_t batch, int64_t head, int64
     vec most = fill(-INFINITY), total = (vec){}; /* a lane for each query */
     for (int i = 0; i < n; i++) {
         const char *q = row(&t->q, batch, head, first + i, half);
-        for (int64_t c = 0; c < channels; c++) r->q[i * channels + c] = element(q, c, half) * (t->scale * (float)M_LOG2E);
+        for (int64_t c = 0; c < channels; c++) r->q[i * channels + c] = element(q, c, half) * (float)(t->scale * M_LOG2E);
         for (int64_t c = 0; c < deep; c++) r->sums[i * deep + c] = 0;
     }
     for (int64_t begin = 0; begin < keys; begin += BLOCK) {

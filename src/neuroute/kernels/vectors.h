@@ -64,3 +64,34 @@ INLINE void transpose(vec *rows) {
         }
     }
 }
+
+/* Room for so many floats, which a thread keeps for its next call: new pages would take longer than small layers.  Nothing
+   where memory is short. */
+static float *own_room(int64_t floats) {
+    static _Thread_local float *own;
+    static _Thread_local int64_t size;
+    if (floats > size) {
+        free(own);
+        own = aligned_alloc(64, (size_t)(4 * floats + 63) / 64 * 64);
+        size = own ? floats : 0;
+    }
+    return own;
+}
+
+/* Share `count` pieces of work out among threads, each with room for so many floats: 0, or 1 where memory was short. */
+INLINE int64_t share_out(void (*work)(const void *task, int64_t piece, float *room), const void *task, int64_t count,
+                         int64_t threads, int64_t floats) {
+    int64_t failed = 0;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        float *room = own_room(floats);
+        if (!room) failed = 1;
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < count; i++)
+            if (room) work(task, i, room);
+    }
+    return failed;
+}
+
+/* Pieces of each of so many heads or instances, so that every thread has work. */
+INLINE int64_t pieces(int64_t all, int64_t threads) { return all && all < threads ? (threads + all - 1) / all : 1; }

@@ -4,41 +4,18 @@ A glimpse is an attention of each tour's query to the nodes; products of what it
 which node fits best (`blocks.pointer`).  Both halves are one call, or two where a layer stands between them.
 """
 
-import ctypes
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.networks.blocks.kernels.library import are_on, lanes, library, threads_for
+from neuroute.kernels.library import call, lanes, runs, threads_for
 
-VERSION = "a023bb4b8976cbc1"  # see `library`
 CHANNELS = 64  # of a head, at most
-PAIRS = ("pairs", "distances")
 _WIDEST = 16  # lanes
-
-
-class _Instances(ctypes.Structure):
-    _fields_ = (
-        *(
-            (name, ctypes.c_void_p)
-            for name in ("keys", "values", "targets", "offsets", "of_current", "of_first", "of_numbers", *PAIRS)
-        ),
-        *((name, ctypes.c_int64) for name in ("batch", "nodes", "heads", "channels", "count", "experts")),
-        ("scale", ctypes.c_float),
-        ("limit", ctypes.c_float),
-        ("glimpse_slope", ctypes.c_float),
-        ("fit_slope", ctypes.c_float),
-    )
-
-
-class _Decision(ctypes.Structure):
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("current", "first", "numbers", "mask", "shares", "seen", "chosen")),
-        *((name, ctypes.c_int64) for name in ("tours", "mask_row")),
-        *((name, ctypes.c_int) for name in ("glimpses", "points", "threads")),
-    )
+SHARED = ("keys", "values", "targets", "offsets", "of_current", "of_first", "of_numbers", "pairs", "distances")
 
 
 class Decisions:
@@ -69,8 +46,9 @@ class Decisions:
             "values": F.pad(values.float(), (0, deep)),
             "offsets": offsets.float().expand(batch, math.prod(targets.shape[1:-2]), nodes),
         }
-        shape = {"heads": heads, "channels": channels, "scale": 1 / math.sqrt(channels), "limit": limit}
-        self._keep(targets, of_current, of_context, attention, shape)
+        self._keep(
+            targets, of_current, of_context, attention, (heads, channels), (1 / math.sqrt(channels), limit, 0.0, 0.0)
+        )
 
     def _keep(
         self,
@@ -78,20 +56,22 @@ class Decisions:
         of_current: Tensor,
         of_context: Tensor,
         glimpse: dict[str, Tensor],
-        numbers: dict[str, float],
+        heads: tuple[int, int],
+        numbers: tuple[float, ...],
     ) -> None:
-        """Keep what all decisions read, contiguous and in float32; numbers and what glimpses read by their names."""
+        """Keep what all decisions read, contiguous and in float32; `instances` of decision.c.
+
+        heads: how many, and their channels.  numbers: of scores, where fits are cut off, and slopes of distances.
+        """
         batch, *experts, nodes, self._width = targets.shape
         self._starts = of_context.dim() == 3
         count = 0 if self._starts else of_context.numel() // self._width
         targets = F.pad(targets.transpose(-2, -1), (0, -nodes % lanes()))
         context = {"of_current": of_current, "of_first" if self._starts else "of_numbers": of_context}
         arrays = {"targets": targets, **context, **glimpse}
-        self._kept = {name: each.float().contiguous() for name, each in arrays.items()}
-        pointers = {name: each.data_ptr() for name, each in self._kept.items()}
-        self._shared = _Instances(
-            batch=batch, nodes=nodes, count=count, experts=math.prod(experts), **pointers, **numbers
-        )
+        kept = {name: each.float().contiguous() for name, each in arrays.items()}
+        sizes = batch, nodes, *heads, count, math.prod(experts)
+        self._shared: tuple[Any, ...] = *map(kept.get, SHARED), *sizes, *numbers
 
     def best(self, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """The node that fits each tour best: (batch, tours); arguments as of `MultiStartNetwork.decide`."""
@@ -117,8 +97,6 @@ class Decisions:
         *,
         points: bool = True,
     ) -> tuple[Tensor, Tensor]:
-        kernel = _compiled()
-        assert kernel is not None
         batch, tours, nodes = mask.shape
         glimpses = glimpsed is None
         glimpsed = mask.new_empty(batch, tours, self._width) if glimpsed is None else glimpsed
@@ -127,12 +105,9 @@ class Decisions:
             mask = mask.contiguous()
         context, current, shares = (None if each is None else each.contiguous() for each in (context, current, shares))
         first, numbers = (context, None) if self._starts else (None, context)
-        arguments = (current, first, numbers, mask, shares, glimpsed, best)  # which have to live until the call is over
         threads = threads_for(batch * tours * nodes * self._width)
-        pointers = (None if each is None else each.data_ptr() for each in arguments)
-        decision = _Decision(*pointers, tours, mask.stride(1), glimpses, points, threads)
-        if kernel.decision_of(ctypes.byref(self._shared), ctypes.byref(decision)):
-            raise MemoryError("decision: no memory for a thread's scores")
+        arrays = current, first, numbers, mask, shares, glimpsed, best
+        call("decide_all", *self._shared, *arrays, tours, mask.stride(1), glimpses, points, threads)
         return glimpsed, best
 
 
@@ -154,9 +129,9 @@ class AttentionFreeDecisions(Decisions):
         slopes: what distances are multiplied with where they are added to scores, and to how well nodes fit.
         """
         width = targets.shape[2]
-        numbers = {"scale": 1 / math.sqrt(width), "limit": limit, "glimpse_slope": slopes[0], "fit_slope": slopes[1]}
         glimpse = {"pairs": pairs, "distances": distances}
-        self._keep(targets, of_current, of_context, glimpse, {"heads": 1, "channels": width, **numbers})
+        numbers = 1 / math.sqrt(width), limit, *slopes
+        self._keep(targets, of_current, of_context, glimpse, (1, width), numbers)
 
 
 def fits_attention_free(pairs: Tensor) -> bool:
@@ -168,15 +143,7 @@ def fits(keys: Tensor, targets: Tensor) -> bool:
     """Whether the kernel takes decisions on such keys and targets, and is there."""
     return (
         not torch.is_grad_enabled()
-        and type(keys) is Tensor
-        and keys.device.type == "cpu"
         and keys.shape[-1] <= CHANNELS
-        and keys.dtype != torch.float64
-        and targets.dtype == torch.float32
-        and are_on()
-        and _compiled() is not None
+        and runs(keys, dtypes=(torch.float32, torch.bfloat16))
+        and runs(targets)
     )
-
-
-def _compiled() -> ctypes.CDLL | None:
-    return library("decision", VERSION)

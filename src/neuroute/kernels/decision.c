@@ -12,19 +12,26 @@ typedef struct {
     const float *of_current, *of_first, *of_numbers; /* of queries: (batch, nodes, width) both, (count, width); or nothing */
     const float *pairs, *distances; /* (batch, nodes, 2 width), (batch, nodes, nodes); or nothing */
     int64_t batch, nodes, heads, channels, count, experts;
-    float scale, limit; /* of scores, or of what an attention-free module sees; where fits are cut off */
-    float glimpse_slope, fit_slope; /* distances, times these, are added to scores and to fits */
+    double scale, limit; /* of scores, or of what an attention-free module sees; where fits are cut off */
+    double glimpse_slope, fit_slope; /* distances, times these, are added to scores and to fits */
 } instances;
 
 typedef struct {
+    instances shared;
     const int64_t *current, *first; /* (batch, tours): where they are, and began */
     const float *numbers, *mask;    /* (batch, tours, count) and (batch, tours, mask_row): see `instances`; -inf or 0 */
     const float *shares;            /* (batch, tours, experts): how much each expert counts; or nothing */
     float *seen;                    /* (batch, tours, width): the glimpses */
     int64_t *chosen;                /* (batch, tours) */
     int64_t tours, mask_row;
-    int glimpses, points, threads; /* which halves are asked for: seen comes out of the first, and goes into the second */
+    int64_t glimpses, points, threads; /* which halves are asked for: seen comes out of the first, and goes into the second */
 } decision;
+
+/* What a thread works with: that of an attention, and how well nodes fit, of one expert: (QUERIES, ROW). */
+typedef struct {
+    room see;
+    float *fits, *query; /* query: (QUERIES, width) */
+} desk;
 
 INLINE void ask(const instances *s, const decision *d, float *query, int64_t b, int64_t first, const int n) {
     int64_t width = s->heads * s->channels, tour = b * d->tours + first;
@@ -49,7 +56,7 @@ INLINE const float *from_here(const instances *s, const decision *d, int64_t b, 
 INLINE void mix(const instances *s, const decision *d, room *r, const float *query, int64_t b, int64_t first, const int n) {
     int64_t width = s->channels, deep = 2 * width, tour = b * d->tours + first;
     float most[8];
-    vec slope = fill(s->glimpse_slope), log2e = fill((float)M_LOG2E);
+    vec slope = fill((float)s->glimpse_slope), log2e = fill((float)M_LOG2E);
     for (int i = 0; i < n; i++) {
         const float *mask = d->mask + (tour + i) * d->mask_row, *far = from_here(s, d, b, tour + i);
         vec m = fill(-INFINITY);
@@ -77,7 +84,7 @@ INLINE void mix(const instances *s, const decision *d, room *r, const float *que
             const float *sums = r->sums + i * deep + c;
             vec q = load(query + i * width + c), e = exp2_of(-larger(q, -q) * log2e), one = fill(1);
             vec open = pick(q > (vec){}, one, e) / (one + e); /* a sigmoid */
-            store(d->seen + (tour + i) * width + c, open * (load(sums) / load(sums + width)) * fill(s->scale));
+            store(d->seen + (tour + i) * width + c, open * (load(sums) / load(sums + width)) * fill((float)s->scale));
         }
 }
 
@@ -95,12 +102,12 @@ INLINE void glimpse(const instances *s, const decision *d, room *r, float *query
 }
 
 /* Into the room's scores: how well `count` nodes from `begin` on fit, of all experts that count, each as much as it does. */
-INLINE void share(const instances *s, const decision *d, const room *r, int64_t b, int64_t tour, int64_t begin, int64_t count,
+INLINE void share(const instances *s, const decision *d, const desk *r, int64_t b, int64_t tour, int64_t begin, int64_t count,
                   const int n) {
     int64_t width = s->heads * s->channels, wide = up(s->nodes), full = up(count), m = s->experts;
     const float *shares = d->shares + tour * m;
     for (int i = 0; i < n; i++)
-        for (int64_t k = 0; k < full; k += LANES) store(r->scores + i * ROW + k, (vec){});
+        for (int64_t k = 0; k < full; k += LANES) store(r->see.scores + i * ROW + k, (vec){});
     for (int64_t e = 0; e < m; e++) {
         int counts = 0;
         for (int i = 0; i < n; i++) counts |= shares[i * m + e] != 0;
@@ -110,7 +117,7 @@ INLINE void share(const instances *s, const decision *d, const room *r, int64_t 
         for (int64_t k = 0; k < full; k += LANES) {
             vec more = k + LANES <= count ? load(offset + k) : some(offset + k, count - k, begin + k);
             for (int i = 0; i < n; i++) {
-                float *fit = r->scores + i * ROW + k;
+                float *fit = r->see.scores + i * ROW + k;
                 store(fit, load(fit) + fill(shares[i * m + e]) * (load(r->fits + i * ROW + k) + more));
             }
         }
@@ -118,20 +125,20 @@ INLINE void share(const instances *s, const decision *d, const room *r, int64_t 
 }
 
 /* The first of the nodes that fit best. */
-INLINE void point(const instances *s, const decision *d, const room *r, int64_t b, int64_t first, const int n) {
+INLINE void point(const instances *s, const decision *d, const desk *r, int64_t b, int64_t first, const int n) {
     int64_t width = s->heads * s->channels, wide = up(s->nodes), tour = b * d->tours + first;
     float best[8];
     for (int i = 0; i < n; i++) best[i] = -INFINITY, d->chosen[tour + i] = 0;
     for (int64_t begin = 0; begin < s->nodes; begin += BLOCK) {
         int64_t count = s->nodes - begin < BLOCK ? s->nodes - begin : BLOCK;
         if (d->shares) share(s, d, r, b, tour, begin, count, n);
-        else scores(r->scores, d->seen + tour * width, s->targets + b * width * wide, width, wide, begin, count, n);
+        else scores(r->see.scores, d->seen + tour * width, s->targets + b * width * wide, width, wide, begin, count, n);
         for (int i = 0; i < n; i++) {
-            float *fit = r->scores + i * ROW, most = -INFINITY;
+            float *fit = r->see.scores + i * ROW, most = -INFINITY;
             const float *mask = d->mask + (tour + i) * d->mask_row + begin;
             const float *offset = (s->pairs ? from_here(s, d, b, tour + i) : s->offsets + b * s->nodes) + begin;
-            float times = s->pairs ? s->fit_slope : d->shares ? 0 : 1;
-            vec high = fill(s->limit), m = fill(-INFINITY);
+            float times = s->pairs ? (float)s->fit_slope : d->shares ? 0 : 1;
+            vec high = fill((float)s->limit), m = fill(-INFINITY);
             for (int64_t k = 0; k < count; k += LANES) {
                 int64_t left = count - k;
                 int whole = left >= LANES;
@@ -151,42 +158,34 @@ INLINE void point(const instances *s, const decision *d, const room *r, int64_t 
     }
 }
 
-INLINE void decide(const instances *s, const decision *d, room *r, float *query, int64_t b, int64_t first, const int n) {
+INLINE void decide(const decision *d, desk *r, int64_t b, int64_t first, const int n) {
+    const instances *s = &d->shared;
     if (d->glimpses) {
-        ask(s, d, query, b, first, n);
-        if (s->pairs) mix(s, d, r, query, b, first, n);
-        else glimpse(s, d, r, query, b, first, n);
+        ask(s, d, r->query, b, first, n);
+        if (s->pairs) mix(s, d, &r->see, r->query, b, first, n);
+        else glimpse(s, d, &r->see, r->query, b, first, n);
     }
     if (d->points) point(s, d, r, b, first, n);
 }
 
-/* 0, or 1 where memory was short. */
-int decision_of(const instances *s, const decision *d) {
-    int64_t width = s->heads * s->channels, groups = (d->tours + QUERIES - 1) / QUERIES;
-    int64_t sums = s->pairs ? 2 * width : up(s->channels);
-    int64_t sizes[] = {QUERIES * ROW, QUERIES * s->channels, QUERIES * sums, QUERIES * ROW, QUERIES * width};
-    int64_t floats = 0;
-    for (int i = 0; i < 5; i++) floats += up(sizes[i]);
-    int failed = 0;
-#pragma omp parallel num_threads(d->threads) if (d->threads > 1)
-    {
-        float *own = aligned_alloc(64, (size_t)(4 * floats + 63) / 64 * 64);
-        if (own) {
-            float *at[5], *next = own;
-            for (int i = 0; i < 5; i++) at[i] = next, next += up(sizes[i]);
-            room r = {0, 0, at[0], at[1], at[2], at[3]};
-#pragma omp for schedule(static)
-            for (int64_t i = 0; i < s->batch * groups; i++) {
-                int64_t b = i / groups, first = i % groups * QUERIES;
-                if (first + QUERIES <= d->tours) decide(s, d, &r, at[4], b, first, QUERIES);
-                else {
-                    for (; first + 2 <= d->tours; first += 2) decide(s, d, &r, at[4], b, first, 2);
-                    if (first < d->tours) decide(s, d, &r, at[4], b, first, 1);
-                }
-            }
-            free(own);
-        } else
-            failed = 1;
+static void decide_some(const void *of, int64_t i, float *at) {
+    const decision *d = of;
+    const instances *s = &d->shared;
+    int64_t groups = (d->tours + QUERIES - 1) / QUERIES, b = i / groups, first = i % groups * QUERIES;
+    int64_t sums = s->pairs ? 2 * s->channels : up(s->channels);
+    desk r = {.see = {.scores = at, .q = at + 2 * QUERIES * ROW}, .fits = at + QUERIES * ROW};
+    r.see.sums = r.see.q + up(QUERIES * s->channels), r.query = r.see.sums + QUERIES * sums;
+    if (first + QUERIES <= d->tours) decide(d, &r, b, first, QUERIES);
+    else {
+        for (; first + 2 <= d->tours; first += 2) decide(d, &r, b, first, 2);
+        if (first < d->tours) decide(d, &r, b, first, 1);
     }
-    return failed;
+}
+
+/* 0, or 1 where memory was short. */
+int64_t decide_all(const decision *d) {
+    const instances *s = &d->shared;
+    int64_t width = s->heads * s->channels, groups = (d->tours + QUERIES - 1) / QUERIES;
+    int64_t floats = 2 * QUERIES * ROW + up(QUERIES * s->channels) + QUERIES * (2 * up(s->channels) + width);
+    return share_out(decide_some, d, s->batch * groups, d->threads, floats);
 }

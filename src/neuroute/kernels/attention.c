@@ -7,40 +7,6 @@
 
 #include "heads.h"
 
-/* LANES channels of a token from c on, of `channels` in all: 0 beyond. */
-INLINE vec fetch(const char *p, int64_t c, int64_t channels, int half) {
-    if (c + LANES <= channels) {
-        if (!half) return load((const float *)p + c);
-        ivec bits = __builtin_convertvector(*(const hvec *)((const uint16_t *)p + c), ivec) << 16;
-        return (vec)bits;
-    }
-    float part[LANES] = {0};
-    if (c + LANES / 2 == channels && !half) __builtin_memcpy(part, (const float *)p + c, 2 * LANES);
-    else
-        for (int64_t i = 0; c + i < channels; i++) part[i] = element(p, c + i, half);
-    return load(part);
-}
-
-/* Tokens of a head as columns, (channels, up(keys)), and as rows, (keys, up(channels)): either may be left out. */
-INLINE void pack(const view *from, float *columns, float *rows, int64_t keys, int64_t channels, int64_t batch, int64_t head,
-                 int half) {
-    int64_t wide = up(keys), deep = up(channels);
-    for (int64_t c = 0; c < deep; c += LANES) {
-        if (columns)
-            for (int64_t first = 0; first < wide; first += LANES) {
-                vec part[LANES];
-                UNROLL for (int i = 0; i < LANES; i++)
-                    part[i] = first + i < keys ? fetch(row(from, batch, head, first + i, half), c, channels, half) : (vec){};
-                transpose(part);
-                UNROLL for (int i = 0; i < LANES; i++)
-                    if (c + i < channels) store(columns + (c + i) * wide + first, part[i]);
-            }
-        if (rows)
-            for (int64_t i = 0; i < keys; i++)
-                store(rows + i * deep + c, fetch(row(from, batch, head, i, half), c, channels, half));
-    }
-}
-
 /* Up to QUERIES of `all` rows of a head that are needed next: to fetch them ahead is safe wherever they lie. */
 INLINE void expect(const view *from, int64_t all, int64_t batch, int64_t head, int64_t first, int half) {
     for (int64_t i = first; i < first + QUERIES && i < all; i++) __builtin_prefetch(row(from, batch, head, i, half));
@@ -60,32 +26,25 @@ static void head(const task *t, const room *r, int64_t which, int64_t first, int
     for (; first < stop; first++) see(t, r, batch, h, first, 1, half);
 }
 
+static void piece(const void *of, int64_t i, float *at) {
+    const task *t = of;
+    int64_t deep = up(t->channels), parts = pieces(t->batch * t->heads, t->threads);
+    int64_t each = (t->queries + parts - 1) / parts, first = i % parts * each;
+    int64_t stop = first + each < t->queries ? first + each : t->queries;
+    room r = {.keys = at};
+    r.values = r.keys + up(t->channels * up(t->keys));
+    r.scores = r.values + up(t->keys * deep);
+    r.q = r.scores + up(QUERIES * ROW);
+    r.sums = r.q + up(QUERIES * t->channels);
+    if (t->half) head(t, &r, i / parts, first, stop, 1);
+    else head(t, &r, i / parts, first, stop, 0);
+}
+
 /* 0, or 1 where memory was short. */
-int attention(const task *t) {
-    int64_t wide = up(t->keys), deep = up(t->channels), all = t->batch * t->heads;
-    int64_t parts = all < t->threads ? (t->threads + all - 1) / all : 1, each = (t->queries + parts - 1) / parts;
-    int64_t sizes[] = {t->channels * wide, t->keys * deep, QUERIES * ROW, QUERIES * t->channels, QUERIES * deep};
-    int64_t floats = 0;
-    for (int i = 0; i < 5; i++) floats += up(sizes[i]);
-    int failed = 0;
-#pragma omp parallel num_threads(t->threads) if (t->threads > 1)
-    {
-        float *own = aligned_alloc(64, (size_t)(4 * floats + 63) / 64 * 64);
-        if (own) {
-            float *at[5], *next = own;
-            for (int i = 0; i < 5; i++) at[i] = next, next += up(sizes[i]);
-            room r = {at[0], at[1], at[2], at[3], at[4], 0};
-#pragma omp for schedule(static)
-            for (int64_t i = 0; i < all * parts; i++) {
-                int64_t first = i % parts * each, stop = first + each < t->queries ? first + each : t->queries;
-                if (t->half) head(t, &r, i / parts, first, stop, 1);
-                else head(t, &r, i / parts, first, stop, 0);
-            }
-            free(own);
-        } else
-            failed = 1;
-    }
-    return failed;
+int64_t attention(const task *t) {
+    int64_t all = t->batch * t->heads, deep = up(t->channels);
+    int64_t floats = up(t->channels * up(t->keys)) + up(t->keys * deep) + up(QUERIES * ROW) + up(QUERIES * t->channels);
+    return share_out(piece, t, all * pieces(all, t->threads), t->threads, floats + QUERIES * deep);
 }
 
 typedef struct {
@@ -125,7 +84,7 @@ INLINE void learn(const back *b, const back_room *r, int64_t batch, int64_t head
         const char *out = row(&t->out, batch, head, first + i, half);
         delta[i] = (vec){};
         for (int64_t c = 0; c < deep; c += LANES) { /* rows of q and g reach into the next one's, which follows */
-            vec x = fetch(q, c, channels, half) * fill(t->scale), y = fetch(g, c, channels, half);
+            vec x = fetch(q, c, channels, half) * fill((float)t->scale), y = fetch(g, c, channels, half);
             store(r->q + i * channels + c, x * fill((float)M_LOG2E)), store(r->g + i * channels + c, y);
             store(r->q_rows + i * deep + c, x), store(r->g_rows + i * deep + c, y), store(r->dq + i * deep + c, (vec){});
             delta[i] += y * fetch(out, c, channels, half);
@@ -156,7 +115,7 @@ INLINE void learn(const back *b, const back_room *r, int64_t batch, int64_t head
     }
     for (int i = 0; i < n; i++) {
         char *dq = (char *)row(&b->dq, batch, head, first + i, half);
-        for (int64_t c = 0; c < channels; c++) put(dq, c, r->dq[i * deep + c] * t->scale, half);
+        for (int64_t c = 0; c < channels; c++) put(dq, c, r->dq[i * deep + c] * (float)t->scale, half);
     }
 }
 
@@ -181,29 +140,24 @@ static void learn_head(const back *b, const back_room *r, int64_t which, int hal
     }
 }
 
-/* 0, or 1 where memory was short.  forward.out, .logsum and .bias are what `attention` made and was given. */
-int attention_backward(const back *b) {
+static void piece_back(const void *of, int64_t i, float *at) {
+    const back *b = of;
     const task *t = &b->forward;
-    int64_t columns = t->channels * up(t->keys), rows = t->keys * up(t->channels), few = QUERIES * up(t->channels);
-    int64_t sizes[] = {columns, columns, rows, rows, rows, QUERIES * ROW, QUERIES * ROW, few, few, few, few, few};
-    int64_t floats = 0;
-    for (int i = 0; i < 12; i++) floats += up(sizes[i]);
-    int failed = 0;
-#pragma omp parallel num_threads(t->threads) if (t->threads > 1)
-    {
-        float *own = aligned_alloc(64, (size_t)(4 * floats + 63) / 64 * 64);
-        if (own) {
-            float *at[12], *next = own;
-            for (int i = 0; i < 12; i++) at[i] = next, next += up(sizes[i]);
-            back_room r = {at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8], at[9], at[10], at[11]};
-#pragma omp for schedule(static)
-            for (int64_t i = 0; i < t->batch * t->heads; i++) {
-                if (t->half) learn_head(b, &r, i, 1);
-                else learn_head(b, &r, i, 0);
-            }
-            free(own);
-        } else
-            failed = 1;
-    }
-    return failed;
+    int64_t columns = up(t->channels * up(t->keys)), rows = t->keys * up(t->channels), few = QUERIES * up(t->channels);
+    back_room r = {.keys = at, .values = at + columns};
+    r.key_rows = r.values + columns;
+    r.dk = r.key_rows + rows, r.dv = r.dk + rows;
+    r.p = r.dv + rows, r.ds = r.p + up(QUERIES * ROW);
+    r.q = r.ds + up(QUERIES * ROW), r.g = r.q + few;
+    r.q_rows = r.g + few, r.g_rows = r.q_rows + few, r.dq = r.g_rows + few;
+    if (t->half) learn_head(b, &r, i, 1);
+    else learn_head(b, &r, i, 0);
+}
+
+/* 0, or 1 where memory was short.  forward.out, .logsum and .bias are what `attention` made and was given. */
+int64_t attention_backward(const back *b) {
+    const task *t = &b->forward;
+    int64_t columns = up(t->channels * up(t->keys)), rows = t->keys * up(t->channels), few = QUERIES * up(t->channels);
+    int64_t floats = 2 * columns + 3 * rows + 2 * up(QUERIES * ROW) + 5 * few;
+    return share_out(piece_back, b, t->batch * t->heads, t->threads, floats);
 }

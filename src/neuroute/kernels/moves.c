@@ -1,5 +1,5 @@
 /* A move of solutions of routing problems that are being built, on a CPU: what RouteRollout.go of decoding/cvrp.py and
-   decoding/vrp.py say, in one pass and to the same bits.  routes.py calls this. */
+   decoding/vrp.py say, in one pass and to the same bits.  moves.py calls this. */
 
 #include <math.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@ typedef struct {
     const int64_t *demand, *capacity;                           /* (batch, nodes) and (batch,) */
     const double *distances, *service, *opens, *closes, *limit; /* the last two with the slack; none of the CVRP */
     int64_t batch, nodes, tours;
-    int open, backhaul, limited, windows;
+    int64_t open, backhaul, limited, windows;
 } problem;
 
 typedef struct {
@@ -23,17 +23,24 @@ typedef struct {
     float *context;          /* (batch, tours), or (batch, tours, 4) */
     int64_t mask_row;
     state before, after;     /* without after.current: that is stops */
-} move;
+} change;
+
+typedef struct {
+    problem shared;
+    change made;
+} task;
 
 #define CLOSE(bad) \
     for (int64_t k = 0; k < nodes; k++) mask[k] = (bad) ? -INFINITY : mask[k]
 
-/* 0, or 1 for a stop that is not there, or one more than there are customers. */
-int go(const problem *p, const move *m) {
+/* 0, or 2 for a stop that is not there, or one more than there are customers. */
+int64_t move(const task *t) {
+    const problem *p = &t->shared;
+    const change *m = &t->made;
     int64_t nodes = p->nodes;
     for (int64_t i = 0; i < p->batch * p->tours; i++) {
         int64_t b = i / p->tours, stop = m->stops[i], now = m->before.current[i], served = m->before.served[i];
-        if (stop < 0 || stop >= nodes || served >= nodes) return 1;
+        if (stop < 0 || stop >= nodes || served >= nodes) return 2;
         const int64_t *demand = p->demand + b * nodes;
         int64_t capacity = p->capacity[b], full = capacity, taken = demand[stop];
         double time = 0, length = 0;

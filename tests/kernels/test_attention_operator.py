@@ -14,33 +14,40 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from neuroute.networks.blocks import attention
+from neuroute.kernels import attention as kernel
+from neuroute.kernels import library
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.kernels import attention as kernel
-from neuroute.networks.blocks.kernels.library import lanes
 
 SCALE = 0.37
-compiled = pytest.mark.skipif(kernel._compiled() is None, reason=kernel.describe())
+compiled = pytest.mark.skipif(library.library() is None, reason=library.describe())
 
 
 @pytest.fixture(autouse=True)
 def _however_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel takes shapes, too, that are not worth a call."""
-    monkeypatch.setattr(attention, "FEW", 0)
+    monkeypatch.setattr(kernel, "FEW", 0)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Calls of the compiled operator."""
+    calls, real = [], kernel._attention
+    monkeypatch.setattr(kernel, "_attention", lambda *given: calls.append(1) or real(*given))
+    return calls
 
 
 @compiled
-@pytest.mark.parametrize(("batch", "tokens", "ours"), [(1, 4, False), (1, 11, False), (1, 12, True), (8, 4, True)])
-def test_few_tokens_are_torch_s(monkeypatch: pytest.MonkeyPatch, batch: int, tokens: int, ours: bool) -> None:
+@pytest.mark.parametrize(("batch", "tokens", "ours"), [(1, 4, 0), (1, 11, 0), (1, 12, 1), (8, 4, 1)])
+def test_few_tokens_are_torch_s(
+    monkeypatch: pytest.MonkeyPatch, batch: int, tokens: int, ours: int, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.undo()
-    asked = []
-    monkeypatch.setattr(kernel, "fused", lambda *given: asked.append(given))
+    asked = request.getfixturevalue("asked")
     q, k, v = drawn(batch, 8, tokens, tokens, 16)
     with torch.inference_mode():
         found = attend(q, k, v, SCALE)
-    assert bool(asked) == ours
-    if not ours:
-        torch.testing.assert_close(found.double(), dense(q, k, v), rtol=1e-5, atol=1e-5)
+    assert len(asked) == ours
+    torch.testing.assert_close(found.double(), dense(q, k, v), rtol=1e-5, atol=1e-5)
 
 
 def dense(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -61,23 +68,24 @@ def drawn(batch: int, heads: int, queries: int, keys: int, channels: int, size: 
 @compiled
 @pytest.mark.parametrize("channels", [4, 8, 16, 20, 32, 48, 64])
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (3, 17), (16, 16), (33, 100), (11, 513), (2, 1100), (0, 5)])
-def test_equals_the_formula(channels: int, queries: int, keys: int) -> None:
+def test_equals_the_formula(asked: list[int], channels: int, queries: int, keys: int) -> None:
     q, k, v = drawn(2, 3, queries, keys, channels)
     with torch.inference_mode():
-        assert kernel.fits(q, k, v)
         found = attend(q, k, v, SCALE)
+    assert asked
     torch.testing.assert_close(found.double(), dense(q, k, v), rtol=1e-5, atol=1e-5)
 
 
 @compiled
 @pytest.mark.parametrize(("queries", "keys"), [(3, 17), (33, 100), (11, 513)])
-def test_wide_heads_are_for_wide_vectors_without_gradients(queries: int, keys: int) -> None:
+def test_wide_heads_are_for_wide_vectors_without_gradients(asked: list[int], queries: int, keys: int) -> None:
     q, k, v = drawn(2, 1, queries, keys, 128)
-    assert not kernel.fits(q, k, v)
+    attend(q, k, v, SCALE)
     with torch.inference_mode():
-        assert kernel.fits(q, k, v) == (lanes() == 16)
-        assert not kernel.fits(*(each.bfloat16() for each in (q, k, v)))
+        attend(*(each.bfloat16() for each in (q, k, v)), SCALE)
+        assert not asked
         found = attend(q / 8, k, v, SCALE)
+    assert len(asked) == (library.lanes() == 16)
     torch.testing.assert_close(found.double(), dense(q / 8, k, v), rtol=1e-5, atol=1e-5)
 
 
@@ -140,14 +148,14 @@ def test_scores_far_apart_and_numbers_that_are_none() -> None:
 @pytest.mark.parametrize("channels", [8, 16, 20, 48])
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (7, 17), (33, 50), (11, 513), (2, 1100)])
 @pytest.mark.parametrize("name", ["none", "of heads", "closing keys of a query"])
-def test_gradients_are_the_formula_s(name: str, channels: int, queries: int, keys: int) -> None:
+def test_gradients_are_the_formula_s(asked: list[int], name: str, channels: int, queries: int, keys: int) -> None:
     shape = (2, 3, queries, keys)
     bias = None if name == "none" else biases(*shape)[name]
     given = torch.randn(2, 3, queries, channels, generator=torch.Generator().manual_seed(7))
     found = [each.clone().requires_grad_() for each in drawn(*shape, channels, size=1.0)]
     exact = [each.detach().double().requires_grad_() for each in found]
     out = attend(*found, SCALE, bias)
-    assert "AttentionFunction" in type(out.grad_fn).__name__
+    assert asked
     (out * given).sum().backward()
     (dense(*exact, bias) * given.double()).sum().backward()
     for ours, wanted in zip(found, exact, strict=True):
@@ -172,36 +180,41 @@ def test_threads_do_not_change_a_bit() -> None:
 
 
 @compiled
-def test_shapes_alone_and_torch_s_checks() -> None:
-    q, k, v = drawn(2, 3, 5, 7, 8)
-    with torch.inference_mode():
-        real = kernel.fused(q, k, v, SCALE, None)
+def test_torch_s_checks() -> None:
+    q, k, v = (each.requires_grad_() for each in drawn(2, 3, 5, 7, 8))
+    torch.library.opcheck(kernel._attention, (q, k, v, SCALE, None, True))
     with FakeTensorMode() as fake, torch.no_grad():
-        shown = kernel.fused(*(fake.from_tensor(each) for each in (q, k, v)), SCALE, None)
+        shown = kernel._attention(*(fake.from_tensor(each) for each in (q, k, v)), SCALE, None, False)[0]
+    real = kernel._attention(q, k, v, SCALE, None, False)[0]
     assert (shown.shape, shown.stride(), shown.dtype) == (real.shape, real.stride(), real.dtype)
-    torch.library.opcheck(kernel.fused, (q, k, v, SCALE, None), test_utils=("test_schema", "test_faketensor"))
 
 
 @compiled
-def test_what_it_is_not_for() -> None:
+def test_what_it_is_not_for(asked: list[int]) -> None:
     q, k, v = drawn(2, 2, 5, 7, 16)
-    assert kernel.fits(q, k, v)
-    assert not kernel.fits(q.double(), k.double(), v.double())
-    assert not kernel.fits(q, k.bfloat16(), v.bfloat16())
-    assert not kernel.fits(*drawn(1, 1, 2, 2, 128))
-    assert not kernel.fits(*(each.to("meta") for each in (q, k, v)))
-    with sdpa_kernel(SDPBackend.MATH):
-        assert not kernel.fits(q, k, v)
+    for given in (
+        [q.double(), k.double(), v.double()],
+        drawn(1, 1, 2, 2, 128),
+        [each.to("meta") for each in (q, k, v)],
+    ):
+        attend(*given, SCALE)
+    with sdpa_kernel(SDPBackend.MATH):  # plain products, which are counted
+        attend(q, k, v, SCALE)
+    assert not asked
+
+
+def test_a_query_in_all_digits_is_cast_as_autocast_would() -> None:
+    q, k, v = drawn(1, 2, 20, 20, 16)
+    assert attend(q, k.bfloat16(), v.bfloat16(), SCALE).dtype == torch.bfloat16
 
 
 TELL = """
 import torch
-from neuroute.networks.blocks import attention
-from neuroute.networks.blocks.kernels import attention as kernel
+from neuroute.kernels import attention, library
 attention.FEW = 0
 q, k, v = torch.arange(48.0).view(3, 1, 1, 2, 8).sin()
 with torch.inference_mode():
-    print(round(float(attention.attend(q, k, v, 0.5).sum()), 4), kernel.describe(), sep=";")
+    print(round(float(attention.attention(q, k, v, 0.5).sum()), 4), library.describe(), sep=";")
 """
 
 
@@ -231,5 +244,5 @@ def test_without_it_torch_s_attention_does_the_work(
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "neuroute").write_text("a file where the folder should be")
     found = told(XDG_CACHE_HOME=str(tmp_path))
-    assert found[:2] == [told()[0], "torch's own: it could not be compiled"]
-    assert "its kernel cannot be made" in found[2]
+    assert found[:2] == [told()[0], "torch's own: they could not be compiled"]
+    assert "kernels cannot be made" in found[2]

@@ -3,46 +3,43 @@
 import hashlib
 import logging
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from neuroute.networks.blocks.kernels import __main__ as every
-from neuroute.networks.blocks.kernels import attention, decision, library, linear, routes
+from neuroute.kernels import library
 
-KERNELS = [attention, decision, linear, routes]
 compiled = pytest.mark.skipif(bool(library.reason()), reason=library.reason())
 make = library.library.__wrapped__  # what was made before in this process is not looked at
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_code_digests_follow_the_sources(kernel: ModuleType) -> None:
+def test_code_digests_follow_the_sources() -> None:
     """They read Python: an edit of a C file changes a constant there."""
-    assert hashlib.sha256(library.source(name_of(kernel)).encode()).hexdigest()[:16] == kernel.VERSION
+    assert hashlib.sha256(library.source().encode()).hexdigest()[:16] == library.VERSION
 
 
 @compiled
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_a_compiler_makes_each(kernel: ModuleType) -> None:
-    """Where it could not, the tests of that kernel would all be skipped."""
-    assert library.library(name_of(kernel), kernel.VERSION) is not None
+def test_a_compiler_makes_it() -> None:
+    """Where it could not, the tests of operators would all be skipped."""
+    assert library.library() is not None
 
 
-def test_all_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = dict[str, str]()
-    monkeypatch.setattr(every, "library", lambda name, version: made.update({name: version}))
-    every.main()
-    assert made == {name_of(kernel): kernel.VERSION for kernel in KERNELS}
-
-
-@compiled
-def test_it_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, and one small file in place of all that takes half a minute."""
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "moves.c").write_bytes((library.FOLDER / "moves.c").read_bytes())
+    monkeypatch.setattr(library, "FOLDER", tmp_path / "sources")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert make("routes", routes.VERSION) is not None
-    (made,) = (tmp_path / "neuroute").iterdir()
-    assert made.name.startswith(f"routes-{routes.VERSION}-")
+    return tmp_path
+
+
+@compiled
+def test_it_is_compiled_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert make() is not None
+    (made,) = (cache / "neuroute").iterdir()
+    assert made.name.startswith(f"kernels-{library.VERSION}-")
     monkeypatch.setattr(library, "_compile", fail)
-    assert make("routes", routes.VERSION) is not None
+    assert make() is not None
 
 
 @compiled
@@ -53,25 +50,20 @@ def test_where_nothing_can_be_kept_nothing_is_compiled(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(library, "_compile", fail)
     with caplog.at_level(logging.WARNING):
-        assert make("routes", routes.VERSION) is None
-    assert "its kernel cannot be made" in caplog.text
+        assert make() is None
+    assert "kernels cannot be made" in caplog.text
 
 
 @pytest.fixture
-def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """The kernel that is kept in a cache of its own, and another library."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    library._compile(["cc", "-shared", "-fPIC"], empty_source(tmp_path), tmp_path / "other.so")
+def cached(cache: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The library that is kept in a cache of its own, and another one."""
+    (cache / "empty.c").write_text("int nothing;\n")
+    library._compile(["cc", "-fPIC"], [cache / "empty.c"], cache / "other.so")
     with monkeypatch.context() as patch:
         patch.setattr(library.ctypes, "CDLL", lambda _: None)  # one that is loaded stays so under its name
-        make("routes", routes.VERSION)
-    (made,) = (tmp_path / "neuroute").iterdir()
-    return made, tmp_path / "other.so"
-
-
-def empty_source(folder: Path) -> Path:
-    (folder / "empty.c").write_text("int nothing;\n")
-    return folder / "empty.c"
+        make()
+    (made,) = (cache / "neuroute").iterdir()
+    return made, cache / "other.so"
 
 
 @compiled
@@ -95,9 +87,9 @@ def test_a_library_that_is_not_whole_or_another_s_is_made_anew(cached: tuple[Pat
     path.write_bytes(damages.get(damage, other.read_bytes()))
     if damage == "others may write it":
         path.chmod(0o666)
-    kernel = make("routes", routes.VERSION)
+    kernel = make()
     assert kernel is not None
-    assert kernel.go is not None
+    assert kernel.move is not None
     assert path.read_bytes()[-32:] == hashlib.sha256(path.read_bytes()[:-32]).digest()
 
 
@@ -107,12 +99,8 @@ def test_a_library_in_a_folder_that_others_may_write_is_not_loaded(
 ) -> None:
     cached[0].parent.chmod(0o777)
     monkeypatch.setattr(library.ctypes, "CDLL", fail)
-    assert make("routes", routes.VERSION) is None
+    assert make() is None
     assert "others may write there; remove it, or make it yours alone: chmod 700" in caplog.text
-
-
-def name_of(kernel: ModuleType) -> str:
-    return kernel.__name__.rpartition(".")[2]
 
 
 def fail(*_: object) -> None:

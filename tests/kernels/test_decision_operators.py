@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.kernels import decision, library
 from neuroute.networks.blocks.aafm import aafm, weigh
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.experts.routing import Routing
-from neuroute.networks.blocks.kernels import attention, decision
 from neuroute.networks.blocks.pointer import best_of, packed
 from neuroute.networks.mvmoe import MvMoe
 
-pytestmark = pytest.mark.skipif(decision._compiled() is None, reason=attention.describe())
+pytestmark = pytest.mark.skipif(library.library() is None, reason=library.describe())
 BATCH = 2
 SHAPES = [(5, 1, 1, 4), (51, 13, 2, 16), (100, 9, 4, 8), (530, 3, 2, 20)]  # nodes, tours, heads, channels of a head
 
