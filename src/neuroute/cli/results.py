@@ -37,7 +37,7 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     And results/summary.json beside it.
     """
     from neuroute.dag.headlines import headlines
-    from neuroute.rendering.claims import judge
+    from neuroute.rendering.claims import judge_all
     from neuroute.rendering.protocol import protocol_lines
     from neuroute.rendering.report import Overview, write_report
     from neuroute.rendering.study import Study
@@ -48,10 +48,11 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
         stems.setdefault(a.paper, []).append(p.artifact_stem(a.id))
     overviews = {}
     for key in stems:
-        claims = p.papers[key].claims()
-        claimed_artifacts = [p.artifacts[f"{key}/{claim.artifact}"] for claim in claims]
-        studies = [Study.load(a, p.config, p.scale, p.runs.values(), p.work) for a in claimed_artifacts]
-        judged = [judge(claim, study) for claim, study in zip(claims, studies, strict=True)]
+
+        def study_of(name: str, key: str = key) -> Study:
+            return Study.load(p.artifact(f"{key}/{name}"), p.config, p.scale, p.runs.values(), p.work)
+
+        judged = judge_all(p.papers[key], study_of, p.scale.verdicts)
         overviews[key] = Overview(judged, p.papers[key].main_figures())
     protocols = {key: protocol_lines(p, key) for key in stems}
     write_report(stems, p.report, p.scale, p.titles, overviews, protocols)

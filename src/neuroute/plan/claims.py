@@ -1,22 +1,32 @@
-"""What a paper says: what it claims, each sentence declared beside the function that measures it here; how it tests.
+"""What a paper says: what it claims, and what of that its printed numbers show; how it tests.
 
-    @claim("Deeper is better than wider", where="abstract; Figure 2", artifact="figure2")
-    def deeper(study: Study) -> Finding: ...
+`claims.yaml` in a paper's folder holds the claims.  Each says how it is looked at here: `compare`, cells of the paper's
+tables, whose measured and whose printed numbers are then compared alike; or `function`, one of `claims.py` beside it;
+or else `unjudged`, why neither can.
 
-`claims.py` in a paper's folder holds them, and as `FIGURES` the names of the paper's main figures; `protocol.py` holds
-its test sets, each declared once: where they are used, and what of them differs here, follows from the plan.
+`protocol.py` holds the paper's test sets, each declared once: where they are used, and what of them differs here,
+follows from the plan.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import FunctionType
-from typing import Any, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
 
+from pydantic import BeforeValidator, Field, model_validator
+
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.decodings import Decoding
 from neuroute.plan.evaluations import Benchmark
-from neuroute.plan.specs import Dataset, Labels
+from neuroute.plan.specs import Dataset, Labels, Spec
+from neuroute.plan.yaml_files import read_yaml, validate
 
-F = TypeVar("F", bound=Callable[..., Any])
+Says = Literal["supports", "in part", "contradicts", "nothing to compute from"]
+SAYS: tuple[Says, ...] = ("supports", "in part", "contradicts", "nothing to compute from")
+Weight = Literal["headline", "result", "detail"]
+Kind = Literal["order", "effect", "trend", "law", "cost", "equality"]
 # How one gap is made of those of many instances, by the metric that shows it.
 AVERAGING = {"gap_pct": "ratio of means", "gap_mean_of_ratios_pct": "mean of ratios"}
 NOT_STATED = "not stated"
@@ -25,31 +35,124 @@ LIBRARY = "public library"
 BEST_KNOWN = "best costs published"
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of a paper, and how it is looked at here."""
+def _several(value: object) -> object:
+    return value if isinstance(value, list | tuple) else (value,)
 
-    sentence: str
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_several)]  # one name, or a list of them
+
+
+class Comparison(Spec):
+    """Which cells of drawn tables are below which.
+
+    `by` names a label column, "column" or "table", and `order` its values: every one of a group is below every one of
+    the next group.  Rows are picked by the labels in `of` besides, and are compared within each value of the labels in
+    `each`; what a label adds on its end of what stands for it here ("..., here 20") does not count.
+    """
+
+    table: Names
+    column: Names = ()  # names in the CSV, or patterns: gap_*; none where `by` is "column"
+    by: str
+    order: Annotated[tuple[Names, ...], Field(min_length=2)]
+    of: dict[str, str] = {}
+    each: Names = ()
+    mean: bool = False  # compare the means over `each`
+    one_training: bool = False  # both sides are the same models, used in two ways: no spread between trainings
+
+    @property
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """What is below what."""
+        for lower, upper in zip(self.order, self.order[1:], strict=False):
+            yield from ((a, b) for a in lower for b in upper)
+
+
+class Printed(Spec):
+    """What the paper prints of a claim's two sides, and what that says of it.
+
+    A name -> the number; `[text]` is in the running text alone, `[calc]` is computed from tables.
+    """
+
+    left: dict[str, float | str] = {}
+    right: dict[str, float | str] = {}
+    says: Says
+    note: str = ""
+
+
+class Claim(Spec):
+    """A statement of a paper on results, in words of our own.
+
+    `left` is to be smaller than `right`; of a law, trend or effect it is what the claim is about, and `right` what that
+    is held against.
+    """
+
+    id: str
+    claim: str
     where: str  # in the paper
-    artifact: str  # whose measurements it reads: figure2
-    function: str  # package.module:function, of that artifact's Study
+    weight: Weight
+    kind: Kind
+    left: str
+    right: str
+    quantity: str
+    at: str  # the paper's test sets
+    artifacts: tuple[str, ...] = ()  # whose numbers or curves are its evidence
+    printed: Printed
+    needs: str  # what it takes to look at it
+    compare: tuple[Comparison, ...] = ()
+    function: str = ""  # of the paper's claims.py
+    unjudged: str = ""
+
+    @model_validator(mode="after")
+    def _is_looked_at_in_one_way(self) -> "Claim":
+        ways = [name for name in ("compare", "function", "unjudged") if getattr(self, name)]
+        if len(ways) != 1:
+            given = " and ".join(ways) or "none"
+            raise ValueError(f"claim '{self.id}' has {given} of compare, function and unjudged; keep one")
+        return self
+
+    @property
+    def artifact(self) -> str:
+        """Where a reader looks first; nothing of a claim of the text alone."""
+        return self.artifacts[0] if self.artifacts else ""
 
 
-def claim(sentence: str, *, where: str, artifact: str) -> Callable[[F], F]:
-    """Declare the decorated function, which compares what was measured as the sentence does."""
+class Claims(Spec):
+    """A paper's claims.yaml."""
 
-    def declare(function: F) -> F:
-        dotted = f"{function.__module__}:{function.__name__}"
-        function.__dict__["claim"] = Claim(sentence, where, artifact, dotted)
-        return function
-
-    return declare
+    figures: tuple[str, ...] = ()  # names of its main ones
+    claims: tuple[Claim, ...]
 
 
-def claims_in(module: Any) -> list[Claim]:
-    """Those that a module declares, in its order."""
-    functions = [value for value in vars(module).values() if isinstance(value, FunctionType)]
-    return [f.__dict__["claim"] for f in functions if "claim" in vars(f) and f.__module__ == module.__name__]
+@cache
+def read_claims(folder: Path) -> Claims | None:
+    """Return what claims.yaml in a paper's folder holds; None where there is none.
+
+    Raises NeurouteError, in one line, if the file is not valid or names a claim twice.
+    """
+    path = folder / "claims.yaml"
+    if not path.is_file():
+        return None
+    claims = validate(Claims, read_yaml(path), str(path), see="neuroute.plan.claims")
+    twice = [name for name, count in Counter(claim.id for claim in claims.claims).items() if count > 1]
+    if twice:
+        raise NeurouteError(f"{path}: two claims '{twice[0]}'; rename one")
+    return claims
+
+
+def check_claims(claims: Claims, path: Path, artifacts: Mapping[str, object], functions: Mapping[str, object]) -> None:
+    """Raise NeurouteError, in one line, if a claim names an artifact or function that the paper does not have."""
+    for name in claims.figures:
+        _check(name, artifacts, f"{path}: figures", "table or figure of this paper")
+    for claim in claims.claims:
+        where = f"{path}: claim '{claim.id}'"
+        for name in (*claim.artifacts, *(table for each in claim.compare for table in each.table)):
+            _check(name, artifacts, where, "table or figure of this paper")
+        if claim.function:
+            _check(claim.function, functions, where, "function of claims.py")
+
+
+def _check(name: str, known: Mapping[str, object], where: str, what: str) -> None:
+    if name not in known:
+        raise NeurouteError(f"{where} names {name}, which is no {what}{did_you_mean(near(name, known)) or ''}")
 
 
 # -- how it tests -----------------------------------------------------------------------------------------------------

@@ -5,10 +5,9 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.claims import Claim, Protocol, claims_in
+from neuroute.plan.claims import Claim, Claims, Protocol, check_claims, read_claims
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
@@ -59,17 +58,28 @@ class Paper:
         return sorted((d for module in modules for d in declarations_in(module)), key=lambda d: d.place)
 
     def claims(self) -> list[Claim]:
-        """What it claims; nothing where its folder holds no claims.py."""
-        return claims_in(self._claims_module) if self._claims_module else []
+        """What it claims; nothing where its folder holds no claims.yaml.
+
+        Raises NeurouteError if that is not valid, or names what the paper does not have.
+        """
+        return list(self._claims.claims) if self._claims else []
 
     def main_figures(self) -> tuple[str, ...]:
         """Names of the figures that stand for it on the first page of the report."""
-        return self._claims_module.FIGURES if self._claims_module else ()
+        return self._claims.figures if self._claims else ()
+
+    def claim_function(self, claim: Claim) -> str:
+        """package.module:function of a claim that one judges."""
+        return f"neuroute.papers.{self.key}.claims:{claim.function}"
 
     @cached_property
-    def _claims_module(self) -> Any:
-        there = (self.folder / "claims.py").is_file()
-        return importlib.import_module(f"neuroute.papers.{self.key}.claims") if there else None
+    def _claims(self) -> Claims | None:
+        claims = read_claims(self.folder)
+        if claims:
+            there = (self.folder / "claims.py").is_file()
+            functions = vars(importlib.import_module(f"neuroute.papers.{self.key}.claims")) if there else {}
+            check_claims(claims, self.folder / "claims.yaml", {d.name: d for d in self.declarations()}, functions)
+        return claims
 
     def needs(self, scale: Scale) -> Needs:
         """What each artifact of a scale needs: one that declares needs and has none belongs to other scales."""

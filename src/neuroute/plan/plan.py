@@ -227,15 +227,18 @@ class Plan:
         return code_digest("neuroute.rendering.render:render", a.function) + _files_digest(files)
 
     def report_code(self) -> str:
-        files = [ROOT / "rendering" / "report.html"]
-        functions = ("report:write_report", "claims:judge", "protocol:protocol_lines")
+        files = [ROOT / "rendering" / name for name in ("report.html", "spreads.csv")]
+        functions = ("report:write_report", "claims:judge_all", "protocol:protocol_lines")
         entries = [f"neuroute.rendering.{function}" for function in functions]
         for key in dict.fromkeys(a.paper for a in self.artifacts.values()):
             if declared := self.papers[key].protocol:
                 entries.append(f"{declared.__module__}:{declared.__name__}")
-            if claims := self.papers[key].claims():
-                entries += [f"neuroute.papers.{key}.claims:FIGURES", *(claim.function for claim in claims)]
-                files += sorted((self.papers[key].folder / "published").glob("*.csv"))
+            paper = self.papers[key]
+            if claims := paper.claims():
+                entries += [paper.claim_function(claim) for claim in claims if claim.function]
+                compared = {table for claim in claims for each in claim.compare for table in each.table}
+                entries += [a.function for a in self.artifacts.values() if a.paper == key and a.name in compared]
+                files += [paper.folder / "claims.yaml", *sorted((paper.folder / "published").glob("*.csv"))]
         return code_digest(*entries) + _files_digest(files)
 
     # -- lookups ----------------------------------------------------------------------------------------------

@@ -34,18 +34,18 @@ def parse_yaml(text: str) -> Any:
     return yaml.load(text, Loader=_Loader)
 
 
-def validate(kind: type[M], values: Any, where: str, key: str = "") -> M:
-    """`values`, which lie under `key` of a file, as a model.
+def validate(kind: type[M], values: Any, where: str, key: str = "", see: str = "workflow/schemas") -> M:
+    """`values`, which lie under `key` of a file, as a model; `see` says where a reader learns what is allowed.
 
     Raises NeurouteError that names `where` and the first wrong key.
     """
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise _first_error(error, where, key, kind) from None
+        raise _first_error(error, where, key, kind, see) from None
 
 
-def _first_error(error: ValidationError, where: str, key: str, kind: type[BaseModel]) -> NeurouteError:
+def _first_error(error: ValidationError, where: str, key: str, kind: type[BaseModel], see: str) -> NeurouteError:
     detail = error.errors()[0]
     path = ".".join(str(p) for p in (key, *detail["loc"]) if p not in ("", "[key]"))
     message = detail["msg"].removeprefix("Value error, ")
@@ -55,7 +55,7 @@ def _first_error(error: ValidationError, where: str, key: str, kind: type[BaseMo
         message = "a key of another place, not of this one" if name in names else f"unknown key{meant}"
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     text = f"{where}: {path or 'top level'}: {message}{more}"
-    return NeurouteError(f"{text}{'' if text.endswith('?') else ';'} see workflow/schemas for what is allowed")
+    return NeurouteError(f"{text}{'' if text.endswith('?') else ';'} see {see} for what is allowed")
 
 
 def _keys(schema: Any) -> Iterator[str]:

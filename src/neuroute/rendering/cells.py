@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,9 @@ from neuroute.core.lazy import pd
 from neuroute.plan.objects import Dataset, Decoding, Network
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, PrintedSeconds, Value
+from neuroute.rendering.table import Behind, Cell, PrintedSeconds, Value
 
+FEWEST = 6  # paired instances: fewer all lie on one side by chance more often than in 5 % (sign test)
 MEAN_OF_GAPS = "gap_mean_of_ratios_pct"  # the metric whose mean is over instances
 UNTRAINED = "–"  # for a method that is not measured here
 RANGES = (
@@ -101,10 +103,9 @@ def gap_cell(
     Of several trainings: their mean, between the least and the largest.
     """
     gaps, lengths = study.values("gap_pct", run, dataset, decoding), study.lengths(run, dataset, decoding)
-    if len(gaps) > 1:
-        return mean_cell(gaps, published, described(dataset))
     samples = resampled(*lengths) if gaps and lengths and dataset.count > 1 else None
-    return interval_cell(gaps[0] if gaps else None, samples, published, described(dataset))
+    cell = _of_trainings(gaps, samples, published, described(dataset))
+    return replace(cell, behind=behind(study, run, gaps, samples, dataset))
 
 
 def mean_of_gaps_cell(
@@ -112,10 +113,29 @@ def mean_of_gaps_cell(
 ) -> Cell:
     """Show the mean of the instances' gaps in %, with its interval or range as `gap_cell`."""
     gaps = study.values(MEAN_OF_GAPS, run, dataset, decoding)
+    samples = resampled_mean_of_gaps(study, run, dataset, decoding) if gaps and dataset.count > 1 else None
+    cell = _of_trainings(gaps, samples, published)
+    return replace(cell, behind=behind(study, run, gaps, samples, dataset))
+
+
+def _of_trainings(
+    gaps: Sequence[float], samples: NDArray[np.float64] | None, published: Value = None, at: str = ""
+) -> Cell:
     if len(gaps) > 1:
-        return mean_cell(gaps, published)
-    samples = resampled_mean_of_gaps(study, run, dataset, decoding) if dataset.count > 1 else None
-    return interval_cell(gaps[0] if gaps else None, samples, published)
+        return mean_cell(gaps, published, at)
+    return interval_cell(gaps[0] if gaps else None, samples, published, at)
+
+
+def behind(
+    study: Study, run: str, gaps: Sequence[float], samples: NDArray[np.float64] | None, *datasets: Dataset
+) -> Behind | None:
+    """Say what stands behind a model's gap; nothing where it is of too few instances for an interval."""
+    model, instances = study.runs.get(run.partition("@")[0]), min(dataset.count for dataset in datasets)
+    if samples is None or model is None or instances < FEWEST:
+        return None
+    times = max(dataset.n for dataset in datasets) / model.n
+    kind = model.network.kind.partition(":")[2]
+    return Behind(tuple(gaps), samples, instances, kind, datasets[0].problem, times)
 
 
 def mean_cell(values: Sequence[float], published: Value = None, at: str = "") -> Cell:

@@ -15,7 +15,7 @@ from jinja2 import Environment
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_text
 from neuroute.plan.config import Scale
-from neuroute.rendering.claims import NO_VERDICT, RULE, Judged
+from neuroute.rendering.claims import NO_VERDICT, RULE, Judged, by_chance
 from neuroute.rendering.coverage import HEADS as COVERAGE_HEADS
 from neuroute.rendering.coverage import LEGEND as COVERAGE_LEGEND
 from neuroute.rendering.coverage import coverage_lines
@@ -55,7 +55,7 @@ def write_report(
             "protocol": [line.cells() for line in protocols.get(paper, ())],
             "coverage": coverage_lines({_number(name): cells for name, cells in coverage[paper].items()}),
             "artifacts": [_artifact(paper, stem, out, scale) for stem in paper_stems],
-            "claims": [_claim(paper, judged) for judged in overviews.get(paper, Overview()).claims],
+            "claims": _claims(paper, paper_stems, overviews.get(paper, Overview()).claims),
             "pictures": _pictures(paper, paper_stems, overviews.get(paper, Overview()).figures),
         }
         for paper, paper_stems in stems.items()
@@ -66,7 +66,8 @@ def write_report(
     summary_values = summary(scale, overviews, titles, coverage)
     template_values = {
         "verdicts": summary_values["verdicts"],
-        "rule": RULE if scale.verdicts else NO_VERDICT,
+        "by_printed": summary_values["by_printed"],
+        "rule": f"{RULE} {by_chance(summary_values['verdicts'])}" if scale.verdicts else NO_VERDICT,
         "protocol_heads": HEADS,
         "protocol_legend": LEGEND,
         "coverage_heads": COVERAGE_HEADS,
@@ -89,10 +90,15 @@ def date_and_commit() -> str:
     return f"{datetime.date.today().isoformat()}{commit}"
 
 
-def _claim(paper: str, judged: Judged) -> dict[str, Any]:
-    """What the template shows of a claim, and where its artifact stands on the page."""
-    name = judged.claim.artifact
-    return shown_claim(judged) | {"anchor": f"{paper}-{name}", "number": _number(name)}
+def _claims(paper: str, stems: Sequence[Path], claims: Sequence[Judged]) -> list[dict[str, Any]]:
+    """What the template shows of claims, headlines first, and where their artifacts stand on the page, if they do."""
+    names = {stem.name for stem in stems}
+    by_weight = sorted(claims, key=lambda judged: judged.claim.weight != "headline")
+    return [
+        shown_claim(judged) | ({"anchor": f"{paper}-{name}", "number": _number(name)} if name in names else {})
+        for judged in by_weight
+        for name in [judged.claim.artifact]
+    ]
 
 
 def _pictures(paper: str, stems: Sequence[Path], names: Sequence[str]) -> list[dict[str, str]]:

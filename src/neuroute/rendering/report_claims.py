@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from neuroute.plan.claims import SAYS, Says
 from neuroute.plan.scale import Scale
-from neuroute.rendering.claims import VERDICTS, Finding, Judged
+from neuroute.rendering.claims import VERDICTS, Finding, Judged, Verdict
 from neuroute.rendering.coverage import Coverage
 from neuroute.rendering.style import with_suffix
-from neuroute.rendering.table import Cell, Format
+from neuroute.rendering.table import Format
 
 THUMBNAIL = (560, 220)  # at most so many pixels: twice what the page shows, for dense screens
 
@@ -26,24 +27,33 @@ class Overview:
     figures: Sequence[str] = ()  # names of its main ones
 
 
+MOST = 8  # differences of a claim that the page lists
+
+
 def shown_claim(judged: Judged) -> dict[str, Any]:
     """What the template shows of a claim."""
-    values: dict[str, Any] = {
-        "sentence": judged.claim.sentence,
-        "where": judged.claim.where,
-        "artifact": judged.claim.artifact,
+    claim, findings = judged.claim, judged.measured or judged.findings
+    return {
+        "id": claim.id,
+        "sentence": claim.claim,
+        "where": claim.where,
+        "is_headline": claim.weight == "headline",
+        "says": claim.printed.says,
+        "note": claim.printed.note,
         "verdict": judged.verdict,
         "why": judged.why,
+        "measured": bool(judged.measured),
+        "rows": _sides(findings[0]) if len(findings) == 1 else [],
+        "differences": [(finding.quantity, *_difference(finding)) for finding in findings[:MOST]],
+        "more": max(len(findings) - MOST, 0),
+        "over": "; ".join(dict.fromkeys(f.over for f in findings if f.over and f.difference.low is not None)),
+        "at": "; ".join(dict.fromkeys(finding.at for finding in findings if finding.at)),
     }
-    if finding := judged.finding:
-        rows = [
-            (side.label, _text(side.measured, finding.format), _text(side.published, finding.format))
-            for side in finding.sides
-        ]
-        values |= {"rows": rows, "difference": _difference(finding), "quantity": finding.quantity}
-        values["measured"] = finding.difference.measured is not None
-        values |= {"over": finding.over, "at": finding.at}
-    return values
+
+
+def _sides(finding: Finding) -> list[tuple[str, str, str]]:
+    form = finding.format
+    return [(side.label, _text(side.measured, form), _text(side.published, form)) for side in finding.sides]
 
 
 def _difference(finding: Finding) -> tuple[str, str, str]:
@@ -51,6 +61,16 @@ def _difference(finding: Finding) -> tuple[str, str, str]:
     cell, form = finding.difference, finding.format
     interval = f"{_text(cell.low, form)} … {_text(cell.high, form)}" if cell.low is not None else ""
     return _text(cell.measured, form), interval, _text(cell.published, form)
+
+
+def counts(judged: Sequence[Judged], verdicts: Sequence[Verdict]) -> dict[Says, dict[Verdict, int]]:
+    """How many claims have each verdict here, by what their printed numbers say."""
+    return {
+        says: {
+            verdict: sum((c.claim.printed.says, c.verdict) == (says, verdict) for c in judged) for verdict in verdicts
+        }
+        for says in SAYS
+    }
 
 
 def _text(value: Any, form: Format) -> str:
@@ -86,14 +106,15 @@ def summary(
     coverage: paper -> table -> its cells; a number is a measured cell of a table.
     """
     judged = [(paper, each) for paper, overview in overviews.items() for each in overview.claims]
-    verdicts = VERDICTS if scale.verdicts else ("not judged",)
-    counts = [cells for tables in coverage.values() for cells in tables.values()]
+    verdicts: Sequence[Verdict] = VERDICTS if scale.verdicts else ("not judged",)
+    cells_of_tables = [cells for tables in coverage.values() for cells in tables.values()]
     return {
         "scale": scale.name,
         "verdicts": {verdict: sum(each.verdict == verdict for _, each in judged) for verdict in verdicts},
+        "by_printed": counts([each for _, each in judged], verdicts),
         "numbers": {
-            "measured": sum(cells.measured for cells in counts),
-            "beside_printed": sum(cells.beside for cells in counts),
+            "measured": sum(cells.measured for cells in cells_of_tables),
+            "beside_printed": sum(cells.beside for cells in cells_of_tables),
         },
         "coverage": {
             paper: {name: cells._asdict() for name, cells in tables.items()} for paper, tables in coverage.items()
@@ -115,20 +136,29 @@ def covered(stems: Mapping[str, Iterable[Path]]) -> dict[str, dict[str, Coverage
 
 
 def _line(paper: str, title: str, judged: Judged) -> dict[str, Any]:
-    finding = judged.finding
-    cell = finding.difference if finding else Cell()
+    claim = judged.claim
     return {
         "paper": paper,
         "title": title,
-        "claim": judged.claim.sentence,
-        "where": judged.claim.where,
-        "artifact": judged.claim.artifact,
+        "id": claim.id,
+        "claim": claim.claim,
+        "where": claim.where,
+        "weight": claim.weight,
+        "kind": claim.kind,
+        "artifact": claim.artifact,
+        "printed": claim.printed.says,
         "verdict": judged.verdict,
         "why": judged.why,
-        "quantity": finding.quantity if finding else None,
-        "measured": cell.measured,
-        "low": cell.low,
-        "high": cell.high,
-        "published": cell.published,
-        "measured_on": finding.at if finding else None,
+        "differences": [
+            {
+                "quantity": finding.quantity,
+                "measured": finding.difference.measured,
+                "low": finding.difference.low,
+                "high": finding.difference.high,
+                "published": finding.difference.published,
+                "measured_on": finding.at,
+                "over": finding.over,
+            }
+            for finding in judged.findings
+        ],
     }

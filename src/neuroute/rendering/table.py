@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
 
 HERE = "Here"  # heading of the column that says which model or solver plays the paper's role
+
+_STANDS_HERE = re.compile(r"(, here [^,]*| \([^()]*\bhere\))$")
 
 Value = float | int | str | None
 Format = Callable[[Any], str]
@@ -91,6 +97,18 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Behind:
+    """What stands behind a measured gap, for its difference from another."""
+
+    gaps: tuple[float, ...]  # in %, of each training
+    samples: NDArray[np.float64]  # (resamples,) of their mean; of test sets with as many instances the same are drawn
+    instances: int
+    network: str  # the class of the model
+    problem: str
+    times: float  # nodes of the test set over those of the training
+
+
+@dataclass(frozen=True)
 class Cell:
     """One value as measured here and as published; `low` and `high` bound the measured one.
 
@@ -102,6 +120,7 @@ class Cell:
     low: float | None = None
     high: float | None = None
     at: str = ""
+    behind: Behind | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("measured", "published", "low", "high"):
@@ -134,6 +153,17 @@ class Table:
         for row in self.rows:
             if (len(row.labels), len(row.cells)) != (len(self.labels), len(self.columns)):
                 raise ValueError(f"{self.title}: row {row.labels} does not fit the columns")
+
+    def cells(self) -> Iterator[tuple[dict[str, str], str, Cell]]:
+        """The labels of each cell's row, as the CSV names them, its column's key, and the cell.
+
+        What a label adds on its end of what stands for it here, as in "bs16 (6 here)", is left out.
+        """
+        names = [_snake(name) for name in self.labels]
+        for row in self.rows:
+            labels = [_STANDS_HERE.sub("", str(label)) for label in row.labels]
+            for column, cell in zip(self.columns, row.cells, strict=True):
+                yield dict(zip(names, labels, strict=True)), column.key, replace(cell, at=cell.at or column.at)
 
     def frame(self, extra: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """Numbers only: `<key>_measured`, `<key>_published`, bounds where there are any, and `<key>_measured_at`.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from neuroute.rendering.cells import (
     MEAN_OF_GAPS,
     ONE_SEED,
     UNTRAINED,
+    behind,
     interval_cell,
     model_here,
     resampled_mean_of_gaps,
@@ -80,8 +83,11 @@ def mean_gap_cell(
     numbers = [gap for gap in gaps if gap is not None]
     if not numbers or len(numbers) < len(gaps):
         return Cell(None, published)
-    mean = float(np.mean(numbers))
-    return interval_cell(mean, mean_gap_samples(study, run, datasets, decoding), published)
+    mean, samples = float(np.mean(numbers)), mean_gap_samples(study, run, datasets, decoding)
+    each = [study.values(MEAN_OF_GAPS, run, dataset, decoding) for dataset in datasets]
+    of_trainings = [math.fsum(gaps) / len(gaps) for gaps in zip(*each, strict=True)]
+    cell = interval_cell(mean, samples, published)
+    return replace(cell, behind=behind(study, run, of_trainings, samples, *datasets))
 
 
 def mean_gap_samples(

@@ -1,0 +1,57 @@
+"""Intervals of differences between models: what the test instances and the trainings leave open, by Student's t.
+
+docs/concepts/verdicts.md says what is assumed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+LEVEL = 0.95
+ENOUGH = 3  # trainings, from which on their own spread counts
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviation of a model's gap over its trainings, as a share of the gap, with its degrees of freedom."""
+
+    share: float
+    freedom: int
+
+
+@dataclass(frozen=True)
+class Term:
+    """An estimated variance of a difference, with its degrees of freedom."""
+
+    variance: float
+    freedom: float
+
+
+def pooled(models: Iterable[Sequence[float]]) -> Spread:
+    """Pool the spreads of models, each as the gaps of its trainings, two or more."""
+    groups = [(gaps, math.fsum(gaps) / len(gaps)) for gaps in models]
+    freedom = sum(len(gaps) - 1 for gaps, _ in groups)
+    squares = math.fsum((gap / mean - 1) ** 2 for gaps, mean in groups for gap in gaps)
+    return Spread(math.sqrt(squares / freedom), freedom)
+
+
+def of_trainings(gaps: Sequence[float], spread: Spread) -> Term:
+    """Return the variance of a model's mean gap, by its own spread if trainings are ENOUGH, else a pooled one."""
+    mean = math.fsum(gaps) / len(gaps)
+    if len(gaps) < ENOUGH:
+        return Term((spread.share * mean) ** 2 / len(gaps), spread.freedom)
+    own = math.fsum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1)
+    return Term(own / len(gaps), len(gaps) - 1)
+
+
+def half_width(terms: Sequence[Term], level: float = LEVEL) -> float:
+    """Return half the interval of a difference with these independent variances (Welch, 1947; Satterthwaite, 1946)."""
+    variance = math.fsum(term.variance for term in terms)
+    if not variance:
+        return 0.0
+    from scipy.stats import t
+
+    freedom = variance**2 / math.fsum(term.variance**2 / term.freedom for term in terms)
+    return float(t.ppf((1 + level) / 2, freedom)) * math.sqrt(variance)
