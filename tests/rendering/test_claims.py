@@ -258,7 +258,7 @@ def test_times_of_a_busy_machine_are_not_judged(
     first = work / "evaluations" / f"{fabric.study(claim.artifact, work).artifact.evaluations[0]}.json"
     first.write_text(first.read_text().replace('"cores": 2', '"cores": 0'))
     with pytest.raises(NeurouteError, match=f"{first}: does not state the machine's cores and load"):
-        look(6.0)
+        resolve(fabric.paper.claim_function(claim))(fabric.study(claim.artifact, work))
 
 
 def test_differences_are_of_the_same_draws() -> None:

@@ -27,6 +27,7 @@ class Term:
 
     variance: float
     freedom: float
+    pool: Spread | None = None  # terms of one pool are in error together
 
 
 def pooled(models: Iterable[Sequence[float]]) -> Spread:
@@ -41,17 +42,21 @@ def of_trainings(gaps: Sequence[float], spread: Spread) -> Term:
     """Return the variance of a model's mean gap, by its own spread if trainings are ENOUGH, else a pooled one."""
     mean = math.fsum(gaps) / len(gaps)
     if len(gaps) < ENOUGH:
-        return Term((spread.share * mean) ** 2 / len(gaps), spread.freedom)
+        return Term((spread.share * mean) ** 2 / len(gaps), spread.freedom, spread)
     own = math.fsum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1)
     return Term(own / len(gaps), len(gaps) - 1)
 
 
 def half_width(terms: Sequence[Term], level: float = LEVEL) -> float:
-    """Return half the interval of a difference with these independent variances (Welch, 1947; Satterthwaite, 1946)."""
-    variance = math.fsum(term.variance for term in terms)
+    """Return half the interval of a difference with this variance in sum (Welch, 1947; Satterthwaite, 1946)."""
+    pools: dict[object, list[Term]] = {}
+    for i, term in enumerate(terms):
+        pools.setdefault(term.pool or i, []).append(term)
+    of_pools = [(math.fsum(term.variance for term in pool), pool[0].freedom) for pool in pools.values()]
+    variance = math.fsum(each for each, _ in of_pools)
     if not variance:
         return 0.0
     from scipy.stats import t
 
-    freedom = variance**2 / math.fsum(term.variance**2 / term.freedom for term in terms)
+    freedom = variance**2 / math.fsum(each**2 / freedom for each, freedom in of_pools)
     return float(t.ppf((1 + level) / 2, freedom)) * math.sqrt(variance)

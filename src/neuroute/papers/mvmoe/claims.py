@@ -72,15 +72,14 @@ def light_generalises(study: Study) -> Finding:
         for method, gaps_of_one in zip(names, gaps, strict=True)
     )
     differences = [a - b for a, b in zip(*gaps, strict=True)]
-    cell = Cell(None, printed_difference(base, light))
-    terms: tuple[Term, ...] = ()
-    if len(differences) > 1:
-        mean = math.fsum(differences) / len(differences)
+    mean = math.fsum(differences) / len(differences) if differences else None
+    cell, terms = Cell(mean, printed_difference(base, light)), tuple[Term, ...]()
+    if mean is not None and len(differences) > 1:
         of_instances = Term(variance(differences) / len(differences), len(differences) - 1)
         spread = spread_of("MvMoe", "vrp", TIMES)
         terms = (of_instances, *(of_trainings([math.fsum(each) / len(each)], spread) for each in gaps))
         half = half_width(terms)
-        cell = replace(cell, measured=mean, low=mean - half, high=mean + half)
+        cell = replace(cell, low=mean - half, high=mean + half)
     return Finding(
         f"{EXPERTS} less {LIGHT}: mean gap, in points",
         cell,
