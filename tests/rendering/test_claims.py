@@ -16,7 +16,7 @@ import yaml
 from scipy.stats import ttest_1samp
 
 from fabricated import Fabric, drawn_table
-from neuroute.analysis.spreads import Term, half_width, of_trainings
+from neuroute.analysis.spreads import Behind, Term, half_width, of_trainings
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.stated import state
@@ -29,14 +29,13 @@ from neuroute.rendering.claims import (
     Judged,
     Side,
     above,
-    compare,
-    judge_all,
     mean_interval,
     slope_interval,
     spread_of,
 )
+from neuroute.rendering.comparisons import compare, judge_all
 from neuroute.rendering.report import Overview, write_report
-from neuroute.rendering.table import Behind, Cell, Column, Row, Table
+from neuroute.rendering.table import Cell, Column, Row, Table
 from test_all_tables import FABRICS
 
 CLAIMS = [(paper, claim) for paper, fabric in FABRICS.items() for claim in fabric.paper.claims()]
@@ -210,6 +209,12 @@ def test_a_difference_is_of_paired_instances_and_of_trainings() -> None:
     assert found.difference.high == pytest.approx(7 + 1.984 * 0.5 * 2**0.5, rel=0.05)
     (found,) = compare(claim(), {"table2": table(gaps_of(3.0), None)})
     assert (found.difference.measured, found.difference.published) == (None, 1.0)
+
+
+def test_spreads_of_others_count_where_none_reach_as_far() -> None:
+    assert spread_of("Icam", "cvrp", 10) == spread_of("Icam", "tsp", 10)
+    assert spread_of("Pomo", "cvrp", 1) == spread_of("Lehd", "cvrp", 0.5) != spread_of("Lehd", "tsp", 1)
+    assert spread_of("Lehd", "cvrp", 10) == spread_of("DecoderOnly", "tsp", 100) == spread_of("MvMoe", "vrp", 9)
 
 
 def test_cells_that_are_not_there_are_named() -> None:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from neuroute.analysis.bootstrap import Array
+
 LEVEL = 0.95
 ENOUGH = 3  # trainings, from which on their own spread counts
 
@@ -30,6 +32,18 @@ class Term:
     pool: Spread | None = None  # terms of one pool are in error together
 
 
+@dataclass(frozen=True)
+class Behind:
+    """What stands behind a measured gap, for its difference from another."""
+
+    gaps: tuple[float, ...]  # in %, of each training
+    samples: Array  # (resamples,) of their mean; of test sets with as many instances the same are drawn
+    instances: int
+    network: str  # the class of the model
+    problem: str
+    times: float  # nodes of the test set over those of the training
+
+
 def pooled(models: Iterable[Sequence[float]]) -> Spread:
     """Pool the spreads of models, each as the gaps of its trainings, two or more."""
     groups = [(gaps, math.fsum(gaps) / len(gaps)) for gaps in models]
@@ -43,8 +57,8 @@ def of_trainings(gaps: Sequence[float], spread: Spread) -> Term:
     mean = math.fsum(gaps) / len(gaps)
     if len(gaps) < ENOUGH:
         return Term((spread.share * mean) ** 2 / len(gaps), spread.freedom, spread)
-    own = math.fsum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1)
-    return Term(own / len(gaps), len(gaps) - 1)
+    variance = math.fsum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1)
+    return Term(variance / len(gaps), len(gaps) - 1)
 
 
 def half_width(terms: Sequence[Term], level: float = LEVEL) -> float:

@@ -37,7 +37,7 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     And results/summary.json beside it.
     """
     from neuroute.dag.headlines import headlines
-    from neuroute.rendering.claims import judge_all
+    from neuroute.rendering.comparisons import judge_all
     from neuroute.rendering.protocol import protocol_lines
     from neuroute.rendering.report import Overview, write_report
     from neuroute.rendering.study import Study

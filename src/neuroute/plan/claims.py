@@ -66,7 +66,7 @@ class Comparison(Spec):
             yield from ((a, b) for a in lower for b in upper)
 
 
-class Printed(Spec):
+class InPrint(Spec):
     """What the paper prints of a claim's two sides, and what that says of it.
 
     A name -> the number; `[text]` is in the running text alone, `[calc]` is computed from tables.
@@ -95,7 +95,7 @@ class Claim(Spec):
     quantity: str
     at: str  # the paper's test sets
     artifacts: tuple[str, ...] = ()  # whose numbers or curves are its evidence
-    printed: Printed
+    printed: InPrint
     needs: str  # what it takes to look at it
     compare: tuple[Comparison, ...] = ()
     function: str = ""  # of the paper's claims.py
@@ -105,8 +105,8 @@ class Claim(Spec):
     def _is_looked_at_in_one_way(self) -> "Claim":
         ways = [name for name in ("compare", "function", "unjudged") if getattr(self, name)]
         if len(ways) != 1:
-            given = " and ".join(ways) or "none"
-            raise ValueError(f"claim '{self.id}' has {given} of compare, function and unjudged; keep one")
+            which = " and ".join(ways) or "none"
+            raise ValueError(f"claim '{self.id}' has {which} of compare, function and unjudged; keep one")
         return self
 
     @property
@@ -150,9 +150,9 @@ def check_claims(claims: Claims, path: Path, artifacts: Mapping[str, object], fu
             _check(claim.function, functions, where, "function of claims.py")
 
 
-def _check(name: str, known: Mapping[str, object], where: str, what: str) -> None:
-    if name not in known:
-        raise NeurouteError(f"{where} names {name}, which is no {what}{did_you_mean(near(name, known)) or ''}")
+def _check(name: str, there: Mapping[str, object], where: str, what: str) -> None:
+    if name not in there:
+        raise NeurouteError(f"{where} names {name}, which is no {what}{did_you_mean(near(name, there)) or ''}")
 
 
 # -- how it tests -----------------------------------------------------------------------------------------------------

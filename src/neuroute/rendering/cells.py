@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuroute.analysis import RESAMPLES
+from neuroute.analysis.spreads import Behind
 from neuroute.core.lazy import pd
 from neuroute.plan.objects import Dataset, Decoding, Network
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Behind, Cell, PrintedSeconds, Value
+from neuroute.rendering.table import Cell, PrintedSeconds, Value
 
 FEWEST = 6  # paired instances: fewer all lie on one side by chance more often than in 5 % (sign test)
 MEAN_OF_GAPS = "gap_mean_of_ratios_pct"  # the metric whose mean is over instances

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -14,14 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from neuroute.analysis.spreads import ENOUGH, LEVEL, Spread, Term, half_width, of_trainings
-from neuroute.core.dotted import resolve
-from neuroute.core.errors import NeurouteError
-from neuroute.plan.claims import Claim, Comparison
-from neuroute.plan.paper import Paper
+from neuroute.analysis.spreads import LEVEL, Spread, Term, half_width
+from neuroute.plan.claims import Claim
 from neuroute.rendering.cells import interval_cell
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Behind, Cell, Format, Table, Value, fixed
+from neuroute.rendering.table import Cell, Format, Value, fixed
 
 Verdict = Literal["supported", "contradicted", "inconclusive", "not measured", "not judged"]
 VERDICTS: tuple[Verdict, ...] = ("supported", "contradicted", "inconclusive", "not measured")
@@ -107,7 +102,7 @@ class Judged:
     is_judged: bool = True  # not at scales whose trends mean nothing
 
     @property
-    def measured(self) -> list[Finding]:
+    def measured_findings(self) -> list[Finding]:
         return [finding for finding in self.findings if finding.difference.measured is not None]
 
     @property
@@ -115,170 +110,22 @@ class Judged:
         """Apply RULE."""
         if not self.is_judged:
             return "not judged"
-        if not self.measured:
+        if not self.measured_findings:
             return "not measured"
-        if any(finding.sign(1 - (1 - LEVEL) / len(self.measured)) < 0 for finding in self.measured):
+        if any(finding.sign(1 - (1 - LEVEL) / len(self.measured_findings)) < 0 for finding in self.measured_findings):
             return "contradicted"
-        return "supported" if all(finding.sign() > 0 for finding in self.measured) else "inconclusive"
+        return "supported" if all(finding.sign() > 0 for finding in self.measured_findings) else "inconclusive"
 
     @property
     def why(self) -> str:
         """Say what is missing, or what of the measured differences leaves the claim open."""
-        if not self.measured:
+        if not self.measured_findings:
             return self.missing or "not measured at this scale"
-        left = [finding.why for finding in self.measured if finding.why]
-        if len(self.measured) == 1:
-            return "".join(left)
-        signs = [finding.sign() for finding in self.measured]
+        reasons = [finding.why for finding in self.measured_findings if finding.why]
+        if len(self.measured_findings) == 1:
+            return "".join(reasons)
+        signs = [finding.sign() for finding in self.measured_findings]
         return f"of {len(signs)} differences {signs.count(1)} above 0, {signs.count(-1)} below, {signs.count(0)} open"
-
-
-def judge_all(paper: Paper, study_of: Callable[[str], Study], is_judged: bool = True) -> list[Judged]:
-    """Look at what a paper claims; what is missing is said, not raised.
-
-    study_of: name of an artifact -> it; raises NeurouteError where this scale does not draw it.
-    Raises NeurouteError if a claim names cells that do not exist.
-    """
-
-    @cache
-    def table_of(name: str) -> Table:
-        study = study_of(name)
-        table: Table = resolve(study.artifact.function)(study)
-        return table
-
-    def judge(claim: Claim) -> Judged:
-        try:
-            if claim.function:
-                found: Finding = resolve(paper.claim_function(claim))(study_of(claim.artifact))
-                return Judged(claim, (found,))
-            tables = {name: table_of(name) for each in claim.compare for name in each.table}
-        except NeurouteError as error:
-            return Judged(claim, missing=f"not measured yet: {error}")
-        return Judged(claim, tuple(compare(claim, tables)), claim.unjudged)
-
-    return [replace(judge(claim), is_judged=is_judged) for claim in paper.claims()]
-
-
-# -- comparisons of cells ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A cell, and the names by which a comparison picks it."""
-
-    names: Mapping[str, str]  # table, column, and the labels of its row
-    cell: Cell
-
-
-def compare(claim: Claim, tables: Mapping[str, Table]) -> Iterator[Finding]:
-    """Yield the differences that a claim wants above 0; tables: by name.
-
-    Raises NeurouteError if a comparison names a cell that is not there, or two by one name.
-    """
-    for comparison in claim.compare:
-        of_tables = (
-            _Entry({"table": name, "column": key} | labels, cell)
-            for name in comparison.table
-            for labels, key, cell in tables[name].cells()
-        )
-        entries = [entry for entry in of_tables if _is_meant(comparison, entry.names)]
-        for lower, upper in comparison.pairs:
-            where = f"claim '{claim.id}': {', '.join(comparison.table)}"
-            sides = [_side(comparison, entries, name, where) for name in (lower, upper)]
-            both = [key for key in sides[0] if key in sides[1]]
-            if not both:
-                raise NeurouteError(f"{where}: '{lower}' and '{upper}' have no column or row in common")
-            if comparison.mean:
-                cells = [[side[key] for key in both] for side in sides]
-                yield _difference(comparison, (lower, upper), "means", *_means(*cells))
-            else:
-                for key in both:
-                    yield _difference(comparison, (lower, upper), ", ".join(key), *(side[key] for side in sides))
-
-
-def _is_meant(comparison: Comparison, names: Mapping[str, str]) -> bool:
-    patterns = comparison.column or ("*",)
-    is_of = all(names.get(label) == value for label, value in comparison.of.items())
-    return is_of and any(fnmatchcase(names["column"], pattern) for pattern in patterns)
-
-
-def _side(comparison: Comparison, entries: Sequence[_Entry], value: str, where: str) -> dict[tuple[str, ...], Cell]:
-    """The cells whose label `by` has a value, by what else tells them apart."""
-    place = [name for name in ("table", "column") if name != comparison.by]
-    cells: dict[tuple[str, ...], Cell] = {}
-    for entry in entries:
-        if entry.names.get(comparison.by) == value:
-            key = tuple(entry.names[name] for name in (*place, *comparison.each))
-            if key in cells:
-                raise NeurouteError(f"{where}: {comparison.by} '{value}' names several cells of {', '.join(key)}")
-            cells[key] = entry.cell
-    if not cells:
-        raise NeurouteError(f"{where}: no cell whose {comparison.by} is '{value}'")
-    return cells
-
-
-def _means(lower: Sequence[Cell], upper: Sequence[Cell]) -> tuple[Cell, Cell]:
-    """Average the cells of which both sides have numbers."""
-
-    def numbers(cells: Sequence[Cell], name: str) -> list[float | None]:
-        return [_number(getattr(cell, name)) for cell in cells]
-
-    def mean(cells: Sequence[Cell], name: str) -> float | None:
-        of_both = zip(numbers(cells, name), numbers(lower, name), numbers(upper, name), strict=True)
-        values = [value for value, a, b in of_both if value is not None and a is not None and b is not None]
-        return math.fsum(values) / len(values) if values else None
-
-    def mean_cell(cells: Sequence[Cell]) -> Cell:
-        of_gaps = _mean_behind([cell.behind for cell in cells if cell.measured is not None])
-        return Cell(mean(cells, "measured"), mean(cells, "published"), at=cells[0].at, behind=of_gaps)
-
-    return mean_cell(lower), mean_cell(upper)
-
-
-def _mean_behind(of: Sequence[Behind | None]) -> Behind | None:
-    there = [each for each in of if each is not None]
-    if not there or len(there) < len(of):
-        return None
-    gaps = tuple(math.fsum(gaps) / len(there) for gaps in zip(*(each.gaps for each in there), strict=False))
-    samples = np.mean([each.samples for each in there], axis=0)
-    instances, times = min(each.instances for each in there), max(each.times for each in there)
-    return replace(there[0], gaps=gaps, samples=samples, instances=instances, times=times)
-
-
-def _difference(comparison: Comparison, labels: tuple[str, str], of: str, lower: Cell, upper: Cell) -> Finding:
-    a, b = lower.measured, upper.measured
-    gap = float(b) - float(a) if isinstance(a, int | float) and isinstance(b, int | float) else None
-    sides = tuple(
-        Side(label, _number(cell.measured), cell.published)
-        for label, cell in zip(labels[::-1], (upper, lower), strict=True)
-    )
-    terms, over = _terms(upper.behind, lower.behind, comparison.one_training) if gap is not None else ((), "")
-    half = half_width(terms) if terms and gap is not None else None
-    bounds = (None, None) if half is None or gap is None else (gap - half, gap + half)
-    difference = Cell(gap, printed_difference(*sides), *bounds)
-    at = lower.at if lower.at == upper.at else f"{upper.at}; {lower.at}"
-    return Finding(f"{labels[1]} less {labels[0]}: {of}", difference, sides, over, at, terms=terms)
-
-
-def _number(value: Value) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _terms(upper: Behind | None, lower: Behind | None, one_training: bool) -> tuple[tuple[Term, ...], str]:
-    """The variances of a difference of two gaps, and what they are over, in words; none without instances."""
-    if upper is None or lower is None:
-        return (), ""
-    variance = float(np.var(upper.samples - lower.samples, ddof=1))
-    terms = [Term(variance, min(upper.instances, lower.instances) - 1)]
-    if one_training:
-        return tuple(terms), f"{INSTANCES}, of one training"
-    words = []
-    for side in (upper, lower):
-        spread = spread_of(side.network, side.problem, side.times)
-        terms.append(of_trainings(side.gaps, spread))
-        own = len(side.gaps) >= ENOUGH
-        words.append(f"{len(side.gaps)} trainings" if own else f"trainings, {100 * spread.share:.0f} % of a gap")
-    return tuple(terms), f"{INSTANCES} and {' and '.join(dict.fromkeys(words))} (Student's t)"
 
 
 @cache
@@ -288,15 +135,14 @@ def _spreads() -> list[dict[str, str]]:
 
 
 def spread_of(network: str, problem: str, times: float) -> Spread:
-    """The pooled spread of a class of networks over trainings, on test sets so many times the training's size.
+    """Return the pooled spread of a class of networks over trainings, on test sets so many times the training's size.
 
-    Of a class that was never trained several times: that of all path networks.  Beyond the largest measured ratio its.
+    Where none was kept for trainings of that class, on that problem and as far from the training's size, that of others
+    counts; beyond all of them the one that was farthest.
     """
-    rows = _spreads()
-    of_network = [row for row in rows if row["network"] == network] or [row for row in rows if row["network"] == "any"]
-    of_problem = [row for row in of_network if row["problem"] == problem] or of_network
-    by_times = sorted(of_problem, key=lambda row: float(row["times"]))
-    row = next((row for row in by_times if float(row["times"]) >= times), by_times[-1])
+    others = [(network, problem), (network, "tsp"), ("any", problem), ("any", "tsp")]
+    rows = [row for kind in others for row in _spreads() if (row["network"], row["problem"]) == kind]
+    row = next((row for row in rows if float(row["times"]) >= times), rows[-1])
     return Spread(float(row["share"]), int(row["freedom"]))
 
 

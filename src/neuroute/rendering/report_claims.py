@@ -32,7 +32,7 @@ MOST = 8  # differences of a claim that the page lists
 
 def shown_claim(judged: Judged) -> dict[str, Any]:
     """What the template shows of a claim."""
-    claim, findings = judged.claim, judged.measured or judged.findings
+    claim, findings = judged.claim, judged.measured_findings or judged.findings
     return {
         "id": claim.id,
         "sentence": claim.claim,
@@ -42,7 +42,7 @@ def shown_claim(judged: Judged) -> dict[str, Any]:
         "note": claim.printed.note,
         "verdict": judged.verdict,
         "why": judged.why,
-        "measured": bool(judged.measured),
+        "measured": bool(judged.measured_findings),
         "rows": _sides(findings[0]) if len(findings) == 1 else [],
         "differences": [(finding.quantity, *_difference(finding)) for finding in findings[:MOST]],
         "more": max(len(findings) - MOST, 0),

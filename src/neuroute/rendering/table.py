@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import html
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from neuroute.analysis.spreads import Behind
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
 
 HERE = "Here"  # heading of the column that says which model or solver plays the paper's role
-
-_STANDS_HERE = re.compile(r"(, here [^,]*| \([^()]*\bhere\))$")
 
 Value = float | int | str | None
 Format = Callable[[Any], str]
@@ -97,18 +92,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Behind:
-    """What stands behind a measured gap, for its difference from another."""
-
-    gaps: tuple[float, ...]  # in %, of each training
-    samples: NDArray[np.float64]  # (resamples,) of their mean; of test sets with as many instances the same are drawn
-    instances: int
-    network: str  # the class of the model
-    problem: str
-    times: float  # nodes of the test set over those of the training
-
-
-@dataclass(frozen=True)
 class Cell:
     """One value as measured here and as published; `low` and `high` bound the measured one.
 
@@ -154,24 +137,13 @@ class Table:
             if (len(row.labels), len(row.cells)) != (len(self.labels), len(self.columns)):
                 raise ValueError(f"{self.title}: row {row.labels} does not fit the columns")
 
-    def cells(self) -> Iterator[tuple[dict[str, str], str, Cell]]:
-        """The labels of each cell's row, as the CSV names them, its column's key, and the cell.
-
-        What a label adds on its end of what stands for it here, as in "bs16 (6 here)", is left out.
-        """
-        names = [_snake(name) for name in self.labels]
-        for row in self.rows:
-            labels = [_STANDS_HERE.sub("", str(label)) for label in row.labels]
-            for column, cell in zip(self.columns, row.cells, strict=True):
-                yield dict(zip(names, labels, strict=True)), column.key, replace(cell, at=cell.at or column.at)
-
     def frame(self, extra: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """Numbers only: `<key>_measured`, `<key>_published`, bounds where there are any, and `<key>_measured_at`.
 
         `extra` adds constant columns, such as the scale.
         """
         data: dict[str, list[Any]] = {
-            _snake(name): [row.labels[i] for row in self.rows] for i, name in enumerate(self.labels)
+            snake(name): [row.labels[i] for row in self.rows] for i, name in enumerate(self.labels)
         }
         for i, column in enumerate(self.columns):
             cells = [row.cells[i] for row in self.rows]
@@ -331,7 +303,7 @@ def _groups(columns: tuple[Column, ...]) -> list[tuple[str, int]]:
     return groups
 
 
-def _snake(name: str) -> str:
+def snake(name: str) -> str:
     return "_".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
 
 
