@@ -5,8 +5,10 @@ The specs are plain values, made from a scale alone, so that a plan can ask whic
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 
 from neuroute.core.lazy import pd
 from neuroute.plan.config import Scale
@@ -21,6 +23,7 @@ from neuroute.rendering.cells import (
     printed_numbers,
     select,
     solver_name,
+    with_budget,
 )
 from neuroute.rendering.columns import HERE, described, gap_column, joined, millions, short
 from neuroute.rendering.solver_cells import Solvers
@@ -72,8 +75,8 @@ PARAMETERS = Measure("params_m", record("parameters", 1e6))
 class Method:
     """A row: what singles out its printed numbers, and by which solvers or models it is measured here, if at all."""
 
-    label: str | tuple[str, ...]
-    printed: Mapping[str, object] | None  # columns of the printed numbers; None: the paper has no such row
+    label: str | tuple[str, ...] = ""
+    printed: Mapping[str, object] | None = None  # columns of the printed numbers; None: the paper has no such row
     solvers: tuple[str, ...] = ()  # the first that has solved a test set stands for the row
     runs: str | Mapping[int, str] = field(default_factory=dict)  # the model, or the paper's size -> the model
     decoding: Decoding = GREEDY
@@ -93,10 +96,6 @@ class Method:
     def test(self, quantity: Quantity) -> Labels:
         """Return the test set of a column, or the method's own that stands for the same size."""
         return self.tests.get(quantity.n, quantity.test) if quantity.n is not None else quantity.test
-
-    @property
-    def all_runs(self) -> tuple[str, ...]:
-        return (self.runs,) if isinstance(self.runs, str) else tuple(dict.fromkeys(self.runs.values()))
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,10 @@ class Grid:
     @property
     def runs(self) -> list[str]:
         """The models of all rows, each once."""
-        return list(dict.fromkeys(run for method in self.methods for run in method.all_runs))
+        return list(dict.fromkeys(run for method in self.methods for run in self._runs_of(method)))
+
+    def _runs_of(self, method: Method) -> list[str]:
+        return list(dict.fromkeys(run for quantity in self.quantities if (run := method.run(quantity.n)) is not None))
 
     def rows(self, study: Study, *, here: bool = True) -> list[Row]:
         """Draw the rows: labels, with `here` the model or solver of each, and the cells."""
@@ -154,7 +156,9 @@ class Grid:
         return rows
 
     def _here(self, study: Study, solvers: Solvers, method: Method) -> str:
-        return solvers.here(self.tests, method.solvers) if method.solvers else self.name_models(study, *method.all_runs)
+        if method.solvers:
+            return solvers.here(self.tests, method.solvers)
+        return self.name_models(study, *self._runs_of(method))
 
     @staticmethod
     def _cell(study: Study, solvers: Solvers, method: Method, quantity: Quantity, numbers: pd.DataFrame | None) -> Cell:
@@ -172,6 +176,44 @@ class Grid:
         if cell.measured is None:
             return cell
         return replace(cell, at=quantity.column.at if test == quantity.test else described(test.dataset))
+
+
+def from_print(paper: str, table: int | str, here: Mapping[str, Method], **where: str) -> list[Method]:
+    """List the rows of a printed table in its order, each with what stands for it here.
+
+    here: by label, which is method and decoding: `LEHD RRC1,000`; its own label goes before. A row of which there is
+    none is as printed. where: columns that hold these values.
+    """
+    name = f"table{table}" if isinstance(table, int) else table
+    with (files(f"neuroute.papers.{paper}") / "published" / f"{name}.csv").open(encoding="utf-8") as file:
+        lines = [line for line in csv.DictReader(file) if line.items() >= where.items()]
+    rows = {}
+    for line in lines:
+        method, params = line["method"], line["method_params"]
+        label, budget = _label(method, dict(pair.split("=") for pair in params.split(";") if pair))
+        ours = here.get(label, Method())
+        d = ours.decoding
+        searched = {"rrc": d.iterations, "prc": d.iterations, "beam": d.beam}.get(d.method, budget)
+        starred = f"{method}*" if line["note"].startswith("cited") else method
+        label = ours.label or with_budget(label.replace(method, starred, 1), budget, searched)
+        printed = {"method": method} | ({"method_params": params} if params else {})
+        rows[method, params] = replace(ours, label=label, printed=printed)
+    return list(rows.values())
+
+
+def _label(method: str, params: Mapping[str, str]) -> tuple[str, int]:
+    """Name a printed row by its method and decoding: LEHD RRC1,000; and the iterations or beams that it says."""
+    budget = params.get("iters", params.get("beam", ""))
+    count = int(budget) if budget.isdigit() else 0
+    words = {
+        "beam": f"bs{count}",
+        "multistart_greedy": "aug×8" if params.get("aug") == "8" else "no augment.",
+        "single_greedy": "single trajec.",
+    }
+    decoding = params.get("decoding", "")
+    way = words.get(decoding, f"{decoding}{count:,}" if count else decoding)
+    times = f"(x{times})" if (times := params.get("time_limit_x", "1")) != "1" else ""
+    return " ".join(part for part in (method, way, times) if part), count
 
 
 def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Scale], Iterator[Need]]:

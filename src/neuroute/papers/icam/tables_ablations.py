@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import ALPHAS, OTHER_PAPERS, TOTALS, WAYS_NOTE, baselines_note, reference_note, sets_of
-from neuroute.papers.icam.methods import REFERENCE, WAYS, greedy, ways
-from neuroute.papers.icam.roles import ABLATIONS, BASELINES, BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
+from neuroute.papers.icam.methods import REFERENCE, WAYS, models, searched
+from neuroute.papers.icam.roles import ABLATIONS, BETAS, KS, MULTI, OWN, SINGLE, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decoding_names import name_of
@@ -21,12 +21,13 @@ from neuroute.rendering.cells import (
     with_budget,
 )
 from neuroute.rendering.columns import described, gap_columns
-from neuroute.rendering.grid import Grid, Method, comparison, gaps, grid_table, needs_of
+from neuroute.rendering.grid import Grid, Method, comparison, from_print, gaps, grid_table, needs_of
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
 TSP: Problem = "tsp"
 LARGEST = SIZES[-1]
+IN_PRINT = {SINGLE: "single_greedy", MULTI: "multistart_greedy"}
 
 
 # -- Table 8 ----------------------------------------------------------------------------------------------------------
@@ -123,19 +124,19 @@ def table10(study: Study) -> Table:
     ways = {way: WAYS[way] for way in ("single trajec.", "no augment.")}
     columns = [
         Column(f"gap_{name_of(decoding)}_b{beta:g}_pct", f"β = {beta:g}", "%", group=way, at=described(labels.dataset))
-        for way, (_, _, decoding) in ways.items()
+        for way, decoding in ways.items()
         for beta in BETAS
     ]
 
-    def cell(k: int, beta: float, name: str, images: int, decoding: Decoding) -> Cell:
-        rows, run = printed_numbers(study, 10, k=k, beta=beta, decoding=name, aug=images), run_id(roles.fork(k, beta))
-        published = number(rows, LARGEST, "gap_pct")
+    def cell(k: int, beta: float, decoding: Decoding) -> Cell:
+        name, run = IN_PRINT[decoding], run_id(roles.fork(k, beta))
+        published = number(printed_numbers(study, 10, k=k, beta=beta, decoding=name), LARGEST, "gap_pct")
         return gap_cell(study, run, labels.dataset, published, decoding) if run in study.runs else Cell(None, published)
 
     rows = [
         Row(
             (with_budget(f"k = {k}", k, study.scale[IcamScale].elites[k]),),
-            tuple(cell(k, beta, *way) for way in ways.values() for beta in BETAS),
+            tuple(cell(k, beta, way) for way in ways.values() for beta in BETAS),
         )
         for k in KS
     ]
@@ -171,37 +172,9 @@ def _forks(study: Study) -> str:
 # -- Table 11 ---------------------------------------------------------------------------------------------------------
 
 
-def _strategies(scale: Scale) -> list[Method]:
-    """The rows of Table 11."""
-    rrc, beam = roles.rrc(scale), roles.beam(scale)
-
-    def searched(name: str, run: str, decoding: Decoding) -> Method:
-        by_beam = decoding.method == "beam"
-        label = f"{name} bs16" if by_beam else f"{name} RRC100"
-        paper, here = (16, decoding.beam) if by_beam else (100, decoding.iterations)
-        sizes = roles.searched(scale, "beam" if by_beam else "rrc")
-        in_print = {"method": name, "decoding": "beam" if by_beam else "RRC"}
-        return Method(with_budget(label, paper, here), in_print, runs=dict.fromkeys(sizes, run), decoding=decoding)
-
-    single, multi, augmented = ways("ICAM", OWN["tsp"], SIZES)
-    baselines, run = BASELINES["tsp"], run_id(OWN["tsp"])
-    return [
-        REFERENCE["tsp"],
-        greedy("BQ", "tsp", SIZES),
-        searched("BQ", baselines["BQ"], beam),
-        greedy("LEHD", "tsp", SIZES),
-        searched("LEHD", baselines["LEHD"], rrc),
-        single,
-        multi,
-        searched("ICAM", run, roles.rrc(scale, "all")),
-        searched("ICAM", run, roles.beam(scale, "all")),
-        augmented,
-    ]
-
-
 def table11_grid(scale: Scale) -> Grid:
     columns = comparison(sets_of(scale, TSP), "TSP{}".format, lengths=4, time="Total time")
-    return Grid(_strategies(scale), columns, where={"problem": "TSP"})
+    return Grid(from_print(roles.PAPER, 11, models(scale, TSP) | searched(scale) | REFERENCE[TSP]), columns)
 
 
 @artifact("Inference strategies", needs=needs_of(table11_grid))

@@ -1,7 +1,6 @@
 """Tables 1 and 7 of paper `icam`: both problems at four sizes, beside baselines, and beside POMO trained alike."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import (
@@ -16,38 +15,18 @@ from neuroute.papers.icam.cells import (
     reference_note,
     sets_of,
 )
-from neuroute.papers.icam.methods import REFERENCE, cited, glop, glop_g, greedy, mdam, rival_x8, ways
-from neuroute.papers.icam.roles import ELG, GLOP_G, MULTI, ORIGINAL, OWN, POINTERFORMER, PROBLEMS, SIZES, STAGED, run_id
+from neuroute.papers.icam.methods import REFERENCE, SOLVERS, models, pomo_in_stages
+from neuroute.papers.icam.roles import MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed_numbers
 from neuroute.rendering.columns import described
-from neuroute.rendering.grid import Grid, Method, comparison, grid_table, lkh_budgets, needs_of
+from neuroute.rendering.grid import Grid, Method, comparison, from_print, grid_table, lkh_budgets, needs_of
 from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
-CLASSICAL: dict[Problem, tuple[Method, ...]] = {
-    "tsp": (
-        Method("Concorde", {"method": "Concorde"}, solvers=("concorde",)),
-        Method("LKH3", {"method": "LKH3"}, solvers=("lkh", "lkh-long", "lkh3")),
-    ),
-    "cvrp": (
-        Method("LKH3", {"method": "LKH3"}, solvers=("lkh3",)),
-        Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short")),
-    ),
-}
-CITED: dict[Problem, tuple[str, ...]] = {  # from their own papers, or run by the paper's authors alone
-    "tsp": (
-        "Att-GCN+MCTS*",
-        "DIMES AS+MCTS*",
-        "SO-mixed*",
-        "DIFUSCO greedy+2-opt*",
-        "H-TSP",
-    ),
-    "cvrp": (),
-}
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.
 TRAININGS = (
     (ORIGINAL, "POMO trained at one size", "POMO (original)"),
@@ -56,13 +35,14 @@ TRAININGS = (
 )
 
 
-def _both_problems_grids(scale: Scale, methods: Callable[[Problem], Sequence[Method]]) -> list[Grid]:
-    """Show the methods of each problem at all four sizes (Tables 1 and 7)."""
+def _both_problems_grids(scale: Scale, table: int, more: Callable[[Problem], dict[str, Method]]) -> list[Grid]:
+    """Show the printed rows of each problem at all four sizes; more: what else stands for them."""
     grids = []
     for problem in PROBLEMS:
         columns = comparison(sets_of(scale, problem), "TSP/CVRP{}".format, lengths=4, time="Total time")
         name = problem.upper()
-        grids.append(Grid(methods(problem), columns, head=(name,), where={"problem": name}))
+        methods = from_print(roles.PAPER, table, models(scale, problem) | more(problem), problem=name)
+        grids.append(Grid(methods, columns, head=(name,), where={"problem": name}))
     return grids
 
 
@@ -128,24 +108,8 @@ def _amounts_note(study: Study) -> list[str]:
 # -- Table 1 ----------------------------------------------------------------------------------------------------------
 
 
-def _compared(scale: Scale, problem: Problem) -> list[Method]:
-    """The rows of Table 1, in its order."""
-    pointerformer = [rival_x8("Pointerformer", POINTERFORMER, SIZES)] if problem == "tsp" else []
-    return [
-        *CLASSICAL[problem],
-        *cited(*CITED[problem]),
-        glop() if problem == "tsp" else glop_g({1000: GLOP_G}),
-        *(greedy(name, problem, SIZES) for name in ("BQ", "LEHD")),
-        mdam(scale, problem),
-        ways("POMO", ORIGINAL[problem], SIZES)[2],
-        rival_x8("ELG", ELG[problem], SIZES),
-        *pointerformer,
-        *ways("ICAM", OWN[problem], SIZES),
-    ]
-
-
 def table1_grids(scale: Scale) -> list[Grid]:
-    return _both_problems_grids(scale, partial(_compared, scale))
+    return _both_problems_grids(scale, 1, SOLVERS.__getitem__)
 
 
 def _table1_needs(scale: Scale) -> Iterator[Need]:
@@ -180,18 +144,8 @@ def table1(study: Study) -> Table:
 # -- Table 7 ----------------------------------------------------------------------------------------------------------
 
 
-def _trained(problem: Problem) -> list[Method]:
-    """The rows of Table 7: the label says how POMO was trained where the paper prints its bare name."""
-    return [
-        REFERENCE[problem],
-        *ways("POMO (original)", ORIGINAL[problem], SIZES),
-        *ways("POMO", STAGED[problem], SIZES, label="POMO, three stages,"),
-        *ways("ICAM", OWN[problem], SIZES),
-    ]
-
-
 def table7_grids(scale: Scale) -> list[Grid]:
-    return _both_problems_grids(scale, _trained)
+    return _both_problems_grids(scale, 7, lambda problem: REFERENCE[problem] | pomo_in_stages(problem))
 
 
 @artifact("ICAM and POMO in the same training", needs=needs_of(table7_grids))

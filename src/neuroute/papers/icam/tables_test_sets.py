@@ -2,13 +2,13 @@
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import CVRP_CONTEXT, WAYS_NOTE, baselines_note, reference_note
-from neuroute.papers.icam.methods import REFERENCE, cited, glop_g, greedy, ways
-from neuroute.papers.icam.roles import ELG, GLOP_G, GLOP_G_2K, LARGE_SIZES, MULTI, ORIGINAL, OWN, TAM_SIZES, run_id
+from neuroute.papers.icam.methods import REFERENCE, models
+from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reinforced
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, grid_table, needs_of, of_each
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, from_print, grid_table, needs_of, of_each
 from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
@@ -18,14 +18,7 @@ PER_INSTANCE = f"Times are per instance: the time of the test set divided by its
 
 def table3_grid(scale: Scale) -> Grid:
     columns = of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, GAP, SECONDS_EACH)
-    methods = [
-        REFERENCE["cvrp"],
-        *cited("TAM-AM*", "TAM-LKH3*", "TAM-HGS*"),
-        glop_g({size: GLOP_G if size == 1000 else GLOP_G_2K for size in TAM_SIZES}),
-        *(greedy(name, "cvrp", TAM_SIZES) for name in ("LEHD", "BQ")),
-        *ways("ICAM", OWN["cvrp"], TAM_SIZES)[:2],
-    ]
-    return Grid(methods, columns, where={"problem": "CVRP"})
+    return Grid(from_print(roles.PAPER, 3, models(scale, "cvrp") | REFERENCE["cvrp"]), columns)
 
 
 @artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
@@ -53,14 +46,7 @@ def table3(study: Study) -> Table:
 
 def table6_grid(scale: Scale) -> Grid:
     columns = of_each(scale, "tsp", LARGE_SIZES, roles.large, LENGTH, GAP, SECONDS_EACH)
-    methods = [
-        Method("LKH3", {"method": "LKH3"}, solvers=("lkh3", "lkh", "lkh-long", "concorde")),
-        *(greedy(name, "tsp", LARGE_SIZES) for name in ("LEHD", "BQ")),
-        ways("POMO", ORIGINAL["tsp"], LARGE_SIZES)[1],
-        Method("ELG", {"method": "ELG"}, runs=dict.fromkeys(LARGE_SIZES, ELG["tsp"]), decoding=MULTI),
-        ways("ICAM", OWN["tsp"], LARGE_SIZES)[1],
-    ]
-    return Grid(methods, columns, where={"problem": "TSP"})
+    return Grid(from_print(roles.PAPER, 6, models(scale, "tsp") | REFERENCE["tsp"]), columns)
 
 
 @artifact("Larger TSP instances", needs=needs_of(table6_grid))

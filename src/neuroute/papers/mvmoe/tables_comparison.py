@@ -16,7 +16,7 @@ from neuroute.papers.mvmoe.cells import (
     sets_of,
     trained_note,
 )
-from neuroute.papers.mvmoe.methods import classical, learned
+from neuroute.papers.mvmoe.methods import learned, rows
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, MULTI_TASK, SIZES, TRAINED, UNSEEN, VARIANTS, X8, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
@@ -58,8 +58,7 @@ def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
             time="Total time",
             at=lambda size: sets_of(scale, size),
         )
-        methods = [*classical(scale, variant), *learned(scale, variant)]
-        grids.append(Grid(methods, columns, (variant,), {"problem": variant}, name_models=models_here))
+        grids.append(Grid(rows(scale, variant), columns, (variant,), {"problem": variant}, name_models=models_here))
     return grids
 
 
@@ -113,10 +112,10 @@ def _means(study: Study, variants: Sequence[str]) -> list[str]:
     notes, published = [], printed_numbers(study, study.artifact.name)
     for size in SIZES:
         here, print_ = dict[str, str](), dict[str, str]()
-        for method in learned(study.scale, variants[0]):
+        for method in learned(study.scale, variants[0]).values():
             name = str(method.label)
-            rows = published[(published.method == name) & (published.n == size) & (published.metric == "gap_pct")]
-            print_[name] = f"{rows.value.mean():.3f}"
+            printed = published[(published.method == name) & (published.n == size) & (published.metric == "gap_pct")]
+            print_[name] = f"{printed.value.mean():.3f}"
             if (mean := _mean_gap(study, name, variants, size)) is not None:
                 here[name] = f"{mean:.3f}"
         words = f"{joined(here)}; in print " if here else "in print "
@@ -128,7 +127,7 @@ def _mean_gap(study: Study, name: str, variants: Sequence[str], size: int) -> fl
     """Of a method's gaps on the problems, where all of them were measured."""
     gaps = []
     for variant in variants:
-        method = next(each for each in learned(study.scale, variant) if each.label == name)
+        method = learned(study.scale, variant)[f"{name} aug×8"]
         dataset = roles.reference(study.scale, variant, size).dataset
         gaps.append(study.value(MEAN_OF_GAPS, str(method.run(size)), dataset, method.decoding))
     numbers = [gap for gap in gaps if gap is not None]

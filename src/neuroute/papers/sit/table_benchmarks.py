@@ -7,6 +7,7 @@ from functools import cached_property
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.baselines import SEARCHES, ours
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
 from neuroute.papers.sit.scale import SitScale
@@ -15,9 +16,9 @@ from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Benchmark, Problem
 from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured, records_of
-from neuroute.rendering.cells import ONE_SEED, model_here, number, printed_numbers, with_budget
+from neuroute.rendering.cells import ONE_SEED, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, WHOLE
-from neuroute.rendering.grid import Method
+from neuroute.rendering.grid import Method, from_print
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
 
@@ -110,40 +111,19 @@ class _Benchmark:
         return [*gaps, Cell(solved or None, number(rows, "all", "solved"))]
 
     def methods(self) -> list[Method]:
-        s = self.study.scale[SitScale]
-        best = max(s.prc)
-        label = with_budget(f"Ours PRC{best:,}", best, s.prc[best])
-        prc = roles.prc_of(self.study.scale, self.problem, best)
-        return [
-            Method(
-                "GLOP",
-                {"method": "GLOP"},
-                runs=self.runs.get("GLOP", {}),
-                decoding=roles.glop_on_benchmark(self.study.scale, self.problem).decodings[0],
-            ),
-            Method("ELG aug×8", {"method": "ELG"}, runs=roles.ELG[self.problem], decoding=roles.AUGMENTED),
-            Method(
-                with_budget("BQ bs16", 16, s.beam),
-                {"method": "BQ", "decoding": "beam"},
-                runs=self.runs["BQ"],
-                decoding=roles.search_of(self.study.scale, "BQ"),
-            ),
-            Method(
-                with_budget("LEHD RRC1,000", 1000, s.rrc),
-                {"method": "LEHD", "decoding": "RRC"},
-                runs=self.runs["LEHD"],
-                decoding=roles.search_of(self.study.scale, "LEHD"),
-            ),
-            *(
-                Method(f"{name} greedy", {"method": name, "decoding": "greedy"}, runs=run)
-                for name, run in (
-                    *((name, self.runs[name]) for name in ("SIGD", "BQ")),
-                    ("INViT", roles.INVIT[self.problem]),
-                    *((name, self.runs[name]) for name in ("LEHD", "Ours")),
-                )
-            ),
-            Method(label, {"method": "Ours", "decoding": "PRC", "iters": best}, runs=self.runs["Ours"], decoding=prc),
-        ]
+        scale, glop = self.study.scale, roles.glop_on_benchmark(self.study.scale, self.problem)
+        greedy = self.runs | {"INViT": roles.INVIT[self.problem]}
+        here = {
+            **{f"{name} greedy": Method(runs=run) for name, run in greedy.items()},
+            **ours(scale, self.problem, self.runs["Ours"]),
+            "GLOP": Method(runs=self.runs.get("GLOP", {}), decoding=glop.decodings[0]),
+            "ELG aug×8": Method(runs=roles.ELG[self.problem], decoding=roles.AUGMENTED),
+            **{
+                label: Method(runs=self.runs[name], decoding=roles.search_of(scale, name))
+                for label, name in SEARCHES.items()
+            },
+        }
+        return from_print(roles.PAPER, 2, here, problem=self.problem.upper())
 
 
 def _table2_needs(scale: Scale) -> Iterator[Need]:

@@ -1,14 +1,14 @@
 """Table 1 of paper `sit`: solvers and neural baselines at five sizes."""
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.baselines import elg, elg_note, glop, glop_note, greedy, invit, invit_note, pomo, pomo_note
+from neuroute.papers.sit.baselines import SOLVERS, baselines, elg_note, glop_note, invit_note, ours, pomo_note
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, in_one_go, models_note, reference_note
-from neuroute.papers.sit.roles import BASELINES, INITIAL, POMO_SIZES, PROBLEMS, SIZES, run_id
+from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem
-from neuroute.rendering.cells import BOOTSTRAP, with_budget
+from neuroute.rendering.cells import BOOTSTRAP
 from neuroute.rendering.columns import described, short
 from neuroute.rendering.grid import (
     GAP,
@@ -17,6 +17,7 @@ from neuroute.rendering.grid import (
     Grid,
     Method,
     comparison,
+    from_print,
     grid_table,
     lkh_budgets,
     needs_of,
@@ -25,74 +26,18 @@ from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
-CLASSICAL: dict[Problem, dict[str, tuple[str, ...]]] = {  # printed name -> the solvers here that may stand for it
-    "tsp": {
-        "LKH3": ("lkh", "lkh-long", "lkh3"),
-        "Concorde": ("concorde", "concorde-6h"),
-        "Random Insertion": (INITIAL["tsp"],),
-    },
-    "cvrp": {"HGS": ("hgs", "hgs-short"), "LKH3": ("lkh3",), "Random Insertion": (INITIAL["cvrp"],)},
-}
-
 
 def methods(scale: Scale, problem: Problem) -> list[Method]:
-    """The rows of Table 1, in its order; besides, the model after the warm-up alone, and the control."""
-    classical = [Method(name, {"method": name}, solvers=names) for name, names in CLASSICAL[problem].items()]
-    cited = ("DIFUSCO", "H-TSP") if problem == "tsp" else ()
-    return [
-        *classical,
-        *(Method(f"{name}*" if name == "DIFUSCO" else name, {"method": name}) for name in cited),
-        glop(problem, SIZES if problem == "tsp" else SIZES[:3]),
-        pomo(problem, POMO_SIZES),
-        elg(problem),
-        *_searched(scale, problem),
-        invit(problem, SIZES),
-        *greedy(problem, SIZES[:3]),
-        *_our_methods(scale, problem),
-    ]
-
-
-def _searched(scale: Scale, problem: Problem) -> list[Method]:
-    """LEHD with random re-construct, BQ and SIGD with beams: as far as they are run here."""
-    s, runs = scale[SitScale], BASELINES[problem]
-    rrc = Method(
-        with_budget("LEHD RRC1,000", 1000, s.rrc),
-        {"method": "LEHD", "decoding": "RRC"},
-        runs=dict.fromkeys(roles.searched(scale, problem, "LEHD"), runs["LEHD"]),
-        decoding=roles.search_of(scale, "LEHD"),
-    )
-    beams = [
-        Method(
-            with_budget(f"{name} bs16", 16, s.beam),
-            {"method": name, "decoding": "beam"},
-            runs=dict.fromkeys(roles.searched(scale, problem, name), runs[name]),
-            decoding=roles.search_of(scale, name),
-        )
-        for name in ("BQ", "SIGD")
-    ]
-    return [rrc, *beams]
-
-
-def _our_methods(scale: Scale, problem: Problem) -> list[Method]:
+    """The rows of Table 1; besides, the model after the warm-up alone, and the control."""
     runs = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
-    return [
-        Method("Ours, warm-up only, greedy", None, runs={1000: run_id(f"warm_{problem}")}),
-        *(
-            Method("Ours, as long without re-construction, greedy", None, runs={1000: run_id(roles.control(name))})
-            for name in scale[SitScale].controls
-            if name == problem
-        ),
-        Method("Ours greedy", {"method": "Ours", "decoding": "greedy"}, runs=runs),
-        *(
-            Method(
-                with_budget(f"Ours PRC{budget:,}", budget, scale[SitScale].prc[budget]),
-                {"method": "Ours", "decoding": "PRC", "iters": budget},
-                runs=runs,
-                decoding=roles.prc_of(scale, problem, budget),
-            )
-            for budget in sorted(scale[SitScale].prc)
-        ),
-    ]
+    here = SOLVERS[problem] | baselines(scale, problem) | ours(scale, problem, runs)
+    rows = from_print(roles.PAPER, 1, here, problem=problem.upper())
+    first = next(i for i, row in enumerate(rows) if row.label == "Ours greedy")
+    own = {"Ours, warm-up only, greedy": f"warm_{problem}"}
+    if problem in scale[SitScale].controls:
+        own["Ours, as long without re-construction, greedy"] = roles.control(problem)
+    rows[first:first] = [Method(label, runs={1000: run_id(name)}) for label, name in own.items()]
+    return rows
 
 
 # -- Table 1 ----------------------------------------------------------------------------------------------------------

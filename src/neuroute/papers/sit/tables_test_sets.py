@@ -1,9 +1,11 @@
 """Tables 8 and 9 of paper `sit`: TAM's test sets, and small instances."""
 
+from dataclasses import replace
+
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.baselines import glop, glop_note, greedy, invit, invit_note, pomo, pomo_note
+from neuroute.papers.sit.baselines import SOLVERS, baselines, glop_note, invit_note, ours, pomo_note
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, prc_words
-from neuroute.papers.sit.roles import INITIAL, PROBLEMS, SMALL_SIZES, TAM_SIZES, run_id
+from neuroute.papers.sit.roles import PROBLEMS, SMALL_SIZES, TAM_SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
@@ -15,6 +17,7 @@ from neuroute.rendering.grid import (
     Grid,
     Method,
     comparison,
+    from_print,
     grid_table,
     lkh_budgets,
     needs_of,
@@ -29,15 +32,7 @@ from neuroute.rendering.table import Table
 
 def table8_grid(scale: Scale) -> Grid:
     columns = of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, SECONDS_EACH)
-    methods = [
-        Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short")),
-        Method("LKH3", {"method": "LKH3"}, solvers=("lkh3",)),
-        Method("Random Insertion", {"method": "Random Insertion"}, solvers=(INITIAL["cvrp"],)),
-        Method("TAM-LKH3", {"method": "TAM-LKH3"}),
-        Method("TAM-HGS", {"method": "TAM-HGS"}),
-        Method("Ours greedy", {"method": "Ours"}, runs=run_id("cvrp_1k")),
-    ]
-    return Grid(methods, columns)
+    return Grid(from_print(roles.PAPER, 8, SOLVERS["cvrp"] | ours(scale, "cvrp", run_id("cvrp_1k"))), columns)
 
 
 @artifact("TAM's test sets", needs=needs_of(table8_grid))
@@ -64,6 +59,9 @@ def table8(study: Study) -> Table:
 
 
 # -- Table 9 ----------------------------------------------------------------------------------------------------------
+
+
+REFERENCE = Method(solvers=("concorde", "lkh", "lkh-long", "lkh3"))  # Table 9 has no row for another one
 
 
 def table9_grids(scale: Scale) -> list[Grid]:
@@ -101,24 +99,9 @@ def table9(study: Study) -> Table:
 
 
 def _small_methods(scale: Scale, problem: Problem) -> list[Method]:
-    """List the rows in the paper's order, which puts INViT after LEHD for the CVRP."""
-    views, trained = invit(problem, SMALL_SIZES), greedy(problem, SMALL_SIZES)
-    all_starts = pomo(problem, SMALL_SIZES)
-    if problem == "tsp":
-        others = [
-            Method("Concorde", {"method": "Concorde"}, solvers=("concorde", "lkh", "lkh-long", "lkh3")),
-            Method("H-TSP", {"method": "H-TSP"}),
-            glop(problem, SMALL_SIZES),
-            all_starts,
-            views,
-            *trained,
-        ]
-    else:
-        hgs = Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short"))
-        others = [hgs, all_starts, trained[0], views, *trained[1:]]
-    label, run = with_budget("Ours PRC10", 10, scale[SitScale].prc[10]), run_id(f"{problem}_1k")
-    return [
-        *others,
-        Method("Ours greedy", None, runs=run),
-        Method(label, {"method": "Ours"}, runs=run, decoding=roles.prc_of(scale, problem, 10)),
-    ]
+    """The rows of Table 9; besides, the greedy tours of the model."""
+    own = ours(scale, problem, run_id(f"{problem}_1k"))
+    prc = replace(own["Ours PRC10"], label=with_budget("Ours PRC10", 10, scale[SitScale].prc[10]))
+    here = {"Concorde": REFERENCE, "HGS": SOLVERS["cvrp"]["HGS"], "Ours PRC": prc} | baselines(scale, problem)
+    *rows, last = from_print(roles.PAPER, 9, here, problem=problem.upper())
+    return [*rows, replace(own["Ours greedy"], label="Ours greedy"), last]
