@@ -26,6 +26,7 @@ from neuroute.rendering.cells import (
     with_budget,
 )
 from neuroute.rendering.columns import HERE, described, gap_column, joined, millions, short
+from neuroute.rendering.notes import notes
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
@@ -233,9 +234,9 @@ def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Sc
 
 
 def grid_table(
-    study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Grid], *notes: str, here: bool = True
+    study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Grid], here: bool = True, **values: object
 ) -> Table:
-    """Draw the grids, which have the same columns, beneath each other."""
+    """Draw the grids, which have the same columns, beneath each other; values: of the artifact's notes."""
     grids = [grids] if isinstance(grids, Grid) else grids
     columns = [
         replace(
@@ -246,7 +247,7 @@ def grid_table(
     ]
     rows = [row for grid in grids for row in grid.rows(study, here=here)]
     labels = (*labels, HERE) if here else labels
-    return Table(study.artifact.title, labels, tuple(columns), tuple(rows), notes)
+    return Table(study.artifact.title, labels, tuple(columns), tuple(rows), notes(study, **values))
 
 
 def lkh_budgets(study: Study, grids: Grid | Sequence[Grid]) -> list[str]:

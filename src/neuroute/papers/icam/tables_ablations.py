@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import ALPHAS, OTHER_PAPERS, TOTALS, WAYS_NOTE, baselines_note, reference_note, sets_of
+from neuroute.papers.icam.cells import baselines_note, reference_note, sets_of
 from neuroute.papers.icam.methods import REFERENCE, WAYS, models, searched
 from neuroute.papers.icam.roles import ABLATIONS, BETAS, KS, MULTI, OWN, SINGLE, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
@@ -12,8 +12,6 @@ from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, GivenRun, Problem, Reinforced
 from neuroute.rendering.cells import (
-    BOOTSTRAP,
-    ONE_SEED,
     UNTRAINED,
     gap_cell,
     number,
@@ -22,6 +20,7 @@ from neuroute.rendering.cells import (
 )
 from neuroute.rendering.columns import described, gap_columns
 from neuroute.rendering.grid import Grid, Method, comparison, from_print, gaps, grid_table, needs_of
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
@@ -54,14 +53,7 @@ def table8(study: Study) -> Table:
         ("Checkpoint", "Trained on, here"),
         gap_columns(sets),
         tuple(rows),
-        (
-            f"The model at the end of each of its stages, each going on where the last ended. {BOOTSTRAP}",
-            reference_note({TSP: tests}, {TSP: "Concorde"}),
-            "All gaps are without augmentation: the best of one solution from each node.",
-            "The printed 0.514 % at TSP100 after stage 1 is also Table 9's number of AAFM without the bias in the "
-            "compatibility.",
-            ALPHAS,
-        ),
+        notes(study, reference=reference_note({TSP: tests}, {TSP: "Concorde"})),
     )
 
 
@@ -98,14 +90,7 @@ def table9(study: Study) -> Table:
         study,
         ("Variant",),
         table9_grid(study.scale),
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note({TSP: tests}, {TSP: "Concorde"}),
-        "All gaps are without augmentation: the best of one solution from each node. All four are trained in the same "
-        "three stages, on the same instances.",
-        "AFM is AAFM without the adaptation bias: all nodes of a layer then see one and the same weighted mean. CAB is "
-        "the bias in the compatibility. Neither is in the published code.",
-        "The printed 0.514 % of AAFM at TSP100 is also Table 8's number of the whole model after stage 1.",
-        ALPHAS,
+        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
     )
 
 
@@ -145,17 +130,7 @@ def table10(study: Study) -> Table:
         ("Best solutions",),
         tuple(columns),
         tuple(rows),
-        (
-            f"{ONE_SEED} {BOOTSTRAP}",
-            reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}),
-            "Each cell is another third stage from the same end of stage 2, with the same instances; k = 20 with "
-            f"β = 0.1 is the main run. {_forks(study)}",
-            "k is the number of an instance's best solutions that count once more, β their weight: with β = 0, which "
-            "the paper prints once, k is of no account. Section 4 of the paper calls λ what Equation 10 and Table 5 "
-            "call k.",
-            "In print all gaps without augmentation and with β above 0 lie within 0.1 points of each other. How far "
-            "trainings differ by their seeds alone was not measured, there or here.",
-        ),
+        notes(study, reference=reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}), forks=_forks(study)),
     )
 
 
@@ -185,18 +160,11 @@ def table11(study: Study) -> Table:
         study,
         ("Method",),
         table11_grid(study.scale),
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note({TSP: tests}, {TSP: "Concorde"}),
-        WAYS_NOTE,
-        f"Random re-construct is run up to {s.rrc_max_nodes:,} nodes here and beams up to {s.beam_max_nodes:,}"
-        f"{_searches(study)}. The paper does not say where ICAM's searches start, and the published code has none. "
-        "Here random re-construct begins with the best of one solution from each node, and beams search from each "
-        "node: the printed RRC100 is little better than the printed best of all starts and far better than the single "
-        "trajectory, and bs16 takes 16 to 23 times as long as all starts.",
-        TOTALS,
-        baselines_note(study, [TSP]),
-        f"{OTHER_PAPERS} BQ bs16 takes 27.5 min at TSP100 here, 17.6 min in `scaling`.",
-        ALPHAS,
+        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
+        rrc_max_nodes=s.rrc_max_nodes,
+        beam_max_nodes=s.beam_max_nodes,
+        searches=_searches(study),
+        baselines=baselines_note(study, [TSP]),
     )
 
 

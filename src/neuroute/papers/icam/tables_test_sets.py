@@ -1,19 +1,15 @@
 """Tables 3 and 6 of paper `icam`: instances larger than those of training."""
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import CVRP_CONTEXT, WAYS_NOTE, baselines_note, reference_note
+from neuroute.papers.icam.cells import baselines_note, reference_note
 from neuroute.papers.icam.methods import REFERENCE, models
 from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reinforced
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, from_print, grid_table, needs_of, of_each
-from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
-
-PER_INSTANCE = f"Times are per instance: the time of the test set divided by its instances. {TIMES}"
 
 
 def table3_grid(scale: Scale) -> Grid:
@@ -29,18 +25,9 @@ def table3(study: Study) -> Table:
         study,
         ("Method",),
         table3_grid(study.scale),
-        "The paper tests on the data set of TAM's authors. Here uniform instances are drawn anew, with TAM's "
-        "capacities (200 at 1K, 300 above) or what stands for them, so that printed and measured lengths are of "
-        "different instances.",
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note({"cvrp": tests}, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
-        "TAM's LKH3 at 5K (175.66) is longer than what every other method finds. Printed gaps there are 16.8 to 17.7 "
-        "points below those at 4K and cannot be compared with those of other sizes.",
-        _trained(study, "cvrp"),
-        WAYS_NOTE,
-        PER_INSTANCE,
-        baselines_note(study, ["cvrp"]),
-        CVRP_CONTEXT,
+        reference=reference_note({"cvrp": tests}, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
+        trained=_trained(study, "cvrp"),
+        baselines=baselines_note(study, ["cvrp"]),
     )
 
 
@@ -57,14 +44,9 @@ def table6(study: Study) -> Table:
         study,
         ("Method",),
         table6_grid(study.scale),
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note({"tsp": tests}, {"tsp": "LKH3"}),
-        _trained(study, "tsp"),
-        "POMO, ELG and ICAM take the best of one solution from each node, without augmentation. The paper does not say "
-        "how many instances it took, nor how ELG was decoded.",
-        PER_INSTANCE,
-        baselines_note(study, ["tsp"]),
-        "The text calls ICAM slightly worse than BQ and LEHD; at 2K it is ahead of LEHD in print (5.934 and 6.979 %).",
+        reference=reference_note({"tsp": tests}, {"tsp": "LKH3"}),
+        trained=_trained(study, "tsp"),
+        baselines=baselines_note(study, ["tsp"]),
     )
 
 

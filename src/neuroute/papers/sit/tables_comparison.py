@@ -2,13 +2,12 @@
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.baselines import SOLVERS, baselines, elg_note, glop_note, invit_note, ours, pomo_note
-from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, in_one_go, models_note, reference_note
+from neuroute.papers.sit.cells import in_one_go, models_note, reference_note
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem
-from neuroute.rendering.cells import BOOTSTRAP
 from neuroute.rendering.columns import described, short
 from neuroute.rendering.grid import (
     GAP,
@@ -22,7 +21,6 @@ from neuroute.rendering.grid import (
     lkh_budgets,
     needs_of,
 )
-from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
@@ -71,22 +69,11 @@ def table1(study: Study) -> Table:
         study,
         ("Problem", "Method"),
         grids,
-        *_self_improvement(study),
-        f"{models_note(study, PROBLEMS)} {BOOTSTRAP}",
-        reference_note(study, PROBLEMS),
-        "Times are per instance: the paper's on one RTX 3090, here the time of the test set, which is solved in "
-        f"batches, divided by its instances; PRC's includes making what it starts from. {TIMES}",
-        *lkh_budgets(study, grids),
-        CONSTRUCTION,
-        INSERTION,
-        _baselines(study),
-        "LEHD greedy at TSP5K takes 1.5 min in this table as printed, 119.2 s in Table 4. For the same models paper "
-        "`scaling` prints 3.168 % (LEHD) and 2.274 % (BQ) greedy at TSP1000, paper `pens` 3.06 % and 2.19 %; here it "
-        "is 3.11 % and 2.30 %.",
-        "Printed gaps that do not follow from the printed lengths: LKH3 at CVRP5K (93.71 is 4.42 % above HGS, printed "
-        "5.19 %), Concorde at TSP10K (0.31, printed 0.15 %), GLOP at TSP10K (4.54, printed 4.39 %), LEHD RRC at TSP10K "
-        "(12.7, printed 12.5 %), H-TSP at TSP10K (8.32, printed 8.38 %). BQ bs16 at TSP5K has the length of BQ greedy "
-        "(58.27) but another gap (10.7 and 14.31 %).",
+        self_improvement=_self_improvement(study),
+        models=models_note(study, PROBLEMS),
+        reference=reference_note(study, PROBLEMS),
+        lkh_budgets=lkh_budgets(study, grids),
+        baselines=_baselines(study),
     )
 
 
