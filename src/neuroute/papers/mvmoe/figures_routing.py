@@ -13,6 +13,7 @@ from neuroute.papers.mvmoe.snapshot import Routing, shares
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import line
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
@@ -44,7 +45,7 @@ def figure8(study: Study) -> Drawing:
         handles.append(_square("(a) all is served", facecolor="white", edgecolor=OVER, hatch=HATCH))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
-    return dg.drawing(figure, _decision_rows(net), _decision_notes(net), alt)
+    return dg.drawing(figure, _decision_rows(net), _decision_notes(study, net), alt)
 
 
 def _square(label: str, **look: Any) -> mpl.patches.Patch:
@@ -115,7 +116,7 @@ def _decision_rows(net: Routing) -> list[dict[str, Any]]:
     return rows
 
 
-def _decision_notes(net: Routing) -> list[str]:
+def _decision_notes(study: Study, net: Routing) -> tuple[str, ...]:
     percent, names = _sparse_shares(net), net.variants
     low, high = int(percent.argmin()), int(percent.argmax())
     chances = net.array("sparse_chance", float)
@@ -123,16 +124,15 @@ def _decision_notes(net: Routing) -> list[str]:
     chances_text = ""
     if len(chances):
         chances_text = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
-    return [
-        f"{net.run.id} as trained here, {_batches(net)} of {net.customers:,} customers, greedy from many starts. "
-        "(a) shows what the gate gives the experts. What then runs (b; by decision in the CSV) is drawn for the whole "
-        f"batch, by the same random numbers for each problem; another seed runs others.{chances_text}",
-        f"Experts ran at {percent.mean():.1f} % of the decisions on average, least for {names[low]} "
-        f"({percent[low]:.1f} %), most for {names[high]} ({percent[high]:.1f} %). A tour's first customer "
-        "is given, not decided.",
-        "The gate looks at each decision, as the paper has it; its published code computes the probabilities at the "
-        "first one. The paper plots this and prints no numbers.",
-    ]
+    return notes(
+        study,
+        net=net,
+        batches=_batches(net),
+        chances_text=chances_text,
+        mean=percent.mean(),
+        low=(names[low], percent[low]),
+        high=(names[high], percent[high]),
+    )
 
 
 def _batches(net: Routing) -> str:
