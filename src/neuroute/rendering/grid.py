@@ -144,13 +144,13 @@ class Grid:
     def _runs_of(self, method: Method) -> list[str]:
         return list(dict.fromkeys(run for quantity in self.quantities if (run := method.run(quantity.n)) is not None))
 
-    def rows(self, study: Study, *, here: bool = True) -> list[Row]:
-        """Draw the rows: labels, with `here` the model or solver of each, and the cells."""
+    def rows(self, study: Study) -> list[Row]:
+        """Draw the rows: labels, the last of them the model or solver here, and the cells."""
         numbers = printed_numbers(study, self.table or study.artifact.name, **self.where)
         solvers = Solvers.of(study)
         rows = []
         for method in self.methods:
-            labels = self.head + method.labels + ((self._here(study, solvers, method),) if here else ())
+            labels = self.head + method.labels + (self._here(study, solvers, method),)
             of_method = None if method.printed is None else select(numbers, **method.printed)
             cells = [self._cell(study, solvers, method, quantity, of_method) for quantity in self.quantities]
             rows.append(Row(labels, tuple(cells)))
@@ -191,12 +191,12 @@ def from_print(paper: str, table: int | str, here: Mapping[str, Method], **where
     rows = {}
     for line in lines:
         method, params = line["method"], line["method_params"]
-        label, budget = _label(method, dict(pair.split("=") for pair in params.split(";") if pair))
-        ours = here.get(label, Method())
+        words, budget = _label(method, dict(pair.split("=") for pair in params.split(";") if pair))
+        ours = here.get(words, Method())
         d = ours.decoding
         searched = {"rrc": d.iterations, "prc": d.iterations, "beam": d.beam}.get(d.method, budget)
         starred = f"{method}*" if line["note"].startswith("cited") else method
-        label = ours.label or with_budget(label.replace(method, starred, 1), budget, searched)
+        label = ours.label or with_budget(words.replace(method, starred, 1), budget, searched)
         printed = {"method": method} | ({"method_params": params} if params else {})
         rows[method, params] = replace(ours, label=label, printed=printed)
     return list(rows.values())
@@ -233,9 +233,7 @@ def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Sc
     return needs
 
 
-def grid_table(
-    study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Grid], here: bool = True, **values: object
-) -> Table:
+def grid_table(study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Grid], **values: object) -> Table:
     """Draw the grids, which have the same columns, beneath each other; values: of the artifact's notes."""
     grids = [grids] if isinstance(grids, Grid) else grids
     columns = [
@@ -245,9 +243,8 @@ def grid_table(
         )
         for columns in zip(*([quantity.column for quantity in grid.quantities] for grid in grids), strict=True)
     ]
-    rows = [row for grid in grids for row in grid.rows(study, here=here)]
-    labels = (*labels, HERE) if here else labels
-    return Table(study.artifact.title, labels, tuple(columns), tuple(rows), notes(study, **values))
+    rows = [row for grid in grids for row in grid.rows(study)]
+    return Table(study.artifact.title, (*labels, HERE), tuple(columns), tuple(rows), notes(study, **values))
 
 
 def lkh_budgets(study: Study, grids: Grid | Sequence[Grid]) -> list[str]:

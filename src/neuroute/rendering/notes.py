@@ -20,7 +20,7 @@ def notes(study: Study, **values: object) -> tuple[str, ...]:
     An item that is a name alone may become several notes, or none: its value may be a list.
     """
     shared = dict(item.split(": ", 1) for item in _items(study.artifact.paper, SHARED))
-    texts = values | USUAL | {name: text.format_map(USUAL) for name, text in shared.items()}
+    texts = USUAL | {name: text.format_map(USUAL) for name, text in shared.items()} | values
     found: list[str] = []
     for item in _items(study.artifact.paper, study.artifact.name):
         alone = re.fullmatch(r"\{(\w+)\}", item)

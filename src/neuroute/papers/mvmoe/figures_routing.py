@@ -229,13 +229,9 @@ def _share_rows(net: Routing, by_variant: maps.Array) -> list[dict[str, Any]]:
     return rows
 
 
-def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> list[str]:
+def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> tuple[str, ...]:
     names, layers = net.variants, layer_names(net)
-    notes = [
-        f"{net.run.id} as trained here, {_batches(net)} of {net.customers:,} customers, greedy from many starts. "
-        f"Each node takes {net.top} experts; shares are of these choices, of {len(layers)} mixtures, the depot and, "
-        "in the decoder, each tour at each decision being a node.",
-    ]
+    largest_share, uneven = "", ""
     if np.isfinite(by_layer).any():
         i, j = np.unravel_index(int(by_variant.argmax()), by_variant.shape)
         v, layer, k = np.unravel_index(int(np.nanargmax(by_layer)), by_layer.shape)
@@ -244,7 +240,7 @@ def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: m
         groups = ", ".join(
             f"{'trained' if is_trained else 'unseen'} problems {most}" for is_trained, most in largest.items()
         )
-        notes.append(
+        largest_share = (
             f"The largest mean share is {by_variant[i, j]:.1f} % (expert {j + 1}, {names[i]}); largest by kind: "
             f"{groups}. In a single layer it is {by_layer[v, layer, k]:.1f} % ({layers[layer]}, {names[v]})."
         )
@@ -253,13 +249,16 @@ def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: m
         v, step, _ = np.unravel_index(int(np.nanargmax(steps)), steps.shape)
         worst = ", ".join(f"{percent:.1f}" for percent in steps[v, step])
         example = ", ".join(f"{quoted(study, f'step_load_n500_expert_{j}_pct'):.1f}" for j in range(1, 5))
-        notes.append(
+        uneven = (
             f"Of the first {steps.shape[1]} decisions the most uneven one is number {step + 1} of {names[v]}: {worst} "
             f"%. The paper has an example at n = 500: {example} % (Appendix D)."
         )
-    return [
-        *notes,
-        f"The paper plots (a) and says that at most {quoted(study, 'largest_expert_share_pct'):g} % of the nodes go to "
-        "one expert, on unseen problems; it does not say of which layers the mean is, nor of which n. (b) is not in "
-        "print.",
-    ]
+    return notes(
+        study,
+        net=net,
+        batches=_batches(net),
+        layers=len(layers),
+        largest_share=largest_share,
+        uneven=uneven,
+        most=quoted(study, "largest_expert_share_pct"),
+    )
