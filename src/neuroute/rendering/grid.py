@@ -197,8 +197,8 @@ def from_print(paper: str, table: int | str, here: Mapping[str, Method], **where
         searched = {"rrc": d.iterations, "prc": d.iterations, "beam": d.beam}.get(d.method, budget)
         starred = f"{method}*" if line["note"].startswith("cited") else method
         label = ours.label or with_budget(words.replace(method, starred, 1), budget, searched)
-        printed = {"method": method} | ({"method_params": params} if params else {})
-        rows[method, params] = replace(ours, label=label, printed=printed)
+        columns = {"method": method} | ({"method_params": params} if params else {})
+        rows[method, params] = replace(ours, label=label, printed=columns)
     return list(rows.values())
 
 

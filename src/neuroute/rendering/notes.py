@@ -21,12 +21,12 @@ def notes(study: Study, **values: object) -> tuple[str, ...]:
     """
     shared = dict(item.split(": ", 1) for item in _items(study.artifact.paper, SHARED))
     texts = USUAL | {name: text.format_map(USUAL) for name, text in shared.items()} | values
-    found: list[str] = []
+    items: list[str] = []
     for item in _items(study.artifact.paper, study.artifact.name):
         alone = re.fullmatch(r"\{(\w+)\}", item)
         value = texts[alone[1]] if alone else item.format_map(texts)
-        found += [value] if isinstance(value, str) else value if isinstance(value, Iterable) else [str(value)]
-    return tuple(note for note in found if note)
+        items += [value] if isinstance(value, str) else value if isinstance(value, Iterable) else [str(value)]
+    return tuple(note for note in items if note)
 
 
 def _items(paper: str, name: str) -> list[str]:

@@ -232,9 +232,9 @@ def figure4(study: Study) -> Drawing:
     bias[decision.path] = np.nan
     maps.draw_matrix(sheet.axes["row"], bias[net.order][None])
     rows = [*model.rows("a, b"), *net.alpha_rows("a, b")]
-    said = notes(study, net=net, layer=layer + 1, n=n, path=len(decision.path))
+    texts = notes(study, net=net, layer=layer + 1, n=n, path=len(decision.path))
     alt = "The attention-free module with its linears and shapes, on matrices of a real instance."
-    return dg.drawing(sheet.figure, rows, said, alt)
+    return dg.drawing(sheet.figure, rows, texts, alt)
 
 
 def _write_letter(sheet: dg.Sheet, name: str, letter: str) -> None:

@@ -54,7 +54,7 @@ def pomo_in_stages(problem: Problem) -> dict[str, Method]:
 
 def searched(scale: Scale) -> dict[str, Method]:
     """Table 11's searches, at the sizes at which they are run here."""
-    own, of_baselines = run_id(OWN["tsp"]), BASELINES["tsp"]
+    run, of_baselines = run_id(OWN["tsp"]), BASELINES["tsp"]
 
     def at(run: str, decoding: Decoding) -> Method:
         sizes = roles.searched(scale, "beam" if decoding.method == "beam" else "rrc")
@@ -63,6 +63,6 @@ def searched(scale: Scale) -> dict[str, Method]:
     return {
         "BQ bs16": at(of_baselines["BQ"], roles.beam(scale)),
         "LEHD RRC100": at(of_baselines["LEHD"], roles.rrc(scale)),
-        "ICAM RRC100": at(own, roles.rrc(scale, "all")),
-        "ICAM bs16": at(own, roles.beam(scale, "all")),
+        "ICAM RRC100": at(run, roles.rrc(scale, "all")),
+        "ICAM bs16": at(run, roles.beam(scale, "all")),
     }

@@ -186,12 +186,12 @@ def _training(study: Study, run: str) -> Reinforced:
 
 def _trouble(every: Sequence[Curve]) -> list[str]:
     """What is missing from the curves."""
-    found = []
+    lacking = []
     if odd := sum(not math.isfinite(gap) for each in every for *_, gap in each.points):
-        found.append(f"{odd} of {sum(len(each.points) for each in every)} gaps are not finite and not drawn.")
+        lacking.append(f"{odd} of {sum(len(each.points) for each in every)} gaps are not finite and not drawn.")
     if bare := [f"{each.run} ({each.variant})" for each in every if not each.points]:
-        found.append(f"Without a validation on the problem: {', '.join(bare)}.")
-    return found
+        lacking.append(f"Without a validation on the problem: {', '.join(bare)}.")
+    return lacking
 
 
 # -- Figure 7 -------------------------------------------------------------------------------------------------------

@@ -37,12 +37,12 @@ BY_THE_RULE = ("ortools-network",)  # solvers whose vehicles start as a network'
 def rows(scale: Scale, variant: str) -> list[Method]:
     """List the printed rows of a problem in Table 1 or 2; besides, after those of solvers, what else is run on it."""
     table = 1 if variant in TRAINED else 2
-    printed = from_print(roles.PAPER, table, SOLVERS | learned(scale, variant), problem=variant)
-    solvers = [row for row in printed if row.solvers]
+    in_print = from_print(roles.PAPER, table, SOLVERS | learned(scale, variant), problem=variant)
+    solvers = [row for row in in_print if row.solvers]
     here = dict.fromkeys(labels.solver for size in SIZES for labels in roles.solved(scale, variant, size))
-    shown = {next((solver for solver in row.solvers if solver in here), None) for row in solvers}
-    others = [Method(solver_name(solver), solvers=(solver,)) for solver in here if solver not in shown]
-    return [*solvers, *others, *(row for row in printed if not row.solvers)]
+    of_rows = {next((solver for solver in row.solvers if solver in here), None) for row in solvers}
+    others = [Method(solver_name(solver), solvers=(solver,)) for solver in here if solver not in of_rows]
+    return [*solvers, *others, *(row for row in in_print if not row.solvers)]
 
 
 def learned(scale: Scale, variant: str) -> dict[str, Method]:

@@ -88,8 +88,8 @@ def _means(study: Study, variants: Sequence[str]) -> list[str]:
         here, print_ = dict[str, str](), dict[str, str]()
         for method in learned(study.scale, variants[0]).values():
             name = str(method.label)
-            printed = published[(published.method == name) & (published.n == size) & (published.metric == "gap_pct")]
-            print_[name] = f"{printed.value.mean():.3f}"
+            lines = published[(published.method == name) & (published.n == size) & (published.metric == "gap_pct")]
+            print_[name] = f"{lines.value.mean():.3f}"
             if (mean := _mean_gap(study, name, variants, size)) is not None:
                 here[name] = f"{mean:.3f}"
         words = f"{joined(here)}; in print " if here else "in print "

@@ -78,7 +78,7 @@ def figure16(study: Study) -> Drawing:
         share_cells(axes, np.array([list(line.values()) for line in sheet.values()]), list(sheet), columns, name)
     here = [row for row in rows if row["side"] == HERE]
     open_here = sum(max(row["share"], 1 - row["share"]) < SURE for row in here)
-    said = notes(
+    texts = notes(
         study,
         resamples=RESAMPLES,
         sure=100 * SURE,
@@ -89,7 +89,7 @@ def figure16(study: Study) -> Drawing:
         power=power.POWER,
     )
     alt = "Share of resamples in which each conclusion on depth and width holds, by test set."
-    return style.drawing(figure, rows, said, alt, _table(study))
+    return style.drawing(figure, rows, texts, alt, _table(study))
 
 
 def conclusions(study: Study, models: Models) -> list[Conclusion]:

@@ -116,9 +116,9 @@ def figure17(study: Study) -> Drawing:
     handles.append(plots.mark("paper's (6, 128)", IN_PRINT, style.INK))
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     hidden = plots.hidden_note(row["gap_pct"] for row in rows if row["side"] == HERE)
-    said = notes(study, decisions=_decisions(), hidden=hidden)
+    texts = notes(study, decisions=_decisions(), hidden=hidden)
     alt = "Gap over samples, updates and processor time of the three readings of a step, and the paper's two budgets."
-    return style.drawing(figure, rows, said, alt, _implied(study))
+    return style.drawing(figure, rows, texts, alt, _implied(study))
 
 
 def _rows(study: Study) -> list[dict[str, Any]]:

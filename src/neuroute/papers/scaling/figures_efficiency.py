@@ -59,10 +59,10 @@ def figure3(study: Study) -> Drawing:
         for shape, value in in_print.items()
     ]
     count, trouble = roles.validation(study.scale).dataset.count, curves.trouble_notes(every)
-    said = notes(study, count=count, trouble=trouble)
+    texts = notes(study, count=count, trouble=trouble)
     alt = "Validation gap over training samples with power-law fits, and the exponents beside the printed ones."
     fits = curves.fits_table("Power laws in training samples", "α_s", every, in_print)
-    return style.drawing(figure, rows, said, alt, fits)
+    return style.drawing(figure, rows, texts, alt, fits)
 
 
 def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], in_print: Mapping[Shape, float]) -> None:
@@ -136,7 +136,7 @@ def figure4(study: Study) -> Drawing:
     every.sort(key=lambda curve: curves.SIDES.index(curve.side))
     unique = {(curve.side, curve.name): curve for curve in every}  # both panels have the smallest model
     in_print = quoted_values(study, "alpha_c")
-    said = notes(
+    texts = notes(
         study,
         compute=_printed_compute_note(in_print, unique),
         resamples=curves.BOOTSTRAP,
@@ -144,7 +144,7 @@ def figure4(study: Study) -> Drawing:
     )
     alt = "Gap over inference GFLOPs under beam search with power-law fits, by width and by depth; here and published."
     fits = curves.fits_table("Power laws in inference compute", "α_c", unique.values(), in_print)
-    return style.drawing(figure, [row for curve in every for row in curve.rows()], said, alt, fits)
+    return style.drawing(figure, [row for curve in every for row in curve.rows()], texts, alt, fits)
 
 
 def _printed_compute_note(in_print: Mapping[Shape, float], unique: Mapping[tuple[str, str], Curve]) -> str:

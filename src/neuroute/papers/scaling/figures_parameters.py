@@ -71,9 +71,9 @@ def figure1(study: Study) -> Drawing:
         )
     curves.shape_legend(panels[1], models.looks)
     claimed = quoted_value(study, "models_beating_a_larger_one")
-    said = notes(study, counted=counted, claimed=claimed, added=curves.added_note(models.added))
+    texts = notes(study, counted=counted, claimed=claimed, added=curves.added_note(models.added))
     alt = "Scatter of optimality gap over decoder parameters for twelve models, here and as published."
-    return style.drawing(figure, rows, said, alt)
+    return style.drawing(figure, rows, texts, alt)
 
 
 @artifact(
@@ -140,7 +140,7 @@ def _laws(study: Study, models: Models, quantity: Quantity, **quoted: float) -> 
     }
     x_label = X_LABEL[quantity]
     every = curves.draw_panels(figure.subplots(3, 2), panels, "linear", x_label, models.title(study))
-    said = notes(
+    texts = notes(
         study,
         qualities=[_quality(title, side, every) for title in panels for side in curves.SIDES],
         resamples=BOOTSTRAP,
@@ -151,7 +151,7 @@ def _laws(study: Study, models: Models, quantity: Quantity, **quoted: float) -> 
     what = "parameters" if quantity == "parameters" else "FLOPs"
     alt = f"Six panels of gap over {what} with power-law fits: all models, by width, by depth; here and published."
     fits = curves.fits_table(f"Power laws in {what}", "α", every, {})
-    return style.drawing(figure, [row for curve in every for row in curve.rows()], said, alt, fits)
+    return style.drawing(figure, [row for curve in every for row in curve.rows()], texts, alt, fits)
 
 
 def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
@@ -226,11 +226,11 @@ def _ratios(study: Study, models: Models, in_print: Mapping[str, float]) -> Draw
             {"side": side, **shape._asdict(), "x": x, "ratio": ratio[shape], "gap_pct": y, **exponents}
             for shape, (x, y) in points.items()
         ]
-    said = notes(study, trouble=trouble, resamples=BOOTSTRAP, added=curves.added_note(models.added))
+    texts = notes(study, trouble=trouble, resamples=BOOTSTRAP, added=curves.added_note(models.added))
     marks = curves.width_marks(models.looks)
     figure.legend(handles=marks, title="Width", loc="outside lower center", ncols=len(marks))
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."
-    return style.drawing(figure, rows, said, alt, _shape_table(fitted, in_print))
+    return style.drawing(figure, rows, texts, alt, _shape_table(fitted, in_print))
 
 
 def _size_here(study: Study, run: str) -> tuple[int, int] | None:

@@ -133,6 +133,6 @@ def table11_grid(scale: Scale) -> Grid:
 def table11(study: Study) -> Table:
     """Show what more samples add."""
     grid = table11_grid(study.scale)
-    seen = {_training(study, run).samples * _training(study, run).epochs for run in grid.runs}
-    amounts = f"both see {seen.pop():,} in all" if len(seen) == 1 else "the epochs are in the table"
+    samples = {_training(study, run).samples * _training(study, run).epochs for run in grid.runs}
+    amounts = f"both see {samples.pop():,} in all" if len(samples) == 1 else "the epochs are in the table"
     return grid_table(study, ("Model", "Training set"), grid, amounts=amounts)

@@ -31,10 +31,10 @@ def methods(scale: Scale, problem: Problem) -> list[Method]:
     here = SOLVERS[problem] | baselines(scale, problem) | ours(scale, problem, runs)
     rows = from_print(roles.PAPER, 1, here, problem=problem.upper())
     first = next(i for i, row in enumerate(rows) if row.label == "Ours greedy")
-    own = {"Ours, warm-up only, greedy": f"warm_{problem}"}
+    besides = {"Ours, warm-up only, greedy": f"warm_{problem}"}
     if problem in scale[SitScale].controls:
-        own["Ours, as long without re-construction, greedy"] = roles.control(problem)
-    rows[first:first] = [Method(label, runs={1000: run_id(name)}) for label, name in own.items()]
+        besides["Ours, as long without re-construction, greedy"] = roles.control(problem)
+    rows[first:first] = [Method(label, runs={1000: run_id(name)}) for label, name in besides.items()]
     return rows
 
 

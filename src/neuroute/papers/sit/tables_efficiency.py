@@ -48,9 +48,9 @@ class Comparison:
         columns = [column for size in self.sizes for column in self._columns(size, gaps)]
         rows = [self._row(model, gaps) for model in self.models]
         exponents, protocol = self.exponents_note(labels), self.protocol_note()
-        said = notes(self.study, exponents=exponents, protocol=protocol, **values)
+        texts = notes(self.study, exponents=exponents, protocol=protocol, **values)
         heads = ("Model", HERE) if gaps else ("Method",)
-        return Table(self.study.artifact.title, heads, tuple(columns), tuple(rows), said)
+        return Table(self.study.artifact.title, heads, tuple(columns), tuple(rows), texts)
 
     def _columns(self, size: int, gaps: bool) -> list[Column]:
         name, problem = short(size), self.problem.upper()

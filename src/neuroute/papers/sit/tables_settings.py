@@ -62,8 +62,8 @@ def table6(study: Study) -> Table:
             cells.append(Cell(here, published.get(f"{problem.upper()}{heading}.{key}")))
         rows.append(Row((label,), tuple(cells)))
     differences, changes = [_differences(study, problem) for problem in PROBLEMS], changes_note(study, runs)
-    said = notes(study, differences=differences, changes=changes)
-    return Table(study.artifact.title, ("Setting",), tuple(columns), tuple(rows), said, AS_TRAINED)
+    texts = notes(study, differences=differences, changes=changes)
+    return Table(study.artifact.title, ("Setting",), tuple(columns), tuple(rows), texts, AS_TRAINED)
 
 
 def _solvers(run: Run) -> str:

@@ -83,8 +83,8 @@ def table9(study: Study) -> Table:
 
 def _small_methods(scale: Scale, problem: Problem) -> list[Method]:
     """The rows of Table 9; besides, the greedy tours of the model."""
-    own = ours(scale, problem, run_id(f"{problem}_1k"))
-    prc = replace(own["Ours PRC10"], label=with_budget("Ours PRC10", 10, scale[SitScale].prc[10]))
+    models = ours(scale, problem, run_id(f"{problem}_1k"))
+    prc = replace(models["Ours PRC10"], label=with_budget("Ours PRC10", 10, scale[SitScale].prc[10]))
     here = {"Concorde": REFERENCE, "HGS": SOLVERS["cvrp"]["HGS"], "Ours PRC": prc} | baselines(scale, problem)
     *rows, last = from_print(roles.PAPER, 9, here, problem=problem.upper())
-    return [*rows, replace(own["Ours greedy"], label="Ours greedy"), last]
+    return [*rows, replace(models["Ours greedy"], label="Ours greedy"), last]
