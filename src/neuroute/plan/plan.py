@@ -219,7 +219,8 @@ class Plan:
 
     def render_code(self, artifact: str) -> str:
         a = self.artifacts[artifact]
-        paths = (self.papers[a.paper].folder / "published" / f"{name}.csv" for name in a.printed_files)
+        names = (*(f"{name}.csv" for name in a.printed_files), f"{a.name}.md", "shared.md")
+        paths = (self.papers[a.paper].folder / "published" / name for name in names)
         files = [file for file in paths if file.is_file()]
         files += [ROOT / "rendering" / "house.mplstyle"] if a.kind == "figure" else []
         benchmarks = {b for e in a.evaluations for b in self.benchmarks_of_evaluation(e)}

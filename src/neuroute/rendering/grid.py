@@ -5,8 +5,10 @@ The specs are plain values, made from a scale alone, so that a plan can ask whic
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 
 from neuroute.core.lazy import pd
 from neuroute.plan.config import Scale
@@ -21,8 +23,10 @@ from neuroute.rendering.cells import (
     printed_numbers,
     select,
     solver_name,
+    with_budget,
 )
 from neuroute.rendering.columns import HERE, described, gap_column, joined, millions, short
+from neuroute.rendering.notes import notes
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
@@ -72,8 +76,8 @@ PARAMETERS = Measure("params_m", record("parameters", 1e6))
 class Method:
     """A row: what singles out its printed numbers, and by which solvers or models it is measured here, if at all."""
 
-    label: str | tuple[str, ...]
-    printed: Mapping[str, object] | None  # columns of the printed numbers; None: the paper has no such row
+    label: str | tuple[str, ...] = ""
+    printed: Mapping[str, object] | None = None  # columns of the printed numbers; None: the paper has no such row
     solvers: tuple[str, ...] = ()  # the first that has solved a test set stands for the row
     runs: str | Mapping[int, str] = field(default_factory=dict)  # the model, or the paper's size -> the model
     decoding: Decoding = GREEDY
@@ -93,10 +97,6 @@ class Method:
     def test(self, quantity: Quantity) -> Labels:
         """Return the test set of a column, or the method's own that stands for the same size."""
         return self.tests.get(quantity.n, quantity.test) if quantity.n is not None else quantity.test
-
-    @property
-    def all_runs(self) -> tuple[str, ...]:
-        return (self.runs,) if isinstance(self.runs, str) else tuple(dict.fromkeys(self.runs.values()))
 
 
 @dataclass(frozen=True)
@@ -139,22 +139,27 @@ class Grid:
     @property
     def runs(self) -> list[str]:
         """The models of all rows, each once."""
-        return list(dict.fromkeys(run for method in self.methods for run in method.all_runs))
+        return list(dict.fromkeys(run for method in self.methods for run in self._runs_of(method)))
 
-    def rows(self, study: Study, *, here: bool = True) -> list[Row]:
-        """Draw the rows: labels, with `here` the model or solver of each, and the cells."""
+    def _runs_of(self, method: Method) -> list[str]:
+        return list(dict.fromkeys(run for quantity in self.quantities if (run := method.run(quantity.n)) is not None))
+
+    def rows(self, study: Study) -> list[Row]:
+        """Draw the rows: labels, the last of them the model or solver here, and the cells."""
         numbers = printed_numbers(study, self.table or study.artifact.name, **self.where)
         solvers = Solvers.of(study)
         rows = []
         for method in self.methods:
-            labels = self.head + method.labels + ((self._here(study, solvers, method),) if here else ())
+            labels = self.head + method.labels + (self._here(study, solvers, method),)
             of_method = None if method.printed is None else select(numbers, **method.printed)
             cells = [self._cell(study, solvers, method, quantity, of_method) for quantity in self.quantities]
             rows.append(Row(labels, tuple(cells)))
         return rows
 
     def _here(self, study: Study, solvers: Solvers, method: Method) -> str:
-        return solvers.here(self.tests, method.solvers) if method.solvers else self.name_models(study, *method.all_runs)
+        if method.solvers:
+            return solvers.here(self.tests, method.solvers)
+        return self.name_models(study, *self._runs_of(method))
 
     @staticmethod
     def _cell(study: Study, solvers: Solvers, method: Method, quantity: Quantity, numbers: pd.DataFrame | None) -> Cell:
@@ -174,6 +179,44 @@ class Grid:
         return replace(cell, at=quantity.column.at if test == quantity.test else described(test.dataset))
 
 
+def from_print(paper: str, table: int | str, here: Mapping[str, Method], **where: str) -> list[Method]:
+    """List the rows of a printed table in its order, each with what stands for it here.
+
+    here: by label, which is method and decoding: `LEHD RRC1,000`; its own label goes before. A row of which there is
+    none is as printed. where: columns that hold these values.
+    """
+    name = f"table{table}" if isinstance(table, int) else table
+    with (files(f"neuroute.papers.{paper}") / "published" / f"{name}.csv").open(encoding="utf-8") as file:
+        lines = [line for line in csv.DictReader(file) if line.items() >= where.items()]
+    rows = {}
+    for line in lines:
+        method, params = line["method"], line["method_params"]
+        words, budget = _label(method, dict(pair.split("=") for pair in params.split(";") if pair))
+        ours = here.get(words, Method())
+        d = ours.decoding
+        searched = {"rrc": d.iterations, "prc": d.iterations, "beam": d.beam}.get(d.method, budget)
+        starred = f"{method}*" if line["note"].startswith("cited") else method
+        label = ours.label or with_budget(words.replace(method, starred, 1), budget, searched)
+        columns = {"method": method} | ({"method_params": params} if params else {})
+        rows[method, params] = replace(ours, label=label, printed=columns)
+    return list(rows.values())
+
+
+def _label(method: str, params: Mapping[str, str]) -> tuple[str, int]:
+    """Name a printed row by its method and decoding: LEHD RRC1,000; and the iterations or beams that it says."""
+    budget = params.get("iters", params.get("beam", ""))
+    count = int(budget) if budget.isdigit() else 0
+    words = {
+        "beam": f"bs{count}",
+        "multistart_greedy": "aug×8" if params.get("aug") == "8" else "no augment.",
+        "single_greedy": "single trajec.",
+    }
+    decoding = params.get("decoding", "")
+    way = words.get(decoding, f"{decoding}{count:,}" if count else decoding)
+    times = f"(x{times})" if (times := params.get("time_limit_x", "1")) != "1" else ""
+    return " ".join(part for part in (method, way, times) if part), count
+
+
 def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Scale], Iterator[Need]]:
     """Return what the grids of a table need at a scale: tests of models, and how solvers fared."""
 
@@ -190,10 +233,8 @@ def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Sc
     return needs
 
 
-def grid_table(
-    study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Grid], *notes: str, here: bool = True
-) -> Table:
-    """Draw the grids, which have the same columns, beneath each other."""
+def grid_table(study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Grid], **values: object) -> Table:
+    """Draw the grids, which have the same columns, beneath each other; values: of the artifact's notes."""
     grids = [grids] if isinstance(grids, Grid) else grids
     columns = [
         replace(
@@ -202,9 +243,8 @@ def grid_table(
         )
         for columns in zip(*([quantity.column for quantity in grid.quantities] for grid in grids), strict=True)
     ]
-    rows = [row for grid in grids for row in grid.rows(study, here=here)]
-    labels = (*labels, HERE) if here else labels
-    return Table(study.artifact.title, labels, tuple(columns), tuple(rows), notes)
+    rows = [row for grid in grids for row in grid.rows(study)]
+    return Table(study.artifact.title, (*labels, HERE), tuple(columns), tuple(rows), notes(study, **values))
 
 
 def lkh_budgets(study: Study, grids: Grid | Sequence[Grid]) -> list[str]:

@@ -1,5 +1,6 @@
 """The licences of what a paper lists, and of what is used here in its place (sit, Table 11; icam, Table 12)."""
 
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
 
@@ -37,10 +38,12 @@ ALSO_USED = {
 NO_USE = ("not used", "–")
 
 
-def licence_table(study: Study, name: str, *notes: str) -> Table:
-    """name: of the published table, whose notes hold "<type>; <link>"; notes: what is to be said besides."""
+def licence_table(study: Study) -> Table:
+    """Show the licences that a paper's table lists, whose notes hold "<type>; <link>", and those of what is used."""
     rows = []
-    for resource, licence, note in study.published(name)[["key", "value", "note"]].itertuples(index=False):
+    for resource, licence, note in study.published(study.artifact.name)[["key", "value", "note"]].itertuples(
+        index=False
+    ):
         kind, _, link = str(note).partition("; ")
         rows.append(_licence(resource, kind, USED.get(resource, NO_USE), licence, link))
     rows += [_licence(package, "Code", used) for package, used in ALSO_USED.items()]
@@ -54,15 +57,7 @@ def licence_table(study: Study, name: str, *notes: str) -> Table:
             Column("link", "Link", format=str),
         ),
         tuple(rows),
-        (
-            "Licences here are those that the installed packages state of themselves. Nothing of others' code is "
-            "bundled: packages are installed by the user, and networks are written anew after the papers. Of the "
-            "benchmarks, which state no licence, a few small instances are, with their sources; the others are fetched "
-            "or copied by the user, and their names, sizes, best costs and digests are listed.",
-            "The paper gives pyconcorde's licence (BSD 3-Clause) for Concorde; the program inside states that it is "
-            "available for academic research use.",
-            *notes,
-        ),
+        notes(study),
         "Of what is used here, with the paper's entry in parentheses.",
     )
 

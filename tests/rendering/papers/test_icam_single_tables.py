@@ -19,66 +19,11 @@ from neuroute.papers.icam import roles
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.tables_settings import CLIPPING, ROWS, ReinforcedRun
 from neuroute.rendering.table import Cell
-from table_cells import cell, of, recorded, recorded_of_each, row
+from table_cells import cell, of, recorded_of_each
 
 RECORDS = FABRIC
 ALIKE = "one_size_tsp"
 BY_ID = {run.id: run for run in RUNS}
-
-
-# -- Tables 3 and 6 ---------------------------------------------------------------------------------------------------
-
-
-def test_table3(work: Path) -> None:
-    table = draw("table3", work)
-    for size in roles.TAM_SIZES:
-        labels, name = roles.tam(SCALE, size), f"{size // 1000}k"
-        for label, run, decoding in (
-            ("ICAM single trajec.", "icam/icam_cvrp/icam", "greedy"),
-            ("ICAM no augment.", "icam/icam_cvrp/icam", "multistart"),
-            ("LEHD greedy", "scaling/lehd_cvrp/tests_icam", "greedy"),
-            ("BQ greedy", "sit/bq_cvrp/tests_icam", "greedy"),
-        ):
-            where = (run, labels.dataset.id, decoding)
-            assert cell(table, f"obj_{name}", label).measured == recorded(work, *where, "length")
-            assert cell(table, f"gap_{name}_pct", label).measured == recorded(work, *where, "gap_pct")
-            seconds = recorded(work, *where, "time_s") / labels.dataset.count
-            assert cell(table, f"time_{name}_s", label).measured == pytest.approx(seconds)
-        assert cell(table, f"gap_{name}_pct", "LKH3").measured == 0  # HGS stands for it
-        assert f"C={labels.dataset.capacity}" in {c.key: c.at for c in table.columns}[f"obj_{name}"]
-    assert cell(table, "gap_5k_pct", "ICAM no augment.").published == -22.048
-    assert cell(table, "time_5k_s", "ICAM single trajec.").published == 0.28
-    assert cell(table, "obj_3k", "TAM-AM*") == Cell(None, "−")
-    lengths = [cell(table, "obj_5k", r.labels[0]).published for r in table.rows]
-    assert all(length < 175.66 for length in lengths[1:])
-    assert lengths[0] == 175.66
-    falls = [
-        cell(table, "gap_4k_pct", label).published - cell(table, "gap_5k_pct", label).published
-        for label in ("GLOP-G (LKH3)", "LEHD greedy", "BQ greedy", "ICAM single trajec.", "ICAM no augment.")
-    ]
-    assert any(f"{min(falls):.1f} to {max(falls):.1f} points" in note for note in table.notes)
-
-
-def test_table6(work: Path) -> None:
-    table = draw("table6", work)
-    assert [r.labels[0] for r in table.rows] == [
-        "LKH3", "LEHD greedy", "BQ greedy", "POMO no augment.", "ELG", "ICAM no augment.",
-    ]  # fmt: skip
-    for size in roles.LARGE_SIZES:
-        labels, name = roles.large(SCALE, size), f"{size // 1000}k"
-        for label, run, decoding in (
-            ("POMO no augment.", "icam/pomo_tsp/icam", "multistart"),
-            ("ICAM no augment.", "icam/icam_tsp/icam", "multistart"),
-            ("LEHD greedy", "scaling/lehd_6x128/tests_icam", "greedy"),
-        ):
-            shown = cell(table, f"gap_{name}_pct", label).measured
-            assert shown == recorded(work, run, labels.dataset.id, decoding, "gap_pct")
-        mean = FABRIC.label_entry(labels)["mean_length"]
-        assert cell(table, f"obj_{name}", "LKH3").measured == pytest.approx(mean)
-        assert cell(table, f"time_{name}_s", "LKH3").measured == pytest.approx(0.0125)
-    assert cell(table, "gap_2k_pct", "ICAM no augment.").published == 5.934
-    assert cell(table, "gap_2k_pct", "LEHD greedy").published == 6.979
-    assert row(table, "ELG")[0] == Cell(None, 36.14)
 
 
 # -- Tables 4, 5 and 12 -----------------------------------------------------------------------------------------------
@@ -181,79 +126,6 @@ def test_a_network_of_ones_own_is_none_of_them_whatever_its_name() -> None:
 
 
 # -- Tables 8 to 11 ---------------------------------------------------------------------------------------------------
-
-
-def test_table8_shows_each_stages_checkpoint(work: Path) -> None:
-    table = draw("table8", work)
-    paths = [work / f"evaluations/icam/icam_tsp{seed}/stages.csv" for seed in ("", "-s1")]
-    frame = pd.concat([pd.read_csv(path) for path in paths])
-    for size in roles.SIZES:
-        test, gaps = set_id("tsp", size), []
-        for number in (1, 2):
-            where = frame.run.str.endswith(f"@stage{number}") & (frame.test == test) & (frame.metric == "gap_pct")
-            shown = cell(table, f"gap_tsp{size}_pct", f"After stage {number}")
-            assert shown.measured == pytest.approx(frame.value[where].mean())
-            assert (shown.low, shown.high) == (frame.value[where].min(), frame.value[where].max())
-            gaps.append(shown.measured)
-        last = cell(table, f"gap_tsp{size}_pct", "After stage 3")
-        assert last.measured == recorded(work, "icam/icam_tsp/icam", test, "multistart", "gap_pct")
-        assert gaps[0] > gaps[1] > last.measured
-    first, second, _ = SCALE[IcamScale].tsp.training.stages
-    assert [r.labels[1] for r in table.rows[:2]] == [
-        f"n={first.sizes[0]}", f"n={second.sizes[0]} to {second.sizes[1]}",
-    ]  # fmt: skip
-    assert cell(table, "gap_tsp100_pct", "After stage 1").published == 0.514
-
-
-def test_table9(work: Path) -> None:
-    table = draw("table9", work)
-    assert [r.labels[0] for r in table.rows] == ["AFM", "AFM+CAB", "AAFM", "AAFM+CAB"]
-    for label, run in zip(("AFM", "AAFM", "AAFM+CAB"), ("abl_afm", "abl_aafm", "icam_tsp"), strict=True):
-        shown = cell(table, "gap_tsp500_pct", label).measured
-        assert shown == recorded(work, f"icam/{run}/icam", set_id("tsp", 500), "multistart", "gap_pct")
-    assert cell(table, "gap_tsp1000_pct", "AFM+CAB").published == 7.090
-    # The same number in two tables, as a note says.
-    assert cell(table, "gap_tsp100_pct", "AAFM").published == 0.514
-
-
-def test_table10_shows_what_was_trained_among_what_is_printed(work: Path) -> None:
-    table, test = draw("table10", work), set_id("tsp", 1000)
-    label = f"k = 20, here {SCALE[IcamScale].elites[20]}"
-    for beta, run in ((0.1, "icam_tsp"), (0.5, "k20_b0.5")):
-        for decoding in ("greedy", "multistart"):
-            shown = cell(table, f"gap_{decoding}_b{beta}_pct", label).measured
-            assert shown == recorded(work, f"icam/{run}/icam", test, decoding, "gap_pct")
-    measured = sum(c.measured is not None for r in table.rows for c in r.cells)
-    assert measured == 2 * (1 + len(SCALE[IcamScale].forks))
-    fifty = f"k = 50, here {SCALE[IcamScale].elites[50]}"
-    assert cell(table, "gap_greedy_b0_pct", fifty) == Cell(None, "−")
-    assert cell(table, "gap_multistart_b0.9_pct", fifty) == Cell(None, 1.857)
-    assert any("Others trained here: k = 20 with β = 0.5." in note for note in table.notes)
-    ten = study("table10", work).published(10)
-    many = ten[(ten.decoding == "multistart_greedy") & (ten.beta > 0)].value
-    assert many.max() - many.min() < 0.1
-
-
-def test_table11(work: Path) -> None:
-    table = draw("table11", work)
-    rrc, beam = SCALE[IcamScale].rrc, SCALE[IcamScale].beam
-    assert [r.labels[0] for r in table.rows] == [
-        "Concorde", "BQ greedy", f"BQ bs16, here {beam}", "LEHD greedy", f"LEHD RRC100, here {rrc}",
-        "ICAM single trajec.", "ICAM no augment.", f"ICAM RRC100, here {rrc}", f"ICAM bs16, here {beam}", "ICAM aug×8",
-    ]  # fmt: skip
-    for label, run, decoding in (
-        (f"ICAM RRC100, here {rrc}", "icam/icam_tsp/icam", f"rrc{rrc}-multistart"),
-        (f"ICAM bs16, here {beam}", "icam/icam_tsp/icam", f"beam{beam}-multistart"),
-        (f"LEHD RRC100, here {rrc}", "scaling/lehd_6x128/tests_icam", f"rrc{rrc}"),
-        (f"BQ bs16, here {beam}", "scaling/bq/tests_icam", f"beam{beam}"),
-    ):
-        where = (run, set_id("tsp", 500), decoding)
-        assert cell(table, "gap_500_pct", label).measured == recorded(work, *where, "gap_pct")
-        assert cell(table, "time_500_s", label).measured == recorded(work, *where, "time_s")
-        assert cell(table, "gap_1000_pct", label).measured is None  # beyond what is searched here
-        assert cell(table, "gap_1000_pct", label).published is not None
-    assert cell(table, "time_100_s", f"BQ bs16, here {beam}").published == 27.5 * 60
-    assert cell(table, "gap_1000_pct", f"ICAM RRC100, here {rrc}").published == 1.855
 
 
 def test_a_missing_stage_leaves_the_printed_number(work: Path, tmp_path: Path) -> None:

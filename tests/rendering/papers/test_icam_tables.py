@@ -12,74 +12,15 @@ from fabricated_icam import ARTIFACTS, FABRIC, SCALE, draw, set_id, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.papers.icam.table_benchmarks import GROUPS, RUNS
+from neuroute.papers.icam.table_benchmarks import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.rendering.table import Cell
-from table_cells import cell, of, recorded, row
+from table_cells import cell, of
 
 RECORDS = FABRIC
-WAYS = {"single trajec.": "greedy", "no augment.": "multistart", "aug×8": "multistart-x8"}
 
 
 # -- Tables 1 and 7 ---------------------------------------------------------------------------------------------------
-
-
-def test_table1_has_the_papers_rows(work: Path) -> None:
-    labels = [r.labels[:2] for r in draw("table1", work).rows]
-    tsp, cvrp = ([label for p, label in labels if p == problem] for problem in ("TSP", "CVRP"))
-    own = [f"ICAM {way}" for way in WAYS]
-    assert tsp == [
-        "Concorde", "LKH3", "Att-GCN+MCTS*", "DIMES AS+MCTS*", "SO-mixed*", "DIFUSCO greedy+2-opt*", "H-TSP",
-        "GLOP (more revisions)", "BQ greedy", "LEHD greedy", "MDAM bs50", "POMO aug×8", "ELG aug×8",
-        "Pointerformer aug×8", *own,
-    ]  # fmt: skip
-    assert cvrp == [
-        "LKH3", "HGS", "GLOP-G (LKH3)", "BQ greedy", "LEHD greedy", "MDAM bs50", "POMO aug×8", "ELG aug×8", *own,
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "rows"),
-    [
-        ("table1", {"ICAM": roles.OWN}),
-        ("table7", {"ICAM": roles.OWN, "POMO, three stages,": roles.STAGED, "POMO (original)": roles.ORIGINAL}),
-    ],
-)
-def test_measured_rows_of_many_starts(name: str, rows: dict[str, dict[str, str]], work: Path) -> None:
-    table = draw(name, work)
-    for problem in roles.PROBLEMS:
-        for label, runs in rows.items():
-            for way, decoding in WAYS.items():
-                for size in roles.SIZES:
-                    where = (f"icam/{runs[problem]}/icam", set_id(problem, size), decoding)
-                    gap = cell(table, f"gap_{size}_pct", problem.upper(), f"{label} {way}")
-                    assert gap.measured == recorded(work, *where, "gap_pct")
-                    assert gap.low <= gap.measured <= gap.high
-                    for key, metric in ((f"obj_{size}", "length"), (f"time_{size}_s", "time_s")):
-                        shown = cell(table, key, problem.upper(), f"{label} {way}").measured
-                        assert shown == recorded(work, *where, metric)
-
-
-def test_table1_baselines(work: Path) -> None:
-    table = draw("table1", work)
-    for problem, label, run in (
-        ("tsp", "LEHD greedy", "scaling/lehd_6x128"),
-        ("tsp", "BQ greedy", "scaling/bq"),
-        ("cvrp", "LEHD greedy", "scaling/lehd_cvrp"),
-        ("cvrp", "BQ greedy", "sit/bq_cvrp"),
-    ):
-        shown = cell(table, "gap_500_pct", problem.upper(), label).measured
-        assert shown == recorded(work, f"{run}/tests_icam", set_id(problem, 500), "greedy", "gap_pct")
-    shown = cell(table, "gap_200_pct", "CVRP", "POMO aug×8")
-    assert shown.measured == recorded(work, "icam/pomo_cvrp/icam", set_id("cvrp", 200), "multistart-x8", "gap_pct")
-    assert shown.published == 4.866
-    mdam = cell(table, "gap_1000_pct", "CVRP", "MDAM bs50")
-    assert mdam.published == 27.814
-    for label in ("Att-GCN+MCTS*", "GLOP (more revisions)", "MDAM bs50", "ELG aug×8", "Pointerformer aug×8"):
-        assert all(c.measured is None and c.published is not None for c in row(table, "TSP", label))
-    assert cell(table, "gap_100_pct", "TSP", "H-TSP") == Cell(None, "−")
-    assert cell(table, "time_200_s", "TSP", "ICAM single trajec.").published == "<1s"
-    assert cell(table, "gap_1000_pct", "TSP", "ICAM no augment.").published == 1.907
 
 
 def test_solvers_are_what_the_reference_is(work: Path) -> None:
@@ -161,20 +102,6 @@ def test_table2_groups_are_the_papers(work: Path, tmp_path: Path) -> None:
     assert cell(table, "gap_x_all_pct", "ICAM no augment.").published == 4.83
     assert cell(table, "gap_x_to_200_pct", "ELG no augment.") == Cell(None, 5.5)
     assert not any(note.startswith("Not measured here") for note in table.notes)
-
-
-def test_table2_at_the_scale(work: Path) -> None:
-    table = draw("table2", work)
-    there = [k for k in study_instances(102, 101, "cvrplib") if k.set == "X"]
-    assert there
-    for label, name, decoding in (("ICAM no augment.", "ICAM", "multistart"), ("LEHD greedy", "LEHD", "greedy")):
-        run = RUNS[name]
-        group = roles.group(run, "cvrplib")
-        gaps = [recorded(work, f"{run}/{group}", f"cvrplib_{k.name}", decoding, "gap_pct") for k in there]
-        times = [recorded(work, f"{run}/{group}", f"cvrplib_{k.name}", decoding, "time_s") for k in there]
-        assert cell(table, "gap_x_to_200_pct", label).measured == pytest.approx(np.mean(gaps))
-        assert cell(table, "time_x_s", label).measured == pytest.approx(np.mean(times))
-        assert cell(table, "gap_x_to_500_pct", label).measured is None
 
 
 def test_table2_names_what_is_lacking(work: Path, tmp_path: Path) -> None:

@@ -46,28 +46,6 @@ def test_table3_without_the_runs_keeps_the_printed_entries(work: Path) -> None:
     assert cell(of(found), "trained", "OVRPTW") == Cell(None, "yes")
 
 
-def test_table4(work: Path) -> None:
-    table = draw("table4", work)
-    assert [r.labels[0] for r in table.rows] == [f"POMO-{variant}" for variant in roles.TRAINED]
-    for variant in roles.TRAINED:
-        run, gaps = roles.single(SCALE, variant, 100), []
-        for other in roles.TRAINED:
-            shown = cell(table, f"gap_{other.lower()}_pct", f"POMO-{variant}")
-            assert shown.measured == recorded(work, f"mvmoe/{run}/mvmoe", set_of(other, 100).id, X8, GAP)
-            gaps.append(shown.measured)
-        mean = cell(table, "gap_mean_pct", f"POMO-{variant}")
-        assert mean.measured == pytest.approx(np.mean(gaps))
-        assert mean.low < mean.measured < mean.high
-        assert min(gaps) == gaps[roles.TRAINED.index(variant)]
-    assert cell(table, "gap_vrpb_pct", "POMO-VRPTW").published == 79.753
-    assert cell(table, "gap_mean_pct", "POMO-CVRP").published == 16.815
-    one = study("table1", work).published(1)
-    one = one[(one.n == 100) & (one.metric == "gap_pct")]
-    for method in roles.MULTI_TASK:
-        mean_in_print = one[one.method == method].value.mean()
-        assert any(f"{method} {mean_in_print:.3f} %" in note for note in table.notes)
-
-
 def test_table4_has_no_mean_of_some(work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     path = copy / f"evaluations/mvmoe/{roles.single(SCALE, 'OVRP', 100)}/mvmoe.csv"
@@ -125,60 +103,7 @@ def test_what_table5_says_of_better_settings_is_so(work: Path) -> None:
     ]  # fmt: skip
 
 
-# -- Table 6 ----------------------------------------------------------------------------------------------------------
-
-
-def test_table6(work: Path) -> None:
-    table = draw("table6", work)
-    assert [r.labels[0] for r in table.rows] == list(roles.VARIANTS)
-    for variant in roles.VARIANTS:
-        test = roles.constructed(SCALE, variant).id
-        for method, short in roles.MULTI_TASK.items():
-            run = roles.multi(SCALE, method, 100)
-            shown = cell(table, f"time_{short}_s", variant).measured
-            assert shown == recorded(work, f"mvmoe/{run}/construction", test, MULTI, "time_s")
-    assert cell(table, "time_moe4eL_s", "VRPLTW").published == 2.97
-    assert cell(table, "time_mtl_s", "CVRP").published == 1.28
-    slower = [
-        r.labels[0]
-        for r in table.rows
-        if r.cells[2].published > r.cells[1].published  # MVMoE/4E-L, MVMoE/4E
-    ]
-    assert slower == ["VRPLTW"]
-    assert "Here MVMoE/4E-L is slower than MVMoE/4E on 16 of 16 problems." in table.notes
-
-
 # -- Tables 7 and 8 ---------------------------------------------------------------------------------------------------
-
-
-def test_table7_rows_are_the_papers(work: Path) -> None:
-    table, published = draw("table7", work), study("table7", work).published(7)
-    for title, problem in (("Set-X", "CVRP"), ("Set-Solomon", "VRPTW")):
-        best = published[(published.problem == problem) & (published.metric == "best_known")]
-        names = [r.labels[1] for r in table.rows if r.labels[0] == title]
-        assert len(best) == 28
-        assert names[:28] == list(best.instance)
-        assert names[-1].startswith("Mean of 28")
-
-
-@pytest.mark.parametrize(
-    ("title", "name", "problem", "group"),
-    [("Set-X", "cvrplib_X-n101-k25", "CVRP", "set_x"), ("Set-Solomon", "solomon_R101", "VRPTW", "solomon")],
-)
-def test_table7_instances(title: str, name: str, problem: str, group: str, work: Path) -> None:
-    table = draw("table7", work)
-    instance = name.partition("_")[2]
-    runs = {"pomo": roles.single(SCALE, problem, 100)}
-    runs |= {f"{key}": roles.multi(SCALE, method, 100) for key, method in (("pomo_mtl", "POMO-MTL"),)}
-    runs |= {"mvmoe_4e": roles.multi(SCALE, "MVMoE/4E", 100), "mvmoe_4e_l": roles.multi(SCALE, "MVMoE/4E-L", 100)}
-    for key, run in runs.items():
-        metric = "gap_rounded_pct" if title == "Set-X" else "gap_pct"
-        gap = recorded(work, f"mvmoe/{run}/{group}", name, X8, metric)
-        assert cell(table, f"gap_{key}_pct", title, instance).measured == gap
-        length = published_instances(name.partition("_")[0])[instance].optimum * (1 + gap / 100)
-        shown = cell(table, f"obj_{key}", title, instance).measured
-        assert shown == pytest.approx(length)
-        assert title != "Set-X" or float(shown).is_integer()
 
 
 def test_table7_best_known_are_those_of_the_lists(work: Path) -> None:
@@ -236,35 +161,6 @@ def test_instances_that_are_not_printed_are_shown_apart(tmp_path: Path) -> None:
     mean = cell(table, "gap_mvmoe_4e_pct", "Set-X", "Mean of 28, here of 1").measured
     assert mean == cell(table, "gap_mvmoe_4e_pct", "Set-X", "X-n200-k36").measured
     assert "Set-X: 1 of the instances here are not in the paper's table; they come last." in table.notes
-
-
-def test_table8(work: Path) -> None:
-    table, published = draw("table8", work), study("table8", work).published(8)
-    rrc = SCALE[MvmoeScale].rrc
-    assert [c.group for c in table.columns[1::2]] == [
-        "POMO", "POMO-MTL", "MVMoE/4E", "MVMoE/4E-L", "LEHD", "LEHD/4E-L",
-        f"LEHD RRC100, here {rrc}", f"LEHD/4E-L RRC100, here {rrc}",
-    ]  # fmt: skip
-    assert len(table.rows) == 33
-    instance, lehd = "X-n502-k39", roles.lehd(SCALE)
-    for key, evaluation, decoding in (
-        ("pomo", f"mvmoe/{roles.single(SCALE, 'CVRP', 100)}/set_x_large", X8),
-        ("mvmoe_4e_l", f"mvmoe/{roles.multi(SCALE, 'MVMoE/4E-L', 100)}/set_x_large", X8),
-        ("lehd", f"{lehd['LEHD']}/{roles.group(lehd['LEHD'], 'set_x_large')}", "greedy"),
-        ("lehd_rrc100", f"{lehd['LEHD']}/{roles.group(lehd['LEHD'], 'set_x_large')}", f"rrc{rrc}"),
-        ("lehd_4e_l_rrc100", f"{lehd['LEHD/4E-L']}/set_x_large", f"rrc{rrc}"),
-    ):
-        gap = recorded(work, evaluation, f"cvrplib_{instance}", decoding, "gap_rounded_pct")
-        assert cell(table, f"gap_{key}_pct", "Set-X", instance).measured == gap
-        mean = cell(table, f"gap_{key}_pct", "Set-X", "Mean of 32, here of 1")
-        assert mean.measured == gap
-    assert cell(table, "gap_lehd_rrc100_pct", "Set-X", instance).published == 2.097
-    assert cell(table, "gap_lehd_pct", "Set-X", instance).published == 3.195
-    assert cell(table, "gap_lehd_4e_l_rrc100_pct", "Set-X", "Mean of 32, here of 1").published == 6.884
-    means = published[published.instance == "mean of 32"].value
-    gaps = published[(published.metric == "gap_pct") & (published.n.notna())].groupby(["method", "decoding"]).value
-    assert sorted(means) == sorted(gaps.mean().round(3))
-    assert sorted(means)[-4:-1] == [16.796, 19.607, 26.408]  # as a note says
 
 
 def test_printed_gaps_follow_from_the_printed_lengths_but_for_one(work: Path) -> None:

@@ -15,12 +15,11 @@ from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.objects import Labels
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.table import Cell, Table
-from table_cells import cell, of, recorded, row
+from table_cells import cell, of, row
 from table_checks import nothing_measured
 
 RECORDS = FABRIC
 COMPARED = {"table1": roles.TRAINED, "table2": roles.UNSEEN}
-X8 = "multistart-x8"
 
 
 def note(table: Table, begins: str) -> str:
@@ -29,54 +28,6 @@ def note(table: Table, begins: str) -> str:
 
 
 # -- Tables 1 and 2 ---------------------------------------------------------------------------------------------------
-
-
-def test_the_papers_rows(work: Path) -> None:
-    rows = {name: [r.labels[:2] for r in draw(name, work).rows] for name in COMPARED}
-    models = ["POMO", *roles.MULTI_TASK]
-    tools = ["OR-Tools", "OR-Tools (x10)"]
-    for variant, classical in (
-        ("CVRP", ["HGS", "LKH3"]),
-        ("VRPTW", ["HGS", "LKH3"]),
-        ("OVRP", ["LKH3"]),
-        ("VRPL", ["LKH3"]),
-        ("VRPB", []),
-        ("OVRPTW", []),
-    ):
-        there = [label for problem, label in rows["table1"] if problem == variant]
-        assert there == [*classical, *tools, *models], variant
-    for variant in roles.UNSEEN:
-        assert [label for problem, label in rows["table2"] if problem == variant] == [*tools, *roles.MULTI_TASK]
-
-
-@pytest.mark.parametrize("name", COMPARED)
-def test_models_have_their_own_numbers(name: str, work: Path) -> None:
-    table = draw(name, work)
-    for variant in COMPARED[name]:
-        runs: dict[str, dict[int, str]] = {
-            method: {size: roles.multi(SCALE, method, size) for size in roles.SIZES} for method in roles.MULTI_TASK
-        }
-        if name == "table1":
-            runs["POMO"] = {size: roles.single(SCALE, variant, size) for size in roles.SIZES}
-        for label, of_size in runs.items():
-            for size, run in of_size.items():
-                where = (f"mvmoe/{run}/mvmoe", set_of(variant, size).id, X8)
-                gap = cell(table, f"gap_{size}_pct", variant, label)
-                assert gap.measured == recorded(work, *where, "gap_mean_of_ratios_pct")
-                assert gap.low <= gap.measured <= gap.high
-                assert gap.measured != recorded(work, *where, "gap_pct")
-                for key, metric in ((f"obj_{size}", "length"), (f"time_{size}_s", "time_s")):
-                    assert cell(table, key, variant, label).measured == recorded(work, *where, metric)
-
-
-def test_printed_numbers(work: Path) -> None:
-    one, two = draw("table1", work), draw("table2", work)
-    assert cell(one, "gap_100_pct", "OVRPTW", "MVMoE/4E-L").published == 3.941
-    assert cell(one, "gap_50_pct", "VRPL", "POMO").published == -0.008
-    assert cell(one, "time_50_s", "CVRP", "OR-Tools (x10)").published == 1.7 * 3600
-    assert cell(one, "gap_50_pct", "CVRP", "HGS").published == 0
-    assert cell(two, "obj_100", "OVRPBLTW", "POMO-MTL").published == 15.738
-    assert cell(two, "gap_50_pct", "OVRPBTW", "MVMoE/4E").published == 9.308
 
 
 def test_solvers_are_from_the_manifests(work: Path) -> None:

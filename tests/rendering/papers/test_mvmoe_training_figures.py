@@ -148,20 +148,6 @@ def test_a_log_without_the_problem_is_named(work: Path, tmp_path: Path) -> None:
 # -- Figure 6 -------------------------------------------------------------------------------------------------------
 
 
-def test_figure6_shows_means_over_the_unseen_problems(work: Path) -> None:
-    looked, points = study("figure6", work), draw("figure6", work).points
-    here = points[points.side == MEASURED]
-    assert set(here.run) == {roles.run_id(name) for name in (roles.DEFAULT, *ABLATIONS)}
-    sets = [roles.reference(FIGURES, variant, 50).dataset for variant in roles.UNSEEN]
-    for run, own in here.groupby("run"):
-        gaps = [looked.value("gap_mean_of_ratios_pct", str(run), dataset, roles.X8) for dataset in sets]
-        np.testing.assert_allclose(own.gap_pct, np.mean([gap for gap in gaps if gap is not None]))
-        assert len(gaps) == 10
-        assert (own.low_pct <= own.gap_pct).all()
-        assert (own.gap_pct <= own.high_pct).all()
-    assert set(here[here.run == roles.run_id(roles.DEFAULT)].panel) == set("abcde")
-
-
 def test_figure6_has_the_printed_numbers_and_what_is_not_trained(work: Path) -> None:
     drawing = draw("figure6", work)
     points = drawing.points[drawing.points.side == PUBLISHED]

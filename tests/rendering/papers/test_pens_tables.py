@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fabricated import drawn_table, edit_arrays
-from fabricated_pens import ARTIFACTS, FABRIC, RUNS, SCALE, best_factor, study
+from fabricated_pens import ARTIFACTS, FABRIC, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
@@ -38,34 +38,6 @@ def records(work: Path, evaluation: str) -> pd.DataFrame:
 
 def set_id(size: int, count: int | None = None) -> str:
     return roles.reference(SCALE, size, count).dataset.id
-
-
-def test_table1_gaps_and_factors(work: Path) -> None:
-    table = draw("table1", work)
-    assert [r.labels[:2] for r in table.rows] == [
-        (model, coordinates) for model in ("PENS-A", "PENS-R") for coordinates in ("original", "rescaled")
-    ]
-    run = next(r for r in RUNS if r.id == "pens/pens_a")
-    for size in SIZES:
-        key = f"gap_tsp{size}_pct"
-        for label, decoding in (("original", REPEATED), ("rescaled", RESCALED)):
-            shown = cell(table, key, "PENS-A", label)
-            assert shown.measured == recorded(
-                work, "pens/pens_a/uniform", set_id(size), name_of(decoding), MEAN_OF_GAPS
-            )
-            assert shown.low < shown.measured < shown.high
-        assert cell(table, f"factor_tsp{size}", "PENS-A", "original") == Cell()
-        assert cell(table, f"factor_tsp{size}", "PENS-A", "rescaled").measured == best_factor(
-            run, SCALE[PensScale].sizes[size]
-        )
-    assert cell(table, "gap_tsp10000_pct", "PENS-A", "rescaled").published == 5.46
-    assert cell(table, "factor_tsp10000", "PENS-A", "rescaled").published == 2.08
-    assert cell(table, "gap_tsp500_pct", "PENS-R", "original").published == 0.95
-    notes = " ".join(table.notes)
-    assert "from 9.47 to 5.46 %" in notes
-    assert "the tables print 9.74 %" in notes
-    assert "1.78" in notes
-    assert "no minimum" not in notes
 
 
 def test_table1_says_where_a_sweep_has_no_minimum(work: Path, tmp_path: Path) -> None:
@@ -113,42 +85,6 @@ def test_table2_is_rescaled_where_the_paper_is(work: Path) -> None:
     assert cell(table, "time_tsp10000_s", "BQ-NCO + ESF").published == 19320
 
 
-def test_table2_baselines(work: Path) -> None:
-    table = draw("table2", work)
-    esf = Decoding(esf=True)
-    for label, decoding in (("BQ-NCO", Decoding()), ("BQ-NCO + ESF", esf)):
-        shown = cell(table, "gap_tsp1000_pct", label).measured
-        assert shown == recorded(work, "scaling/bq/uniform_pens", set_id(1000), name_of(decoding), MEAN_OF_GAPS)
-    timed = set_id(1000, SCALE[PensScale].timed_counts[1000])
-    assert cell(table, "time_tsp1000_s", "BQ-NCO + ESF").measured == recorded(
-        work, "scaling/bq/uniform_pens", timed, name_of(Decoding(esf=True, batch_size=1)), "time_s"
-    )
-    frame = records(work, "scaling/bq/tsplib_pens")
-    own = frame[(frame.n > 1000) & (frame.decoding == esf.id) & (frame.metric == "gap_pct")]
-    assert cell(table, "gap_tsplib_1001_10000_pct", "BQ-NCO + ESF").measured == pytest.approx(own.value.mean())
-    for label, run in (("INViT-2V", "invit_2v"), ("INViT-3V", "invit_3v")):
-        shown = cell(table, "gap_tsp1000_pct", label)
-        name = f"rivals/{run}/uniform_pens"
-        assert shown.measured == recorded(work, name, set_id(1000), name_of(REPEATED), MEAN_OF_GAPS)
-        assert shown.published is not None
-    assert all(c.measured is not None for r in table.rows for c in r.cells)
-
-
-def test_table3_has_both_rows_of_each_model(work: Path) -> None:
-    table = draw("table3", work)
-    assert [r.labels[0] for r in table.rows] == ROWS + [m + s for m in PENS for s in ("", " (scaled)")]
-    for label, decoding in (("PENS-R", REPEATED), ("PENS-R (scaled)", RESCALED)):
-        shown = cell(table, "gap_tsp250_pct", label)
-        assert shown.measured == recorded(work, "pens/pens_r/uniform", set_id(250), name_of(decoding), MEAN_OF_GAPS)
-        frame = records(work, "pens/pens_r/tsplib")
-        own = frame[(frame.n <= 100) & (frame.decoding == name_of(decoding)) & (frame.metric == "gap_pct")]
-        assert cell(table, "gap_tsplib_1_100_pct", label).measured == pytest.approx(own.value.mean())
-    plain, scaled = (cell(table, "time_tsp500_s", label).measured for label in ("PENS-R", "PENS-R (scaled)"))
-    assert plain == scaled
-    assert cell(table, "gap_tsp10000_pct", "PENS-A").published == 9.74
-    assert cell(table, "gap_tsp10000_pct", "PENS-A (scaled)").published == 5.46
-
-
 def test_only_instances_that_all_have_solved_count(work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     path = copy / "evaluations/pens/pens_ar/tsplib.csv"
@@ -181,23 +117,6 @@ def test_table4_counts_parameters(work: Path) -> None:
     assert "2.8M parameters, this table 2.7M" in notes
     assert "3.17M" in notes
     assert "2,842,560" in notes
-
-
-def test_figure_tables(work: Path) -> None:
-    four, five = draw("table_figure4", work), draw("table_figure5", work)
-    assert [r.labels[0] for r in four.rows] == ["CoordNS", "PENS-A", "PENS-R"]
-    for size in SIZES:
-        shown = cell(four, f"gap_tsp{size}_pct", "CoordNS").measured
-        assert shown == recorded(work, "pens/coordns/uniform", set_id(size), name_of(REPEATED), MEAN_OF_GAPS)
-    assert cell(four, "gap_tsp10000_pct", "CoordNS").published == 23.47
-    assert cell(four, "gap_tsp10000_pct", "PENS-A").published == 9.74
-    assert [r.labels[:2] for r in five.rows] == [
-        (model, init) for model in ("PENS-A", "PENS-R") for init in ("Zero init", "Gaussian init")
-    ]
-    shown = cell(five, "gap_tsp100_pct", "PENS-R", "Gaussian init")
-    assert shown.measured == recorded(work, "pens/small_r_gauss/uniform", set_id(100), name_of(REPEATED), MEAN_OF_GAPS)
-    assert shown.published == 3.459
-    assert cell(five, "gap_tsp20_pct", "PENS-A", "Zero init").published == 0.096
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "table4"])

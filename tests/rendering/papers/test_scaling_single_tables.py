@@ -177,21 +177,6 @@ def test_solver_row_says_when_labels_came_without_times(work: Path, tmp_path: Pa
     assert table.rows[0].cells[-1].published == 36000
 
 
-def test_table12_reads_like_the_paper(work: Path) -> None:
-    frame = draw("table12", work).frame()
-    assert frame.method[0] == "LKH3"
-    assert frame.gap_pct_measured[0] == pytest.approx(0.01, rel=0.01)
-    assert list(frame.method[1:4]) == [f"Greedy, depth=6, width={w}" for w in (128, 256, 512)]
-    assert set(frame.gap_pct_measured_at) == {shown_as(100)}
-    inside = frame[1:]
-    assert (inside.gap_pct_measured_low < inside.gap_pct_measured).all()
-    assert (inside.gap_pct_measured < inside.gap_pct_measured_high).all()
-    study = study_of("table12", work)
-    table12(study)
-    assert study.measured_on()["devices"] == ["Test CPU"]
-    assert study.measured_on()["tests"][0]["n"] == 20
-
-
 def test_table18_uses_the_scales_own_beams_and_says_so(work: Path) -> None:
     assert "Beam 64 (12 here)" in draw("table18", work).markdown()
     frame = draw("table18", work).frame()

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabricated import parameters, with_arrays
-from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, repeated_gap, study
+from fabricated import with_arrays
+from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, study
 from figure_checks import drawn_figure, laid_out, texts
-from neuroute.papers.sit import roles
 from neuroute.papers.sit.figures_model import ordinal
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.snapshot import Round
@@ -176,18 +175,6 @@ def test_a_log_without_rounds_leaves_an_honest_panel(work: Path, tmp_path: Path)
 
 
 # -- Figure 3 -------------------------------------------------------------------------------------------------------
-
-
-def test_gaps_by_repetitions_are_the_records(work: Path) -> None:
-    drawing = draw("figure3", work)
-    points = drawing.points.set_index("repetitions")
-    assert dict(points.repetitions_here) == SCALE[SitScale].repetitions
-    for count in SCALE[SitScale].repetitions:
-        run = RUNS[roles.run_id(roles.with_repetitions(count))]
-        assert points.gap_pct[count] == pytest.approx(repeated_gap(run), abs=0.05)
-        assert points.low_pct[count] < points.gap_pct[count] < points.high_pct[count]
-        assert points.parameters[count] == parameters(run)
-    assert "prints neither numbers" in " ".join(drawing.notes)
 
 
 def test_repetitions_that_were_not_measured_are_told(work: Path, tmp_path: Path) -> None:

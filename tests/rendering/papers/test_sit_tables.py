@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 
 from fabricated import solve_all
-from fabricated_sit import FABRIC, SCALE, SHORT, draw, set_id, study
+from fabricated_sit import FABRIC, SCALE, draw, set_id, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.table_benchmarks import GROUPS
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Labels
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 
@@ -33,47 +32,6 @@ def test_what_is_printed_instead_of_a_number_is_shown(work: Path) -> None:
 
 # -- Table 1 ----------------------------------------------------------------------------------------------------------
 
-OURS = ["Ours greedy", *(f"Ours PRC{b:,}, here {h}" for b, h in SCALE[SitScale].prc.items())]
-
-
-def test_table1_has_the_papers_rows_and_the_warm_up(work: Path) -> None:
-    labels = [r.labels[:2] for r in draw("table1", work).rows]
-    tsp, cvrp = ([label for p, label in labels if p == problem] for problem in ("TSP", "CVRP"))
-    searched = ["LEHD RRC1,000, here 2", "BQ bs16, here 2", "SIGD bs16, here 2"]
-    greedy = ["INViT-3V greedy", "LEHD greedy", "BQ greedy", "SIGD greedy", "Ours, warm-up only, greedy"]
-    assert tsp == [
-        "LKH3", "Concorde", "Random Insertion", "DIFUSCO*", "H-TSP", "GLOP", "POMO aug×8", "ELG aug×8", *searched,
-        *greedy, "Ours, as long without re-construction, greedy", *OURS,
-    ]  # fmt: skip
-    assert cvrp == [
-        "HGS", "LKH3", "Random Insertion", "GLOP-G (LKH3)", "POMO aug×8", "ELG aug×8", "LEHD RRC1,000, here 2",
-        *searched[1:], *greedy, *OURS,
-    ]  # fmt: skip
-
-
-def test_table1_ours(work: Path) -> None:
-    table = draw("table1", work)
-    for problem in roles.PROBLEMS:
-        for size, name in SHORT.items():
-            run, test = f"sit/{roles.model(SCALE, problem, size)}", set_id(problem, size)
-            start = roles.INITIAL[problem]
-            for label, decoding in (("Ours greedy", "greedy"), ("Ours PRC100, here 3", f"prc3-{start}")):
-                where = (f"{run}/sit", test, decoding)
-                gap = cell(table, f"gap_{name}_pct", problem.upper(), label)
-                assert gap.measured == recorded(work, *where, "gap_pct")
-                assert gap.low <= gap.measured <= gap.high
-                assert cell(table, f"obj_{name}", problem.upper(), label).measured == recorded(work, *where, "length")
-                count = (
-                    SCALE[SitScale].tsp.test_counts[size]
-                    if problem == "tsp"
-                    else SCALE[SitScale].cvrp.test_counts[size]
-                )
-                time = cell(table, f"time_{name}_s", problem.upper(), label).measured
-                assert time == pytest.approx(recorded(work, *where, "time_s") / count)
-    assert cell(table, "gap_100k_pct", "CVRP", "Ours PRC1,000, here 5").published == -2.55
-    assert cell(table, "obj_1k", "TSP", "Ours PRC10, here 1").published == 23.396
-    assert cell(table, "time_10k_s", "TSP", "BQ greedy").published == 60
-
 
 def test_table1_self_improvement_can_be_read_from_it(work: Path) -> None:
     table = draw("table1", work)
@@ -90,59 +48,6 @@ def test_table1_self_improvement_can_be_read_from_it(work: Path) -> None:
         assert ("trained as long on insertion's own" in note) == bool(SCALE[SitScale].controls)
         shown = row(table, problem.upper(), "Ours, warm-up only, greedy")
         assert all(c == Cell() for c in shown[3:])
-
-
-def test_table1_baselines_are_shown_where_they_were_run(work: Path) -> None:
-    table = draw("table1", work)
-    for label, run, decoding in (
-        ("LEHD greedy", "scaling/lehd_6x128", "greedy"),
-        ("LEHD RRC1,000, here 2", "scaling/lehd_6x128", "rrc2-l10"),
-        ("SIGD bs16, here 2", "scaling/sigd", "beam2"),
-    ):
-        shown = cell(table, "gap_5k_pct", "TSP", label).measured
-        assert shown == recorded(work, f"{run}/tests_sit", set_id("tsp", 5000), decoding, "gap_pct")
-    for label, run, decoding in (
-        ("BQ greedy", "sit/bq_cvrp/sit", "greedy"),
-        ("BQ bs16, here 2", "sit/bq_cvrp/sit", "beam2"),
-        ("SIGD greedy", "sit/sigd_cvrp/sit", "greedy"),
-        ("SIGD bs16, here 2", "sit/sigd_cvrp/sit", "beam2"),
-        ("LEHD RRC1,000, here 2", "scaling/lehd_cvrp/tests_sit", "rrc2-l10"),
-    ):
-        own = cell(table, "gap_1k_pct", "CVRP", label).measured
-        assert own == recorded(work, run, set_id("cvrp", 1000), decoding, "gap_pct"), label
-    assert cell(table, "gap_10k_pct", "TSP", "LEHD greedy").measured is not None
-    assert cell(table, "gap_10k_pct", "TSP", "LEHD RRC1,000, here 2") == Cell(None, 12.5)  # beyond beam_max_nodes
-    assert cell(table, "gap_50k_pct", "TSP", "LEHD greedy") == Cell(None, "OOM")
-    for problem in roles.PROBLEMS:
-        where = (f"icam/pomo_{problem}/tests_sit", set_id(problem, 5000), "multistart-x8", "gap_pct")
-        assert cell(table, "gap_5k_pct", problem.upper(), "POMO aug×8").measured == recorded(work, *where)
-        assert cell(table, "gap_10k_pct", problem.upper(), "POMO aug×8") == Cell(None, "OOM")
-    for label in ("DIFUSCO*", "GLOP", "ELG aug×8", "INViT-3V greedy"):
-        assert all(c.measured is None and c.published is not None for c in row(table, "TSP", label))
-
-
-def test_table1_solvers(work: Path) -> None:
-    table = draw("table1", work)
-    best = np.load(work / "evaluations/sit/tsp_1k/sit.npz")[f"{set_id('tsp', 1000)}|reference"].mean()
-    assert cell(table, "obj_1k", "TSP", "Concorde").measured == pytest.approx(best)
-    assert cell(table, "gap_1k_pct", "TSP", "Concorde").measured == 0
-    assert cell(table, "gap_1k_pct", "TSP", "LKH3").measured == pytest.approx(0.01)
-    assert cell(table, "gap_5k_pct", "TSP", "LKH3") == Cell(None, 0.0)  # not run there
-    assert cell(table, "gap_100k_pct", "TSP", "LKH3").measured == 0  # the reference
-    assert cell(table, "gap_100k_pct", "TSP", "Concorde") == Cell(None, "N/A")
-    for problem, gap in (("tsp", 12.0), ("cvrp", 55.0)):
-        labels = Labels(dataset=roles.reference(SCALE, problem, 1000).dataset, solver=roles.INITIAL[problem])
-        shown = cell(table, "gap_1k_pct", problem.upper(), "Random Insertion")
-        assert shown.measured == pytest.approx(gap)
-        assert (
-            cell(table, "obj_1k", problem.upper(), "Random Insertion").measured
-            == FABRIC.label_entry(labels)["mean_length"]
-        )
-        assert cell(table, "time_1k_s", problem.upper(), "Random Insertion") == Cell(
-            pytest.approx(0.0125), "<1s", at=shown.at
-        )
-    (here,) = [r.labels[2] for r in table.rows if r.labels[:2] == ("CVRP", "HGS")]
-    assert here == "short HGS (hgs-short 1.0)"
 
 
 # -- Table 2 ----------------------------------------------------------------------------------------------------------

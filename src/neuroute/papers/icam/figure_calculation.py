@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from neuroute.papers.icam.roles import structure_needs
-from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure
+from neuroute.papers.icam.snapshot import Structure
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
@@ -59,7 +60,7 @@ def figure5(study: Study) -> Drawing:
     alt = (
         "Queries, keys, values and adaptation bias of a real instance, and what the module makes of them step by step."
     )
-    return dg.drawing(sheet.figure, _calculation_rows(net, terms), _calculation_notes(net, terms), alt)
+    return dg.drawing(sheet.figure, _calculation_rows(net, terms), _calculation_notes(study, net, terms), alt)
 
 
 def calculation_terms(net: Structure) -> dict[str, maps.Array]:
@@ -95,17 +96,16 @@ def _calculation_rows(net: Structure, terms: dict[str, maps.Array]) -> list[dict
     ]
 
 
-def _calculation_notes(net: Structure, terms: dict[str, maps.Array]) -> list[str]:
+def _calculation_notes(study: Study, net: Structure, terms: dict[str, maps.Array]) -> tuple[str, ...]:
     with np.errstate(invalid="ignore"):
         difference = float(np.abs(terms["sigmoid_query"] * terms["ratio"] - terms["output"]).max())
     width = net.model.width
-    return [
-        f"Layer {int(net.number('layer')) + 1} of {net.run.id} as trained here, on one instance of TSP{net.n:,}'s "
-        f"validation stream. Drawn are {min(NODES, net.n)} of {net.n:,} nodes along the greedy tour (rows; of A and "
-        f"exp(A) columns too) and {min(CHANNELS, width)} of {width} channels; below each matrix the range of all its "
-        "values. Products run over all nodes.",
-        "Red: above 0, blue: below, or from light to dark where all are positive; A is darker the farther two nodes "
-        "are apart. Of each channel's keys the largest is subtracted before exp, which cancels in the ratio.",
-        f"Y is what the live layer computed; σ(Q) ⊙ ratio, multiplied out here, differs from it by at most "
-        f"{difference:.1g}. {NOTHING_PRINTED}",
-    ]
+    return notes(
+        study,
+        net=net,
+        layer=int(net.number("layer")) + 1,
+        nodes=min(NODES, net.n),
+        channels=min(CHANNELS, width),
+        width=width,
+        difference=difference,
+    )

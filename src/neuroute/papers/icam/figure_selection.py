@@ -14,6 +14,7 @@ from neuroute.papers.icam.snapshot import Structure
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
@@ -59,7 +60,7 @@ def figure1(study: Study) -> Drawing:
     for name, title in charts.items():
         sheet.axes[name].set_title(title, pad=4)
     alt = "Instances of two sizes with a circle around the current node; below, how far away next nodes are chosen."
-    return dg.drawing(sheet.figure, _rows(net, sizes), _notes(net, sizes), alt)
+    return dg.drawing(sheet.figure, _rows(net, sizes), _notes(study, net, sizes), alt)
 
 
 def _inside(net: Structure, n: int) -> Any:
@@ -143,25 +144,18 @@ def _rows(net: Structure, sizes: list[int]) -> list[dict[str, Any]]:
     return rows
 
 
-def _notes(net: Structure, sizes: list[int]) -> list[str]:
+def _notes(study: Study, net: Structure, sizes: list[int]) -> tuple[str, ...]:
     counts, solved, solvers = (
         dict(zip(net.array("sizes"), net.array(key), strict=True)) for key in ("counts", "solved", "solvers")
     )
     sets = ", ".join(f"{counts[n]:,} of TSP{n:,} by {solvers[n]}" for n in sizes)
     solved_text = ", ".join(f"{solved[n]:,} of TSP{n:,}" for n in sizes)
-    notes = [
-        f"Optimal tours: of the labelled test instances ({sets}), walked from node 0 as stored. Model: {net.run.id} "
-        f"as trained here, greedy from node 0 ({solved_text}, the first ones). All decisions but the last count.",
-        f"(a) The first instance of each set. The circle's radius is the {100 * SHARE:.0f} % quantile of the distance "
-        "to the next node over all optimal tours of that size; the number of nodes is the mean of other nodes, visited "
-        "or not, so near to a node.",
-        f"(c) Bars: optimal tours, marks: the model. Ranks are counted up to {RANKS - 1}; the CSV has them.",
-    ]
+    ratio = ""
     if len(sizes) > 1:
         first, last = sizes[0], sizes[-1]
-        ratio = net.number(f"radius_{last}_optimal") / net.number(f"radius_{first}_optimal")
-        notes.append(
-            f"From {first:,} to {last:,} nodes the radius changes by a factor of {ratio:.2f}; (n1/n2)^0.5, which keeps "
-            f"the number of nodes inside, is {(first / last) ** 0.5:.2f}."
+        change = net.number(f"radius_{last}_optimal") / net.number(f"radius_{first}_optimal")
+        ratio = (
+            f"From {first:,} to {last:,} nodes the radius changes by a factor of {change:.2f}; (n1/n2)^0.5, which "
+            f"keeps the number of nodes inside, is {(first / last) ** 0.5:.2f}."
         )
-    return [*notes, "The paper sketches the regions by hand and prints no numbers."]
+    return notes(study, net=net, sets=sets, solved=solved_text, quantile=100 * SHARE, most=RANKS - 1, ratio=ratio)

@@ -9,10 +9,11 @@ import numpy as np
 from neuroute.core.lazy import mpl
 from neuroute.papers.icam.figures_network import alphas_of_layers
 from neuroute.papers.icam.roles import structure_needs
-from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, adaptation_slope, draw_alphas
+from neuroute.papers.icam.snapshot import Structure, adaptation_slope, draw_alphas
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
@@ -88,7 +89,7 @@ def figure2(study: Study) -> Drawing:
     maps.label_small(sheet.axes["alphas"], "layer; D: decoder, C: compatibility")
     alt = "Two instances, their distance matrices, the learnt adaptation function and the weights that it gives nodes."
     return dg.drawing(
-        sheet.figure, [*net.alpha_rows("c"), *_idea_rows(alpha, instances)], _idea_notes(net, instances), alt
+        sheet.figure, [*net.alpha_rows("c"), *_idea_rows(alpha, instances)], _idea_notes(study, net, instances), alt
     )
 
 
@@ -137,20 +138,13 @@ def _idea_rows(alpha: float, instances: list[tuple[int, maps.Array, maps.Array]]
     return rows
 
 
-def _idea_notes(net: Structure, instances: list[tuple[int, maps.Array, maps.Array]]) -> list[str]:
+def _idea_notes(study: Study, net: Structure, instances: list[tuple[int, maps.Array, maps.Array]]) -> tuple[str, ...]:
     alpha, sizes = net.number("decoder_alpha"), [n for n, *_ in instances]
     counts = " and ".join(f"TSP{n:,}" for n in sizes)
     cut = f"; of larger ones the first {MOST_NODES} nodes" if any(n > MOST_NODES for n in sizes) else ""
     fall = "; ".join(f"N = {n:,}: {np.log(2) / max(-adaptation_slope(alpha, n), 1e-9):.3f}" for n in sizes)
     halves = f" exp(A) halves every so far: {fall}." if alpha > 0 else " As α is not above 0, far nodes do not fade."
-    return [
-        f"(a) One instance each of {counts}; nodes of the matrices along a tour{cut}. The function has the α of the "
-        f"decoder's module of {net.run.id} as trained here, {alpha:.3f}; weights are those seen from the ringed node, "
-        f"as shares of the largest.{halves}",
-        "(b, c) The published code learns an α for each layer, one for the decoder's module and one for the "
-        "compatibility, and so does the network here; the paper writes of one. All start at 1 (dashed). "
-        + NOTHING_PRINTED,
-    ]
+    return notes(study, net=net, counts=counts, cut=cut, alpha=alpha, halves=halves)
 
 
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
@@ -238,17 +232,9 @@ def figure4(study: Study) -> Drawing:
     bias[decision.path] = np.nan
     maps.draw_matrix(sheet.axes["row"], bias[net.order][None])
     rows = [*model.rows("a, b"), *net.alpha_rows("a, b")]
-    notes = (
-        f"Read from the loaded {net.run.id}: shapes (outputs × inputs) and counts are its own; the linears of Q, "
-        f"K and V are one product. Small maps: layer {layer + 1} on one instance of TSP{n:,} "
-        "(validation), nodes along the greedy tour, the first 16 channels; blue below 0, red above, "
-        "A from dark (far) to light (near).",
-        f"(b) Each of the {n:,} tours of an instance has a context of its first and its current node. A is "
-        f"that of the current node, here after {len(decision.path):,} visited nodes, and −∞ where it has been. "
-        "Keys and values are computed once for all steps. " + NOTHING_PRINTED,
-    )
+    texts = notes(study, net=net, layer=layer + 1, n=n, path=len(decision.path))
     alt = "The attention-free module with its linears and shapes, on matrices of a real instance."
-    return dg.drawing(sheet.figure, rows, notes, alt)
+    return dg.drawing(sheet.figure, rows, texts, alt)
 
 
 def _write_letter(sheet: dg.Sheet, name: str, letter: str) -> None:

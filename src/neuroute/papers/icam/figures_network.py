@@ -9,12 +9,13 @@ import numpy as np
 from neuroute.core.lazy import mpl
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import ORIGINAL, run_id, structure, structure_needs
-from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, draw_alphas
+from neuroute.papers.icam.snapshot import Structure, draw_alphas
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.diagram_network import decoder_row, draw_network, encoder_row
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
@@ -57,7 +58,9 @@ def figure3(study: Study) -> Drawing:
     draw_alphas(sheet.axes["alphas"], net.alphas)
     rows = [*model.rows(), *net.decision_rows(), *net.alpha_rows("α")]
     alt = "The encoder and the decoder of ICAM with their shapes between an instance and the next node's probabilities."
-    return dg.drawing(sheet.figure, rows, (*_notes(net), _bias_note(net), NOTHING_PRINTED), alt)
+    return dg.drawing(
+        sheet.figure, rows, notes(study, net=net, visited=len(net.decision.path), bias=_bias_note(net)), alt
+    )
 
 
 def alphas_of_layers(net: Structure, several: str = "α = ") -> str:
@@ -86,16 +89,6 @@ def _decoder(net: Structure, mixing: tuple[str, ...], fits: tuple[str, ...], fil
         dg.box("context", "context", "first, current node", net.model.shape("context.ends")),
     ]
     return decoder_row("probability of the next node", *boxes)
-
-
-def _notes(net: Structure) -> list[str]:
-    return [
-        f"Read from the loaded {net.run.id} as trained here: shapes (outputs × inputs) and counts are its own. "
-        f"Encoded once; then {net.n:,} tours at a time ask for their next node, one from each start.",
-        "Maps: a greedy decision of the tour from the first node (star), after "
-        f"{len(net.decision.path):,} visited nodes (grey), on one instance of TSP{net.n:,}'s validation stream; ring: "
-        "the current node, dotted: the choice.",
-    ]
 
 
 def _bias_note(net: Structure) -> str:
@@ -151,7 +144,7 @@ def figure6(study: Study) -> Drawing:
     _draw_lengths(sheet.axes["lengths"], lengths)
     rows = [*model.rows(), *net.decision_rows(), *_tour_rows(net)]
     alt = "POMO's encoder and decoder with their shapes; the heads' attention; tours from several starts."
-    return dg.drawing(sheet.figure, rows, _pomo_notes(net), alt)
+    return dg.drawing(sheet.figure, rows, _pomo_notes(study, net), alt)
 
 
 def _starts(net: Structure) -> list[int]:
@@ -204,13 +197,7 @@ def _tour_rows(net: Structure) -> list[dict[str, Any]]:
     return [*lengths, *tours, *looks]
 
 
-def _pomo_notes(net: Structure) -> list[str]:
+def _pomo_notes(study: Study, net: Structure) -> tuple[str, ...]:
     lengths = net.array("lengths", float)
-    first, best, mean = lengths[0], lengths.min(), lengths.mean()
-    return [
-        *_notes(net),
-        "(b) The decoder's attention weights at this decision; each row sums to 1. The bottom row is the last head.",
-        f"(c, d) All {net.n:,} greedy tours of this instance, one from each node (star): the shortest, the median and "
-        f"the longest are drawn. The shortest, {best:.3f}, is the answer; from node 0 the tour is {first:.3f} long, on "
-        f"average {mean:.3f}. {NOTHING_PRINTED}",
-    ]
+    of_tours = {"first": lengths[0], "best": lengths.min(), "mean": lengths.mean()}
+    return notes(study, net=net, visited=len(net.decision.path), **of_tours)

@@ -1,82 +1,68 @@
-"""The methods that the tables of paper `icam` compare, and what of them is measured here."""
+"""What stands here for the rows that the tables of paper `icam` print, by their labels."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
-from neuroute.papers.icam.roles import (
-    AUGMENTED,
-    BASELINES,
-    GLOP,
-    MDAM,
-    MULTI,
-    PARTED,
-    REVISED,
-    SINGLE,
-    SIZES,
-    decoder_beams,
-    run_id,
-)
+from neuroute.papers.icam import roles
+from neuroute.papers.icam.roles import AUGMENTED, BASELINES, MULTI, ORIGINAL, OWN, SINGLE, STAGED, TAM_SIZES, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.grid import Method
 
-# What stands for the paper's solver wherever the table has no row for another one.
-REFERENCE: dict[Problem, Method] = {
-    "tsp": Method("Concorde", {"method": "Concorde"}, solvers=("concorde", "lkh", "lkh-long", "lkh3")),
-    "cvrp": Method("LKH3", {"method": "LKH3"}, solvers=("lkh3", "hgs", "hgs-short")),
+# The solvers of a table that has a row for each; and of one that has a single row.
+SOLVERS: dict[Problem, dict[str, Method]] = {
+    "tsp": {"Concorde": Method(solvers=("concorde",)), "LKH3": Method(solvers=("lkh", "lkh-long", "lkh3"))},
+    "cvrp": {"LKH3": Method(solvers=("lkh3",)), "HGS": Method(solvers=("hgs", "hgs-short"))},
 }
-WAYS: dict[str, tuple[str, int, Decoding]] = {  # in the tables' words -> printed decoding and images, decoding here
-    "single trajec.": ("single_greedy", 1, SINGLE),
-    "no augment.": ("multistart_greedy", 1, MULTI),
-    "aug×8": ("multistart_greedy", 8, AUGMENTED),
+REFERENCE: dict[Problem, dict[str, Method]] = {
+    "tsp": {
+        "Concorde": Method(solvers=("concorde", "lkh", "lkh-long", "lkh3")),
+        "LKH3": Method(solvers=("lkh3", "lkh", "lkh-long", "concorde")),
+    },
+    "cvrp": {"LKH3": Method(solvers=("lkh3", "hgs", "hgs-short"))},
 }
+WAYS = {"single trajec.": SINGLE, "no augment.": MULTI, "aug×8": AUGMENTED}
 
 
-def greedy(name: str, problem: Problem, sizes: Sequence[int]) -> Method:
-    """Greedy decoding of a baseline that is trained here."""
-    run = BASELINES[problem][name]
-    return Method(f"{name} greedy", {"method": name, "decoding": "greedy"}, runs=dict.fromkeys(sizes, run))
+def models(scale: Scale, problem: Problem) -> dict[str, Method]:
+    """Models of Tables 1, 3, 6, 7 and 11, greedy and from many starts; searches are in Table 11."""
+    partitions = dict.fromkeys(TAM_SIZES, roles.GLOP_G_2K) | {1000: roles.GLOP_G}
+    return {
+        **{f"{name} greedy": Method(runs=run) for name, run in BASELINES[problem].items()},
+        **ways({"POMO": ORIGINAL, "POMO (original)": ORIGINAL, "ICAM": OWN}, problem),
+        "GLOP (more revisions)": Method(runs=roles.GLOP, decoding=roles.REVISED),
+        "GLOP-G (LKH3)": Method(runs=partitions, decoding=roles.PARTED),
+        "MDAM bs50": Method(runs=roles.MDAM[problem], decoding=roles.decoder_beams(scale)),
+        "ELG aug×8": Method(runs=roles.ELG[problem], decoding=AUGMENTED),
+        "ELG": Method(runs=roles.ELG[problem], decoding=MULTI),
+        "Pointerformer aug×8": Method(runs=roles.POINTERFORMER, decoding=AUGMENTED),
+    }
 
 
-def ways(name: str, run: str, sizes: Sequence[int], *, label: str = "") -> list[Method]:
-    """One network of many starts, decoded in the three ways; run: its name; label: what is shown for `name`."""
-    return [
-        Method(
-            f"{label or name} {way}",
-            {"method": name, "decoding": decoding, "aug": images},
-            runs=dict.fromkeys(sizes, run_id(run)),
-            decoding=here,
-        )
-        for way, (decoding, images, here) in WAYS.items()
-    ]
+def ways(names: Mapping[str, Mapping[Problem, str]], problem: Problem, label: str = "") -> dict[str, Method]:
+    """Networks of many starts, decoded in three ways; names: printed name -> run; label: shown instead."""
+    return {
+        f"{name} {way}": Method(label and f"{label} {way}", runs=run_id(runs[problem]), decoding=decoding)
+        for name, runs in names.items()
+        for way, decoding in WAYS.items()
+    }
 
 
-def glop() -> Method:
-    """GLOP's revision of random insertion."""
-    name = "GLOP (more revisions)"
-    return Method(name, {"method": name}, runs=dict.fromkeys(SIZES, GLOP), decoding=REVISED)
+def pomo_in_stages(problem: Problem) -> dict[str, Method]:
+    """Table 7's bare POMO, which is trained in the three stages."""
+    return ways({"POMO": STAGED}, problem, "POMO, three stages,")
 
 
-def glop_g(runs: Mapping[int, str]) -> Method:
-    """GLOP-G with LKH on its routes; runs: the paper's size -> the partition."""
-    name = "GLOP-G (LKH3)"
-    return Method(name, {"method": name}, runs=runs, decoding=PARTED)
+def searched(scale: Scale) -> dict[str, Method]:
+    """Table 11's searches, at the sizes at which they are run here."""
+    run, of_baselines = run_id(OWN["tsp"]), BASELINES["tsp"]
 
+    def at(run: str, decoding: Decoding) -> Method:
+        sizes = roles.searched(scale, "beam" if decoding.method == "beam" else "rrc")
+        return Method(runs=dict.fromkeys(sizes, run), decoding=decoding)
 
-def mdam(scale: Scale, problem: Problem) -> Method:
-    """MDAM, with beams of each decoder."""
-    how = decoder_beams(scale)
-    return Method("MDAM bs50", {"method": "MDAM"}, runs=dict.fromkeys(SIZES, MDAM[problem]), decoding=how)
-
-
-def cited(*labels: str) -> list[Method]:
-    return [Method(label, {"method": label.removesuffix("*")}) for label in labels]
-
-
-def rival_x8(name: str, run: str, sizes: Sequence[int]) -> Method:
-    """Another system that is trained here, by the id of its run."""
-    return replace(cited_x8(name), runs=dict.fromkeys(sizes, run), decoding=AUGMENTED)
-
-
-def cited_x8(name: str) -> Method:
-    return Method(f"{name} aug×8", {"method": name, "aug": 8})
+    return {
+        "BQ bs16": at(of_baselines["BQ"], roles.beam(scale)),
+        "LEHD RRC100": at(of_baselines["LEHD"], roles.rrc(scale)),
+        "ICAM RRC100": at(run, roles.rrc(scale, "all")),
+        "ICAM bs16": at(run, roles.beam(scale, "all")),
+    }

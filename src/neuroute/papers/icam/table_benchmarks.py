@@ -1,7 +1,6 @@
 """Table 2 of paper `icam`: CVRPLIB's Set-X (Uchoa et al., 2017)."""
 
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.papers.icam.cells import CVRP_CONTEXT
 from neuroute.papers.icam.roles import BASELINES, ELG, MULTI, ORIGINAL, OWN, group, on_set_x, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
@@ -9,9 +8,10 @@ from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Benchmark
 from neuroute.rendering.benchmark import Solved, measured_here, not_measured
-from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed_numbers
+from neuroute.rendering.cells import UNTRAINED, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.grid import Method
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
@@ -77,17 +77,9 @@ def _models_here(study: Study) -> dict[str, str]:
 def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
     least, below = study.scale[IcamScale].cvrp.benchmark_nodes
     trained = [f"{name} at n={study.runs[run].n}" for name, run in RUNS.items() if run in study.runs]
-    return (
-        "Means of the instances' gaps, of unrounded lengths to the best known costs, which are in the library's "
-        f"integer distances; over the instances that every model measured here has solved. This scale measures "
-        f"{measured_here(study, least, below, BENCHMARK)}, depot included; N counts customers.",
-        *not_measured(study, solved.records, below, _models_here(study), BENCHMARK, least, (SET,)),
-        f"{ONE_SEED} Trained here: {', '.join(trained) or 'none'}; on uniform "
-        "instances alone, but ELG on three distributions.",
-        "POMO, ELG and ICAM take the best of one solution from each customer, LEHD and BQ are greedy; nothing is "
-        "augmented. For POMO and ICAM each axis is scaled to the unit square by itself, as in ICAM's published code, "
-        "which changes the instances' shapes and so what distances say; the paper does not state it. LEHD, BQ and ELG "
-        "see both axes scaled alike (ELG's published code scales each by itself, too).",
-        "Times are means per instance, one at a time. BQ* is as BQ's authors print it.",
-        CVRP_CONTEXT,
+    return notes(
+        study,
+        here=measured_here(study, least, below, BENCHMARK),
+        not_measured=not_measured(study, solved.records, below, _models_here(study), BENCHMARK, least, (SET,)),
+        trained=", ".join(trained) or "none",
     )

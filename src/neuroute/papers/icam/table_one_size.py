@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from math import isnan
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import ALPHAS, reference_note, sets_of
+from neuroute.papers.icam.cells import reference_note, sets_of
 from neuroute.papers.icam.roles import MULTI, OWN
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.objects import Problem
-from neuroute.rendering.cells import BOOTSTRAP, gap_cell
+from neuroute.rendering.cells import gap_cell
 from neuroute.rendering.columns import WHOLE, described
+from neuroute.rendering.notes import notes
 from neuroute.rendering.seeds import above_over_seeds, summary_over_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -54,20 +55,5 @@ def table13(study: Study) -> Table:
         cells += [gap_cell(study, run, dataset, None, MULTI) for dataset in sets.values()]
         above = (Cell() if run == staged else above_over_seeds(study, run, staged, d, MULTI) for d in sets.values())
         rows.append(Row((label,), (*cells, *above)))
-    return Table(study.artifact.title, ("Training",), columns, tuple(rows), tuple(_notes(study)))
-
-
-def _notes(study: Study) -> list[str]:
-    assert study.scale[IcamScale].one_size is not None  # else no scale's plan has this table
-    return [
-        BOOTSTRAP,
-        reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"}),
-        "All gaps are without augmentation: the best of one solution from each node.",
-        "One size: the same three stages, rates and last loss, but all batches are of the first stage's size; there "
-        "are more of them, by a number that was set beforehand by measured rates. Processor time is that of one "
-        "thread, validations included.",
-        "Above: by how many points a gap is larger than that of the three stages; 95 % intervals over test instances, "
-        "the same for both, with Student's t of the seeds where there are several.",
-        "The paper trains POMO, not ICAM, at one size (Table 7).",
-        ALPHAS,
-    ]
+    reference = reference_note({TSP: tests}, {TSP: "Concorde"})
+    return Table(study.artifact.title, ("Training",), columns, tuple(rows), notes(study, reference=reference))

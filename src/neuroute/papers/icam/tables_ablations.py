@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import ALPHAS, OTHER_PAPERS, TOTALS, WAYS_NOTE, baselines_note, reference_note, sets_of
-from neuroute.papers.icam.methods import REFERENCE, WAYS, greedy, ways
-from neuroute.papers.icam.roles import ABLATIONS, BASELINES, BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
+from neuroute.papers.icam.cells import baselines_note, reference_note, sets_of
+from neuroute.papers.icam.methods import REFERENCE, WAYS, models, searched
+from neuroute.papers.icam.roles import ABLATIONS, BETAS, KS, MULTI, OWN, SINGLE, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, GivenRun, Problem, Reinforced
 from neuroute.rendering.cells import (
-    BOOTSTRAP,
-    ONE_SEED,
     UNTRAINED,
     gap_cell,
     number,
@@ -21,12 +19,14 @@ from neuroute.rendering.cells import (
     with_budget,
 )
 from neuroute.rendering.columns import described, gap_columns
-from neuroute.rendering.grid import Grid, Method, comparison, gaps, grid_table, needs_of
+from neuroute.rendering.grid import Grid, Method, comparison, from_print, gaps, grid_table, needs_of
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
 TSP: Problem = "tsp"
 LARGEST = SIZES[-1]
+IN_PRINT = {SINGLE: "single_greedy", MULTI: "multistart_greedy"}
 
 
 # -- Table 8 ----------------------------------------------------------------------------------------------------------
@@ -53,14 +53,7 @@ def table8(study: Study) -> Table:
         ("Checkpoint", "Trained on, here"),
         gap_columns(sets),
         tuple(rows),
-        (
-            f"The model at the end of each of its stages, each going on where the last ended. {BOOTSTRAP}",
-            reference_note({TSP: tests}, {TSP: "Concorde"}),
-            "All gaps are without augmentation: the best of one solution from each node.",
-            "The printed 0.514 % at TSP100 after stage 1 is also Table 9's number of AAFM without the bias in the "
-            "compatibility.",
-            ALPHAS,
-        ),
+        notes(study, reference=reference_note({TSP: tests}, {TSP: "Concorde"})),
     )
 
 
@@ -97,14 +90,7 @@ def table9(study: Study) -> Table:
         study,
         ("Variant",),
         table9_grid(study.scale),
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note({TSP: tests}, {TSP: "Concorde"}),
-        "All gaps are without augmentation: the best of one solution from each node. All four are trained in the same "
-        "three stages, on the same instances.",
-        "AFM is AAFM without the adaptation bias: all nodes of a layer then see one and the same weighted mean. CAB is "
-        "the bias in the compatibility. Neither is in the published code.",
-        "The printed 0.514 % of AAFM at TSP100 is also Table 8's number of the whole model after stage 1.",
-        ALPHAS,
+        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
     )
 
 
@@ -123,19 +109,19 @@ def table10(study: Study) -> Table:
     ways = {way: WAYS[way] for way in ("single trajec.", "no augment.")}
     columns = [
         Column(f"gap_{name_of(decoding)}_b{beta:g}_pct", f"β = {beta:g}", "%", group=way, at=described(labels.dataset))
-        for way, (_, _, decoding) in ways.items()
+        for way, decoding in ways.items()
         for beta in BETAS
     ]
 
-    def cell(k: int, beta: float, name: str, images: int, decoding: Decoding) -> Cell:
-        rows, run = printed_numbers(study, 10, k=k, beta=beta, decoding=name, aug=images), run_id(roles.fork(k, beta))
-        published = number(rows, LARGEST, "gap_pct")
+    def cell(k: int, beta: float, decoding: Decoding) -> Cell:
+        name, run = IN_PRINT[decoding], run_id(roles.fork(k, beta))
+        published = number(printed_numbers(study, 10, k=k, beta=beta, decoding=name), LARGEST, "gap_pct")
         return gap_cell(study, run, labels.dataset, published, decoding) if run in study.runs else Cell(None, published)
 
     rows = [
         Row(
             (with_budget(f"k = {k}", k, study.scale[IcamScale].elites[k]),),
-            tuple(cell(k, beta, *way) for way in ways.values() for beta in BETAS),
+            tuple(cell(k, beta, way) for way in ways.values() for beta in BETAS),
         )
         for k in KS
     ]
@@ -144,17 +130,7 @@ def table10(study: Study) -> Table:
         ("Best solutions",),
         tuple(columns),
         tuple(rows),
-        (
-            f"{ONE_SEED} {BOOTSTRAP}",
-            reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}),
-            "Each cell is another third stage from the same end of stage 2, with the same instances; k = 20 with "
-            f"β = 0.1 is the main run. {_forks(study)}",
-            "k is the number of an instance's best solutions that count once more, β their weight: with β = 0, which "
-            "the paper prints once, k is of no account. Section 4 of the paper calls λ what Equation 10 and Table 5 "
-            "call k.",
-            "In print all gaps without augmentation and with β above 0 lie within 0.1 points of each other. How far "
-            "trainings differ by their seeds alone was not measured, there or here.",
-        ),
+        notes(study, reference=reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}), forks=_forks(study)),
     )
 
 
@@ -171,37 +147,9 @@ def _forks(study: Study) -> str:
 # -- Table 11 ---------------------------------------------------------------------------------------------------------
 
 
-def _strategies(scale: Scale) -> list[Method]:
-    """The rows of Table 11."""
-    rrc, beam = roles.rrc(scale), roles.beam(scale)
-
-    def searched(name: str, run: str, decoding: Decoding) -> Method:
-        by_beam = decoding.method == "beam"
-        label = f"{name} bs16" if by_beam else f"{name} RRC100"
-        paper, here = (16, decoding.beam) if by_beam else (100, decoding.iterations)
-        sizes = roles.searched(scale, "beam" if by_beam else "rrc")
-        in_print = {"method": name, "decoding": "beam" if by_beam else "RRC"}
-        return Method(with_budget(label, paper, here), in_print, runs=dict.fromkeys(sizes, run), decoding=decoding)
-
-    single, multi, augmented = ways("ICAM", OWN["tsp"], SIZES)
-    baselines, run = BASELINES["tsp"], run_id(OWN["tsp"])
-    return [
-        REFERENCE["tsp"],
-        greedy("BQ", "tsp", SIZES),
-        searched("BQ", baselines["BQ"], beam),
-        greedy("LEHD", "tsp", SIZES),
-        searched("LEHD", baselines["LEHD"], rrc),
-        single,
-        multi,
-        searched("ICAM", run, roles.rrc(scale, "all")),
-        searched("ICAM", run, roles.beam(scale, "all")),
-        augmented,
-    ]
-
-
 def table11_grid(scale: Scale) -> Grid:
     columns = comparison(sets_of(scale, TSP), "TSP{}".format, lengths=4, time="Total time")
-    return Grid(_strategies(scale), columns, where={"problem": "TSP"})
+    return Grid(from_print(roles.PAPER, 11, models(scale, TSP) | searched(scale) | REFERENCE[TSP]), columns)
 
 
 @artifact("Inference strategies", needs=needs_of(table11_grid))
@@ -212,18 +160,11 @@ def table11(study: Study) -> Table:
         study,
         ("Method",),
         table11_grid(study.scale),
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note({TSP: tests}, {TSP: "Concorde"}),
-        WAYS_NOTE,
-        f"Random re-construct is run up to {s.rrc_max_nodes:,} nodes here and beams up to {s.beam_max_nodes:,}"
-        f"{_searches(study)}. The paper does not say where ICAM's searches start, and the published code has none. "
-        "Here random re-construct begins with the best of one solution from each node, and beams search from each "
-        "node: the printed RRC100 is little better than the printed best of all starts and far better than the single "
-        "trajectory, and bs16 takes 16 to 23 times as long as all starts.",
-        TOTALS,
-        baselines_note(study, [TSP]),
-        f"{OTHER_PAPERS} BQ bs16 takes 27.5 min at TSP100 here, 17.6 min in `scaling`.",
-        ALPHAS,
+        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
+        rrc_max_nodes=s.rrc_max_nodes,
+        beam_max_nodes=s.beam_max_nodes,
+        searches=_searches(study),
+        baselines=baselines_note(study, [TSP]),
     )
 
 

@@ -1,53 +1,21 @@
 """Tables 1 and 7 of paper `icam`: both problems at four sizes, beside baselines, and beside POMO trained alike."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import (
-    ALPHAS,
-    CVRP_CONTEXT,
-    ELG_NOTE,
-    OTHER_PAPERS,
-    TOTALS,
-    WAYS_NOTE,
-    baselines_note,
-    mdam_note,
-    reference_note,
-    sets_of,
-)
-from neuroute.papers.icam.methods import REFERENCE, cited, glop, glop_g, greedy, mdam, rival_x8, ways
-from neuroute.papers.icam.roles import ELG, GLOP_G, MULTI, ORIGINAL, OWN, POINTERFORMER, PROBLEMS, SIZES, STAGED, run_id
+from neuroute.papers.icam.cells import baselines_note, reference_note, sets_of
+from neuroute.papers.icam.methods import REFERENCE, SOLVERS, models, pomo_in_stages
+from neuroute.papers.icam.roles import MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Problem
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed_numbers
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.columns import described
-from neuroute.rendering.grid import Grid, Method, comparison, grid_table, lkh_budgets, needs_of
+from neuroute.rendering.grid import Grid, Method, comparison, from_print, grid_table, lkh_budgets, needs_of
 from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
-CLASSICAL: dict[Problem, tuple[Method, ...]] = {
-    "tsp": (
-        Method("Concorde", {"method": "Concorde"}, solvers=("concorde",)),
-        Method("LKH3", {"method": "LKH3"}, solvers=("lkh", "lkh-long", "lkh3")),
-    ),
-    "cvrp": (
-        Method("LKH3", {"method": "LKH3"}, solvers=("lkh3",)),
-        Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short")),
-    ),
-}
-CITED: dict[Problem, tuple[str, ...]] = {  # from their own papers, or run by the paper's authors alone
-    "tsp": (
-        "Att-GCN+MCTS*",
-        "DIMES AS+MCTS*",
-        "SO-mixed*",
-        "DIFUSCO greedy+2-opt*",
-        "H-TSP",
-    ),
-    "cvrp": (),
-}
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.
 TRAININGS = (
     (ORIGINAL, "POMO trained at one size", "POMO (original)"),
@@ -56,35 +24,23 @@ TRAININGS = (
 )
 
 
-def _both_problems_grids(scale: Scale, methods: Callable[[Problem], Sequence[Method]]) -> list[Grid]:
-    """Show the methods of each problem at all four sizes (Tables 1 and 7)."""
+def _both_problems_grids(scale: Scale, table: int, more: Callable[[Problem], dict[str, Method]]) -> list[Grid]:
+    """Show the printed rows of each problem at all four sizes; more: what else stands for them."""
     grids = []
     for problem in PROBLEMS:
         columns = comparison(sets_of(scale, problem), "TSP/CVRP{}".format, lengths=4, time="Total time")
         name = problem.upper()
-        grids.append(Grid(methods(problem), columns, head=(name,), where={"problem": name}))
+        methods = from_print(roles.PAPER, table, models(scale, problem) | more(problem), problem=name)
+        grids.append(Grid(methods, columns, head=(name,), where={"problem": name}))
     return grids
 
 
-def _both_problems(study: Study, grids: Sequence[Grid], *notes: str, amounts: Sequence[str] = ()) -> Table:
-    """Draw mean length, gap and total time of the methods of each problem.
-
-    notes: what is to be said of these methods; amounts: of what they were trained on.
-    """
+def _both_problems(study: Study, grids: Sequence[Grid], **values: object) -> Table:
+    """Draw mean length, gap and total time of the methods of each problem; values: of the notes besides."""
     tests = {problem: sets_of(study.scale, problem) for problem in PROBLEMS}
-    return grid_table(
-        study,
-        ("Problem", "Method"),
-        grids,
-        *_varying_sizes(study),
-        *amounts,
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note(tests, {"tsp": "Concorde", "cvrp": "LKH3"}),
-        WAYS_NOTE,
-        *notes,
-        ALPHAS,
-        CVRP_CONTEXT,
-    )
+    reference = reference_note(tests, {"tsp": "Concorde", "cvrp": "LKH3"})
+    varying = _varying_sizes(study)
+    return grid_table(study, ("Problem", "Method"), grids, varying_sizes=varying, reference=reference, **values)
 
 
 def _varying_sizes(study: Study) -> list[str]:
@@ -128,24 +84,8 @@ def _amounts_note(study: Study) -> list[str]:
 # -- Table 1 ----------------------------------------------------------------------------------------------------------
 
 
-def _compared(scale: Scale, problem: Problem) -> list[Method]:
-    """The rows of Table 1, in its order."""
-    pointerformer = [rival_x8("Pointerformer", POINTERFORMER, SIZES)] if problem == "tsp" else []
-    return [
-        *CLASSICAL[problem],
-        *cited(*CITED[problem]),
-        glop() if problem == "tsp" else glop_g({1000: GLOP_G}),
-        *(greedy(name, problem, SIZES) for name in ("BQ", "LEHD")),
-        mdam(scale, problem),
-        ways("POMO", ORIGINAL[problem], SIZES)[2],
-        rival_x8("ELG", ELG[problem], SIZES),
-        *pointerformer,
-        *ways("ICAM", OWN[problem], SIZES),
-    ]
-
-
 def table1_grids(scale: Scale) -> list[Grid]:
-    return _both_problems_grids(scale, partial(_compared, scale))
+    return _both_problems_grids(scale, 1, SOLVERS.__getitem__)
 
 
 def _table1_needs(scale: Scale) -> Iterator[Need]:
@@ -160,48 +100,24 @@ def _table1_needs(scale: Scale) -> Iterator[Need]:
 @artifact("TSP and CVRP at four sizes", needs=_table1_needs, printed_files=("table1", "table7"))
 def table1(study: Study) -> Table:
     """Mean length, gap and total time of every method that the paper lists."""
+    grids = table1_grids(study.scale)
     return _both_problems(
         study,
-        table1_grids(study.scale),
-        TOTALS,
-        *lkh_budgets(study, table1_grids(study.scale)),
-        ELG_NOTE,
-        mdam_note(study.scale),
-        f"{baselines_note(study)} Rows with an asterisk are those methods' own numbers; − is not reported.",
-        "Gaps of rows with an asterisk are their papers', against other reference solutions: DIMES at TSP500 is 1.93 % "
-        "above the Concorde of this table (printed 1.76 %), DIFUSCO 1.69 % (1.49 %), SO-mixed at TSP200 0.78 % (0.636 "
-        "%), Att-GCN+MCTS there 1.03 % (0.884 %).",
-        "The text finds only Att-GCN+MCTS ahead of ICAM at TSP100; in print GLOP (0.046 %) and POMO aug×8 (0.134 %) "
-        "are, too (ICAM aug×8 0.148 %).",
-        OTHER_PAPERS,
+        grids,
+        lkh_budgets=lkh_budgets(study, grids),
+        beams=roles.decoder_beams(study.scale).beam,
+        baselines=baselines_note(study),
     )
 
 
 # -- Table 7 ----------------------------------------------------------------------------------------------------------
 
 
-def _trained(problem: Problem) -> list[Method]:
-    """The rows of Table 7: the label says how POMO was trained where the paper prints its bare name."""
-    return [
-        REFERENCE[problem],
-        *ways("POMO (original)", ORIGINAL[problem], SIZES),
-        *ways("POMO", STAGED[problem], SIZES, label="POMO, three stages,"),
-        *ways("ICAM", OWN[problem], SIZES),
-    ]
-
-
 def table7_grids(scale: Scale) -> list[Grid]:
-    return _both_problems_grids(scale, _trained)
+    return _both_problems_grids(scale, 7, lambda problem: REFERENCE[problem] | pomo_in_stages(problem))
 
 
 @artifact("ICAM and POMO in the same training", needs=needs_of(table7_grids))
 def table7(study: Study) -> Table:
     """Mean length, gap and total time of POMO as its authors train it, of POMO in the three stages, and of ICAM."""
-    return _both_problems(
-        study,
-        table7_grids(study.scale),
-        "POMO (original) is trained here at one size as in POMO's published code; what the paper's table calls POMO "
-        "is the one in the three stages.",
-        TOTALS,
-        amounts=_amounts_note(study),
-    )
+    return _both_problems(study, table7_grids(study.scale), amounts=_amounts_note(study))

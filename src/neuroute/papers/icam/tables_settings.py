@@ -10,6 +10,7 @@ from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Reinforced, Run, Stage
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.licences import licence_table
+from neuroute.rendering.notes import notes
 from neuroute.rendering.settings import Setting, changes_note, drawn_instances, printed_values, setting_rows
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
@@ -39,17 +40,7 @@ def table4(study: Study) -> Table:
         ("Model",),
         columns,
         tuple(rows),
-        (
-            "N, d and s are the number of nodes, the width and the size of a local window. What is linear in N, as the "
-            "projections and the FFN, O(N d^2), is left out in the paper.",
-            "Counted here: what grows with the square of N in one encoder layer, a multiply-add being two operations, "
-            f"at this scale's shapes: Transformer is POMO's layer (d = {shape.pomo.width}, heads: {shape.pomo.heads}), "
-            f"AFT-full is AAFM (d = {shape.network.width}), AFT-simple is AFM, which has no bias for pairs of nodes. "
-            "AFT-local and AFT-conv are not built here.",
-            "The space O(N d) of AFT-full leaves out its bias. AAFM holds distances and weights, N^2 numbers of each "
-            "instance that all channels share; a Transformer holds N^2 weights for each head, unless a fused kernel "
-            "spares them.",
-        ),
+        notes(study, width=shape.pomo.width, heads=shape.pomo.heads, own_width=shape.network.width),
         "Counted here; the paper's entry in parentheses.",
     )
 
@@ -95,17 +86,7 @@ def table5(study: Study) -> Table:
         ("Hyper-parameter",),
         tuple(columns),
         setting_rows(ROWS, subjects, print_value),
-        (
-            "Rows from 'Solutions of an instance' on and the columns of POMO are not in the paper's table; its two "
-            "columns share most entries.",
-            "N is drawn for each batch, both ends included. The brackets around the batch sizes of stages 2 and 3 are "
-            "lost in the text that was at hand; the published code rounds down.",
-            "Alpha: the published code has 14, the paper writes of one; all start at 1. Section 4 calls λ what this "
-            "table calls k. Distances are multiplied by log2(N), of the CVRP with N customers without the depot, as "
-            "in the published code.",
-            "Adam's moments are kept from stage to stage, as in the published code.",
-            *changes_note(study, study.runs.values()),
-        ),
+        notes(study, changes=changes_note(study, study.runs.values())),
         AS_TRAINED,
     )
 
@@ -116,7 +97,7 @@ def table5(study: Study) -> Table:
 @artifact("Licences of the codes")
 def table12(study: Study) -> Table:
     """The licences that the paper lists, and those of what is used here."""
-    return licence_table(study, "table12", "What CVRPLIB allows is shown as the paper has it.")
+    return licence_table(study)
 
 
 ICAM, POMO = "neuroute.networks.icam", "neuroute.networks.pomo"

@@ -1,31 +1,20 @@
 """Tables 3 and 6 of paper `icam`: instances larger than those of training."""
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import CVRP_CONTEXT, WAYS_NOTE, baselines_note, reference_note
-from neuroute.papers.icam.methods import REFERENCE, cited, glop_g, greedy, ways
-from neuroute.papers.icam.roles import ELG, GLOP_G, GLOP_G_2K, LARGE_SIZES, MULTI, ORIGINAL, OWN, TAM_SIZES, run_id
+from neuroute.papers.icam.cells import baselines_note, reference_note
+from neuroute.papers.icam.methods import REFERENCE, models
+from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reinforced
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, grid_table, needs_of, of_each
-from neuroute.rendering.solver_cells import TIMES
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, from_print, grid_table, needs_of, of_each
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
-
-PER_INSTANCE = f"Times are per instance: the time of the test set divided by its instances. {TIMES}"
 
 
 def table3_grid(scale: Scale) -> Grid:
     columns = of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, GAP, SECONDS_EACH)
-    methods = [
-        REFERENCE["cvrp"],
-        *cited("TAM-AM*", "TAM-LKH3*", "TAM-HGS*"),
-        glop_g({size: GLOP_G if size == 1000 else GLOP_G_2K for size in TAM_SIZES}),
-        *(greedy(name, "cvrp", TAM_SIZES) for name in ("LEHD", "BQ")),
-        *ways("ICAM", OWN["cvrp"], TAM_SIZES)[:2],
-    ]
-    return Grid(methods, columns, where={"problem": "CVRP"})
+    return Grid(from_print(roles.PAPER, 3, models(scale, "cvrp") | REFERENCE["cvrp"]), columns)
 
 
 @artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
@@ -36,31 +25,15 @@ def table3(study: Study) -> Table:
         study,
         ("Method",),
         table3_grid(study.scale),
-        "The paper tests on the data set of TAM's authors. Here uniform instances are drawn anew, with TAM's "
-        "capacities (200 at 1K, 300 above) or what stands for them, so that printed and measured lengths are of "
-        "different instances.",
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note({"cvrp": tests}, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
-        "TAM's LKH3 at 5K (175.66) is longer than what every other method finds. Printed gaps there are 16.8 to 17.7 "
-        "points below those at 4K and cannot be compared with those of other sizes.",
-        _trained(study, "cvrp"),
-        WAYS_NOTE,
-        PER_INSTANCE,
-        baselines_note(study, ["cvrp"]),
-        CVRP_CONTEXT,
+        reference=reference_note({"cvrp": tests}, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
+        trained=_trained(study, "cvrp"),
+        baselines=baselines_note(study, ["cvrp"]),
     )
 
 
 def table6_grid(scale: Scale) -> Grid:
     columns = of_each(scale, "tsp", LARGE_SIZES, roles.large, LENGTH, GAP, SECONDS_EACH)
-    methods = [
-        Method("LKH3", {"method": "LKH3"}, solvers=("lkh3", "lkh", "lkh-long", "concorde")),
-        *(greedy(name, "tsp", LARGE_SIZES) for name in ("LEHD", "BQ")),
-        ways("POMO", ORIGINAL["tsp"], LARGE_SIZES)[1],
-        Method("ELG", {"method": "ELG"}, runs=dict.fromkeys(LARGE_SIZES, ELG["tsp"]), decoding=MULTI),
-        ways("ICAM", OWN["tsp"], LARGE_SIZES)[1],
-    ]
-    return Grid(methods, columns, where={"problem": "TSP"})
+    return Grid(from_print(roles.PAPER, 6, models(scale, "tsp") | REFERENCE["tsp"]), columns)
 
 
 @artifact("Larger TSP instances", needs=needs_of(table6_grid))
@@ -71,14 +44,9 @@ def table6(study: Study) -> Table:
         study,
         ("Method",),
         table6_grid(study.scale),
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note({"tsp": tests}, {"tsp": "LKH3"}),
-        _trained(study, "tsp"),
-        "POMO, ELG and ICAM take the best of one solution from each node, without augmentation. The paper does not say "
-        "how many instances it took, nor how ELG was decoded.",
-        PER_INSTANCE,
-        baselines_note(study, ["tsp"]),
-        "The text calls ICAM slightly worse than BQ and LEHD; at 2K it is ahead of LEHD in print (5.934 and 6.979 %).",
+        reference=reference_note({"tsp": tests}, {"tsp": "LKH3"}),
+        trained=_trained(study, "tsp"),
+        baselines=baselines_note(study, ["tsp"]),
     )
 
 

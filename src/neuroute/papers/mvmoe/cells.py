@@ -33,16 +33,6 @@ from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
 
 FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks may drive, too
-LIGHT = (
-    "At each decision MVMoE/4E-L draws whether a whole batch goes to the experts or to the dense layer, in solving as "
-    "in training, so its numbers depend on the draws and on the batch. In the published code the two probabilities are "
-    "those of an episode's first decision."
-)
-NETWORK = (
-    "Where paper and published code differ, networks are as in the code, but for the balance loss, whose weight is "
-    "0.01 as in the paper (0.001 in the code), and for the gate of MVMoE/4E-L: the depot has a projection of its own, "
-    "and logits are divided by the root of the width, not of a head's."
-)
 RULE = (
     "With backhauls networks keep to the rule of the paper's Appendix A: a vehicle leaves full, or empty where only "
     "backhauls are left. The paper's OR-Tools may leave with any load (free start), a relaxation that the paper does "
@@ -51,10 +41,6 @@ RULE = (
 PUBLISHED_FEASIBLE = (
     "Of the published reference solutions networks could drive, at n = 50 (100), 41 (20) % of VRPB's, 38 (19) % of "
     "VRPBL's, 17 (8) % of OVRPB's, 17 (7) % of OVRPBL's, and with time windows at most 1.5 (0) %."
-)
-TEST_SETS = (
-    "The published code validates on the test sets; here validation has instances of its own. Instances are drawn anew "
-    "by the paper's rules, so printed and measured lengths are of different ones."
 )
 
 

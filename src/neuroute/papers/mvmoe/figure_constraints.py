@@ -8,10 +8,11 @@ import numpy as np
 
 from neuroute.core.lazy import mpl
 from neuroute.papers.mvmoe.roles import experts_routing
-from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, Solution
+from neuroute.papers.mvmoe.snapshot import Routing, Solution
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
@@ -59,7 +60,7 @@ def figure1(study: Study) -> Drawing:
         _draw_constraint(sheet.axes[f"chart_{solution.variant}"], solution)
     rows = [each | {"side": MEASURED} for solution in solutions for each in _rows(solution)]
     alt = "Four solved instances, one for each constraint; below each the lengths, loads or times of a route."
-    return dg.drawing(sheet.figure, rows, _notes(net, solutions), alt)
+    return dg.drawing(sheet.figure, rows, _notes(study, net, solutions), alt)
 
 
 def _draw_map(axes: mpl.axes.Axes, s: Solution) -> None:
@@ -160,7 +161,7 @@ def _rows(s: Solution) -> list[dict[str, Any]]:
     return rows
 
 
-def _notes(net: Routing, solutions: list[Solution]) -> list[str]:
+def _notes(study: Study, net: Routing, solutions: list[Solution]) -> tuple[str, ...]:
     lengths = "; ".join(f"{s.variant} {len(s.routes)} routes, {s.length:.3f}" for s in solutions)
     opened, backhaul, limited, timely = solutions
     spared = sum(opened.way_home(route) for route in opened.routes)
@@ -168,14 +169,16 @@ def _notes(net: Routing, solutions: list[Solution]) -> list[str]:
     longest = max(limited.route_length(route) for route in limited.routes)
     waits = [stop.begins - stop.arrives for route in timely.routes for stop in timely.stops(route)]
     waiting = [wait for wait in waits if wait > 1e-6]  # what double precision leaves is none
-    return [
-        f"An instance of {net.customers:,} customers each, solved greedily from many starts by {net.run.id} as "
-        f"trained here, the shortest solution of each: {lengths}.",
-        f"(a) Dotted: ways home, {spared:.3f} in all, which open routes do not drive. (b) {collected} of "
-        f"{backhaul.demand.size - 1} customers have goods to be picked up; bars: the load after each stop of the blue "
-        f"route, red: the capacity, {backhaul.capacity}; vehicles leave full, and empty only where all that is left is "
-        f"to be picked up. (c) Red: the limit, {'none' if limited.limit is None else f'{limited.limit:g}'}; the "
-        f"longest route here has {longest:.3f}. (d) Light: time windows, dark: service, grey: waiting, at "
-        f"{len(waiting)} of {len(waits)} stops; red: closing of the depot.",
-        NOTHING_PRINTED,
-    ]
+    return notes(
+        study,
+        net=net,
+        backhaul=backhaul,
+        lengths=lengths,
+        spared=spared,
+        collected=collected,
+        size=backhaul.demand.size - 1,
+        limit="none" if limited.limit is None else f"{limited.limit:g}",
+        longest=longest,
+        waiting=len(waiting),
+        waits=len(waits),
+    )

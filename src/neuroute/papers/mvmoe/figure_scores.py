@@ -9,11 +9,12 @@ import numpy as np
 
 from neuroute.core.lazy import mpl
 from neuroute.papers.mvmoe.roles import experts_routing
-from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights
+from neuroute.papers.mvmoe.snapshot import Routing, chosen_weights
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.columns import decimal
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
@@ -79,7 +80,7 @@ def figure3(study: Study) -> Drawing:
     counts = {way: np.bincount(choices.experts(way), minlength=columns + 1) for way in COLOURS}
     _draw_pairs(sheet.axes["counts"], counts, [str(i) for i in range(columns + 1)], "experts of a node")
     alt = "Score matrices of nodes and experts with the chosen entries in colour, and how many nodes each expert gets."
-    return dg.drawing(sheet.figure, _rows(choices), _notes(net, choices), alt)
+    return dg.drawing(sheet.figure, _rows(choices), _notes(study, net, choices), alt)
 
 
 def _draw_matrix(axes: mpl.axes.Axes, choices: Choices, way: str) -> None:
@@ -131,17 +132,9 @@ def _rows(choices: Choices) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _notes(net: Routing, choices: Choices) -> list[str]:
+def _notes(study: Study, net: Routing, choices: Choices) -> tuple[str, ...]:
     nodes, columns = choices.scores.shape
     without, rows = int((choices.experts("expert") == 0).sum()), choices.rows_drawn
     cut = f" The first {rows} of {nodes} nodes are drawn; (c, d) and the CSV have all." if rows < nodes else ""
     loads = ", ".join(str(n) for n in choices.loads("input"))
-    return [
-        f"The gate of encoder layer {net.layer_number} of {net.run.id} as trained here, by input choice, on the "
-        f"{nodes} nodes of one instance of {net.example.variant}, without noise.{cut}",
-        f"Input choice: each node takes its {net.top} best experts, whose loads are {loads}. Expert choice on the "
-        f"same scores, which this gate was not trained for: each expert takes the {choices.taken} nodes that score "
-        f"best (nodes times {net.top} over {columns} experts, rounded down); nodes that none takes: {without}. In "
-        "training a batch's nodes compete for experts, not an instance's.",
-        NOTHING_PRINTED,
-    ]
+    return notes(study, net=net, choices=choices, nodes=nodes, cut=cut, loads=loads, columns=columns, without=without)

@@ -17,8 +17,9 @@ from neuroute.papers.mvmoe.tables_comparison import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed_numbers
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.columns import decimal
+from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import line, mark
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
@@ -106,7 +107,7 @@ def figure6(study: Study) -> Drawing:
     alt = "Bars of mean gaps on unseen problems for positions, numbers and gates of experts, and gaps against time."
     rows = [row for of in settings.values() for each in of for row in each.rows()]
     columns = ["panel", "setting", "run", "side", "gap_pct", "low_pct", "high_pct", "time_s"]
-    return Drawing(figure, pd.DataFrame(rows, columns=columns), tuple(_notes(study, settings)), alt)
+    return Drawing(figure, pd.DataFrame(rows, columns=columns), _notes(study, settings), alt)
 
 
 def _settings(study: Study, letter: str) -> list[Setting]:
@@ -191,31 +192,24 @@ def _draw_times(axes: mpl.axes.Axes, settings: Sequence[Setting]) -> None:
 # -- notes ----------------------------------------------------------------------------------------------------------
 
 
-def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
+def _notes(study: Study, settings: dict[str, list[Setting]]) -> tuple[str, ...]:
     scale = study.scale
     names = list(dict.fromkeys(s.name for of in settings.values() for s in of if s.gap is not None))
     runs = [run_id(name) for name in names]
     tests = [roles.reference(scale, variant, SIZES[0]) for variant in UNSEEN]
     missing = list(dict.fromkeys(s.label for of in settings.values() for s in of if s.gap is None))
     every = len({s.name for of in settings.values() for s in of})
-    notes = [
-        f"Means over the ten unseen problems, {scale[MvmoeScale].sizes[SIZES[0]]} customers, "
-        f"{scale[MvmoeScale].test_counts[SIZES[0]]:,} instances each, from many starts with 8 images.",
-        f"{ONE_SEED} All are trained for half as long as the models of Tables 1 and 2, on "
-        f"{amounts(study, runs) or 'no'} instances here; in the paper on 50 million, and in (b) on up to 200 million. "
-        f"{BOOTSTRAP}",
-        references_note(scale, UNSEEN),
-        *rule_notes(study, tests, runs),
-        "(a) “Last two” is, as in the paper, the last two of the layers with even numbers, counted from 0. (b) 100M "
-        "and 200M: batches two and four times as large, as many of them. (c) Gates of the encoder and the decoder "
-        "alike. (d, e) Another gate in the decoder alone; “dense” is POMO-MTL. The paper plots all of this and prints "
-        "two of the numbers.",
-        *_trends(settings),
-        *_times(study, settings["e"]),
-    ]
-    if missing:
-        notes.append(f"Of {every} settings not trained at this scale: {'; '.join(missing)}.")
-    return notes
+    return notes(
+        study,
+        customers=scale[MvmoeScale].sizes[SIZES[0]],
+        count=scale[MvmoeScale].test_counts[SIZES[0]],
+        amounts=amounts(study, runs) or "no",
+        references=references_note(scale, UNSEEN),
+        rule_notes=rule_notes(study, tests, runs),
+        trends=_trends(settings),
+        seconds=_times(study, settings["e"]),
+        missing=f"Of {every} settings not trained at this scale: {'; '.join(missing)}." if missing else "",
+    )
 
 
 def _trends(settings: dict[str, list[Setting]]) -> list[str]:

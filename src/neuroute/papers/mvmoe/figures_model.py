@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 from neuroute.papers.mvmoe.roles import experts_routing, light_routing
-from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights, shares
+from neuroute.papers.mvmoe.snapshot import Routing, chosen_weights, shares
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.diagram_network import decoder_row, draw_network, encoder_row
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
@@ -38,7 +39,7 @@ def figure2(study: Study) -> Drawing:
     _draw_mixture(sheet, net)
     rows = [*net.model.rows("a"), *_decision_rows(net), *_node_rows(net)]
     alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."
-    return dg.drawing(sheet.figure, rows, _network_notes(net), alt)
+    return dg.drawing(sheet.figure, rows, _network_notes(study, net), alt)
 
 
 def _encoder(net: Routing) -> dg.Row:
@@ -131,18 +132,18 @@ def _visited(net: Routing) -> int:
     return len(set(net.array("prefix").tolist()) - {0})
 
 
-def _network_notes(net: Routing) -> list[str]:
+def _network_notes(study: Study, net: Routing) -> tuple[str, ...]:
     load, time, length, opened = (float(value) for value in net.array("known"))
-    return [
-        f"Read from the loaded {net.run.id} as trained here: shapes (outputs × inputs) and counts are its own. As in "
-        "the published code, but not in the paper's text, the depot has a linear of its own, of its coordinates alone.",
-        f"Maps: an instance of {net.example.variant} after {_visited(net)} of {net.customers:,} customers (grey), of "
-        f"the tour from the first start; square: depot, ring: where the vehicle is, crosses: customers that a "
-        f"constraint closes, {len(net.decision.available)} stops are open. Known of the route: load {load:.2f}, time "
-        f"{time:.2f}, length {length:.2f}, open {opened:.0f}.",
-        f"(b) The node with the ring; H are the gate's scores in evaluation, without noise, g the softmax over the "
-        f"{net.top} best. {NOTHING_PRINTED}",
-    ]
+    return notes(
+        study,
+        net=net,
+        visited=_visited(net),
+        available=len(net.decision.available),
+        load=load,
+        time=time,
+        length=length,
+        opened=opened,
+    )
 
 
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ def figure4(study: Study) -> Drawing:
     sheet.write(dense.x, first.y, "thick arrows:\nlarge shares", color=style.GREY)
     rows = [each | {"side": MEASURED} for net, name in ((base, "a"), (light, "b")) for each in _gate_rows(net, name)]
     alt = "A gate that sends each tour to two of the experts, and one that first chooses between experts and a layer."
-    return dg.drawing(sheet.figure, rows, _gate_notes(base, light), alt)
+    return dg.drawing(sheet.figure, rows, _gate_notes(study, base, light), alt)
 
 
 def _base_gate(net: Routing) -> dg.Column:
@@ -258,16 +259,7 @@ def _gate_rows(net: Routing, panel: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _gate_notes(base: Routing, light: Routing) -> list[str]:
+def _gate_notes(study: Study, base: Routing, light: Routing) -> tuple[str, ...]:
     loads = [", ".join(f"{percent:.1f}" for percent in _load(net)) for net in (base, light)]
     sparse, dense = (float(p) for p in light.array("gate"))
-    return [
-        f"Read from the loaded {base.run.id} and {light.run.id} as trained here, at a decision on an instance of "
-        f"{base.example.variant} after {_visited(base)} of {base.customers:,} customers; percentages: of the tours' "
-        f"choices, {base.top} for each. (a) {loads[0]}. (b) {loads[1]}.",
-        f"(b) G₁ looks at the mean of all inputs of a batch, here of one instance, and draws the sparse layer with "
-        f"probability {sparse:.3f}, the dense one with {dense:.3f}, at every decision, as in the paper; the published "
-        "code computes the probabilities at an episode's first decision only. Shares are those of G₂, whichever was "
-        "drawn.",
-        NOTHING_PRINTED,
-    ]
+    return notes(study, base=base, light=light, visited=_visited(base), loads=loads, sparse=sparse, dense=dense)

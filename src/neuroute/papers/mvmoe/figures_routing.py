@@ -13,6 +13,7 @@ from neuroute.papers.mvmoe.snapshot import Routing, shares
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import line
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
@@ -44,7 +45,7 @@ def figure8(study: Study) -> Drawing:
         handles.append(_square("(a) all is served", facecolor="white", edgecolor=OVER, hatch=HATCH))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
-    return dg.drawing(figure, _decision_rows(net), _decision_notes(net), alt)
+    return dg.drawing(figure, _decision_rows(net), _decision_notes(study, net), alt)
 
 
 def _square(label: str, **look: Any) -> mpl.patches.Patch:
@@ -115,7 +116,7 @@ def _decision_rows(net: Routing) -> list[dict[str, Any]]:
     return rows
 
 
-def _decision_notes(net: Routing) -> list[str]:
+def _decision_notes(study: Study, net: Routing) -> tuple[str, ...]:
     percent, names = _sparse_shares(net), net.variants
     low, high = int(percent.argmin()), int(percent.argmax())
     chances = net.array("sparse_chance", float)
@@ -123,16 +124,15 @@ def _decision_notes(net: Routing) -> list[str]:
     chances_text = ""
     if len(chances):
         chances_text = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
-    return [
-        f"{net.run.id} as trained here, {_batches(net)} of {net.customers:,} customers, greedy from many starts. "
-        "(a) shows what the gate gives the experts. What then runs (b; by decision in the CSV) is drawn for the whole "
-        f"batch, by the same random numbers for each problem; another seed runs others.{chances_text}",
-        f"Experts ran at {percent.mean():.1f} % of the decisions on average, least for {names[low]} "
-        f"({percent[low]:.1f} %), most for {names[high]} ({percent[high]:.1f} %). A tour's first customer "
-        "is given, not decided.",
-        "The gate looks at each decision, as the paper has it; its published code computes the probabilities at the "
-        "first one. The paper plots this and prints no numbers.",
-    ]
+    return notes(
+        study,
+        net=net,
+        batches=_batches(net),
+        chances_text=chances_text,
+        mean=percent.mean(),
+        low=(names[low], percent[low]),
+        high=(names[high], percent[high]),
+    )
 
 
 def _batches(net: Routing) -> str:
@@ -229,13 +229,9 @@ def _share_rows(net: Routing, by_variant: maps.Array) -> list[dict[str, Any]]:
     return rows
 
 
-def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> list[str]:
+def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> tuple[str, ...]:
     names, layers = net.variants, layer_names(net)
-    notes = [
-        f"{net.run.id} as trained here, {_batches(net)} of {net.customers:,} customers, greedy from many starts. "
-        f"Each node takes {net.top} experts; shares are of these choices, of {len(layers)} mixtures, the depot and, "
-        "in the decoder, each tour at each decision being a node.",
-    ]
+    largest_share, uneven = "", ""
     if np.isfinite(by_layer).any():
         i, j = np.unravel_index(int(by_variant.argmax()), by_variant.shape)
         v, layer, k = np.unravel_index(int(np.nanargmax(by_layer)), by_layer.shape)
@@ -244,7 +240,7 @@ def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: m
         groups = ", ".join(
             f"{'trained' if is_trained else 'unseen'} problems {most}" for is_trained, most in largest.items()
         )
-        notes.append(
+        largest_share = (
             f"The largest mean share is {by_variant[i, j]:.1f} % (expert {j + 1}, {names[i]}); largest by kind: "
             f"{groups}. In a single layer it is {by_layer[v, layer, k]:.1f} % ({layers[layer]}, {names[v]})."
         )
@@ -253,13 +249,16 @@ def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: m
         v, step, _ = np.unravel_index(int(np.nanargmax(steps)), steps.shape)
         worst = ", ".join(f"{percent:.1f}" for percent in steps[v, step])
         example = ", ".join(f"{quoted(study, f'step_load_n500_expert_{j}_pct'):.1f}" for j in range(1, 5))
-        notes.append(
+        uneven = (
             f"Of the first {steps.shape[1]} decisions the most uneven one is number {step + 1} of {names[v]}: {worst} "
             f"%. The paper has an example at n = 500: {example} % (Appendix D)."
         )
-    return [
-        *notes,
-        f"The paper plots (a) and says that at most {quoted(study, 'largest_expert_share_pct'):g} % of the nodes go to "
-        "one expert, on unseen problems; it does not say of which layers the mean is, nor of which n. (b) is not in "
-        "print.",
-    ]
+    return notes(
+        study,
+        net=net,
+        batches=_batches(net),
+        layers=len(layers),
+        largest_share=largest_share,
+        uneven=uneven,
+        most=quoted(study, "largest_expert_share_pct"),
+    )

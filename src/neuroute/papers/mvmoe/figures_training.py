@@ -20,6 +20,7 @@ from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering import style
 from neuroute.rendering.cells import number, printed_numbers, resampled_mean_of_gaps
+from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import line
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, drawing, new_figure
@@ -142,7 +143,7 @@ def _of_epochs(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
     axes.set_xlabel("Epochs")
 
 
-def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
+def _few_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
     scale = study.scale[MvmoeScale]
     count, n, samples = scale.validation_count, scale.sizes[SIZES[0]], _training(study, every[0].run).samples
     gaps_text = (
@@ -152,13 +153,7 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
     if len(few_shot.stages(study.scale)) > 1:
         count = roles.adapted(study.scale, FEW[0]).dataset.count
         gaps_text = f"Gaps are means over {count:,} test instances, those of Table 2 first, with its 8 images."
-    notes = [
-        f"Each model for {n} customers goes on with one problem alone, its optimizer starting afresh, in epochs of "
-        f"{samples:,} instances (the paper: 10,000, 0.01 % of a training). {gaps_text} One training of each.",
-        "Above each panel stands what Table 2 prints of the three models before, in the order of the legend, with 8 "
-        "images and 100 million instances of training. The paper plots these curves and prints no numbers; it says "
-        "that MVMoE generalises better than POMO-MTL.",
-    ]
+    changes = []
     for variant in FEW:
         texts = [
             f"{each.series} {each.points[0][3]:.2f} to {each.last:.2f} %{_gain(study, each)}"
@@ -166,8 +161,8 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
             if each.variant == variant and each.points
         ]
         if texts:
-            notes.append(f"{variant} here, from before to after: {'; '.join(texts)}.")
-    return notes + _trouble(every)
+            changes.append(f"{variant} here, from before to after: {'; '.join(texts)}.")
+    return notes(study, n=n, samples=samples, gaps=gaps_text, changes=changes, trouble=_trouble(every))
 
 
 def _gain(study: Study, each: Curve) -> str:
@@ -191,12 +186,12 @@ def _training(study: Study, run: str) -> Reinforced:
 
 def _trouble(every: Sequence[Curve]) -> list[str]:
     """What is missing from the curves."""
-    notes = []
+    lacking = []
     if odd := sum(not math.isfinite(gap) for each in every for *_, gap in each.points):
-        notes.append(f"{odd} of {sum(len(each.points) for each in every)} gaps are not finite and not drawn.")
+        lacking.append(f"{odd} of {sum(len(each.points) for each in every)} gaps are not finite and not drawn.")
     if bare := [f"{each.run} ({each.variant})" for each in every if not each.points]:
-        notes.append(f"Without a validation on the problem: {', '.join(bare)}.")
-    return notes
+        lacking.append(f"Without a validation on the problem: {', '.join(bare)}.")
+    return lacking
 
 
 # -- Figure 7 -------------------------------------------------------------------------------------------------------
@@ -236,28 +231,28 @@ def figure7(study: Study) -> Drawing:
     return drawing(figure, rows, _seen_notes(study, every), alt)
 
 
-def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
+def _seen_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
     scale = study.scale[MvmoeScale]
     count, n = scale.validation_count, scale.sizes[SIZES[0]]
     training = _training(study, every[0].run)
-    notes = [
-        f"POMO-MTL for {n} customers, trained alike on six problems (bold, OVRPTW among them) or on the five others; "
-        f"{training.epochs:,} epochs of {training.samples:,} instances. Gaps are ratios of mean lengths, greedy "
-        f"from many starts without augmentation, on {count:,} validation instances of each problem. Drawn "
-        "from the first validation after training began; that of the start is in the CSV. One training of each.",
-    ]
     texts = []
     for variants, name in ((BOTH, "open routes and time windows"), ([v for v in VARIANTS if v not in BOTH], "others")):
         ends = {series: np.mean([c.last for c in every if c.variant in variants and c.series == series])
                 for series in (WITHOUT, WITH)}  # fmt: skip
         texts.append(f"{name} {ends[WITHOUT]:.2f} % without, {ends[WITH]:.2f} % with")
     worse = [v for v in BOTH if _last(every, v, WITHOUT) > _last(every, v, WITH)]
-    notes.append(
-        f"Last gaps, mean over problems: {'; '.join(texts)}. Of the {len(BOTH)} problems with open routes and time "
-        f"windows {len(worse)} end higher without OVRPTW{': ' * bool(worse)}{', '.join(worse)}. The paper says that "
-        "some of them do, plots the curves and prints no numbers."
+    return notes(
+        study,
+        n=n,
+        training=training,
+        count=count,
+        ends="; ".join(texts),
+        both=len(BOTH),
+        worse=len(worse),
+        names=f"{': ' * bool(worse)}{', '.join(worse)}",
+        idle=idle_limits(every),
+        trouble=_trouble(every),
     )
-    return notes + idle_limits(every) + _trouble(every)
 
 
 def idle_limits(every: Sequence[Curve]) -> list[str]:

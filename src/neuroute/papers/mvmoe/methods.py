@@ -1,19 +1,21 @@
 """The methods that Tables 1 and 2 of paper `mvmoe` compare, and what of them is measured here."""
 
+from collections.abc import Callable
+from functools import partial
+
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, VARIANTS, X8, run_id
+from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, X8, run_id
 from neuroute.plan.config import Scale
 from neuroute.rendering.cells import solver_name
-from neuroute.rendering.grid import Method
+from neuroute.rendering.grid import Method, from_print
 
 # Printed row -> the solvers here that may stand for it; the column beside it says which of them does.
-CLASSICAL = (
-    Method("HGS", {"method": "HGS"}, solvers=("hgs-long", "hgs", "hgs-short")),
-    Method("LKH3", {"method": "LKH3"}, solvers=("lkh3", "lkh3-short")),
-    Method("OR-Tools", {"method": "OR-Tools", "time_limit_x": 1}, solvers=("ortools", "ortools-short")),
-    Method("OR-Tools (x10)", {"method": "OR-Tools", "time_limit_x": 10}, solvers=("ortools-x10",)),
-)
-IN_PRINT = {"HGS": ("CVRP", "VRPTW"), "LKH3": ("CVRP", "VRPTW", "OVRP", "VRPL")}  # the others: for all problems
+SOLVERS = {
+    "HGS": Method(solvers=("hgs-long", "hgs", "hgs-short")),
+    "LKH3": Method(solvers=("lkh3", "lkh3-short")),
+    "OR-Tools": Method(solvers=("ortools", "ortools-short")),
+    "OR-Tools (x10)": Method(solvers=("ortools-x10",)),
+}
 # When a search ends, as the solvers' modules have it; the paper's in parentheses, where it is another one.
 BUDGETS = {
     "hgs": "2,000 iterations without improvement (20,000)",
@@ -32,24 +34,22 @@ BUDGETS = {
 BY_THE_RULE = ("ortools-network",)  # solvers whose vehicles start as a network's do, where there are backhauls
 
 
-def classical(scale: Scale, variant: str) -> list[Method]:
-    """List the rows of solvers in the paper's order: those printed for the variant, and what else is run on it here."""
-    rows = [method for method in CLASSICAL if variant in IN_PRINT.get(str(method.label), VARIANTS)]
+def rows(scale: Scale, variant: str) -> list[Method]:
+    """List the printed rows of a problem in Table 1 or 2; besides, after those of solvers, what else is run on it."""
+    table = 1 if variant in TRAINED else 2
+    in_print = from_print(roles.PAPER, table, SOLVERS | learned(scale, variant), problem=variant)
+    solvers = [row for row in in_print if row.solvers]
     here = dict.fromkeys(labels.solver for size in SIZES for labels in roles.solved(scale, variant, size))
-    solvers_of_rows = {next((solver for solver in method.solvers if solver in here), None) for method in rows}
-    return [
-        *rows,
-        *(Method(solver_name(solver), None, solvers=(solver,)) for solver in here if solver not in solvers_of_rows),
-    ]
+    of_rows = {next((solver for solver in row.solvers if solver in here), None) for row in solvers}
+    others = [Method(solver_name(solver), solvers=(solver,)) for solver in here if solver not in of_rows]
+    return [*solvers, *others, *(row for row in in_print if not row.solvers)]
 
 
-def learned(scale: Scale, variant: str) -> list[Method]:
-    """Rows of models, in the paper's order: POMO is trained for each of the trained problems alone."""
-    rows = []
-    if variant in TRAINED:
-        runs = {size: run_id(roles.single(scale, variant, size)) for size in SIZES}
-        rows.append(Method("POMO", {"method": "POMO"}, runs=runs, decoding=X8))
-    for method in MULTI_TASK:
-        runs = {size: run_id(roles.multi(scale, method, size)) for size in SIZES}
-        rows.append(Method(method, {"method": method}, runs=runs, decoding=X8))
-    return rows
+def learned(scale: Scale, variant: str) -> dict[str, Method]:
+    """Name the models that stand for a problem's rows: POMO is trained for each of the trained problems alone."""
+    of: dict[str, Callable[[int], str]] = {"POMO": partial(roles.single, scale, variant)} if variant in TRAINED else {}
+    of |= {name: partial(roles.multi, scale, name) for name in MULTI_TASK}
+    return {
+        f"{name} aug×8": Method(name, runs={size: run_id(run(size)) for size in SIZES}, decoding=X8)
+        for name, run in of.items()
+    }

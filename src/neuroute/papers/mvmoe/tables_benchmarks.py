@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.cells import LIGHT, models_note, of_each
+from neuroute.papers.mvmoe.cells import models_note, of_each
 from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, X8, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.table_library import Library, Solver, library_rows, notes_of
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import Decoding
 from neuroute.plan.needs import Need, artifact
-from neuroute.rendering.cells import ONE_SEED, number, printed_numbers, with_budget
+from neuroute.rendering.cells import number, printed_numbers, with_budget
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 
@@ -48,16 +49,7 @@ def table6(study: Study) -> Table:
         ("Problem",),
         tuple(columns),
         tuple(rows),
-        (
-            "Means per instance, one at a time, each the best of one solution from each customer (with backhauls: each "
-            f"linehaul), without images. {models_note(study, runs)} The paper's times are on one A100.",
-            *_slower(rows),
-            "The text finds MVMoE/4E-L generally faster than MVMoE/4E; in print it is slower on VRPLTW, with 2.97 and "
-            "2.89 s.",
-            "With the paper's shapes and K = 2 of 4 experts, a node meets 2.07 of the 3.68 million parameters of "
-            "MVMoE/4E; POMO-MTL has 1.25 million, which the text calls similar.",
-            LIGHT,
-        ),
+        notes(study, models=models_note(study, runs), slower=_slower(rows)),
     )
 
 
@@ -96,15 +88,10 @@ def table7(study: Study) -> Table:
         ("Set", "Instance"),
         _columns(["POMO", *MULTI_TASK]),
         tuple(rows),
-        (
-            *(note for library, solvers in solvers_of.items() for note in notes_of(study, library, solvers)),
-            f"{ONE_SEED} {models_note(study, models)} All are trained on uniform instances alone.",
-            HOW,
-            "Set-X's lengths are sums of legs rounded to integers, as in the library; here the best solution of an "
-            "instance is chosen by its unrounded length. Solomon's are unrounded, as printed, while the best ones "
-            "known are in distances cut to one decimal; a limit on the number of vehicles is not kept.",
-            "The printed 53.040 % of POMO on X-n153-k22 would be 53.044 % by the printed lengths.",
-            LIGHT,
+        notes(
+            study,
+            instances=(note for library, solvers in solvers_of.items() for note in notes_of(study, library, solvers)),
+            models=models_note(study, models),
         ),
     )
 
@@ -135,16 +122,12 @@ def table8(study: Study) -> Table:
         ("Set", "Instance"),
         _columns([solver.label for solver in solvers]),
         tuple(library_rows(study, SET_X, solvers)),
-        (
-            *notes_of(study, SET_X, solvers),
-            f"{ONE_SEED} {models_note(study, {s.label: s.run for s in solvers[:4]} | lehd)} {_epochs(study, lehd)}",
-            HOW if how == X8 else f"Not so here: each instance is solved without images. In the paper: {HOW}",
-            "LEHD builds one solution; RRC is random re-construct of it. Lengths are sums of legs rounded to integers, "
-            "as in the library; here solutions are chosen by their unrounded lengths.",
-            "The text says that the lead of experts tends to vanish on large instances; in print POMO-MTL (16.796 %) "
-            "is ahead of MVMoE/4E-L (19.607 %) and MVMoE/4E (26.408 %). The printed averages are garbled in the text "
-            "that was at hand; those shown are the means of the 32 printed gaps.",
-            LIGHT,
+        notes(
+            study,
+            instances=notes_of(study, SET_X, solvers),
+            models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
+            epochs=_epochs(study, lehd),
+            how=HOW if how == X8 else f"Not so here: each instance is solved without images. In the paper: {HOW}",
         ),
     )
 

@@ -4,9 +4,6 @@ from collections.abc import Sequence
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import (
-    LIGHT,
-    NETWORK,
-    TEST_SETS,
     budgets_note,
     joined,
     mean_over,
@@ -16,21 +13,15 @@ from neuroute.papers.mvmoe.cells import (
     sets_of,
     trained_note,
 )
-from neuroute.papers.mvmoe.methods import classical, learned
+from neuroute.papers.mvmoe.methods import learned, rows
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, MULTI_TASK, SIZES, TRAINED, UNSEEN, VARIANTS, X8, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
-from neuroute.rendering.cells import BOOTSTRAP, MEAN_OF_GAPS, printed_numbers
+from neuroute.rendering.cells import MEAN_OF_GAPS, printed_numbers
 from neuroute.rendering.grid import LENGTH, MEAN_GAP, SECONDS, Grid, Method, Quantity, comparison, grid_table, needs_of
-from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Table
 
-WAY = "Models take the best of one greedy solution from each customer (with backhauls: each linehaul) and image, of 8."
-NEGATIVE = (
-    "POMO's printed -0.008 % on VRPL is against OR-Tools (x10); the published LKH3 script fixes VRPL's vehicles at 8 "
-    "(n = 50) or 12 (n = 100)."
-)
 GROUPS = {"trained": (TRAINED, "mean of 6 trained VRPs"), "unseen": (UNSEEN, "mean of 10 unseen VRPs")}
 
 
@@ -58,35 +49,23 @@ def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
             time="Total time",
             at=lambda size: sets_of(scale, size),
         )
-        methods = [*classical(scale, variant), *learned(scale, variant)]
-        grids.append(Grid(methods, columns, (variant,), {"problem": variant}, name_models=models_here))
+        grids.append(Grid(rows(scale, variant), columns, (variant,), {"problem": variant}, name_models=models_here))
     return grids
 
 
 @artifact("The six problems of the training", needs=needs_of(table1_grids))
 def table1(study: Study) -> Table:
     """Mean length, gap and total time on the problems that models are trained on."""
-    return _comparison(
-        study,
-        TRAINED,
-        "The text compares POMO-CVRP's mean of 16.815 %, which is of n = 100 (Table 4), with 2.102 % and 1.925 % of "
-        "POMO-MTL and MVMoE/4E, which are of n = 50.",
-        NEGATIVE,
-    )
+    return _comparison(study, TRAINED)
 
 
 @artifact("The ten problems that no model has seen", needs=needs_of(table2_grids))
 def table2(study: Study) -> Table:
     """Mean length, gap and total time on the problems that no model is trained on."""
-    return _comparison(
-        study,
-        UNSEEN,
-        "The text has MVMoE ahead of POMO-MTL on all of these problems; in print MVMoE/4E-L is behind it at n = 50 on "
-        "OVRPB, OVRPBL and OVRPBTW.",
-    )
+    return _comparison(study, UNSEEN)
 
 
-def _comparison(study: Study, variants: Sequence[str], *notes: str) -> Table:
+def _comparison(study: Study, variants: Sequence[str]) -> Table:
     scale, grids = study.scale, _grids(study.scale, variants)
     multi = [run_id(roles.multi(scale, method, size)) for method in MULTI_TASK for size in SIZES]
     tests = [roles.reference(scale, variant, size) for size in SIZES for variant in variants]
@@ -94,17 +73,11 @@ def _comparison(study: Study, variants: Sequence[str], *notes: str) -> Table:
         study,
         ("Problem", "Method"),
         grids,
-        *_means(study, variants),
-        f"{trained_note(study, [run for grid in grids for run in grid.runs])} {BOOTSTRAP}",
-        references_note(scale, variants),
-        *rule_notes(study, tests, multi),
-        budgets_note(scale, variants),
-        f"Times are totals over the test set; the paper's solvers had 32 cores, its models one A100. {TIMES}",
-        WAY,
-        NETWORK,
-        LIGHT,
-        *notes,
-        TEST_SETS,
+        means=_means(study, variants),
+        trained=trained_note(study, [run for grid in grids for run in grid.runs]),
+        references=references_note(scale, variants),
+        rule_notes=rule_notes(study, tests, multi),
+        budgets=budgets_note(scale, variants),
     )
 
 
@@ -113,10 +86,10 @@ def _means(study: Study, variants: Sequence[str]) -> list[str]:
     notes, published = [], printed_numbers(study, study.artifact.name)
     for size in SIZES:
         here, print_ = dict[str, str](), dict[str, str]()
-        for method in learned(study.scale, variants[0]):
+        for method in learned(study.scale, variants[0]).values():
             name = str(method.label)
-            rows = published[(published.method == name) & (published.n == size) & (published.metric == "gap_pct")]
-            print_[name] = f"{rows.value.mean():.3f}"
+            lines = published[(published.method == name) & (published.n == size) & (published.metric == "gap_pct")]
+            print_[name] = f"{lines.value.mean():.3f}"
             if (mean := _mean_gap(study, name, variants, size)) is not None:
                 here[name] = f"{mean:.3f}"
         words = f"{joined(here)}; in print " if here else "in print "
@@ -128,7 +101,7 @@ def _mean_gap(study: Study, name: str, variants: Sequence[str], size: int) -> fl
     """Of a method's gaps on the problems, where all of them were measured."""
     gaps = []
     for variant in variants:
-        method = next(each for each in learned(study.scale, variant) if each.label == name)
+        method = learned(study.scale, variant)[f"{name} aug×8"]
         dataset = roles.reference(study.scale, variant, size).dataset
         gaps.append(study.value(MEAN_OF_GAPS, str(method.run(size)), dataset, method.decoding))
     numbers = [gap for gap in gaps if gap is not None]
@@ -166,12 +139,10 @@ def table4(study: Study) -> Table:
         study,
         ("Model",),
         grid,
-        f"{trained_note(study, grid.runs)} {BOOTSTRAP}",
-        references_note(study.scale, TRAINED),
-        *rule_notes(study, grid.tests, grid.runs),
-        f"{WAY} Masks are those of the problem that is solved; a network reads what its own problem has, so one "
-        "that is trained without windows sees none.",
-        _multi_task(study),
+        trained=trained_note(study, grid.runs),
+        references=references_note(study.scale, TRAINED),
+        rule_notes=rule_notes(study, grid.tests, grid.runs),
+        multi_task=_multi_task(study),
     )
 
 
@@ -218,15 +189,7 @@ def table5(study: Study) -> Table:
         study,
         ("Alpha", "Normalization", "K"),
         grid,
-        f"{trained_note(study, grid.runs, '50 million', [SIZES[0]])} {BOOTSTRAP}",
-        "All are MVMoE/4E in trainings of half the length; the first row is the default, and each other row "
-        "changes one setting of it. Means are over the problems' mean gaps.",
-        references_note(study.scale, VARIANTS),
-        *rule_notes(study, tests, [run_id(DEFAULT), *grid.runs]),
-        WAY,
-        "Alpha weighs the loss that balances experts, which adds up over encoder layers and decisions. The paper's "
-        "default is 0.01; its published code has 0.001.",
-        "With K = 1 the weights of a token's experts are constantly 1, so that a gate learns from the balance loss "
-        "alone. In print four rows have both means below the default's: alpha 0.001, layer and no normalization, "
-        "and K = 3.",
+        trained=trained_note(study, grid.runs, "50 million", [SIZES[0]]),
+        references=references_note(study.scale, VARIANTS),
+        rule_notes=rule_notes(study, tests, [run_id(DEFAULT), *grid.runs]),
     )

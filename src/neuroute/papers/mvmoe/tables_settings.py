@@ -6,6 +6,7 @@ from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.columns import WHOLE
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
 
@@ -41,17 +42,7 @@ def table3(study: Study) -> Table:
         ("Problem",),
         tuple(columns),
         tuple(rows),
-        (
-            f"{', '.join(f'{letter}: {meaning}' for letter, meaning in CONSTRAINTS.items())}. Here all problems are "
-            "one environment, and a problem's constraints are what is switched on in it.",
-            "Here each instance draws which fifth of its customers (rounded down) are backhauls, as in the paper's "
-            "text; the published code draws once for a whole batch, and its test sets have the same backhauls in all "
-            "1,000 instances.",
-            "As published, a vehicle of an open route may end anywhere: neither the way home nor the depot's closing "
-            "counts. With backhauls linehauls and backhauls mix freely; what was picked up may be delivered later on.",
-            "In training is said of the multi-task models. The paper adds OVRPTW to the training problems of "
-            "POMO-MTL's authors. The numbers of customers are those of this scale's test sets.",
-        ),
+        notes(study, letters=", ".join(f"{letter}: {meaning}" for letter, meaning in CONSTRAINTS.items())),
         "As applied here, with the paper's entry in parentheses.",
     )
 

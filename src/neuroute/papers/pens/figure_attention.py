@@ -11,6 +11,7 @@ from neuroute.papers.pens import roles
 from neuroute.papers.pens.figures_model import Attention
 from neuroute.plan.needs import artifact
 from neuroute.rendering import maps, plots, style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -102,21 +103,9 @@ def _rows(name: str, net: Attention) -> list[dict[str, Any]]:
     ]
 
 
-def _notes(study: Study) -> list[str]:
+def _notes(study: Study) -> tuple[str, ...]:
     dataset = roles.held_out(study.scale, max(roles.SIZES))
-    return [
-        f"One held-out instance of TSP{dataset.n:,} (the paper: TSP-10,000), the same path for all models: first "
-        "decision, all other nodes are candidates. Logits are those before the softmax, with SSMax's factor and "
-        "ALiBi's bias, means over layers and heads; one draw of the embeddings, one training seed.",
-        f"Colours are logits below the {HIGH}th percentile of their panel, as the softmax knows differences alone; "
-        f"they mean the same in all panels of a model. Printed below each panel: its {LOW}nd and "
-        f"{HIGH}th percentile. The origin's logit for itself is left out of the colours; it is in the CSV.",
-        "The last column has each model's best factor at this size, from its own sweep (Figure 3). Coordinates are "
-        "drawn unscaled. The paper gives neither instance nor numbers.",
-        "Nearness: Spearman's rank correlation between a node's logit and its nearness to the origin, 1 is a look that "
-        "fades with the distance alone. Destination: the share of the other nodes with a lower logit, 100 % is a look "
-        "at the destination first of all.",
-    ]
+    return notes(study, dataset=dataset, high=HIGH, low=LOW)
 
 
 def _look_table(nets: dict[str, Attention]) -> Table:

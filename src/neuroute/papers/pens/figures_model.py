@@ -13,6 +13,7 @@ from neuroute.papers.pens import roles
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
@@ -102,7 +103,7 @@ def figure2(study: Study) -> Drawing:
     sheet.arrow("alibi", "attention", enter=-0.25)
     sheet.arrow("rope", "attention", enter=0.25, colour=style.GREY, linestyle=":")
     alt = "Steps of a path-TSP with the probabilities of its candidates, and the network's modules with their shapes."
-    return style.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], _notes(net), alt)
+    return style.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], _notes(study, net), alt)
 
 
 # -- the network ----------------------------------------------------------------------------------------------------
@@ -189,14 +190,6 @@ def _draw_bars(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
     axes.grid(visible=False)
 
 
-def _notes(net: Attention) -> list[str]:
+def _notes(study: Study, net: Attention) -> tuple[str, ...]:
     m, length = net.model, maps.tour_length(net.walk.coords, net.walk.tour)
-    return [
-        f"(a) Solved by the PENS-A trained here, on TSP{net.run.n:,}: a tour is a path from a city back to itself. "
-        "Bars and blue: the probabilities of the candidates; dotted: the choice, the likeliest. Length "
-        f"{length:.3f}, which need not be the shortest.",
-        f"(b) Read from the loaded network: shapes (outputs × inputs) and counts are its own, {m.depth} layers of "
-        f"width {m.width} with {m.heads} heads; one layer has {m.layer_parameters:,} parameters. Rotation "
-        "(RoPE) is what PENS-R uses instead and PENS-AR besides; it has no parameters, nor has ALiBi's bias.",
-        "The paper prints a diagram and no numbers.",
-    ]
+    return notes(study, net=net, m=m, length=length)

@@ -18,6 +18,7 @@ from neuroute.plan.objects import Dataset
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.columns import described
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -175,32 +176,26 @@ def _draw(axes: mpl.axes.Axes, each: Swept) -> None:
         )  # fmt: skip
 
 
-def _notes(study: Study, swept: Sequence[Swept]) -> list[str]:
+def _notes(study: Study, swept: Sequence[Swept]) -> tuple[str, ...]:
     counts = ", ".join(
         f"{dataset.count:,} TSP{dataset.n:,}"
         for dataset in dict.fromkeys(roles.held_out(study.scale, size) for size in roles.SIZES)
     )
-    notes = [
-        f"Held-out instances of the validation stream, never those of the tests: {counts}. Greedy, the same random "
-        "embeddings at every factor; lengths are on the original coordinates. Trained on "
-        f"TSP{study.scale[PensScale].sizes[100]:,}, one seed.",
-        "Each panel has a vertical axis of its own; an arrow at its upper edge is a length more than "
-        f"{FAR:.0f} % above the shortest. The parabola is fitted to the lengths at most a tenth above the shortest "
-        "(the paper does not say to which); the best factor is its minimum where that lies between them, else the best "
-        "factor swept.",
-        "The paper draws PENS-A only, prints best factors of PENS-A and PENS-R (Table 1), none of PENS-AR, and no "
-        "lengths; its factors belong to its sizes and its training on TSP-100.",
-    ]
     outside = [f"{roles.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in swept if not each.interior]
-    if outside:
-        notes.append(
-            f"No minimum between the fitted factors: {', '.join(outside)}. None is drawn there; what is rescaled "
-            "nevertheless (Tables 1 to 3) takes the factor with the shortest tours of those swept."
-        )
-    bare = [f"TSP{each.dataset.n:,}" for each in swept if not np.any(np.isclose(each.factors, 1))]
-    if bare:
-        notes.append(f"Without factor 1 in the sweep, so relative to the factor nearest to it: {', '.join(set(bare))}.")
-    return notes
+    bare = {f"TSP{each.dataset.n:,}" for each in swept if not np.any(np.isclose(each.factors, 1))}
+    return notes(
+        study,
+        counts=counts,
+        trained=study.scale[PensScale].sizes[100],
+        far=FAR,
+        outside=f"No minimum between the fitted factors: {', '.join(outside)}. None is drawn there; what is rescaled "
+        "nevertheless (Tables 1 to 3) takes the factor with the shortest tours of those swept."
+        if outside
+        else "",
+        bare=f"Without factor 1 in the sweep, so relative to the factor nearest to it: {', '.join(bare)}."
+        if bare
+        else "",
+    )
 
 
 def _table(study: Study, swept: Mapping[str, Sequence[Swept]]) -> Table:

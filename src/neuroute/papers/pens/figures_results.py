@@ -18,6 +18,7 @@ from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
 from neuroute.rendering.cells import mean_of_gaps_cell, number, printed_numbers, solver_name
 from neuroute.rendering.columns import decimal, described
+from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
@@ -72,7 +73,7 @@ def figure1(study: Study) -> Drawing:
         axes.tick_params(axis="y", length=0)
     points = pd.DataFrame([row for bar in bars for row in _rows(bar, dataset.n)])
     alt = f"Bars of the optimality gap of {len(bars)} solvers at the largest size, measured here and as published."
-    return Drawing(figure, points, tuple(_bar_notes(study, bars)), alt)
+    return Drawing(figure, points, _bar_notes(study, bars), alt)
 
 
 def _bars(study: Study) -> list[list[Bar]]:
@@ -154,30 +155,32 @@ def _rows(bar: Bar, nodes: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _bar_notes(study: Study, bars: Sequence[Bar]) -> list[str]:
+def _bar_notes(study: Study, bars: Sequence[Bar]) -> tuple[str, ...]:
     labels = roles.reference(study.scale, LARGEST)
-    notes = [
-        f"The paper's TSP-10,000 is TSP{labels.dataset.n} here, against tours of "
-        f"{solver_name(labels.solver)}. The panels have axes of their own. Published: Table 3 and, of "
-        "CoordNS, Figure 4.",
-        repeats_note(study),
-        *spread_note(study, roles.RESCALED, [labels.dataset], roles.repeated(study.scale), roles.rescaled(study.scale)),
-        f"INViT and DGL sparsify the graph.{not_trained(study)} BQ-NCO + ESF has the weights of BQ-NCO.",
-    ]
     factors = [
         f"{bar.label.removesuffix(', scaled')} ×{factor:.2f}"
         for bar in bars
         if bar.run and bar.decoding.rescale == "best"
         if (factor := study.value("rescale_factor", bar.run, labels.dataset, bar.decoding)) is not None
     ]
-    if factors:
-        notes.append(f"Scaling factors here, found on held-out instances: {', '.join(factors)}.")
     published = {bar: float(bar.gap.published) for bar in bars if bar.gap.published is not None}
+    behind = []
     for bar, value in published.items():
         ahead = [f"{b.label} ({v:.2f})" for b, v in published.items() if b.label in SPARSE and v < value]
         if ahead and bar.decoding.rescale == "best":
-            notes.append(f"In the paper's own numbers {bar.label} ({value:.2f}) is behind {', '.join(ahead)}.")
-    return notes
+            behind.append(f"In the paper's own numbers {bar.label} ({value:.2f}) is behind {', '.join(ahead)}.")
+    return notes(
+        study,
+        labels=labels,
+        solver=solver_name(labels.solver),
+        repeats=repeats_note(study),
+        spread=spread_note(
+            study, roles.RESCALED, [labels.dataset], roles.repeated(study.scale), roles.rescaled(study.scale)
+        ),
+        not_trained=not_trained(study),
+        factors=f"Scaling factors here, found on held-out instances: {', '.join(factors)}." if factors else "",
+        behind=behind,
+    )
 
 
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
@@ -223,7 +226,7 @@ def figure4(study: Study) -> Drawing:
     paper.set_title("Paper: Figure 4's table")
     figure.legend(*here.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     alt = "Optimality gap over instance size of CoordNS, PENS-A, PENS-R and PENS-AR, measured here and as published."
-    return Drawing(figure, points, tuple(_size_notes(study, points)), alt)
+    return Drawing(figure, points, _size_notes(study, points), alt)
 
 
 def _measured_over_sizes(study: Study, name: str) -> dict[int, Cell]:
@@ -267,21 +270,21 @@ def _tick(sizes: dict[int, int], size: int) -> str:
     return style.plain_number(here) if here == size else f"{style.plain_number(here)}\n({', '.join(roles_here)})"
 
 
-def _size_notes(study: Study, points: pd.DataFrame) -> list[str]:
+def _size_notes(study: Study, points: pd.DataFrame) -> tuple[str, ...]:
     sets = [roles.reference(study.scale, size).dataset for size in roles.SIZES]
     points_here = points[points.side == MEASURED]
-    notes = [
-        f"Trained on TSP{study.scale[PensScale].sizes[100]:,} (the paper: TSP-100); tested on "
-        + ", ".join(f"{d.count:,} TSP{d.n:,}" for d in dict.fromkeys(sets))
-        + ", without rescaling.",
-        repeats_note(study),
-        *spread_note(study, roles.POSITIONS, dict.fromkeys(sets), roles.repeated(study.scale)),
-        "The paper's figure has no PENS-AR; its published gaps here are Table 3's.",
-    ]
-    notes += hidden_note(points_here.gap_pct, "measured")
+    orders = []
     for size in roles.SIZES:
         at = points_here[(points_here["size"] == size) & points_here.gap_pct.notna()].sort_values("gap_pct")
         if size in (min(roles.SIZES), LARGEST) and len(at):
             order = ", ".join(f"{s} {decimal(g)} %" for s, g in zip(at.series, at.gap_pct, strict=True))
-            notes.append(f"At TSP{size_label(study, size)} here: {order}.")
-    return notes
+            orders.append(f"At TSP{size_label(study, size)} here: {order}.")
+    return notes(
+        study,
+        trained=study.scale[PensScale].sizes[100],
+        tests=", ".join(f"{d.count:,} TSP{d.n:,}" for d in dict.fromkeys(sets)),
+        repeats=repeats_note(study),
+        spread=spread_note(study, roles.POSITIONS, dict.fromkeys(sets), roles.repeated(study.scale)),
+        hidden=hidden_note(points_here.gap_pct, "measured"),
+        orders=orders,
+    )

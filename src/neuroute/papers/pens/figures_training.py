@@ -18,6 +18,7 @@ from neuroute.rendering import plots, style
 from neuroute.rendering.cells import mean_of_gaps_cell
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.grid import needs_of
+from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import batches_axis, drawable, hidden_note
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
@@ -162,27 +163,31 @@ def _legend(study: Study) -> list[mpl.lines.Line2D]:
     return handles
 
 
-def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[str, Any]]) -> list[str]:
+def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     sets = [roles.reference(study.scale, size).dataset for size in roles.SMALL_SIZES]
     validation = [roles.validation(study.scale, size).dataset for size in CURVES]
     training = study.runs[roles.run_id("small_r_gauss")].training
     nodes = study.scale[PensScale].sizes[20]
-    notes = [
-        f"(a, b), the paper's (a): trained on TSP{nodes:,} (the paper: TSP-20) with {training.samples:,} samples, "
-        f"tested on {'; '.join(described(d) for d in sets)}. The paper does not say how large its small models are, "
-        "nor how long they were trained.",
-        repeats_note(study),
-        *spread_note(study, roles.SMALL, sets, roles.repeated(study.scale)),
-        f"(c, d), the paper's (b): greedy on {' and '.join(described(d) for d in validation)}, one draw of the "
-        "embeddings, from the first validation after training began; one training seed. The paper draws PENS-R and "
-        "prints no number of it.",
-    ]
+    compared = []
     for model in MODELS.values():
         comparison = _comparison([r for r in ends if r["series"] == model and r["side"] == MEASURED])
         if comparison:
-            notes.append(f"{model} here: {comparison}.")
-    notes += hidden_note((r["gap_pct"] for r in ends if r["side"] == MEASURED), "test")
-    return notes + hidden_note((r["gap_pct"] for r in curves), "validation")
+            compared.append(f"{model} here: {comparison}.")
+    hidden = [
+        *hidden_note((r["gap_pct"] for r in ends if r["side"] == MEASURED), "test"),
+        *hidden_note((r["gap_pct"] for r in curves), "validation"),
+    ]
+    return notes(
+        study,
+        nodes=nodes,
+        samples=training.samples,
+        tests="; ".join(described(d) for d in sets),
+        repeats=repeats_note(study),
+        spread=spread_note(study, roles.SMALL, sets, roles.repeated(study.scale)),
+        validation=" and ".join(described(d) for d in validation),
+        compared=compared,
+        hidden=hidden,
+    )
 
 
 def _comparison(rows: Sequence[dict[str, Any]]) -> str:

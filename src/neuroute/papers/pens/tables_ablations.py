@@ -39,11 +39,8 @@ def table_figure4(study: Study) -> Table:
         study,
         ("Model",),
         grid,
-        *gap_notes(study, grid.runs, sets, repeated(study.scale)),
-        *reference_notes(study, sets[-1]),
-        "No coordinates are rescaled here.",
-        "In the printed numbers CoordNS is better than PENS-A at TSP250 and TSP500, and at TSP1000 (1.51 %) better "
-        "than every PENS model, rescaled or not; Tables 2 and 3 leave CoordNS out.",
+        gap_notes=gap_notes(study, grid.runs, sets, repeated(study.scale)),
+        reference_notes=reference_notes(study, sets[-1]),
     )
 
 
@@ -74,13 +71,11 @@ def table_figure5(study: Study) -> Table:
         study,
         ("Model", "Embeddings"),
         grid,
-        *gap_notes(study, grid.runs, [labels.dataset for labels in grid.tests], repeated(study.scale)),
-        *reference_notes(study),
-        "The paper says neither how large its small models are, nor how long they train, nor on how many instances "
-        f"they are tested. Here all four have {shape['depth']} layers of width {shape['width']} and "
-        f"{shape['heads']} heads and see {trained.training.batches:,} batches of TSP{trained.n}.",
-        "In the printed numbers Gaussian embeddings are worse for PENS-A at TSP20 and TSP50; the text says that "
-        "they change nothing at TSP20.",
+        gap_notes=gap_notes(study, grid.runs, [labels.dataset for labels in grid.tests], repeated(study.scale)),
+        reference_notes=reference_notes(study),
+        shape=shape,
+        batches=trained.training.batches,
+        n=trained.n,
     )
 
 
@@ -119,12 +114,10 @@ def table1(study: Study) -> Table:
         study,
         ("Model", "Coordinates"),
         grid,
-        *gap_notes(study, grid.runs, sets.values(), repeated(study.scale), rescaled(study.scale)),
-        *reference_notes(study, sets[max(SIZES)]),
-        "The factor is the minimum of a parabola through the mean lengths of a sweep on held-out instances, found "
-        "for each model and size. Gaps are on the original scale.",
-        *_without_minimum(study, sets),
-        *_gain(study, sets[max(SIZES)]),
+        gap_notes=gap_notes(study, grid.runs, sets.values(), repeated(study.scale), rescaled(study.scale)),
+        reference_notes=reference_notes(study, sets[max(SIZES)]),
+        without_minimum=_without_minimum(study, sets),
+        gain=_gain(study, sets[max(SIZES)]),
     )
 
 

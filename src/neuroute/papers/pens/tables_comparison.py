@@ -32,6 +32,7 @@ from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured
 from neuroute.rendering.cells import mean_of_gaps_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described
+from neuroute.rendering.notes import notes
 from neuroute.rendering.settings import parse
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
@@ -49,13 +50,7 @@ def table2(study: Study) -> Table:
     """Gap and time of all solvers, PENS rescaled where the paper has it so."""
     view = _View.of(study)
     rows = [_row(view, m, m.name, printed_numbers(study, "table2", method=m.name)) for m in methods(study.scale)]
-    remarks = (
-        _scaled_where(study),
-        "In the printed numbers PENS-AR at TSP10000 (7.13 %) is behind INViT-3V (7.05 %) and INViT-2V (7.08 %), and "
-        "CoordNS, which Tables 2 and 3 leave out, is at TSP1000 (1.51 %, Figure 4) better than every model here. The "
-        "text calls PENS-R the best below 1,000 cities; at TSP100 to TSP500 PENS-AR is better.",
-    )
-    return _comparison(view, rows, remarks)
+    return _comparison(view, rows, scaled=_scaled_where(study))
 
 
 @artifact("All results, with and without rescaling", needs=compared_needs)
@@ -69,11 +64,7 @@ def table3(study: Study) -> Table:
             continue
         for scaled, label in (("no", m.name), ("yes", f"{m.name} (scaled)")):
             rows.append(_row(view, m, label, printed_numbers(study, "table3", method=m.name, scaled=scaled)))
-    remarks = (
-        "In the printed numbers PENS-AR, even rescaled, is at TSP10000 (7.13 %) behind INViT-3V (7.05 %) and INViT-2V "
-        "(7.08 %), and CoordNS, which the table leaves out, is at TSP1000 (1.51 %, Figure 4) better than every row.",
-    )
-    return _comparison(view, rows, remarks)
+    return _comparison(view, rows)
 
 
 @dataclass(frozen=True)
@@ -119,7 +110,7 @@ def _is_scaled(rows: pd.DataFrame, n: object) -> bool:
     return bool("scaled" in rows and (rows.loc[rows.n.astype(str) == str(n), "scaled"] == "yes").any())
 
 
-def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table:
+def _comparison(view: _View, rows: list[Row], scaled: str = "") -> Table:
     study, columns = view.study, []
     for size, dataset in view.sets.items():
         group, paper = f"TSP{dataset.n}", f"TSP{size}"
@@ -139,20 +130,16 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
         ("Method", HERE),
         tuple(columns),
         tuple(rows),
-        (
-            *gap_notes(study, dict.fromkeys(m.run for m in methods_here if m.run), view.sets.values(), *decodings),
-            *reference_notes(study, view.sets[max(SIZES)]),
-            "Times are totals over the instances named, one at a time, each solved once. Those of PENS are measured on "
-            "the original coordinates and stand for rescaled ones too, which cost one multiplication more.",
-            f"TSPLIB: means of the instances' gaps of unrounded lengths to the published optima, and the sum of their "
-            f"times, over the EUC_2D instances that every model measured here has solved; this scale measures "
-            f"{measured_here(study, 0, limit)}. Scaling factors are interpolated by the number of nodes.",
-            *not_measured(study, view.tsplib.records, limit, {m.name: m.run for m in methods_here if m.run}),
-            "BQ-NCO and LEHD are trained here, each by its own recipe; the paper takes their authors' code. BQ-NCO + "
-            f"ESF has the weights of BQ-NCO.{not_trained(study)}",
-            *remarks,
-            "Papers differ on the same models: greedy at TSP1000, paper `scaling` prints 3.168 % for LEHD and 2.274 % "
-            "for BQ-NCO where this one has 3.06 % and 2.19 %.",
+        notes(
+            study,
+            gaps=gap_notes(study, dict.fromkeys(m.run for m in methods_here if m.run), view.sets.values(), *decodings),
+            references=reference_notes(study, view.sets[max(SIZES)]),
+            here=measured_here(study, 0, limit),
+            not_measured=not_measured(
+                study, view.tsplib.records, limit, {m.name: m.run for m in methods_here if m.run}
+            ),
+            not_trained=not_trained(study),
+            scaled=scaled,
         ),
     )
 
@@ -208,13 +195,7 @@ def table4(study: Study) -> Table:
             Column("original_decoding", "Original decoding", format=str),
         ),
         tuple(row(name) for name in dict.fromkeys(key.split(".")[0] for key in facts)),
-        (
-            "Parameters are counted in the models trained here, whose shapes follow the scale; everything else is the "
-            "paper's. All are decoded greedily here, as in the paper.",
-            *_counts(study, dataset),
-            _paper_counts(),
-            "RRC: random re-construct. BS: beam search. POMO: several starts of augmented instances, the best counts.",
-        ),
+        notes(study, counts=_counts(study, dataset), paper_counts=_paper_counts()),
     )
 
 

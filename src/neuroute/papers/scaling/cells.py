@@ -10,11 +10,10 @@ from neuroute.papers.scaling.roles import SIZES, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Labels
-from neuroute.rendering.cells import BOOTSTRAP, MEAN_OF_GAPS, solver_name
-from neuroute.rendering.grid import Grid, Measure, Method, grid_table, record
+from neuroute.rendering.cells import MEAN_OF_GAPS, solver_name
+from neuroute.rendering.grid import Measure, Method, record
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Table
 
 ADDED = "not the paper's"
 
@@ -35,11 +34,6 @@ def of_grid(scale: Scale, label: str) -> list[Method]:
 def sets_of(scale: Scale, sizes: Iterable[int] = SIZES) -> dict[int, Labels]:
     """Return the uniform test sets that stand for the paper's sizes."""
     return {size: roles.reference(scale, size) for size in sizes}
-
-
-def draw(study: Study, labels: tuple[str, ...], grid: Grid, *notes: str) -> Table:
-    """Draw a grid; before its notes stands that of its ranges."""
-    return grid_table(study, labels, grid, BOOTSTRAP, *notes)
 
 
 MEAN_OF_RATIOS = Measure(MEAN_OF_GAPS, record(MEAN_OF_GAPS))

@@ -19,6 +19,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Labels
 from neuroute.rendering import style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.shares import SURE, share_cells
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
@@ -77,16 +78,18 @@ def figure16(study: Study) -> Drawing:
         share_cells(axes, np.array([list(line.values()) for line in sheet.values()]), list(sheet), columns, name)
     here = [row for row in rows if row["side"] == HERE]
     open_here = sum(max(row["share"], 1 - row["share"]) < SURE for row in here)
-    notes = [
-        f"Share (%) of {RESAMPLES:,} resamples of test instances, and of seeds where a model has several, in which the "
-        f"conclusion holds. Blue: at least {100 * SURE:g} % one way. Open: {open_here} of {len(here)} measured cells.",
-        f"Equal parameters: numbers that differ by less than {100 * EQUAL:g} %. The last column is of printed gaps, "
-        "which have no spread: 100 says that the conclusion holds there.",
-        f"The table is of the first column. A difference is told if a test at {100 * power.LEVEL:g} % finds it with "
-        f"power {power.POWER:g}; the spread of seeds is that of all models of the grid with several, pooled.",
-    ]
+    texts = notes(
+        study,
+        resamples=RESAMPLES,
+        sure=100 * SURE,
+        open=open_here,
+        cells=len(here),
+        equal=100 * EQUAL,
+        level=100 * power.LEVEL,
+        power=power.POWER,
+    )
     alt = "Share of resamples in which each conclusion on depth and width holds, by test set."
-    return style.drawing(figure, rows, notes, alt, _table(study))
+    return style.drawing(figure, rows, texts, alt, _table(study))
 
 
 def conclusions(study: Study, models: Models) -> list[Conclusion]:

@@ -23,6 +23,7 @@ from neuroute.rendering import plots, style
 from neuroute.rendering.cells import interval_cell
 from neuroute.rendering.columns import WHOLE, described
 from neuroute.rendering.grid import GAP, GREEDY
+from neuroute.rendering.notes import notes
 from neuroute.rendering.seeds import above_over_seeds, resampled_over_seeds, summary_over_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
@@ -74,15 +75,7 @@ def table21(study: Study) -> Table:
         rows.append(Row((each.budget, each.step), (*cells, _above(study, each, tests[0]))))
     s = study.scale[ScalingScale].steps
     assert s is not None  # else no scale's plan has this table
-    notes = (
-        "All are the model that stands for (6, 128), in batches of as many, the rate falling by the same factor. "
-        "Few samples: a tenth of the samples, seen as often. Same time: more passes, set beforehand by measured "
-        f"rates. Larger rate: {s.larger_rate:g} in place of {s.training.learning_rate:g}, passes as before.",
-        "Processor time is that of one thread, validations included; samples are counted anew in each pass.",
-        "Above sub-path: with the same budget, that of the same passes where the rate is larger; 95 % intervals "
-        "over test instances, the same for both, with Student's t of the seeds where there are several.",
-    )
-    return Table(study.artifact.title, ("Budget", "Reading"), columns, tuple(rows), notes)
+    return Table(study.artifact.title, ("Budget", "Reading"), columns, tuple(rows), notes(study, steps=s))
 
 
 def _means(study: Study, each: Reading) -> dict[str, float]:
@@ -122,15 +115,10 @@ def figure17(study: Study) -> Drawing:
     handles += [plots.mark(budget, marker, style.GREY) for budget, marker in MARKER_OF.items()]
     handles.append(plots.mark("paper's (6, 128)", IN_PRINT, style.INK))
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
-    notes = [
-        "Each point is a finished training: the mean gap of its seeds at the size of training, with their range. "
-        "Table 21 has the numbers.",
-        "Paper: TSP100, after 6 million samples (Table 3) and 60 million (Table 12); its updates are those that each "
-        f"reading makes of them, on average {_decisions():.1f} decisions a sub-path.",
-        *plots.hidden_note(row["gap_pct"] for row in rows if row["side"] == HERE),
-    ]
+    hidden = plots.hidden_note(row["gap_pct"] for row in rows if row["side"] == HERE)
+    texts = notes(study, decisions=_decisions(), hidden=hidden)
     alt = "Gap over samples, updates and processor time of the three readings of a step, and the paper's two budgets."
-    return style.drawing(figure, rows, notes, alt, _implied(study))
+    return style.drawing(figure, rows, texts, alt, _implied(study))
 
 
 def _rows(study: Study) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from neuroute.plan.needs import artifact
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import model_here
 from neuroute.rendering.columns import described
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -97,24 +98,13 @@ def _rows(panel: str, probe: Probe, result: Success) -> list[dict[str, Any]]:
     ]
 
 
-def _notes(study: Study, results: Results) -> list[str]:
+def _notes(study: Study, results: Results) -> tuple[str, ...]:
     dataset = roles.probed(study.scale).dataset
     beyond = {reading: int(results[reading, PROBED[0]].decisions[-1]) for reading in READINGS}
     total = int(results["all", PROBED[0]].decisions.sum())
     rates = {shape.name: study.value("success_pct", run_id(shape), dataset) for shape in PROBED}
     overall = ", ".join(f"{name} {rate:.2f} %" for name, rate in rates.items() if rate is not None)
-    return [
-        f"Every model is led along the same optimal tours ({described(dataset)}) and asked at each node: "
-        f"{total:,} decisions. Left out: the first of a tour, where both neighbours are right, and the last, which has "
-        "one candidate.",
-        "The paper does not say whether neighbours that were visited count, so both readings are drawn. Rank above "
-        f"{LAST}: {beyond['available']:,} decisions among available nodes, {beyond['all']:,} among all.",
-        f"Success over all decisions: {overall}.",
-        "Bars: 95 % Wilson intervals; they take decisions for independent, which those of one instance are not quite. "
-        "One training seed.",
-        f"The paper prints about 83 and 87 % and “over 93 %” for ranks above {LAST}, and no other numbers. H.4 refers "
-        "to Figure 8 for Figure 12.",
-    ]
+    return notes(study, test=described(dataset), total=total, last=LAST, beyond=beyond, overall=overall)
 
 
 def _table(study: Study, results: Results, in_print: Mapping[Shape, float]) -> Table:

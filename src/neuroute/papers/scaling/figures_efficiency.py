@@ -23,6 +23,7 @@ from neuroute.papers.scaling.series import (
 )
 from neuroute.plan.needs import Log, artifact
 from neuroute.rendering import plots, style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -57,17 +58,11 @@ def figure3(study: Study) -> Drawing:
         {"panel": "b", "side": PAPER, "series": shape.name, **shape._asdict(), "alpha_printed": value}
         for shape, value in in_print.items()
     ]
-    notes = [
-        "The paper prints α_s for three of the six models and does not publish the curves, so its exponents cannot be "
-        "refitted. It has 20 points per model, every 3 million samples.",
-        f"Validation: greedy gap on {roles.validation(study.scale).dataset.count:,} instances of the training "
-        "size. Lines at the exponents: 95 % intervals of the log-log fits, rather too narrow, as the points "
-        "of one run depend on each other; of instances there is none, as the log keeps mean gaps.",
-        *curves.trouble_notes(every),
-    ]
+    count, trouble = roles.validation(study.scale).dataset.count, curves.trouble_notes(every)
+    texts = notes(study, count=count, trouble=trouble)
     alt = "Validation gap over training samples with power-law fits, and the exponents beside the printed ones."
     fits = curves.fits_table("Power laws in training samples", "α_s", every, in_print)
-    return style.drawing(figure, rows, notes, alt, fits)
+    return style.drawing(figure, rows, texts, alt, fits)
 
 
 def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], in_print: Mapping[Shape, float]) -> None:
@@ -141,16 +136,15 @@ def figure4(study: Study) -> Drawing:
     every.sort(key=lambda curve: curves.SIDES.index(curve.side))
     unique = {(curve.side, curve.name): curve for curve in every}  # both panels have the smallest model
     in_print = quoted_values(study, "alpha_c")
-    notes = [
-        _printed_compute_note(in_print, unique),
-        "FLOPs follow the paper's convention: each decision at the size of the first, times the beam width. Lines are "
-        "log-log fits.",
-        curves.BOOTSTRAP,
-        *curves.trouble_notes(list(unique.values())),
-    ]
+    texts = notes(
+        study,
+        compute=_printed_compute_note(in_print, unique),
+        resamples=curves.BOOTSTRAP,
+        trouble=curves.trouble_notes(list(unique.values())),
+    )
     alt = "Gap over inference GFLOPs under beam search with power-law fits, by width and by depth; here and published."
     fits = curves.fits_table("Power laws in inference compute", "α_c", unique.values(), in_print)
-    return style.drawing(figure, [row for curve in every for row in curve.rows()], notes, alt, fits)
+    return style.drawing(figure, [row for curve in every for row in curve.rows()], texts, alt, fits)
 
 
 def _printed_compute_note(in_print: Mapping[Shape, float], unique: Mapping[tuple[str, str], Curve]) -> str:
@@ -184,7 +178,7 @@ def figure6(study: Study) -> Drawing:
         return beam_curve(study, side, "", shape, cost, resample=False)
 
     rows: list[dict[str, Any]] = []
-    notes: list[str] = []
+    trouble: list[str] = []
     fitted: dict[tuple[str, Shape], Shifted] = {}
     panels = figure.subplots(2, len(WIDTHS), sharex="row", sharey="row")
     for row, side in zip(panels, curves.SIDES, strict=True):
@@ -212,19 +206,15 @@ def figure6(study: Study) -> Drawing:
             if high > 20 * low:  # decades alone: the panels are narrow
                 axes.xaxis.set_major_locator(mpl.ticker.LogLocator(10))
         if failed:
-            notes.append(f"No {side} fit for {'; '.join(failed)}.")
+            trouble.append(f"No {side} fit for {'; '.join(failed)}.")
         if hidden := sum(not gap > 0 for _, gap in points):
-            notes.append(f"{hidden} {side} gaps are not positive: neither drawn nor in the relative fits; see the CSV.")
+            trouble.append(
+                f"{hidden} {side} gaps are not positive: neither drawn nor in the relative fits; see the CSV."
+            )
     depths = [plots.mark(str(depth), "o", shade) for depth, shade in curves.DEPTH_COLOUR.items()]
     figure.legend(handles=depths, title="Depth", loc="outside lower center", ncols=len(depths))
-    notes += [
-        "Lines: Eq. 7 by least squares of the relative error; that of the gap itself sees only the large gaps. γ = 0 "
-        "means the fit stops at its bound: the points show no floor.",
-        "The paper gives no beam-search times but Table 4's, no coefficients, and does not say which models it draws: "
-        "its side takes beam × the greedy time of Table 12, for all twelve.",
-    ]
     alt = "Gap over inference time under beam search with shifted power laws for twelve models; here and published."
-    return style.drawing(figure, rows, notes, alt, _shifted_table(fitted))
+    return style.drawing(figure, rows, notes(study, trouble=trouble), alt, _shifted_table(fitted))
 
 
 def _draw_shifted(axes: mpl.axes.Axes, shape: Shape, curve: Curve, law: laws.ShiftedPowerLaw | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from neuroute.papers.scaling.series import Models, Points, Quantity, beats_large
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import plots, style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -26,10 +26,6 @@ MILLIONS = "Decoder parameters (millions)"
 X_LABEL: dict[Quantity, str] = {"parameters": MILLIONS, "gflops_paper": "GFLOPs of a greedy solution"}
 
 
-OWN_NOTE = (
-    "Our own: the paper leaves other problems than the TSP to the future. Its side is of its TSP100 models of the same "
-    "shapes, as printed."
-)
 Fitted = dict[str, tuple[float, Interval | None]]  # name -> value, and what is known of its spread
 
 
@@ -47,7 +43,7 @@ def cvrp_needs(scale: Scale) -> Iterator[Need]:
 def figure1(study: Study) -> Drawing:
     """Draw the twelve models, and circle those that beat a larger one by being deeper."""
     figure = style.new_figure(height=2.9)
-    rows, notes = [], []
+    rows, counted = [], []
     panels, models = figure.subplots(1, 2), Models.tsp(study.scale)
     for axes, (side, points) in zip(panels, models.points(study).items(), strict=True):
         of_paper = {shape: point for shape, point in points.items() if not is_added(shape)}
@@ -68,16 +64,16 @@ def figure1(study: Study) -> Drawing:
         curves.frame(axes, points.values(), MILLIONS)
         axes.set_title(curves.side_title(study, side, "as printed"))
         if hidden := [shape.name for shape, (_, y) in points.items() if y <= 0]:
-            notes.append(f"Gaps that are not positive have no place on the log axis: {side} {', '.join(hidden)}.")
-        notes.append(
+            counted.append(f"Gaps that are not positive have no place on the log axis: {side} {', '.join(hidden)}.")
+        counted.append(
             f"{side.capitalize()}: {len(every)} of {len(of_paper)} models beat a larger one; {len(deeper)} of them are "
             "deeper than a larger one that they beat (circled)."
         )
     curves.shape_legend(panels[1], models.looks)
     claimed = quoted_value(study, "models_beating_a_larger_one")
-    notes += [f"The paper's text says {claimed:.0f} of 12.", *curves.added_note(models.added)]
+    texts = notes(study, counted=counted, claimed=claimed, added=curves.added_note(models.added))
     alt = "Scatter of optimality gap over decoder parameters for twelve models, here and as published."
-    return style.drawing(figure, rows, notes, alt)
+    return style.drawing(figure, rows, texts, alt)
 
 
 @artifact(
@@ -87,17 +83,9 @@ def figure1(study: Study) -> Drawing:
 )
 def figure2(study: Study) -> Drawing:
     """Draw power laws of all models, of those of one depth, and of those of one width."""
-    q = partial(quoted_value, study)
-    return _laws(
-        study,
-        Models.tsp(study.scale),
-        "parameters",
-        f"The paper prints R² {q('r2_global'):g} and error {q('mape_global'):g} % for (a); "
-        f"mean R² {q('r2_width'):g}, error {q('mape_width'):g} % and α {q('alpha_n_width_min'):.2f}–"
-        f"{q('alpha_n_width_max'):.2f} for (b); mean R² {q('r2_depth'):g}, error {q('mape_depth'):g} % and "
-        f"α {q('alpha_n_depth_min'):.2f}–{q('alpha_n_depth_max'):.2f} for (c). "
-        "Least squares on the linear scale gives them back from its Tables 1 and 12; the log-log scale does not.",
-    )
+    names = "r2_global mape_global r2_width mape_width alpha_n_width_min alpha_n_width_max r2_depth mape_depth"
+    quoted = {name: quoted_value(study, name) for name in f"{names} alpha_n_depth_min alpha_n_depth_max".split()}
+    return _laws(study, Models.tsp(study.scale), "parameters", **quoted)
 
 
 @artifact(
@@ -107,7 +95,7 @@ def figure2(study: Study) -> Drawing:
 )
 def figure13(study: Study) -> Drawing:
     """Draw for the CVRP what Figure 2 has for the TSP."""
-    return _laws(study, Models.cvrp(study.scale), "parameters", OWN_NOTE)
+    return _laws(study, Models.cvrp(study.scale), "parameters")
 
 
 @artifact(
@@ -117,10 +105,10 @@ def figure13(study: Study) -> Drawing:
 )
 def figure14(study: Study) -> Drawing:
     """Draw for the CVRP what Figure 2 has for the TSP, over the FLOPs of a greedy solution."""
-    return _laws(study, Models.cvrp(study.scale), "gflops_paper", OWN_NOTE)
+    return _laws(study, Models.cvrp(study.scale), "gflops_paper")
 
 
-def _laws(study: Study, models: Models, quantity: Quantity, note: str) -> Drawing:
+def _laws(study: Study, models: Models, quantity: Quantity, **quoted: float) -> Drawing:
     figure = style.new_figure(height=7.4)
     sides = models.points(study, quantity)
 
@@ -152,19 +140,18 @@ def _laws(study: Study, models: Models, quantity: Quantity, note: str) -> Drawin
     }
     x_label = X_LABEL[quantity]
     every = curves.draw_panels(figure.subplots(3, 2), panels, "linear", x_label, models.title(study))
-    notes = [
-        *(_quality(title, side, every) for title in panels for side in curves.SIDES),
-        note,
-        "Lines are the linear-scale fits. Colour: depth in (a) and (b), width in (c); marker: width (circle, square, "
-        "diamond from narrow to wide).",
-        BOOTSTRAP,
-        *curves.added_note(models.added),
-        *curves.trouble_notes(every),
-    ]
+    texts = notes(
+        study,
+        qualities=[_quality(title, side, every) for title in panels for side in curves.SIDES],
+        resamples=BOOTSTRAP,
+        added=curves.added_note(models.added),
+        trouble=curves.trouble_notes(every),
+        **quoted,
+    )
     what = "parameters" if quantity == "parameters" else "FLOPs"
     alt = f"Six panels of gap over {what} with power-law fits: all models, by width, by depth; here and published."
     fits = curves.fits_table(f"Power laws in {what}", "α", every, {})
-    return style.drawing(figure, [row for curve in every for row in curve.rows()], notes, alt, fits)
+    return style.drawing(figure, [row for curve in every for row in curve.rows()], texts, alt, fits)
 
 
 def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
@@ -181,11 +168,7 @@ def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
 def figure5(study: Study) -> Drawing:
     """Draw lines of constant depth-to-width ratio, as Eq. 6 has them."""
     in_print = {"β_n": quoted_value(study, "beta_n"), "β_a": quoted_value(study, "beta_a")}
-    note = (
-        "The paper's β_n and β_a follow from log-log least squares, unlike the exponents of its Figure 2. A factor is "
-        "what doubling leaves of the gap."
-    )
-    return _ratios(study, Models.tsp(study.scale), note, in_print)
+    return _ratios(study, Models.tsp(study.scale), in_print)
 
 
 @artifact(
@@ -195,13 +178,13 @@ def figure5(study: Study) -> Drawing:
 )
 def figure15(study: Study) -> Drawing:
     """Draw for the CVRP what Figure 5 has for the TSP."""
-    return _ratios(study, Models.cvrp(study.scale), OWN_NOTE, {})
+    return _ratios(study, Models.cvrp(study.scale), {})
 
 
-def _ratios(study: Study, models: Models, note: str, in_print: Mapping[str, float]) -> Drawing:
+def _ratios(study: Study, models: Models, in_print: Mapping[str, float]) -> Drawing:
     figure = style.new_figure(height=3.9)
     rows: list[dict[str, Any]] = []
-    notes: list[str] = []
+    trouble: list[str] = []
     fitted: dict[str, Fitted] = {}
     for axes, (side, points) in zip(figure.subplots(1, 2), models.points(study).items(), strict=True):
         sizes_or_none = {shape: _size_here(study, models.run(shape)) if side == HERE else shape for shape in points}
@@ -217,14 +200,14 @@ def _ratios(study: Study, models: Models, note: str, in_print: Mapping[str, floa
                 axes.plot(x, y, models.looks.marker[shape.width], color=colour, **look)
         axes.set_title(models.title(study)(side))
         if hidden := sum(y <= 0 for _, y in points.values()):
-            notes.append(f"{hidden} of {len(points)} {side} gaps are not positive: neither drawn nor in the fit.")
+            trouble.append(f"{hidden} of {len(points)} {side} gaps are not positive: neither drawn nor in the fit.")
         law = None
         try:
             law, fitted[side] = _fit_shape(study, models.of_paper, side, points, sizes, ratio)
             if models.added and side == HERE:
                 _, fitted[WITH_ADDED] = _fit_shape(study, models, side, points, sizes, ratio)
         except laws.FitError as error:
-            notes.append(f"{side.capitalize()}: no fit ({error}).")
+            trouble.append(f"{side.capitalize()}: no fit ({error}).")
         inside = list(points.values())  # what the axes are to hold
         if law:
             line = np.geomspace(min(x for x, _ in inside), max(x for x, _ in inside), 40)
@@ -234,7 +217,7 @@ def _ratios(study: Study, models: Models, note: str, in_print: Mapping[str, floa
         curves.frame(axes, inside, MILLIONS)
         if law and law.dropped:
             count = law.dropped + law.points
-            notes.append(f"{law.dropped} of {count} {side} gaps are not positive: not in the fit.")
+            trouble.append(f"{law.dropped} of {count} {side} gaps are not positive: not in the fit.")
         handles = [plots.line(f"{a:.3f}", color=shade[a], linewidth=2) for a in reversed(levels)]
         place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 4}
         axes.legend(handles=handles, **place, title="A = D / W", columnspacing=1.0)
@@ -243,16 +226,11 @@ def _ratios(study: Study, models: Models, note: str, in_print: Mapping[str, floa
             {"side": side, **shape._asdict(), "x": x, "ratio": ratio[shape], "gap_pct": y, **exponents}
             for shape, (x, y) in points.items()
         ]
-    notes += [
-        note,
-        "Lines: the direct fit of Eq. 6 at each ratio that occurs. Markers: the paper's width.",
-        BOOTSTRAP,
-        *curves.added_note(models.added),
-    ]
+    texts = notes(study, trouble=trouble, resamples=BOOTSTRAP, added=curves.added_note(models.added))
     marks = curves.width_marks(models.looks)
     figure.legend(handles=marks, title="Width", loc="outside lower center", ncols=len(marks))
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."
-    return style.drawing(figure, rows, notes, alt, _shape_table(fitted, in_print))
+    return style.drawing(figure, rows, texts, alt, _shape_table(fitted, in_print))
 
 
 def _size_here(study: Study, run: str) -> tuple[int, int] | None:

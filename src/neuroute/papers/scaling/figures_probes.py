@@ -17,14 +17,10 @@ from neuroute.rendering import plots, style
 from neuroute.rendering.cells import model_here
 from neuroute.rendering.columns import described
 from neuroute.rendering.maps import Array
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-
-WIDE = (
-    "H.1 and H.3 call the wide model (6, 256), H.2 and H.4 (6, 512); the 21.00M parameters that H.3 gives are those of "
-    "(6, 512), which is drawn."
-)
 
 
 @dataclass(frozen=True)
@@ -85,17 +81,8 @@ def figure10(study: Study) -> Drawing:
         plots.mark("other available nodes", "o", style.GREY),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
-    notes = [
-        *_state_notes(probes),
-        "Signs of the components are arbitrary; here the optimal node has no negative coordinate. All panels have the "
-        "same axes, so that clusters compare by eye.",
-        "Separation: the optimal node's distance to the centroid of the others over their mean distance to it; 1 is "
-        "none. One decision of one instance is an anecdote, so the table has all instances too.",
-        "H.2 refers to Figure 9(c) for Figure 10(c). The paper gives no numbers, instance or decision.",
-        WIDE,
-    ]
     alt = "Three scatter plots of available nodes on two principal components, the optimal next node marked."
-    return style.drawing(figure, rows, notes, alt, _separation_table(study, probes))
+    return style.drawing(figure, rows, notes(study, **_state(probes)), alt, _separation_table(study, probes))
 
 
 def _panels(study: Study, figure: Any, *, share: bool = False) -> list[Any]:
@@ -108,20 +95,16 @@ def _panels(study: Study, figure: Any, *, share: bool = False) -> list[Any]:
     return panels
 
 
-def _state_notes(probes: Sequence[Probe]) -> list[str]:
+def _state(probes: Sequence[Probe]) -> dict[str, object]:
+    """What the notes say of the decision."""
     arrays = probes[0].arrays
-    instance, decision, available = int(arrays["instance"]), int(arrays["decision"]), len(arrays["states"])
-    notes = [
-        f"States after the last layer, of the {available} available nodes at decision {decision} (from 0) along the "
-        f"optimal tour of test instance {instance}. The paper speaks of the final decoder layer (H.1) and of the final "
-        "attention layer (H.2)."
-    ]
-    if decision == 0:
-        notes.append(
-            "On the first decision the last node in the order of the tour is as right as the first: a tour may be "
-            "walked either way."
-        )
-    return notes
+    decision = int(arrays["decision"])
+    first = (
+        "On the first decision the last node in the order of the tour is as right as the first: a tour may be walked "
+        "either way."
+    )
+    of_decision = {"instance": int(arrays["instance"]), "decision": decision, "available": len(arrays["states"])}
+    return of_decision | {"first": "" if decision else first}
 
 
 def _separation_table(study: Study, probes: Sequence[Probe]) -> Table:
@@ -155,7 +138,7 @@ def _separation_table(study: Study, probes: Sequence[Probe]) -> Table:
 def figure11(study: Study) -> Drawing:
     """Draw how alike the states of one decision are."""
     figure = style.new_figure(height=2.5)
-    probes, rows, notes, image = read_probes(study), [], [], None
+    probes, rows, means, image = read_probes(study), [], [], None
     maps = [cosine_similarity(p.states) if p.is_finite else None for p in probes]
     lowest = min((float(m.min()) for m in maps if m is not None), default=-1.0)
     panels = _panels(study, figure)
@@ -173,7 +156,7 @@ def figure11(study: Study) -> Drawing:
             for a, b in zip(*np.triu_indices(len(similarity)), strict=True)
         ]
         others = similarity[1:, 1:][np.triu_indices(len(similarity) - 1, 1)]
-        notes.append(
+        means.append(
             f"{probe.shape.name}: mean similarity {similarity[0, 1:].mean():.3f} of the optimal node to the "
             f"others, {others.mean():.3f} (standard deviation {others.std():.3f}) between the others.".replace("-", "−")
         )
@@ -181,12 +164,5 @@ def figure11(study: Study) -> Drawing:
         bar = figure.colorbar(image, ax=panels, shrink=0.8, pad=0.02)
         bar.set_label("Cosine similarity")
         bar.outline.set_visible(False)
-    notes = [
-        *_state_notes(probes),
-        *notes,
-        "All panels share one colour scale. Index 0 is the optimal next node. The CSV has each pair once.",
-        "The paper gives no numbers, instance or decision.",
-        WIDE,
-    ]
     alt = "Three heat maps of the cosine similarity between available nodes, ordered by the optimal tour."
-    return style.drawing(figure, rows, notes, alt)
+    return style.drawing(figure, rows, notes(study, means=means, **_state(probes)), alt)

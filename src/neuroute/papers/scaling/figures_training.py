@@ -19,6 +19,7 @@ from neuroute.plan.objects import Supervised
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.columns import described
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -123,8 +124,7 @@ def figure7(study: Study) -> Drawing:
     """Compare trainings with and without gated attention."""
     gated = {"with gate": "yes", "without gate": "no"}
     labels = {name: _printed_gap(study, 7, gated_attention=gate) for name, gate in gated.items()}
-    notes = ["The paper draws this for (42, 128) and prints only where it ends: Table 7, TSP100, 10,000 instances."]
-    return _draw_convergence(study, GATED, labels, notes, "with and without gated attention")
+    return _draw_convergence(study, GATED, labels, "with and without gated attention")
 
 
 @artifact("Convergence with and without ReZero", needs=_logs_of(REZERO), printed_files=("table12",))
@@ -134,13 +134,7 @@ def figure8(study: Study) -> Drawing:
     training = study.runs[REZERO[1]].training
     if not isinstance(training, Supervised):
         raise TypeError(f"{REZERO[1]} is not trained with labels")
-    notes = [
-        f"Without ReZero the learning rate warms up over {training.warmup_batches} batches from a factor "
-        f"{training.warmup_factor:g} (Appendix B.5).",
-        "The paper says that without ReZero training spikes often and finally diverges, and prints no number of it; "
-        "with ReZero its (42, 128) ends at the gap of Table 12.",
-    ]
-    return _draw_convergence(study, REZERO, labels, notes, "with and without ReZero")
+    return _draw_convergence(study, REZERO, labels, "with and without ReZero", without=training)
 
 
 @artifact("Convergence with few and with many training samples", needs=_logs_of(SAMPLES), printed_files=("table11",))
@@ -151,11 +145,9 @@ def figure9(study: Study) -> Drawing:
     gaps = [_printed_gap(study, 11, train_size=m * 1_000_000) for m in (1, 10)]
     labels = dict(zip(names, gaps, strict=True))
     texts = [f"{t.samples:,} samples × {t.epochs} epoch{'s' * (t.epochs > 1)}" for t in trainings]
-    notes = [
-        f"Here, {'; '.join(texts)}. The paper gives neither steps nor epochs of these two trainings of (12, 128), and "
-        "prints only where they end: Table 11, TSP100.",
-    ]
-    return _draw_convergence(study, SAMPLES, labels, notes, "with one and ten million training samples")
+    return _draw_convergence(
+        study, SAMPLES, labels, "with one and ten million training samples", amounts="; ".join(texts)
+    )
 
 
 def _printed_gap(study: Study, table: int, **where: object) -> float | None:
@@ -164,7 +156,7 @@ def _printed_gap(study: Study, table: int, **where: object) -> float | None:
 
 
 def _draw_convergence(
-    study: Study, runs: Sequence[str], labels: dict[str, float | None], notes: Sequence[str], what: str
+    study: Study, runs: Sequence[str], labels: dict[str, float | None], what: str, **values: object
 ) -> Drawing:
     """Loss and validation gap over batches, and the last gap beside the paper's.
 
@@ -200,7 +192,7 @@ def _draw_convergence(
         if gap is not None
     ]
     alt = f"Training loss and validation gap over batches {what}, and the last gap here and as published."
-    return style.drawing(figure, rows, [*notes, *_notes(study, variants)], alt, _table(study, variants))
+    return style.drawing(figure, rows, _notes(study, variants, **values), alt, _table(study, variants))
 
 
 def _log_y(axes: mpl.axes.Axes, values: Sequence[float]) -> None:
@@ -262,7 +254,7 @@ def _draw_ends(axes: mpl.axes.Axes, variants: Sequence[Variant], here: int) -> N
     axes.set_title("(c) Last gap")
 
 
-def _notes(study: Study, variants: Sequence[Variant]) -> list[str]:
+def _notes(study: Study, variants: Sequence[Variant], **values: object) -> tuple[str, ...]:
     traces = [(v.label, trace) for v in variants for trace in v.seeds]
     gaps = [y for _, trace in traces for _, y in trace.points("gap")]
     rises = {v.label: max(0.0, *(largest_rise(trace.losses, trace.peaks) for trace in v.seeds)) for v in variants}
@@ -272,25 +264,26 @@ def _notes(study: Study, variants: Sequence[Variant]) -> list[str]:
     window = _window(max((len(trace.train) for _, trace in traces), default=0))
     smooth = f" over {window} of them" if window > 1 else ""
     has_maxima = all("loss_max" in line for _, trace in traces for line in trace.train)
-    return [
-        f"Here: scale “{study.scale.name}”; validation is greedy on "
-        f"{described(roles.validation(study.scale).dataset)}. Batches are what the paper calls steps.",
-        *plots.hidden_note(gaps, "validation"),
-        *(
-            f"Seed {trace.seed} {label}: the loss is not finite from batch {trace.failure:,} on "
-            "(cross: where its curves end); later gaps, of a broken network, are in the CSV only."
-            for label, trace in traces
-            if trace.failure is not None
-        ),
-        f"(a) Strong: the running mean{smooth} of losses, each a mean over {over}; pale: "
-        + (
-            "the largest mean loss of one batch among these."
-            if has_maxima
-            else "the losses; these logs keep no maxima."
-        ),
-        f"Largest rise of such a {'maximum' if has_maxima else 'loss'} over the least loss before it: "
-        f"{', '.join(map(' '.join, words.items()))}.",
+    failures = [
+        f"Seed {trace.seed} {label}: the loss is not finite from batch {trace.failure:,} on "
+        "(cross: where its curves end); later gaps, of a broken network, are in the CSV only."
+        for label, trace in traces
+        if trace.failure is not None
     ]
+    pale = "the largest mean loss of one batch among these" if has_maxima else "the losses; these logs keep no maxima"
+    return notes(
+        study,
+        scale=study.scale,
+        validation=described(roles.validation(study.scale).dataset),
+        hidden=plots.hidden_note(gaps, "validation"),
+        failures=failures,
+        smooth=smooth,
+        over=over,
+        pale=pale,
+        kind="maximum" if has_maxima else "loss",
+        rises=", ".join(map(" ".join, words.items())),
+        **values,
+    )
 
 
 def _table(study: Study, variants: Sequence[Variant]) -> Table:

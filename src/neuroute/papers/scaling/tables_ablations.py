@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from neuroute.accounting.counts import DecoderOnly
-from neuroute.papers.scaling.cells import draw, model, sets_of
+from neuroute.papers.scaling.cells import model, sets_of
 from neuroute.papers.scaling.roles import DATA, DEEPEST, FEW, LOG_N, Shape, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Supervised
-from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed_numbers
+from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, WHOLE, gap_columns, millions
-from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, gaps, needs_of, parameters
+from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, parameters
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
@@ -53,11 +54,7 @@ def table3_grid(scale: Scale) -> Grid:
 @artifact("Few samples, seen many times", needs=needs_of(table3_grid))
 def table3(study: Study) -> Table:
     """Show what models learn from few samples."""
-    note = (
-        "The caption's budget of 10⁵ samples is the training set: over 60 epochs the models see 6 million samples, "
-        "a tenth of the 60 million of the other tables."
-    )
-    return draw(study, ("Model",), table3_grid(study.scale), note)
+    return grid_table(study, ("Model",), table3_grid(study.scale))
 
 
 def table7_grid(scale: Scale) -> Grid:
@@ -73,11 +70,8 @@ def table7_grid(scale: Scale) -> Grid:
 def table7(study: Study) -> Table:
     """Show what the gate adds."""
     with_gate, without = (DecoderOnly(*DEEPEST, 8, gate).parameters for gate in (True, False))
-    note = (
-        f"The gate is also capacity: at the paper's shape the model without it has {without / 1e6:.2f}M "
-        f"parameters instead of {with_gate / 1e6:.2f}M, {100 * (1 - without / with_gate):.1f} % fewer."
-    )
-    return draw(study, ("Model",), table7_grid(study.scale), note)
+    millions, share = {"without": without / 1e6, "with_gate": with_gate / 1e6}, 100 * (1 - without / with_gate)
+    return grid_table(study, ("Model",), table7_grid(study.scale), **millions, share=share)
 
 
 LOG_SETTINGS = {"no": ("w/o log(n)", Decoding(log_n=False)), "yes": ("w/ log(n)", Decoding())}
@@ -107,17 +101,7 @@ def table8(study: Study) -> Table:
         ("Setting", "Model", HERE),
         gap_columns(sets),
         tuple(row(shape, log_n) for log_n in LOG_SETTINGS for shape in LOG_N),
-        (
-            BOOTSTRAP,
-            "Both settings are of the same trainings.",
-            "The paper has one wide model here, called (6, 256), but its row without log(n) holds the numbers of "
-            "(6, 512), which the text names: they stand there, and beside them the (6, 512) of Tables 12 and 13. For "
-            "(6, 256) without log(n) there are no printed numbers.",
-            "The text's 32.83 % improvement at TSP1000 therefore compares two models; the gaps of (6, 512), "
-            f"{without:.3f} % and {with_it:.3f} %, differ by {100 * (1 - with_it / without):.1f} %.",
-            "In the printed numbers log(n) makes (6, 128) worse at TSP200.",
-            "The factor is one at the training size, so the two settings agree at TSP100 by construction.",
-        ),
+        notes(study, without=without, with_it=with_it, change=100 * (1 - with_it / without)),
     )
 
 
@@ -149,13 +133,6 @@ def table11_grid(scale: Scale) -> Grid:
 def table11(study: Study) -> Table:
     """Show what more samples add."""
     grid = table11_grid(study.scale)
-    sample_counts = {_training(study, run).samples * _training(study, run).epochs for run in grid.runs}
-    return draw(
-        study,
-        ("Model", "Training set"),
-        grid,
-        "The paper does not say how often its models saw each sample; here "
-        + (f"both see {sample_counts.pop():,} in all." if len(sample_counts) == 1 else "the epochs are in the table."),
-        "The printed 1.357 % of 10M at TSP1000 is also that of the 60M model in Table 13; at TSP200 the 10M model "
-        "(0.461 %) is better than that one (0.550 %, itself off the trend of its neighbours).",
-    )
+    samples = {_training(study, run).samples * _training(study, run).epochs for run in grid.runs}
+    amounts = f"both see {samples.pop():,} in all" if len(samples) == 1 else "the epochs are in the table"
+    return grid_table(study, ("Model", "Training set"), grid, amounts=amounts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.cells import draw, model, sets_of
+from neuroute.papers.scaling.cells import model, sets_of
 from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
@@ -15,7 +15,7 @@ from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.plan.objects import Dataset, Decoding, Test, beam_search
 from neuroute.rendering.benchmark import Solved, measured_here, not_measured
-from neuroute.rendering.cells import BOOTSTRAP, model_here, number, printed_numbers, select
+from neuroute.rendering.cells import model_here, number, printed_numbers, select
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import (
     GAP,
@@ -31,6 +31,7 @@ from neuroute.rendering.grid import (
     needs_of,
     parameters,
 )
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
@@ -96,18 +97,8 @@ def table5(study: Study) -> Table:
     """Compare greedy decoding and beam search of all models."""
     grid = table5_grid(study.scale)
     at = roles.searched(study.scale).dataset
-    return grid_table(
-        study,
-        ("Method",),
-        grid,
-        BOOTSTRAP,
-        *([f"At TSP100 the beam searches were measured on {described(at)}."] if at != grid.tests[0].dataset else []),
-        "LEHD, BQ and SIGD are trained here too, each by its own recipe at this scale; the paper does not say whether "
-        "it trained them or took their authors' weights.",
-        "Times are totals over the test set. Printed parameter counts are those of Tables 1 and 20; the paper gives "
-        "none for BQ and SIGD.",
-        "The paper prints the same 1.18m for BQ greedy on 10,000 TSP100 and on 128 TSP1000.",
-    )
+    where = f"At TSP100 the beam searches were measured on {described(at)}."
+    return grid_table(study, ("Method",), grid, searched=where if at != grid.tests[0].dataset else "")
 
 
 # -- Table 6 ----------------------------------------------------------------------------------------------------------
@@ -155,14 +146,14 @@ def table6(study: Study) -> Table:
             *(row(group, "gap_pct", "unrounded") for group in GROUPS),
             *(row(group, "gap_rounded_pct", "integer") for group in GROUPS),
         ),
-        (
-            f"Means of the instances' gaps to the published optima, greedy. Measured on {every} of the paper's "
-            f"{len(nodes)}, the EUC_2D ones below 5,000 nodes; this scale measures {measured_here(study, 0, limit)}.",
-            *not_measured(study, solved.records, limit, {m.name: m.run for m in COLUMNS}),
-            "Unrounded lengths against optima in TSPLIB's integer distances, as learned solvers report them: an "
-            "optimal tour then shows a gap of its own. Integer: the library's distances, in which it is 0.",
-            f"Here: {', '.join(f'{m.name} {model_here(study, m.run)}' for m in COLUMNS)}.",
-            _weights(study),
+        notes(
+            study,
+            every=every,
+            nodes=len(nodes),
+            measured_here=measured_here(study, 0, limit),
+            not_measured=not_measured(study, solved.records, limit, {m.name: m.run for m in COLUMNS}),
+            models=", ".join(f"{m.name} {model_here(study, m.run)}" for m in COLUMNS),
+            weights=_weights(study),
         ),
     )
 
@@ -196,8 +187,4 @@ def table20(study: Study) -> Table:
     """Show what depth instead of width does to LEHD."""
     counts = printed_numbers(study, 20, metric="params_m")
     wide, deep = (select(counts, **shape._asdict()).value.item() for shape in roles.LEHD)
-    note = (
-        f"The printed counts differ by {100 * (1 - deep / wide):.1f} %, as the text says. They "
-        "count a linear layer that LEHD's released network holds but does not use."
-    )
-    return draw(study, ("Model",), table20_grid(study.scale), note)
+    return grid_table(study, ("Model",), table20_grid(study.scale), fewer=100 * (1 - deep / wide))

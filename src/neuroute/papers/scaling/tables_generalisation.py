@@ -7,22 +7,18 @@ from dataclasses import replace
 from functools import partial
 
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.cells import draw, of_grid, sets_of, solver, solver_notes
+from neuroute.papers.scaling.cells import of_grid, sets_of, solver, solver_notes
 from neuroute.papers.scaling.roles import COMPARED, SHIFTED, SIZES, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding, Distribution, Labels
-from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed_numbers
+from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.grid import GAP, SECONDS, Grid, comparison, needs_of
+from neuroute.rendering.grid import GAP, SECONDS, Grid, comparison, grid_table, needs_of
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Row, Table, fixed
-
-FIFTEEN = (
-    "The paper counts 15 out-of-domain test sets in Tables 14 to 16, but they are twelve; the three of Table 13 make "
-    "them 15."
-)
 
 
 def _generalisation(scale: Scale, tests: dict[int, Labels]) -> Grid:
@@ -46,63 +42,30 @@ explosion_grid, implosion_grid, cluster_grid = (partial(shifted_grid, distributi
 @artifact("Larger uniform instances", needs=needs_of(uniform_grid))
 def table13(study: Study) -> Table:
     """Show gaps and times on larger instances than those of training."""
-    return _draw(
-        study,
-        uniform_grid(study.scale),
-        "The printed 0.035m (2.10 s) of (24, 512) at TSP200 looks like a misprint of 0.35m, which Tables 14 and 16 "
-        "have: the smallest model takes as long.",
-        "In the printed numbers (24, 512) at TSP1000, 0.841 %, is worse than (24, 256), 0.765 %, and (12, 128) at "
-        "TSP200, 0.550 %, is off the trend of its neighbours.",
-    )
+    return _draw(study, uniform_grid(study.scale))
 
 
 @artifact("Explosion: instances of four sizes", needs=needs_of(explosion_grid))
 def table14(study: Study) -> Table:
     """Show gaps and times on instances of another distribution: explosion."""
-    return _draw(
-        study,
-        explosion_grid(study.scale),
-        FIFTEEN,
-        "More is not always better in the printed numbers: (42, 128) is worse than (24, 128) at TSP100 and "
-        "TSP1000, (24, 512) worse than (24, 256) at TSP1000.",
-    )
+    return _draw(study, explosion_grid(study.scale))
 
 
 @artifact("Implosion: instances of four sizes", needs=needs_of(implosion_grid))
 def table15(study: Study) -> Table:
     """Show gaps and times on instances of another distribution: implosion."""
-    return _draw(
-        study,
-        implosion_grid(study.scale),
-        FIFTEEN,
-        "The text calls the largest model the best on all test sets; in the printed numbers it is not at TSP200 "
-        "(0.284 % against 0.282 % of (42, 256)).",
-        "In the printed numbers (42, 128) is worse than (24, 128) at all four sizes.",
-    )
+    return _draw(study, implosion_grid(study.scale))
 
 
 @artifact("Cluster: instances of four sizes", needs=needs_of(cluster_grid))
 def table16(study: Study) -> Table:
     """Show gaps and times on instances of another distribution: cluster."""
-    return _draw(
-        study,
-        cluster_grid(study.scale),
-        FIFTEEN,
-        "More is not always better in the printed numbers: (42, 128) is worse than (24, 128) at all four sizes, "
-        "(24, 512) worse than (24, 256) at TSP1000.",
-    )
+    return _draw(study, cluster_grid(study.scale))
 
 
-def _draw(study: Study, grid: Grid, *remarks: str) -> Table:
-    return draw(
-        study,
-        ("Method",),
-        grid,
-        f"Gap is the ratio of mean lengths against {study.scale.reference_solver}; the paper's is against LKH3. "
-        "Times are totals over the test set; the paper's are on one RTX 4090.",
-        *solver_notes(study, grid.tests),
-        *remarks,
-    )
+def _draw(study: Study, grid: Grid) -> Table:
+    solvers, reference = solver_notes(study, grid.tests), study.scale.reference_solver
+    return grid_table(study, ("Method",), grid, reference_solver=reference, solvers=solvers)
 
 
 def _table19_needs(scale: Scale) -> Iterator[Need]:
@@ -136,10 +99,5 @@ def table19(study: Study) -> Table:
         ("Test set", "Model", HERE),
         tuple(Column(f"gap_rrc{k}_pct", headings.get(k, "Greedy"), "%", fixed(4)) for k in budgets),
         tuple(rows),
-        (
-            BOOTSTRAP,
-            "The test sets are the first instances of those of Tables 12 and 13. The paper's are 1,000 and 16, so its "
-            "greedy gaps here differ from those tables.",
-            "Its text calls the deep model of this table (48, 128); the table has (42, 128).",
-        ),
+        notes(study),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +12,6 @@ from neuroute.accounting.flops import solution, solution_paper
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import (
     MEAN_OF_RATIOS,
-    draw,
     model,
     of_grid,
     sets_of,
@@ -25,7 +23,7 @@ from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding, beam_search
-from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed_numbers, select
+from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers, select
 from neuroute.rendering.columns import HERE, WHOLE, described
 from neuroute.rendering.grid import (
     GAP,
@@ -39,6 +37,7 @@ from neuroute.rendering.grid import (
     parameters,
     record,
 )
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
@@ -58,14 +57,11 @@ def table2(study: Study) -> Table:
     n = grid.tests[0].dataset.n
     first, *deep = (solution_paper(counts(study.runs[run].network).decision, n) for run in grid.runs)
     ratios = ", ".join(f"{cost / first:.2f}× for {m.label}" for m, cost in zip(grid.methods[1:], deep, strict=True))
-    return draw(
+    return grid_table(
         study,
         ("Model",),
         grid,
-        f"Equal parameters are not equal cost: a greedy solution takes, at the sizes here, {ratios} the FLOPs of "
-        "the first row, because attention grows with depth × width. The paper does not say so.",
-        "(24, 64) has 1,297,329 parameters: the printed 1.29M is cut off, not rounded. The paper does not give "
-        "the attention heads of the two deep models.",
+        ratios=ratios,
     )
 
 
@@ -105,15 +101,7 @@ def table4(study: Study) -> Table:
         ("Depth, width, parameters", HERE),
         tuple(columns),
         tuple(row(shape) for shape in BUDGETED),
-        (
-            BOOTSTRAP,
-            "Beam widths are the scale's, not tuned to a time here: the paper adjusted them to about 12 minutes each "
-            "on one RTX 4090.",
-            "The paper's sufficient-budget gaps are those of beam 64 in its Table 18, though the beams read 512, 128, "
-            "128 and 64; it states 1,000 instances, but gaps and times fit Table 18's 10,000.",
-            "Its text gives 0.0056 % for the medium-depth model; the table has 0.0044 % there, and 0.0056 % for "
-            "(42, 128).",
-        ),
+        notes(study),
     )
 
 
@@ -134,14 +122,12 @@ def table12_grid(scale: Scale) -> Grid:
 def table12(study: Study) -> Table:
     """Show gaps and times at the size of training."""
     grid = table12_grid(study.scale)
-    return draw(
+    return grid_table(
         study,
         ("Method",),
         grid,
-        f"Gap is the ratio of mean lengths against {study.scale.reference_solver}; the paper's is against LKH3 and "
-        "does not say how it averages, so the mean of per-instance gaps stands beside it. Times are totals over "
-        "the test set; the paper's are on one RTX 4090, for 10,000 instances.",
-        *solver_notes(study, grid.tests),
+        reference_solver=study.scale.reference_solver,
+        solver_notes=solver_notes(study, grid.tests),
     )
 
 
@@ -192,11 +178,7 @@ def table17(study: Study) -> Table:
         ("Method", HERE),
         tuple(columns),
         tuple(row(shape) for shape in LATENCY),
-        (
-            "The paper's count charges each of the n − 1 decisions at the size of the first one; the formula is "
-            "inferred, and gives both printed numbers. The real count lets the set of open nodes shrink: about half.",
-            "Times are totals over the test set.",
-        ),
+        notes(study),
     )
 
 
@@ -214,17 +196,11 @@ def table18_grid(scale: Scale) -> Grid:
 @artifact("Beam search with growing widths", needs=needs_of(table18_grid))
 def table18(study: Study) -> Table:
     """Show gaps of wider and wider beams."""
-    table = grid_table(study, ("Model",), table18_grid(study.scale))
-    gaps = [[cell.measured for cell in row.cells] for row in table.rows]
+    grid = table18_grid(study.scale)
+    gaps = [[cell.measured for cell in row.cells] for row in grid.rows(study)]
     steps = [step for row in gaps for step in pairwise(row)]
     worse = sum(isinstance(a, float) and isinstance(b, float) and b > a for a, b in steps)
-    notes = (
-        f"Of the {len(steps)} steps to a wider beam, {worse} make the measured gap worse.",
-        "The paper calls its gaps strictly monotone in the beam, but three rows are not: (6, 256) from 32 to 64, "
-        "(42, 256) and (42, 512) from 4 to 8; the neighbours suggest misprints.",
-        "Its 0.0000 is below the printed precision and against LKH3, which proves no optimality.",
-    )
-    return replace(table, notes=notes)
+    return grid_table(study, ("Model",), grid, steps=len(steps), worse=worse)
 
 
 def _significant(value: Any) -> str:

@@ -12,6 +12,7 @@ from neuroute.plan.needs import Log, artifact
 from neuroute.plan.objects import Supervised
 from neuroute.rendering.cells import model_here, number, printed_numbers
 from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, millions, plain
+from neuroute.rendering.notes import notes
 from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.settings import printed_values
 from neuroute.rendering.study import Study
@@ -49,11 +50,7 @@ def table1(study: Study) -> Table:
             Column("parameters_at_paper_shape", "Exact count at the paper's shape", format=WHOLE),
         ),
         tuple(row(shape) for shape in grid(study.scale)),
-        (
-            "No run is needed: the counts follow from depth and width, D (13 W² + 7 W + 2) + 2 W² + 6 W + 1.",
-            "The paper prints 36.00M for (42, 256) and 143.80M for (42, 512); the exact counts round to 35.99M and "
-            "143.81M, so these two look rounded to one decimal and padded.",
-        ),
+        notes(study),
         AS_CONFIGURED,
     )
 
@@ -83,22 +80,14 @@ def table9(study: Study) -> Table:
         ("Warm-up batches", t.warmup_batches, None),
         ("Precision", t.precision, None),
     ]
-    notes = [
-        "A step is a batch; learning-rate decay counts batches. The paper leaves open how many optimizer updates a "
-        "step makes; the reading taken here is in the row 'Updates in a step'.",
-        "The last six rows are not in the paper's table. Its text speaks of 60 million instances; 60,000 steps of "
-        "1,024 make 61.44 million.",
-    ]
-    if changed:
-        notes.append(
-            f"config.yaml changes the training of {', '.join(changed)}; the values shown are those of {GRID[0].name}."
-        )
+    names, first = ", ".join(changed), GRID[0].name
+    change = f"config.yaml changes the training of {names}; the values shown are those of {first}."
     return Table(
         study.artifact.title,
         ("Parameter",),
         (Column("value", "Value", format=plain),),
         tuple(Row((name,), (Cell(value, published[key] if key else None),)) for name, value, key in rows),
-        tuple(notes),
+        notes(study, changed=change if changed else ""),
         AS_CONFIGURED,
     )
 
@@ -135,11 +124,7 @@ def table10(study: Study) -> Table:
             Column("train_pflop", "Training compute", "PFLOP", format=lambda v: f"{v:.3g}"),
         ),
         tuple(row(shape) for shape in grid(study.scale)),
-        (
-            "Training time, updates and compute are not in the paper's table. Compute is counted, not metered: three "
-            "times the forward pass of every trained decision.",
-            "The paper trains (6, 512) on eight cards but (12, 512), twice its size, on four.",
-        ),
+        notes(study),
     )
 
 

@@ -1,47 +1,64 @@
-"""Rows of other authors' networks in the comparisons of paper `sit`, and what is to be said of them."""
+"""What stands here for the rows that the tables of paper `sit` print, and what is to be said of other networks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.roles import BASELINES, POMO_SIZES
-from neuroute.plan.objects import Problem
+from neuroute.papers.sit.roles import AUGMENTED, BASELINES, INITIAL, POMO_SIZES, SIZES, SMALL_SIZES
+from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.config import Scale
+from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.columns import joined
 from neuroute.rendering.grid import Method
 from neuroute.rendering.study import Study
 
-AUGMENTED = {"decoding": "multistart_greedy"}
+SOLVERS: dict[Problem, dict[str, Method]] = {
+    "tsp": {
+        "LKH3": Method(solvers=("lkh", "lkh-long", "lkh3")),
+        "Concorde": Method(solvers=("concorde", "concorde-6h")),
+        "Random Insertion": Method(solvers=(INITIAL["tsp"],)),
+    },
+    "cvrp": {
+        "HGS": Method(solvers=("hgs", "hgs-short")),
+        "LKH3": Method(solvers=("lkh3",)),
+        "Random Insertion": Method(solvers=(INITIAL["cvrp"],)),
+    },
+}
 
 
-def glop(problem: Problem, sizes: Sequence[int]) -> Method:
-    """GLOP on random insertion, GLOP-G with LKH on its routes."""
-    if problem == "tsp":
-        return Method("GLOP", {"method": "GLOP"}, runs=dict.fromkeys(sizes, roles.GLOP), decoding=roles.REVISED)
-    name, runs = "GLOP-G (LKH3)", {size: roles.GLOP_G[size] for size in sizes}
-    return Method(name, {"method": name}, runs=runs, decoding=roles.PARTED)
+def baselines(scale: Scale, problem: Problem) -> dict[str, Method]:
+    """Other networks in Tables 1 and 9, by label, at the sizes at which they are run here."""
+
+    def at(run: str, sizes: Iterable[int], decoding: Decoding = roles.GREEDY) -> Method:
+        return Method(runs=dict.fromkeys(sizes, run), decoding=decoding)
+
+    of, greedy_sizes = BASELINES[problem], (*SMALL_SIZES, *SIZES[:3])
+    partitions = {size: roles.GLOP_G[size] for size in SIZES[:3]}
+    return {
+        "GLOP": Method(runs=roles.GLOP, decoding=roles.REVISED),
+        "GLOP-G (LKH3)": Method(runs=partitions, decoding=roles.PARTED),
+        "POMO aug×8": at(roles.POMO_RUNS[problem], (*SMALL_SIZES, *POMO_SIZES), AUGMENTED),
+        "ELG aug×8": at(roles.ELG[problem], POMO_SIZES, AUGMENTED),
+        "INViT-3V greedy": Method(runs=roles.INVIT[problem]),  # one image and start: it costs the same at any size
+        **{f"{name} greedy": at(run, greedy_sizes) for name, run in of.items()},
+        **{
+            label: at(of[name], roles.searched(scale, problem, name), roles.search_of(scale, name))
+            for label, name in SEARCHES.items()
+        },
+    }
 
 
-def pomo(problem: Problem, sizes: Sequence[int]) -> Method:
-    run, how = roles.POMO_RUNS[problem], {"method": "POMO"} | AUGMENTED
-    return Method("POMO aug×8", how, runs=dict.fromkeys(sizes, run), decoding=roles.AUGMENTED)
+SEARCHES = {"LEHD RRC1,000": "LEHD", "BQ bs16": "BQ", "SIGD bs16": "SIGD"}
 
 
-def elg(problem: Problem) -> Method:
-    runs = dict.fromkeys(POMO_SIZES, roles.ELG[problem])
-    return Method("ELG aug×8", {"method": "ELG"} | AUGMENTED, runs=runs, decoding=roles.AUGMENTED)
-
-
-def invit(problem: Problem, sizes: Sequence[int]) -> Method:
-    """One image, one start: its decisions cost the same at any size."""
-    how = {"method": "INViT-3V", "decoding": "greedy"}
-    return Method("INViT-3V greedy", how, runs=dict.fromkeys(sizes, roles.INVIT[problem]))
-
-
-def greedy(problem: Problem, sizes: Sequence[int]) -> list[Method]:
-    """Greedy decoding of the baselines that are trained here, at these of the paper's sizes."""
-    return [
-        Method(f"{name} greedy", {"method": name, "decoding": "greedy"}, runs=dict.fromkeys(sizes, run))
-        for name, run in ((name, BASELINES[problem][name]) for name in ("LEHD", "BQ", "SIGD"))
-    ]
+def ours(scale: Scale, problem: Problem, runs: str | Mapping[int, str]) -> dict[str, Method]:
+    """SIT, greedy and with PRC."""
+    return {
+        "Ours greedy": Method(runs=runs),
+        **{
+            f"Ours PRC{budget:,}": Method(runs=runs, decoding=roles.prc_of(scale, problem, budget))
+            for budget in scale[SitScale].prc
+        },
+    }
 
 
 def _trained_on(study: Study, runs: Mapping[Problem, str]) -> str:

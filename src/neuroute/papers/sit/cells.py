@@ -13,10 +13,6 @@ from neuroute.rendering.columns import short
 from neuroute.rendering.solver_cells import references_by_problem
 from neuroute.rendering.study import Study
 
-CONSTRUCTION = (
-    "Every decision takes the likeliest node, and the TSP starts at node 0, as in the published code; the paper's "
-    "Section 4.2 samples nodes and starts at a random one."
-)
 INSERTION = (
     "Random insertion, from which PRC starts, is for the CVRP what the published code does: customers in the order of "
     "their angle around the depot, with its slip that makes places next to the depot look too cheap. The paper's "

@@ -13,8 +13,9 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering import style
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, gap_cell
+from neuroute.rendering.cells import gap_cell
 from neuroute.rendering.columns import described
+from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
@@ -36,7 +37,7 @@ def figure3(study: Study) -> Drawing:
     _draw(axes, rows)
     alt = "Optimality gap against the number of repetitions of the last node among the representative nodes."
     columns = ["side", "repetitions", "repetitions_here", "n", "run", "gap_pct", "low_pct", "high_pct", "parameters"]
-    return Drawing(figure, pd.DataFrame(rows, columns=columns), tuple(_notes(study, rows)), alt)
+    return Drawing(figure, pd.DataFrame(rows, columns=columns), _notes(study, rows), alt)
 
 
 def _rows(study: Study) -> list[dict[str, Any]]:
@@ -94,27 +95,24 @@ def _tick(row: dict[str, Any]) -> str:
     return f"{name}\n{parameters / 1e6:.2f} M" if parameters >= 1e6 else f"{name}\n{parameters / 1e3:.1f} k"
 
 
-def _notes(study: Study, rows: list[dict[str, Any]]) -> list[str]:
+def _notes(study: Study, rows: list[dict[str, Any]]) -> tuple[str, ...]:
     dataset = roles.reference(study.scale, "tsp", 1000).dataset
     training: Reconstruction = study.scale[SitScale].repetition_training
     numbers = study.scale[SitScale].repetitions
     first = ", of which the first trains on insertion's solutions as they are" if training.warm_up else ""
     renamed = any(count != here for count, here in numbers.items())
-    notes = [
-        f"Trained anew for each number, {training.rounds} rounds of {training.epochs_per_round} epochs on "
-        f"{training.samples:,} instances{first} (the paper: two self-improved iterations on TSP1K; it does not say "
-        "whether the warm-up is one of them, as in the published code); greedy on "
-        f"{described(dataset)}. Each repetition has a linear of its own, hence the parameters."
-        + (" In parentheses: the paper's number." if renamed else ""),
-        f"{BOOTSTRAP} {ONE_SEED}",
-        f"The paper plots this and prints neither numbers nor which repetitions it tried; it chooses {PAPERS_CHOICE}.",
-    ]
     gaps = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
-    if gaps:
-        notes.append(f"Gaps here by repetitions: {'; '.join(gaps)}.")
-    notes += hidden_note(row["gap_pct"] for row in rows)
-    if len(rows) < 3:
-        notes.append(f"{len(rows)} numbers of repetitions show no course: scale “{study.scale.name}” trains no more.")
-    if missing := len(numbers) - len(rows):
-        notes.append(f"{missing} of {len(numbers)} numbers of repetitions were not measured.")
-    return notes
+    few = f"{len(rows)} numbers of repetitions show no course: scale “{study.scale.name}” trains no more."
+    missing = len(numbers) - len(rows)
+    return notes(
+        study,
+        training=training,
+        first=first,
+        test=described(dataset),
+        renamed=" In parentheses: the paper's number." if renamed else "",
+        chosen=PAPERS_CHOICE,
+        gaps=f"Gaps here by repetitions: {'; '.join(gaps)}." if gaps else "",
+        hidden=hidden_note(row["gap_pct"] for row in rows),
+        few=few if len(rows) < 3 else "",
+        missing=f"{missing} of {len(numbers)} numbers of repetitions were not measured." if missing else "",
+    )

@@ -17,6 +17,7 @@ from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.columns import decimal, described
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 
@@ -74,7 +75,7 @@ def figure2(study: Study) -> Drawing:
         "below the tour's length by iteration, the labels' mean length by round and the validation gap by epoch."
     )
     rows = [*it.rows(), *course.rounds, *course.validations]
-    return dg.drawing(sheet.figure, rows, _notes(net.run, it, course), alt)
+    return dg.drawing(sheet.figure, rows, _notes(study, net.run, it, course), alt)
 
 
 def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Row:
@@ -186,7 +187,7 @@ def _draw_iterations(axes: mpl.axes.Axes, it: Iteration) -> None:
     axes.set_xlim(0, max(len(lengths) - 1, 1))
 
 
-def _notes(run: Run, it: Iteration, course: Course) -> list[str]:
+def _notes(study: Study, run: Run, it: Iteration, course: Course) -> tuple[str, ...]:
     n = len(it.before)
     gains = [it.gain(int(block)) for block in np.flatnonzero(it.improved)]
     some = {0: "no stops are left over", 1: "one stop behind the last block stays (grey)"}
@@ -202,12 +203,4 @@ def _notes(run: Run, it: Iteration, course: Course) -> list[str]:
     hidden = sum(not v["gap_pct"] > 1e-6 for v in course.validations)
     if hidden:
         validated += f" {hidden} of {len(course.validations)} gaps are not positive: not drawn; they are in the CSV."
-    return [
-        f"(a, b) One instance of TSP{n:,}'s validation stream, by {run.id} as trained here; iteration {it.number} of a "
-        f"fixed seed, {which}, with sub-paths so short that several blocks are seen. Blocks do not overlap, their "
-        f"ends stay; {tail}. A block is taken where it became shorter (orange; dotted: as it was), else kept (grey)."
-        f"{gained}",
-        "(c) Mean length of the training set's tours: a bar from what a round found to what it made and trained on; "
-        "the warm-up takes the initial solutions as they are.",
-        validated + " One training seed. The paper prints a diagram and no numbers.",
-    ]
+    return notes(study, run=run, it=it, n=n, which=which, tail=tail, gained=gained, validated=validated)

@@ -12,6 +12,7 @@ from neuroute.papers.sit.snapshot import ENDS, NEAREST, Round
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 from neuroute.rendering.table import Cell, Table, fixed
@@ -48,7 +49,7 @@ def figure1(study: Study) -> Drawing:
         "maps of a path under construction, of the candidates' probabilities and of where the representatives look."
     )
     rows = [*counted, *net.model.rows(), *net.decision_rows()]
-    return dg.drawing(sheet.figure, rows, _notes(net), alt, _look_table(net))
+    return dg.drawing(sheet.figure, rows, _notes(study, net), alt, _look_table(net))
 
 
 # -- (a) products ---------------------------------------------------------------------------------------------------
@@ -251,23 +252,20 @@ def _look_table(net: Round) -> Table:
     return Table("Where the representatives look", ("Module", "Representative"), columns, tuple(rows))
 
 
-def _notes(net: Round) -> list[str]:
+def _notes(study: Study, net: Round) -> tuple[str, ...]:
     n, m, modules, (full, cross) = len(net.decision.coords), net.representatives, len(net.attention), net.products
     whole = sum((m + n - k) ** 2 for k in range(1, n)), sum(2 * m * (m + n - k) for k in range(1, n))
     left_out = f" {MAPPED} of {modules} modules; the CSV has all." if modules > MAPPED else ""
-    return [
-        f"(a) Counted at this decision, for each head: {net.tokens:,} tokens, of which {m} are "
-        f"representatives ({m - 1} repetitions of the current node and the destination). A layer "
-        f"of self-attention takes {full:,} products, a module of cross-attention {cross:,}; over the construction of a "
-        f"whole tour of {n:,} nodes {whole[0]:,} and {whole[1]:,}. Squares and strips are to scale.",
-        f"(b, c) Read from the loaded network: shapes (outputs × inputs) and counts are its own; {net.model.depth} "
-        "modules whose two halves share no weights. The representatives are rows of H too; what they become there is "
-        "not copied back into Z. The paper writes one matrix for all repetitions and no biases (Eq. 2); its published "
-        "size needs a linear with a bias for each.",
-        f"(c) A greedy decision of the {net.run.id} trained here, on one instance of the validation stream of TSP{n:,} "
-        f"after {len(net.decision.path):,} visited nodes; dotted: the choice. Below: attention weights of the modules' "
-        "first half, means over heads; a representative's weights sum to 1, colours reach from no weight to "
-        f"{STRONG} times equal weights and more.{left_out}",
-        "Effective nodes: the exponential of the weights' entropy, so many nodes with equal weights are as spread out. "
-        "Nearest: by distance to the node that looks, itself included. The paper prints a diagram and no numbers.",
-    ]
+    return notes(
+        study,
+        net=net,
+        m=m,
+        repetitions=m - 1,
+        full=full,
+        cross=cross,
+        n=n,
+        whole=whole,
+        path=len(net.decision.path),
+        strong=STRONG,
+        left_out=left_out,
+    )

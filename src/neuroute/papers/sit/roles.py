@@ -48,6 +48,7 @@ INVIT: dict[Problem, str] = {"tsp": "rivals/invit_3v", "cvrp": "rivals/invit_cvr
 # Of `rivals`, where the scale has them.
 RIVALS: tuple[str, ...] = (*ELG.values(), GLOP, *dict.fromkeys(GLOP_G.values()), *INVIT.values())
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
+GREEDY = Decoding()
 AUGMENTED = Decoding(starts="all", augment=True)
 REVISED, PARTED = revise(), Decoding(method="partition")
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}

@@ -7,7 +7,7 @@ from functools import cached_property
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
+from neuroute.papers.sit.baselines import SEARCHES, ours
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
@@ -15,9 +15,10 @@ from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Benchmark, Problem
 from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured, records_of
-from neuroute.rendering.cells import ONE_SEED, model_here, number, printed_numbers, with_budget
+from neuroute.rendering.cells import model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, WHOLE
-from neuroute.rendering.grid import Method
+from neuroute.rendering.grid import Method, from_print
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
 
@@ -110,40 +111,19 @@ class _Benchmark:
         return [*gaps, Cell(solved or None, number(rows, "all", "solved"))]
 
     def methods(self) -> list[Method]:
-        s = self.study.scale[SitScale]
-        best = max(s.prc)
-        label = with_budget(f"Ours PRC{best:,}", best, s.prc[best])
-        prc = roles.prc_of(self.study.scale, self.problem, best)
-        return [
-            Method(
-                "GLOP",
-                {"method": "GLOP"},
-                runs=self.runs.get("GLOP", {}),
-                decoding=roles.glop_on_benchmark(self.study.scale, self.problem).decodings[0],
-            ),
-            Method("ELG aug×8", {"method": "ELG"}, runs=roles.ELG[self.problem], decoding=roles.AUGMENTED),
-            Method(
-                with_budget("BQ bs16", 16, s.beam),
-                {"method": "BQ", "decoding": "beam"},
-                runs=self.runs["BQ"],
-                decoding=roles.search_of(self.study.scale, "BQ"),
-            ),
-            Method(
-                with_budget("LEHD RRC1,000", 1000, s.rrc),
-                {"method": "LEHD", "decoding": "RRC"},
-                runs=self.runs["LEHD"],
-                decoding=roles.search_of(self.study.scale, "LEHD"),
-            ),
-            *(
-                Method(f"{name} greedy", {"method": name, "decoding": "greedy"}, runs=run)
-                for name, run in (
-                    *((name, self.runs[name]) for name in ("SIGD", "BQ")),
-                    ("INViT", roles.INVIT[self.problem]),
-                    *((name, self.runs[name]) for name in ("LEHD", "Ours")),
-                )
-            ),
-            Method(label, {"method": "Ours", "decoding": "PRC", "iters": best}, runs=self.runs["Ours"], decoding=prc),
-        ]
+        scale, glop = self.study.scale, roles.glop_on_benchmark(self.study.scale, self.problem)
+        greedy = self.runs | {"INViT": roles.INVIT[self.problem]}
+        here = {
+            **{f"{name} greedy": Method(runs=run) for name, run in greedy.items()},
+            **ours(scale, self.problem, self.runs["Ours"]),
+            "GLOP": Method(runs=self.runs.get("GLOP", {}), decoding=glop.decodings[0]),
+            "ELG aug×8": Method(runs=roles.ELG[self.problem], decoding=roles.AUGMENTED),
+            **{
+                label: Method(runs=self.runs[name], decoding=roles.search_of(scale, name))
+                for label, name in SEARCHES.items()
+            },
+        }
+        return from_print(roles.PAPER, 2, here, problem=self.problem.upper())
 
 
 def _table2_needs(scale: Scale) -> Iterator[Need]:
@@ -180,25 +160,11 @@ def _notes(study: Study, benchmarks: list[_Benchmark]) -> tuple[str, ...]:
         runs = {f"{name} ({b.problem.upper()})": run for name, run in b.runs.items()}
         lacking += not_measured(study, b.solved.records, b.here[1] + 1, runs, b.name, b.here[0])
     trained = [f"{p.upper()}{study.runs[run_id(f'{p}_1k')].n}" for p in PROBLEMS if run_id(f"{p}_1k") in study.runs]
-    return (
-        "Means of the instances' gaps, of unrounded lengths to the best known costs, which are in the library's "
-        "integer distances; over the instances that every model measured here has solved. This scale measures "
-        f"{limits}; CVRPLIB's nodes are with the depot, the n of the heads are customers.",
-        f"BQ's beams search instances below {s.benchmark_beam_nodes:,} nodes, LEHD's random re-construct those below "
-        f"{s.benchmark_rrc_nodes:,}, sub-paths of at most {s.rrc_longest:,} stops; ELG, where it is trained "
-        f"here, takes the best from every node of all eight images of those up to {roles.ELG_NODES:,} nodes, both axes "
-        "scaled alike (its published code scales each axis of CVRPLIB by itself); a group that goes beyond shows the "
-        "printed mean alone.",
-        *lacking,
-        f"{ONE_SEED} Ours is the model of 1K (here trained on {' and '.join(trained)}), as "
-        "in the published code; the paper does not say which it takes.",
-        CONSTRUCTION,
-        INSERTION,
-        "The paper's 33 instances are TSPLIB's 29 EUC_2D ones above 1,000 nodes and four CEIL_2D ones, of which "
-        "dsj1000 has exactly 1,000; its text calls all of them EUC_2D. Its 14 of CVRPLIB are Arnold's ten, X-n1001-k43 "
-        "and the three of Li above 1,000 customers, whose limit on the length of routes no model here keeps.",
-        "In print a dagger marks means without the instances that ran out of memory: n > 5K of GLOP, BQ, LEHD and "
-        "SIGD, of CVRPLIB 1K < n ≤ 7K of ELG and n > 7K of LEHD; the numbers solved say how many.",
-        "The printed All of TSPLIB is not the mean of its 23 and 10 instances for Ours greedy (8.244, would be "
-        "7.958 %), Ours PRC1,000 (2.556, would be 2.324 %) and BQ greedy (64.649, would be 53.96 % with 32 solved).",
+    return notes(
+        study,
+        limits=limits,
+        scale=s,
+        elg_nodes=roles.ELG_NODES,
+        not_measured=lacking,
+        trained=" and ".join(trained),
     )

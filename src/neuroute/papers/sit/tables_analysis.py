@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, in_one_go, models_note, prc_words, reference_note
+from neuroute.papers.sit.cells import in_one_go, models_note, prc_words, reference_note
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.problems.longest import longest_sub_path
-from neuroute.rendering.cells import BOOTSTRAP, with_budget
+from neuroute.rendering.cells import with_budget
 from neuroute.rendering.columns import described, short
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, Quantity, grid_table, needs_of
 from neuroute.rendering.study import Study
@@ -53,16 +53,11 @@ def table5(study: Study) -> Table:
         study,
         ("l_max in training",),
         grid,
-        f"{prc_words(study)} from random insertion. One training of each model (one "
-        f"seed), on TSP{grid.tests[0].dataset.n}. {BOOTSTRAP}",
-        reference_note(study, ["tsp"], [10_000]),
-        *_unlike(study),
-        *_alike(grid.rows(study)),
-        "Times are per instance: the time of the test set, with the making of the initial solution, divided by its "
-        "instances.",
-        "The row 1,000 is the main model of 10K. The paper prints 2.319 % for l_max 1,000 in training and "
-        "inference, but 2.11 % for PRC100 at TSP10K in Table 1, with the same time.",
-        CONSTRUCTION,
+        prc_words=prc_words(study),
+        n=grid.tests[0].dataset.n,
+        reference=reference_note(study, ["tsp"], [10_000]),
+        unlike=_unlike(study),
+        alike=_alike(grid.rows(study)),
     )
 
 
@@ -123,10 +118,9 @@ def table7(study: Study) -> Table:
         study,
         ("Problem", "Initial solution"),
         grids,
-        f"Mean lengths after {prc_words(study)}. {_wins([row for grid in grids for row in grid.rows(study)])}",
-        models_note(study, PROBLEMS),
-        INSERTION,
-        CONSTRUCTION,
+        prc_words=prc_words(study),
+        wins=_wins([row for grid in grids for row in grid.rows(study)]),
+        models=models_note(study, PROBLEMS),
     )
 
 

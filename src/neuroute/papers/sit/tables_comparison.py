@@ -1,14 +1,13 @@
 """Table 1 of paper `sit`: solvers and neural baselines at five sizes."""
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.baselines import elg, elg_note, glop, glop_note, greedy, invit, invit_note, pomo, pomo_note
-from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, in_one_go, models_note, reference_note
-from neuroute.papers.sit.roles import BASELINES, INITIAL, POMO_SIZES, PROBLEMS, SIZES, run_id
+from neuroute.papers.sit.baselines import SOLVERS, baselines, elg_note, glop_note, invit_note, ours, pomo_note
+from neuroute.papers.sit.cells import in_one_go, models_note, reference_note
+from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem
-from neuroute.rendering.cells import BOOTSTRAP, with_budget
 from neuroute.rendering.columns import described, short
 from neuroute.rendering.grid import (
     GAP,
@@ -17,82 +16,26 @@ from neuroute.rendering.grid import (
     Grid,
     Method,
     comparison,
+    from_print,
     grid_table,
     lkh_budgets,
     needs_of,
 )
-from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
-CLASSICAL: dict[Problem, dict[str, tuple[str, ...]]] = {  # printed name -> the solvers here that may stand for it
-    "tsp": {
-        "LKH3": ("lkh", "lkh-long", "lkh3"),
-        "Concorde": ("concorde", "concorde-6h"),
-        "Random Insertion": (INITIAL["tsp"],),
-    },
-    "cvrp": {"HGS": ("hgs", "hgs-short"), "LKH3": ("lkh3",), "Random Insertion": (INITIAL["cvrp"],)},
-}
-
 
 def methods(scale: Scale, problem: Problem) -> list[Method]:
-    """The rows of Table 1, in its order; besides, the model after the warm-up alone, and the control."""
-    classical = [Method(name, {"method": name}, solvers=names) for name, names in CLASSICAL[problem].items()]
-    cited = ("DIFUSCO", "H-TSP") if problem == "tsp" else ()
-    return [
-        *classical,
-        *(Method(f"{name}*" if name == "DIFUSCO" else name, {"method": name}) for name in cited),
-        glop(problem, SIZES if problem == "tsp" else SIZES[:3]),
-        pomo(problem, POMO_SIZES),
-        elg(problem),
-        *_searched(scale, problem),
-        invit(problem, SIZES),
-        *greedy(problem, SIZES[:3]),
-        *_our_methods(scale, problem),
-    ]
-
-
-def _searched(scale: Scale, problem: Problem) -> list[Method]:
-    """LEHD with random re-construct, BQ and SIGD with beams: as far as they are run here."""
-    s, runs = scale[SitScale], BASELINES[problem]
-    rrc = Method(
-        with_budget("LEHD RRC1,000", 1000, s.rrc),
-        {"method": "LEHD", "decoding": "RRC"},
-        runs=dict.fromkeys(roles.searched(scale, problem, "LEHD"), runs["LEHD"]),
-        decoding=roles.search_of(scale, "LEHD"),
-    )
-    beams = [
-        Method(
-            with_budget(f"{name} bs16", 16, s.beam),
-            {"method": name, "decoding": "beam"},
-            runs=dict.fromkeys(roles.searched(scale, problem, name), runs[name]),
-            decoding=roles.search_of(scale, name),
-        )
-        for name in ("BQ", "SIGD")
-    ]
-    return [rrc, *beams]
-
-
-def _our_methods(scale: Scale, problem: Problem) -> list[Method]:
+    """The rows of Table 1; besides, the model after the warm-up alone, and the control."""
     runs = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
-    return [
-        Method("Ours, warm-up only, greedy", None, runs={1000: run_id(f"warm_{problem}")}),
-        *(
-            Method("Ours, as long without re-construction, greedy", None, runs={1000: run_id(roles.control(name))})
-            for name in scale[SitScale].controls
-            if name == problem
-        ),
-        Method("Ours greedy", {"method": "Ours", "decoding": "greedy"}, runs=runs),
-        *(
-            Method(
-                with_budget(f"Ours PRC{budget:,}", budget, scale[SitScale].prc[budget]),
-                {"method": "Ours", "decoding": "PRC", "iters": budget},
-                runs=runs,
-                decoding=roles.prc_of(scale, problem, budget),
-            )
-            for budget in sorted(scale[SitScale].prc)
-        ),
-    ]
+    here = SOLVERS[problem] | baselines(scale, problem) | ours(scale, problem, runs)
+    rows = from_print(roles.PAPER, 1, here, problem=problem.upper())
+    first = next(i for i, row in enumerate(rows) if row.label == "Ours greedy")
+    besides = {"Ours, warm-up only, greedy": f"warm_{problem}"}
+    if problem in scale[SitScale].controls:
+        besides["Ours, as long without re-construction, greedy"] = roles.control(problem)
+    rows[first:first] = [Method(label, runs={1000: run_id(name)}) for label, name in besides.items()]
+    return rows
 
 
 # -- Table 1 ----------------------------------------------------------------------------------------------------------
@@ -126,22 +69,11 @@ def table1(study: Study) -> Table:
         study,
         ("Problem", "Method"),
         grids,
-        *_self_improvement(study),
-        f"{models_note(study, PROBLEMS)} {BOOTSTRAP}",
-        reference_note(study, PROBLEMS),
-        "Times are per instance: the paper's on one RTX 3090, here the time of the test set, which is solved in "
-        f"batches, divided by its instances; PRC's includes making what it starts from. {TIMES}",
-        *lkh_budgets(study, grids),
-        CONSTRUCTION,
-        INSERTION,
-        _baselines(study),
-        "LEHD greedy at TSP5K takes 1.5 min in this table as printed, 119.2 s in Table 4. For the same models paper "
-        "`scaling` prints 3.168 % (LEHD) and 2.274 % (BQ) greedy at TSP1000, paper `pens` 3.06 % and 2.19 %; here it "
-        "is 3.11 % and 2.30 %.",
-        "Printed gaps that do not follow from the printed lengths: LKH3 at CVRP5K (93.71 is 4.42 % above HGS, printed "
-        "5.19 %), Concorde at TSP10K (0.31, printed 0.15 %), GLOP at TSP10K (4.54, printed 4.39 %), LEHD RRC at TSP10K "
-        "(12.7, printed 12.5 %), H-TSP at TSP10K (8.32, printed 8.38 %). BQ bs16 at TSP5K has the length of BQ greedy "
-        "(58.27) but another gap (10.7 and 14.31 %).",
+        self_improvement=_self_improvement(study),
+        models=models_note(study, PROBLEMS),
+        reference=reference_note(study, PROBLEMS),
+        lkh_budgets=lkh_budgets(study, grids),
+        baselines=_baselines(study),
     )
 
 

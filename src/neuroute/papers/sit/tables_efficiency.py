@@ -8,23 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import CONSTRUCTION, reference_note
+from neuroute.papers.sit.cells import reference_note
 from neuroute.papers.sit.roles import ABLATED, BASELINES, BQ_SIZES, NO_SIT, SELF, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Problem, Reconstruction
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, gap_cell, model_here, number, printed_numbers
+from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described, short
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
 
 HELD = "-math"  # attention that holds its scores
 METRICS = {"time_s": "time_s", "peak_memory_mb": "memory_mb"}  # as recorded -> as printed
-ATTENTION = (
-    "Self-attention is measured twice: holding all scores, as the implementations that the paper measures do, beside "
-    "the printed numbers; and by a fused kernel, which never holds them and which everything else here uses."
-)
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,14 @@ class Comparison:
     sizes: Sequence[int]
     models: Sequence[Model]
 
-    def table(self, *notes: str, gaps: bool = True) -> Table:
+    def table(self, labels: Sequence[str], gaps: bool = True, **values: object) -> Table:
+        """Draw it; labels: of the models whose exponents are said; values: of its notes."""
         columns = [column for size in self.sizes for column in self._columns(size, gaps)]
         rows = [self._row(model, gaps) for model in self.models]
-        labels = ("Model", HERE) if gaps else ("Method",)
-        return Table(self.study.artifact.title, labels, tuple(columns), tuple(rows), notes)
+        exponents, protocol = self.exponents_note(labels), self.protocol_note()
+        texts = notes(self.study, exponents=exponents, protocol=protocol, **values)
+        heads = ("Model", HERE) if gaps else ("Method",)
+        return Table(self.study.artifact.title, heads, tuple(columns), tuple(rows), texts)
 
     def _columns(self, size: int, gaps: bool) -> list[Column]:
         name, problem = short(size), self.problem.upper()
@@ -173,19 +173,8 @@ def table3(study: Study) -> Table:
     compared = Comparison(study, "cvrp", ABLATED, models)
     without = study.runs.get(run_id(NO_SIT))
     labelled = f" (CVRP{without.n} here, {without.training.samples:,} solutions)" if without else ""
-    return compared.table(
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note(study, ["cvrp"], ABLATED),
-        f"w/o SIT is trained on labelled CVRP100{labelled}, w/o Cross-Attention by SIT at the smallest size, with "
-        "self-attention layers of the same width in the place of cross-attention modules, warm-up and rounds as "
-        f"one run{_schedule(study)}. All gaps are greedy.",
-        "Ours is the model of 1K at all three sizes: at 5K and 10K the paper prints 5.37 and 7.58 %, where Table 1 "
-        "has 3.01 and 1.50 % for the models of those sizes, and does not say so.",
-        compared.protocol_note(),
-        ATTENTION,
-        *compared.exponents_note(labels),
-        CONSTRUCTION,
-    )
+    reference = reference_note(study, ["cvrp"], ABLATED)
+    return compared.table(labels, reference=reference, labelled=labelled, schedule=_schedule(study))
 
 
 def _schedule(study: Study) -> str:
@@ -218,15 +207,7 @@ def table4(study: Study) -> Table:
     for name in ("POMO", "SIGD", "LEHD"):
         models += [Model(name, f"{name}{HELD}"), Model(f"{name}, fused kernel", name, printed=False)]
     compared = Comparison(study, "tsp", SIZES, [*models, Model("Ours", "SIT")])
-    return compared.table(
-        compared.protocol_note(),
-        ATTENTION,
-        *compared.exponents_note([model.label for model in compared.models]),
-        "OOM: out of memory; here, beyond the memory that this scale allows.",
-        "For LEHD greedy at 5K the paper prints 119.2 s here and 1.5 min in Table 1; Section 4 describes a network "
-        "with 2 representative nodes, Appendix C repeats the last one 15 times, as is done here.",
-        gaps=False,
-    )
+    return compared.table([model.label for model in compared.models], gaps=False)
 
 
 # -- Table 10 ---------------------------------------------------------------------------------------------------------
@@ -253,16 +234,8 @@ def table10(study: Study) -> Table:
     compared, both = Comparison(study, "cvrp", BQ_SIZES, models), models[-1].label
     absent = [short(size).upper() for size in BQ_SIZES if size not in crossed]
     return compared.table(
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note(study, ["cvrp"], BQ_SIZES),
-        f"BQ is trained here on labelled CVRP{study.runs[BASELINES['cvrp']['BQ']].n}; with cross-attention SIT trains "
-        "it at each of the two sizes from random weights, as the paper says (directly), warm-up included. The paper "
-        "does not say how its attention is replaced; here the depot and the current stop, repeated, represent, as in "
-        "SIT.",
-        *([f"This scale trains no {both} at {', '.join(absent)}."] if absent else []),
-        "BQ origin has the gaps of BQ greedy in Table 1. There its length at CVRP5K (108.09) is 20.45 % above "
-        "HGS's, printed 20.48 %.",
-        compared.protocol_note(),
-        ATTENTION,
-        *compared.exponents_note([model.label for model in models]),
+        [model.label for model in models],
+        reference=reference_note(study, ["cvrp"], BQ_SIZES),
+        n=study.runs[BASELINES["cvrp"]["BQ"]].n,
+        absent=f"This scale trains no {both} at {', '.join(absent)}." if absent else "",
     )

@@ -8,6 +8,7 @@ from neuroute.plan.objects import Problem, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.columns import AS_TRAINED, plain, short
 from neuroute.rendering.licences import licence_table
+from neuroute.rendering.notes import notes
 from neuroute.rendering.settings import changes_note, printed_values
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
@@ -60,30 +61,13 @@ def table6(study: Study) -> Table:
             here = value(run, run.training) if run and isinstance(run.training, Reconstruction) else None
             cells.append(Cell(here, published.get(f"{problem.upper()}{heading}.{key}")))
         rows.append(Row((label,), tuple(cells)))
-    return Table(study.artifact.title, ("Setting",), tuple(columns), tuple(rows), _notes(study, runs), AS_TRAINED)
+    differences, changes = [_differences(study, problem) for problem in PROBLEMS], changes_note(study, runs)
+    texts = notes(study, differences=differences, changes=changes)
+    return Table(study.artifact.title, ("Setting",), tuple(columns), tuple(rows), texts, AS_TRAINED)
 
 
 def _solvers(run: Run) -> str:
     return ", ".join(dict.fromkeys(labels.solver for labels in run.data))
-
-
-def _notes(study: Study, runs: list[Run | None]) -> tuple[str, ...]:
-    differences = [_differences(study, problem) for problem in PROBLEMS]
-    return (
-        "Rows from 'Nodes of an instance' on and the columns of the warm-up are not in the paper's table, which leaves "
-        "their settings open. Its warm-up (Section 5) trains on random insertion's solutions at 1K; the published code "
-        "counts it as the first of the eight iterations, the configured numbers here do not.",
-        "Every larger size starts from the model of 1K. The rate falls with each epoch, those before included. Table 6 "
-        "lists 1e-4 for every size; that the larger sizes begin with it again is our reading: in the published code "
-        "the rate never starts anew.",
-        "How many solutions are re-constructed together follows from the memory at hand here and changes nothing but "
-        "rounding: the length of sub-paths, and of the TSP where the cutting starts and in which direction, are drawn "
-        "once in each iteration for the whole data set (Algorithm 3: for each instance). The paper's 512 at 1K is 256 "
-        "in the published code, which also clips gradients at norm 10, draws where sub-paths of the TSP start once for "
-        "a whole batch, and rebuilds at most 250 blocks of a solution.",
-        *(note for note in differences if note),
-        *changes_note(study, runs),
-    )
 
 
 def _differences(study: Study, problem: Problem) -> str:
@@ -102,10 +86,4 @@ def _differences(study: Study, problem: Problem) -> str:
 @artifact("Licences of the codes and data")
 def table11(study: Study) -> Table:
     """The licences that the paper lists, and those of what is used here."""
-    return licence_table(
-        study,
-        "table11",
-        "What TSPLIB and CVRPLIB allow is shown as the paper has it.",
-        "SIGD and ELG, with which the paper compares, are missing from its table. SIGD is trained here by an own "
-        "implementation.",
-    )
+    return licence_table(study)

@@ -1,0 +1,36 @@
+"""What is said under a table or figure: texts of `published/<name>.md`, with measured numbers filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from importlib.resources import files
+
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
+from neuroute.rendering.solver_cells import TIMES
+from neuroute.rendering.study import Study
+
+SHARED = "shared"  # of several artifacts of a paper: each item's first word is its name
+USUAL = {"one_seed": ONE_SEED, "bootstrap": BOOTSTRAP, "times": TIMES}
+
+
+def notes(study: Study, **values: object) -> tuple[str, ...]:
+    """Fill in the artifact's notes, in the order of its file; `{name}` stands for a value or a shared text.
+
+    An item that is a name alone may become several notes, or none: its value may be a list.
+    """
+    shared = dict(item.split(": ", 1) for item in _items(study.artifact.paper, SHARED))
+    texts = USUAL | {name: text.format_map(USUAL) for name, text in shared.items()} | values
+    items: list[str] = []
+    for item in _items(study.artifact.paper, study.artifact.name):
+        alone = re.fullmatch(r"\{(\w+)\}", item)
+        value = texts[alone[1]] if alone else item.format_map(texts)
+        items += [value] if isinstance(value, str) else value if isinstance(value, Iterable) else [str(value)]
+    return tuple(note for note in items if note)
+
+
+def _items(paper: str, name: str) -> list[str]:
+    """Read the items of a list, each a paragraph without its line ends; none where there is no such file."""
+    path = files(f"neuroute.papers.{paper}") / "published" / f"{name}.md"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return [" ".join(item.split()) for item in re.split(r"^- ", text, flags=re.MULTILINE)[1:]]
