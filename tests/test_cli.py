@@ -94,7 +94,6 @@ def test_plan_of_one_target_lists_only_what_it_needs() -> None:
         (("label", "scaling/larges"), "unknown label job"),
         (("evaluate", "scaling/base_6x128/beem"), "unknown evaluation"),
         (("render", "scaling/figure99"), "unknown table or figure"),
-        (("evaluate", "scaling/base_6x128/all"), "train it with `neuroute train scaling/base_6x128`"),
         (
             ("difference", "scaling/base_6x12", "scaling/base_6x128"),
             "'scaling/base_6x12'; did you mean scaling/base_6x128 or ",
@@ -107,6 +106,14 @@ def test_unknown_names_end_in_one_line(arguments: tuple[str, ...], message: str)
     code, text = run(*arguments)
     assert code == 2
     assert message in text
+    assert len(text.strip().splitlines()) == 1
+
+
+def test_a_run_that_is_not_trained_yet_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a checkout may hold finished work
+    code, text = run("evaluate", "scaling/base_6x128/all", "--config", str(ROOT / "config.yaml"))
+    assert code == 2
+    assert "train it with `neuroute train scaling/base_6x128`" in text
     assert len(text.strip().splitlines()) == 1
 
 
