@@ -28,7 +28,7 @@ Kind = Literal["network", "solver", "function"]
 Checkpoints = Callable[[str], Mapping[str, Path]]  # a run's id, a paper's key or `trained` -> run -> checkpoint
 PROBLEMS = ("tsp", "cvrp")
 ENTRIES: dict[Kind, tuple[str, ...]] = {
-    "network": ("neuroute.user.by_network:solve_by_network", "neuroute.comparison.construct:build"),
+    "network": ("neuroute.user.by_network:solve_by_network",),
     "solver": ("neuroute.user.classical:solve_with",),
     "function": (),
 }

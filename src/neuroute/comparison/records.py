@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from neuroute.analysis.gaps import gap_pct
 from neuroute.comparison.sets import Member
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
@@ -34,7 +35,7 @@ def with_gap(row: Row) -> Row:
     """Return a record with its gap in per cent, which makes it unsolved if it is 100 or more."""
     if row["cost"] is None:
         return row | {"gap_pct": None}
-    gap = 100 * (row["cost"] / row["best_known"] - 1)
+    gap = gap_pct(row["cost"], row["best_known"])
     return row | {"gap_pct": gap, "unsolved": row["unsolved"] or ("gap" if gap >= BREAKDOWN else "")}
 
 

@@ -12,10 +12,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event
+from types import MappingProxyType
 from typing import Any, Self
 
 from neuroute.core.dotted import resolve
@@ -43,9 +44,11 @@ class Process:
     """Calls functions one after the other; it is started when it is needed, and anew after it was killed.
 
     Its temporary files, and what functions leave for the time after a kill, are in its `folder`, until it ends.
+    `environment` is what it finds there besides.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._environment = environment
         self._resources = ExitStack()
         self.folder = self._resources.enter_context(scratch_folder())
         self._process: subprocess.Popen[bytes] | None = None
@@ -116,7 +119,7 @@ class Process:
                 stdout=subprocess.PIPE,
                 stderr=(self.folder / "stderr").open("wb"),
                 bufsize=0,
-                env=os.environ | {FOLDER: str(self.folder), "TMPDIR": str(self.folder)},
+                env=os.environ | {FOLDER: str(self.folder), "TMPDIR": str(self.folder)} | dict(self._environment),
                 process_group=0,  # a terminal's Ctrl-C is this process's to answer; solvers' own processes end with it
             )
         assert self._process.stdin is not None

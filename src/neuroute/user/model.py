@@ -10,13 +10,17 @@ from typing import Any
 
 import torch
 
+from neuroute.accounting.cost import per_solution
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
+from neuroute.decoding.environment import ENVIRONMENT
+from neuroute.instances.instance import Instance
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, load_checkpoint
 from neuroute.plan.decoding_names import name_of, parse_decoding
 from neuroute.plan.decodings import Decoding, revise
 from neuroute.plan.digest import code_digest
+from neuroute.plan.objects import Network
 from neuroute.user import zoo
 
 LONGEST = 50  # stops of a sub-path: longer ones cost more and are improved less often (docs/choices.md)
@@ -54,6 +58,25 @@ class Model:
     def name(self) -> str:
         """Of a shipped network; else the run that trained it."""
         return str(self.about["run"]) if self.card is None else self.card.name
+
+    @property
+    def decoding(self) -> Decoding:
+        """How it builds a solution without search (see `default_decoding`)."""
+        return default_decoding(self.net)
+
+    def gflops(self, instance: Instance) -> float | None:
+        """Return the GFLOPs of a solution without search, all its starts together; None where nothing counts them."""
+        how, network = self.decoding, Network.model_validate(self.about["network"])
+        if how.method != "greedy":
+            return None
+        try:
+            if not self.net.multi_start:
+                return per_solution(network, instance.nodes)["gflops_shrinking"]
+            places = ENVIRONMENT.of(self.problem).count_starts(instance.inputs(self.problem), None)
+            starts = places if how.starts == "all" else min(how.starts, places)
+            return per_solution(network, instance.nodes, starts, shrinks=False)["gflops_shrinking"]
+        except NeurouteError:  # a network of another module that cannot be counted
+            return None
 
 
 def load_model(which: str | Path, device: str = "auto", trusted: Collection[str] = ()) -> Model:
