@@ -129,6 +129,14 @@ def test_whole_numbers_are_plain_digits() -> None:
     assert {whole(text) for text in ("", "-1", "1.0", "1e3", "²", "٣", "1000000000", "9" * 5000)} == {None}
 
 
+def test_a_fleet_and_times_at_customers_are_ignored_with_a_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        read(tmp_path, GOOD.replace("CAPACITY", "VEHICLES : 1\nSERVICE_TIME : 5\nCAPACITY", 1))
+    assert "its time at each customer (5) and its number of vehicles (1) is ignored" in caplog.text
+
+
 def test_lis_limit_on_route_lengths_is_ignored_with_a_line(
     public: Callable[[str], Path], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -126,3 +126,5 @@ def test_paths_that_pages_name_are_there() -> None:
     for page in PAGES:
         for named in filter(path.fullmatch, mentions(page)):
             assert any((folder / named).exists() for folder in (ROOT, page.parent)), f"{name_of(page)}: no {named}"
+        for file, test in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text()):
+            assert f"def {test}(" in (ROOT / file).read_text(), f"{name_of(page)}: no {test} in {file}"

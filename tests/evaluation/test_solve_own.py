@@ -177,6 +177,7 @@ GOOD = list(range(1, NODES + 1))
         ("tsp", tour([*GOOD[:-1], 0]), "line 33: there is no node 0 in mine"),
         ("tsp", tour(GOOD).replace("DIMENSION : 30", "DIMENSION : 52"), "DIMENSION says 52, but mine has 30 nodes"),
         ("tsp", tour(GOOD).replace("7\n", "seven\n", 1), "there is no node seven"),
+        ("tsp", tour(GOOD).replace("7\n", "2" * 5000 + "\n", 1), "line 10: there is no node 222"),
         ("tsp", "rubbish", "`rubbish` is in no section"),
         ("tsp", tsp(), "no TOUR_SECTION"),
         ("cvrp", sol([*ALONE, [3]]), "customer 3 is served 2 times; once is meant"),
