@@ -12,7 +12,7 @@ from neuroute.analysis.paired import shares_better
 from neuroute.comparison.summary import Key, Summary, by_problem, label, left_out
 from neuroute.core.lazy import pd
 from neuroute.rendering import style
-from neuroute.rendering.shares import SURE, share_cells
+from neuroute.rendering.plots import SURE, share_cells
 from neuroute.rendering.style import Drawing, drawing
 
 

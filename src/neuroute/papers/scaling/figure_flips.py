@@ -20,7 +20,7 @@ from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Labels
 from neuroute.rendering import style
 from neuroute.rendering.notes import notes
-from neuroute.rendering.shares import SURE, share_cells
+from neuroute.rendering.plots import SURE, share_cells
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
