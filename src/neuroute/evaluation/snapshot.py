@@ -47,7 +47,7 @@ def describe_modules(net: nn.Module, layers: str) -> Array:
 
 @contextmanager
 def tap_inputs(modules: Iterable[nn.Module], convert: Callable[[Any, tuple[Any, ...]], Any]) -> Iterator[list[Any]]:
-    """While it is open, each call of a module adds what `read` makes of it and of its inputs, before it computes."""
+    """While it is open, each call of a module adds what `convert` makes of it and of its inputs, before it computes."""
     values: list[Any] = []
     hooks = [m.register_forward_pre_hook(lambda m, inputs: values.append(convert(m, inputs))) for m in modules]
     try:

@@ -20,7 +20,7 @@ from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import check_decision, parameter_rows, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
-from neuroute.networks.blocks.linear_cross_attention import CrossModule
+from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.papers.sit.roles import RoundEvaluation
 from neuroute.plan.decoding_names import name_of
@@ -97,7 +97,7 @@ def decision_state(net: Sit, points: Tensor, visited: Tensor) -> dict[str, np.nd
     unvisited[destination] = False
     order = torch.cat([visited_nodes[-1:], unvisited.nonzero()[:, 0], visited_nodes.new_tensor([destination])])
     rows, scale = net.encode(points)[:, order], net.attention_scale(n)
-    gathering = [layer for layer in net.decoder.layers if isinstance(layer, CrossModule)]
+    gathering = [layer.gather for layer in net.decoder.layers if isinstance(layer, CrossModule)]
     with tap_inputs(gathering, _mean_weights) as looks:
         logits = net.decide(rows, scale)[0]
     r = net.decoder.repetitions
@@ -117,9 +117,9 @@ def decision_state(net: Sit, points: Tensor, visited: Tensor) -> dict[str, np.nd
 
 
 def _mean_weights(module: nn.Module, inputs: tuple[Any, ...]) -> Tensor:
-    """(representatives, tokens) of one instance, before the module overwrites its nodes."""
-    assert isinstance(module, CrossModule)
-    weights: Tensor = module.gather.weights(*inputs)
+    """(representatives, tokens) of one instance."""
+    assert isinstance(module, CrossLayer)
+    weights: Tensor = module.weights(*inputs)
     return weights[0].mean(0)
 
 
