@@ -56,38 +56,6 @@ def test_an_ffn(width: int, hidden: int, rows: int) -> None:
         assert_near(linear.feed_forward(x, up, down, torch.tensor(-2.0), other), other - 2 * wanted)
 
 
-@compiled
-@pytest.mark.parametrize("step", ["in place", "load", "data", "optimizer", "other bias", "factor"])
-def test_a_layer_that_has_changed_is_read_anew(step: str) -> None:
-    """C keeps a network's weights as it reads them; nothing that changes them escapes it."""
-    net, factor, x = nn.Linear(24, 40), torch.tensor(0.5), drawn(64, 24)
-
-    def found() -> Tensor:
-        with torch.inference_mode():
-            assert linear._runs(x, *parameters(net), factor)
-            return linear.linear(x, parameters(net), factor)
-
-    before = found()
-    assert torch.equal(before, found())
-    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
-    with torch.no_grad():
-        if step == "in place":
-            net.weight.mul_(2)
-        elif step == "load":
-            net.load_state_dict({"weight": drawn(40, 24), "bias": drawn(40)})
-        elif step == "data":
-            net.weight.data = drawn(40, 24)
-        elif step == "other bias":
-            net.bias = nn.Parameter(drawn(40))
-        elif step == "factor":
-            factor.add_(1)
-    if step == "optimizer":
-        net(x).sum().backward()
-        optimizer.step()
-    assert not torch.allclose(before, found())
-    assert_near(found(), factor.double() * dense(x, parameters(net)).detach())
-
-
 @pytest.mark.parametrize("nodes", [slice(None), slice(3, -1)])
 @pytest.mark.parametrize("biased", [True, False])
 def test_a_head_behind_an_ffn(nodes: slice, biased: bool) -> None:

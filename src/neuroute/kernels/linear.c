@@ -1,7 +1,7 @@
 /* Linear layers, and two of them with a ReLU or softmaxes between, for rows of floats on a CPU.  linear.py calls this.
 
    A layer's weights are packed, with an input's weights for WIDE outputs side by side, which takes as long as a few dozen
-   rows, so those of networks are kept.  A tile of ROWS x WIDE sums then stays in registers for all inputs, and biases, ReLU and the stream that a branch
+   rows.  A tile of ROWS x WIDE sums then stays in registers for all inputs, and biases, ReLU and the stream that a branch
    is added to cost nothing besides.  A row is computed alone, in the same order whatever else there is. */
 
 #include <omp.h>
@@ -16,7 +16,6 @@ typedef struct {
     const float *weight, *bias; /* (outputs, inputs) and (outputs,), or no bias */
     int64_t inputs, outputs;
     const float *factor;        /* of both, or nothing */
-    float *packed;              /* what `pack_layer` has made of them, or nothing */
 } layer;
 
 typedef struct {
@@ -52,12 +51,6 @@ static void pack(float *to, const layer *l) {
         for (; c < l->inputs; c++, to += WIDE)
             for (int64_t j = 0; j < WIDE; j++) to[j] = j < there ? w[j * l->inputs + c] * factor : 0;
     }
-}
-
-/* Keep a layer's weights as they are read, in `packed`, for calls to come. */
-int64_t pack_layer(const layer *l) {
-    pack(l->packed, l);
-    return 0;
 }
 
 /* n rows through one panel, of which `there` outputs are there. */
@@ -117,13 +110,12 @@ static void softmaxes(float *x, int64_t count, int64_t group) {
 /* 0, or 1 where memory was short. */
 int64_t linear(const task *t) {
     const layer *a = &t->first, *b = &t->second;
-    int64_t hidden = b->weight ? up(BLOCK * a->outputs) : 0, of_first = a->packed ? 0 : up(floats(a));
-    int64_t weights = of_first + (b->weight && !b->packed ? up(floats(b)) : 0);
-    float *own = own_room(weights + hidden * t->threads + 1);
+    int64_t hidden = b->weight ? up(BLOCK * a->outputs) : 0, of_first = up(floats(a));
+    int64_t weights = of_first + (b->weight ? up(floats(b)) : 0);
+    float *own = own_room(weights + hidden * t->threads);
     if (!own) return 1;
-    const float *first_packed = a->packed ? a->packed : own, *second_packed = b->packed ? b->packed : own + of_first;
-    if (!a->packed) pack(own, a);
-    if (b->weight && !b->packed) pack(own + of_first, b);
+    pack(own, a);
+    if (b->weight) pack(own + of_first, b);
 #pragma omp parallel for schedule(static) num_threads(t->threads) if (t->threads > 1)
     for (int64_t first = 0; first < t->rows; first += BLOCK) {
         int64_t rows = t->rows - first < BLOCK ? t->rows - first : BLOCK, wide = b->weight ? b->outputs : a->outputs;
@@ -131,11 +123,11 @@ int64_t linear(const task *t) {
         float *out = t->out + first * wide;
         if (b->weight) {
             float *room = own + weights + hidden * omp_get_thread_num();
-            through(a, first_packed, room, 0, a->outputs, x, rows, !t->group);
+            through(a, own, room, 0, a->outputs, x, rows, !t->group);
             if (t->group) softmaxes(room, rows * a->outputs, t->group);
-            through(b, second_packed, out, stream, wide, room, rows, 0);
+            through(b, own + of_first, out, stream, wide, room, rows, 0);
         } else
-            through(a, first_packed, out, stream, wide, x, rows, 0);
+            through(a, own, out, stream, wide, x, rows, 0);
     }
     return 0;
 }

@@ -11,13 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from neuroute.kernels.library import call, lanes, operator, runs, threads_for
 
 Layer = tuple[Tensor, Tensor | None]  # weight (outputs, inputs), bias (outputs,)
 ROWS = 64  # fewer are not worth packing a layer's weights
-FEW = 16  # fewer are not worth a call where these are kept
 HIDDEN = 1 << 18  # numbers of an FFN's hidden layer whose gradients are there at a time: what a core's cache holds
 
 
@@ -104,7 +102,7 @@ def _runs(x: Tensor, *more: Tensor | None) -> bool:
     """Whether C computes on x (..., inputs), contiguous, layers and what these are added to."""
     return (
         not torch.is_grad_enabled()
-        and x.numel() >= (FEW if isinstance(more[0], nn.Parameter) else ROWS) * x.shape[-1]
+        and x.numel() >= ROWS * x.shape[-1]
         and x.is_contiguous()
         and not torch.is_autocast_enabled("cpu")
         and runs(x, *more)
@@ -163,32 +161,11 @@ def _run(
     layers: list[Tensor | int | None] = []
     for weight, bias, factor in (first, second):
         weight = weight if weight is None else weight.contiguous()
-        shape = (0, 0) if weight is None else reversed(weight.shape)
-        layers += [weight, bias, *shape, factor, None if weight is None else _packed(weight, bias, factor)]
+        layers += [weight, bias, *(reversed(weight.shape) if weight is not None else (0, 0)), factor]
     inputs = x.shape[-1]
     threads = threads_for(x.numel() * len(first[0]))  # type: ignore[arg-type]
     stream = stream if stream is None else stream.contiguous()
     call("linear", x, stream, out, x.numel() // inputs, *layers, group, threads)
-
-
-# Weight -> the rest of its layer, their places and versions, and what C reads of them.
-_PACKED: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
-
-
-def _packed(weight: Tensor, bias: Tensor | None, factor: Tensor | None) -> Tensor | None:
-    """The numbers of a network's layer as C reads them, packed once until they change; None of other numbers."""
-    layer = [each for each in (weight, bias, factor) if each is not None]
-    if not isinstance(weight, nn.Parameter) or any(each.is_inference() for each in layer):
-        return None
-    state = [(each.data_ptr(), each._version) for each in layer]
-    kept = _PACKED.get(weight)
-    if kept is None or kept[0] != state or kept[1] is not bias or kept[2] is not factor:
-        wide = 2 * lanes()
-        packed = weight.new_empty(-(-len(weight) // wide) * wide * (weight.shape[1] + 1), requires_grad=False)
-        call("pack_layer", weight, bias, *reversed(weight.shape), factor, packed)
-        kept = _PACKED[weight] = state, bias, factor, packed
-    out: Tensor = kept[3]
-    return out
 
 
 def _like(x: Tensor, weight: Tensor) -> Tensor:
