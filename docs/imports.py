@@ -19,7 +19,7 @@ LAYERS = (
     ("accounting", "decoding"),
     ("training", "evaluation"),
     ("user", "rendering"),
-    ("papers", "comparison"),
+    ("papers", "systems", "comparison"),
     ("dag",),
     ("cli",),
 )

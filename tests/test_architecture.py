@@ -26,18 +26,20 @@ def test_no_module_imports_itself_by_way_of_others(imports: ModuleType) -> None:
     assert imports.circles(imports.imports(running=True)) == []
 
 
-def test_no_paper_imports_another(imports: ModuleType) -> None:
-    def paper(module: str) -> str | None:
-        match = re.fullmatch(r"papers\.([a-z]+)\..*", module)
+@pytest.mark.parametrize("folder", ["papers", "systems"])
+def test_no_plug_in_imports_another(folder: str, imports: ModuleType) -> None:
+    def plug_in(module: str) -> str | None:
+        match = re.fullmatch(rf"{folder}\.([a-z]+)\..*", module)
         return match and match[1]
 
-    edges = [(here, there) for here, there in imports.imports() if paper(here) and paper(there)]
-    assert [edge for edge in edges if paper(edge[0]) != paper(edge[1])] == []
+    edges = [(here, there) for here, there in imports.imports() if plug_in(here) and plug_in(there)]
+    assert [edge for edge in edges if plug_in(edge[0]) != plug_in(edge[1])] == []
 
 
-def test_nothing_outside_papers_imports_one(imports: ModuleType) -> None:
-    """A paper is a plug-in: it is looked up by the name of its folder."""
-    inside = {module for module in imports.modules() if module.startswith("papers.")}
+@pytest.mark.parametrize("folder", ["papers", "systems"])
+def test_nothing_outside_plug_ins_imports_one(folder: str, imports: ModuleType) -> None:
+    """A plug-in is looked up by the name of its folder."""
+    inside = {module for module in imports.modules() if module.startswith(f"{folder}.")}
     assert [edge for edge in imports.imports() if edge[1] in inside and edge[0] not in inside] == []
 
 
@@ -70,7 +72,7 @@ PARTICIPLES = {
 NAMED_BY_NOUNS = (
     "accounting", "analysis", "cli", "comparison", "core", "dag", "datasets", "decoding", "evaluation", "instances",
     "networks",
-    "papers", "plan", "problems", "rendering", "solvers", "training", "user",
+    "papers", "plan", "problems", "rendering", "solvers", "systems", "training", "user",
 )  # fmt: skip
 
 

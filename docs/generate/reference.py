@@ -9,7 +9,7 @@ from typer.cli import get_docs_for_click
 
 from neuroute.cli import app
 from neuroute.evaluation import records
-from neuroute.plan.schemas import schemas
+from neuroute.plan.config import schemas
 
 Schema = dict[str, Any]
 

@@ -10,6 +10,7 @@ from neuroute.accounting import counts, counts_many_starts, measured
 from neuroute.accounting.cost import counts as counts_of
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, parameters
+from neuroute.plan.digest import locate
 from neuroute.plan.objects import Network
 
 SHAPE: dict[str, Any] = {"depth": 3, "width": 24, "feed_forward": 40}
@@ -77,7 +78,7 @@ MIXTURES: list[dict[str, Any]] = [
 
 
 def network(name: str, arguments: dict[str, Any] | None = None) -> Network:
-    return Network(kind=f"neuroute.networks.{name}", arguments=arguments or {})
+    return Network(kind=locate(f"neuroute.networks.{name}"), arguments=arguments or {})
 
 
 def ids(value: Any) -> str:

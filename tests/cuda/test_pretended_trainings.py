@@ -25,7 +25,7 @@ from pretended import PLACE, OnGpu, pretended_gpu
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 POINTERFORMER = Network(
-    kind="neuroute.networks.pointerformer:Pointerformer",
+    kind="neuroute.systems.pointerformer.network:Pointerformer",
     arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 24},
 )
 RUNS: dict[str, tuple[str, Run]] = {

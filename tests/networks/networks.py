@@ -20,9 +20,9 @@ from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.invit import Invit, InvitCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
-from neuroute.networks.pointerformer import Pointerformer
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
+from neuroute.systems.pointerformer.network import Pointerformer
 
 SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
 DEEPER = SHAPE | {"depth": 3}

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from networks import features, make, midway
-from neuroute.networks.pointerformer import FEATURES, features_of
+from neuroute.systems.pointerformer.network import FEATURES, features_of
 from pointerformer_by_the_book import features as by_the_book
 
 pytestmark = pytest.mark.usefixtures("one_thread")

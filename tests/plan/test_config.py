@@ -8,9 +8,8 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_scale, parse_config
+from neuroute.plan.config import load_scale, parse_config, schemas
 from neuroute.plan.preflight import check
-from neuroute.plan.schemas import schemas
 from plans import ROOT, plan_of
 
 

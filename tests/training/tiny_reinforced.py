@@ -44,7 +44,7 @@ ROLLOUTS = {  # networks of a single start, whose baseline is a greedy rollout
 
 
 BATCH_NORMS = {
-    "pointerformer": ("neuroute.networks.pointerformer:Pointerformer", {"heads": 2}),
+    "pointerformer": ("neuroute.systems.pointerformer.network:Pointerformer", {"heads": 2}),
 }
 
 

@@ -58,7 +58,7 @@ def schema(
 ) -> None:
     """Write the JSON schemas of config.yaml and of scale files."""
     from neuroute.core.files import write_text
-    from neuroute.plan.schemas import schemas
+    from neuroute.plan.config import schemas
 
     for name, values in schemas().items():
         write_text(folder / f"{name}.schema.json", json.dumps(values, indent=1, sort_keys=True) + "\n")

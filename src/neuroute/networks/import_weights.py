@@ -13,7 +13,7 @@ from neuroute.core.files import write_whole
 from neuroute.networks.foreign_weights import Weights, fit, read_weights, write_checkpoint
 from neuroute.networks.layouts.arguments import read_arguments, unsettled
 from neuroute.networks.layouts.rules import knows, restore, some
-from neuroute.networks.layouts.tables import LAYOUTS
+from neuroute.networks.layouts.tables import layouts
 from neuroute.networks.weights import describe, is_bundled, load_checkpoint
 from neuroute.plan.known_digests import code_digest
 from neuroute.plan.objects import Network
@@ -33,13 +33,12 @@ NETWORKS = {
     "mvmoe": "neuroute.networks.mvmoe:MvMoe",
     "invit": "neuroute.networks.invit:Invit",
     "invit-cvrp": "neuroute.networks.invit:InvitCvrp",
-    "pointerformer": "neuroute.networks.pointerformer:Pointerformer",
     "mdam": "neuroute.networks.mdam:Mdam",
     "mdam-cvrp": "neuroute.networks.mdam:MdamCvrp",
     "glop": "neuroute.networks.glop:Glop",
     "glop-g": "neuroute.networks.glop_partition:GlopPartition",
     "decoder-only": "neuroute.networks.decoder_only:DecoderOnly",
-}
+} | {layout.alias: layout.kind for layout in layouts() if layout.alias}
 log = logging.getLogger("neuroute.import")
 
 
@@ -79,7 +78,7 @@ def export_weights(checkpoint: Path, out: Path) -> str:
     """
     net, about = load_checkpoint(checkpoint)
     network, tensors = Network.model_validate(about["network"]), net.state_dict()
-    layout = next((each for each in LAYOUTS if each.kind == network.kind and knows(each, tensors)), None)
+    layout = next((each for each in layouts() if each.kind == network.kind and knows(each, tensors)), None)
     if layout is None:
         raise NeurouteError(f"{checkpoint}: no published layout is known for {describe(network)}")
     usual = {name: each.default for name, each in signature(type(net)).parameters.items()}
@@ -100,7 +99,7 @@ def _described(weights: Weights, network: str | None, arguments: Mapping[str, An
         )
     if layout and network is not None and NETWORKS[network] != kind:
         raise NeurouteError(f"{file}: is laid out as {layout.name}, not as {network}; leave out --network")
-    usual = dict(layout.usual) if layout else next((dict(each.usual) for each in LAYOUTS if each.kind == kind), {})
+    usual = dict(layout.usual) if layout else next((dict(each.usual) for each in layouts() if each.kind == kind), {})
     file_arguments = weights.told or _read_arguments(kind, weights)
     if variants := () if "inputs" in arguments else unsettled(kind, weights.tensors):
         raise NeurouteError(

@@ -19,7 +19,7 @@ from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.digest import locate
 from neuroute.plan.objects import Network
 
-ARCHITECTURES = "neuroute.networks."
+ARCHITECTURES = ("neuroute.networks.", "neuroute.systems.")
 KEY = "neuroute"  # one metadata key holds everything: several would be stored in no fixed order
 
 

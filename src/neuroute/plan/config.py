@@ -4,16 +4,16 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
-from neuroute.plan.papers import add_folders, paper_folders
-from neuroute.plan.scale import Scale, load_scale
+from neuroute.plan.papers import add_folders, all_papers, load_paper, paper_folders
+from neuroute.plan.scale import Scale, ScaleFile, load_scale
 from neuroute.plan.shapes import TrainingChange
 from neuroute.plan.specs import Spec as Strict
 from neuroute.plan.yaml_files import parse_yaml, read_yaml, validate
 
-__all__ = ["CONFIG_ENV", "Config", "Scale", "load_config", "load_scale", "parse_config"]
+__all__ = ["CONFIG_ENV", "Config", "Scale", "load_config", "load_scale", "parse_config", "schemas"]
 
 # Sets to compare on that are downloaded: of which benchmark, and of it which set.
 LIBRARIES = {"tsplib": ("tsplib", ""), "x": ("cvrplib", "X"), "ags": ("cvrplib", "Arnold")}
@@ -260,3 +260,11 @@ def load_config(path: Path | None = None, **overrides: Any) -> Config:
         values, where = read_yaml(path), str(path)
     values |= {key: value for key, value in overrides.items() if value is not None}
     return parse_config(values, where)
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Name of each schema -> the schema, with the blocks of all known papers: editors read them."""
+    blocks: dict[str, Any] = {key: (load_paper(key).scale, None) for key in all_papers()}
+    config = Config.model_json_schema()
+    config["properties"]["papers"]["items"] = {"type": "string", "examples": all_papers()}
+    return {"config": config, "scale": create_model("Scale", __base__=ScaleFile, **blocks).model_json_schema()}

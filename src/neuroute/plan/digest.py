@@ -68,14 +68,15 @@ def exists(entry: str) -> bool:
 def locate(dotted: str) -> str:
     """Return the present dotted name of a definition that may have moved since `dotted` was written down.
 
-    Looks in the same sub-package for a file that defines the name.  Returns `dotted` itself if there is none.
+    Looks in the same sub-package, and among the systems' networks, for a file that defines the name.  Returns `dotted`
+    itself if there is none.
     """
     module, _, name = dotted.partition(":")
     path = _path(module)
     if (path and name in _module(module).definitions) or not module.startswith(f"{PACKAGE}."):
         return dotted
-    folder = ROOT / module.split(".")[1]
-    for file in sorted(folder.rglob("*.py")):
+    here, systems = (ROOT / module.split(".")[1]).rglob("*.py"), (ROOT / "systems").glob("*/network.py")
+    for file in (*sorted(here), *sorted(systems)):
         if re.search(rf"^(class|def) {re.escape(name)}\b", file.read_text(), re.MULTILINE):
             return f"{'.'.join([PACKAGE, *file.relative_to(ROOT).with_suffix('').parts])}:{name}"
     return dotted

@@ -21,6 +21,7 @@ COUNTS = (
     "neuroute.accounting.counts_glop",
     "neuroute.accounting.counts_mdam",
 )
+NETWORKS = "neuroute.networks"  # others are counted by a module `counts` beside theirs
 SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]
@@ -129,7 +130,8 @@ class Network(Spec):
     def counts_entry(self) -> str | None:
         """Dotted name of the formulas for its parameters and FLOPs; None where there are none."""
         module, _, name = self.kind.partition(":")
-        entries = [f"{counts}:{name}" for counts in COUNTS] if module.startswith("neuroute.networks.") else []
+        package = module.rpartition(".")[0]
+        entries = [f"{counts}:{name}" for counts in (COUNTS if package == NETWORKS else [f"{package}.counts"])]
         return next(filter(exists, entries), None)
 
     @field_validator("arguments")

@@ -19,7 +19,7 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.import_weights import export_weights, import_weights
-from neuroute.networks.layouts.tables import LAYOUTS, recognise
+from neuroute.networks.layouts.tables import layouts, recognise
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Dataset, Decoding
 from published_code import Size, State
@@ -239,7 +239,7 @@ def test_what_dgl_never_uses_is_left_behind(tmp_path: Path) -> None:
 
 
 def test_every_layout_has_a_case() -> None:
-    assert {case.layout for case in CASES.values()} == {layout.name for layout in LAYOUTS}
+    assert {case.layout for case in CASES.values()} == {layout.name for layout in layouts()}
     for case in CASES.values():
         found = recognise(state_of(case))
         assert found is not None

@@ -18,11 +18,11 @@ from neuroute.networks.lehd import Lehd
 from neuroute.networks.mdam import Mdam, MdamCvrp
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pens import Pens
-from neuroute.networks.pointerformer import Pointerformer
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Network
+from neuroute.systems.pointerformer.network import Pointerformer
 
 BQ, ICAM, ICAM_CVRP, PENS = 3_107_539, 2_242_446, 2_226_702, 2_842_560
 CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
+from neuroute.networks.layouts.tables import layouts
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS
 
 Tensors = Mapping[str, Tensor]
@@ -36,7 +37,8 @@ def read_arguments(network: str, tensors: Tensors) -> dict[str, Any]:
         "glop_partition": _glop_partition,
         "decoder_only": _decoder_only,
     }
-    return readers.get(module, _residual)(tensors)
+    of_layout = next((layout.read for layout in layouts() if layout.kind == network), None)
+    return (of_layout or readers.get(module, residual))(tensors)
 
 
 def unsettled(network: str, tensors: Tensors) -> tuple[str, ...]:
@@ -47,18 +49,18 @@ def unsettled(network: str, tensors: Tensors) -> tuple[str, ...]:
     return variants if len(variants) > 1 else ()
 
 
-def _residual(tensors: Tensors) -> dict[str, Any]:
+def residual(tensors: Tensors) -> dict[str, Any]:
     """LEHD, BQ, POMO."""
     width = len(tensors["key_value.weight"]) // 2 if "key_value.weight" in tensors else len(tensors["embed.weight"])
-    return {"depth": _depth(tensors, "layers"), "width": width, "feed_forward": len(tensors["layers.0.up.weight"])}
+    return {"depth": depth_of(tensors, "layers"), "width": width, "feed_forward": len(tensors["layers.0.up.weight"])}
 
 
 def _mdam(tensors: Tensors) -> dict[str, Any]:
     return {
-        "depth": _depth(tensors, "layers") + 1,
+        "depth": depth_of(tensors, "layers") + 1,
         "width": len(tensors["last.out.weight"]),
         "feed_forward": len(tensors["last.up.weight"]),
-        "decoders": _depth(tensors, "decoders"),
+        "decoders": depth_of(tensors, "decoders"),
     }
 
 
@@ -66,25 +68,25 @@ def _glop(tensors: Tensors) -> dict[str, Any]:
     """Of one reviser; a file does not tell for which block."""
     first = "revisers.0"
     return {
-        "depth": _depth(tensors, f"{first}.layers"),
+        "depth": depth_of(tensors, f"{first}.layers"),
         "width": len(tensors[f"{first}.embed.weight"]),
         "feed_forward": len(tensors[f"{first}.layers.0.up.weight"]),
     }
 
 
 def _glop_partition(tensors: Tensors) -> dict[str, Any]:
-    return {"depth": _depth(tensors, "graph.layers"), "width": len(tensors["graph.embed_nodes.weight"])}
+    return {"depth": depth_of(tensors, "graph.layers"), "width": len(tensors["graph.embed_nodes.weight"])}
 
 
 def _decoder_only(tensors: Tensors) -> dict[str, Any]:
     flags = {"gate": "layers.0.gate.weight" in tensors, "rezero": "layers.0.alpha1" in tensors}
-    return {"depth": _depth(tensors, "layers"), "width": len(tensors["embed.weight"])} | flags
+    return {"depth": depth_of(tensors, "layers"), "width": len(tensors["embed.weight"])} | flags
 
 
 def _sit(tensors: Tensors) -> dict[str, Any]:
     width, cross = len(tensors["embed.weight"]), "decoder.layers.0.gather.up.weight" in tensors
     return {
-        "depth": _depth(tensors, "decoder.layers"),
+        "depth": depth_of(tensors, "decoder.layers"),
         "width": width,
         "feed_forward": len(tensors[f"decoder.layers.0.{'gather.' * cross}up.weight"]),
         "representatives": len(tensors["decoder.current.weight"]) // width,
@@ -94,26 +96,26 @@ def _sit(tensors: Tensors) -> dict[str, Any]:
 
 def _icam(tensors: Tensors) -> dict[str, Any]:
     has = {"adaptation": "alpha" in tensors, "compatibility": "compatibility_alpha" in tensors}
-    return _residual(tensors) | has
+    return residual(tensors) | has
 
 
 def _invit(tensors: Tensors) -> dict[str, Any]:
     """How many nodes the views have is as published: 15 to choose from, and 35, 50, 65."""
     return {
-        "depth": _depth(tensors, "views.0.layers"),
-        "action_depth": _depth(tensors, "action_view.layers"),
+        "depth": depth_of(tensors, "views.0.layers"),
+        "action_depth": depth_of(tensors, "action_view.layers"),
         "width": len(tensors["pointer.weight"]),
         "feed_forward": len(tensors["action_view.layers.0.up.weight"]),
-        "views": [35 + 15 * view for view in range(_depth(tensors, "views"))],
+        "views": [35 + 15 * view for view in range(depth_of(tensors, "views"))],
     }
 
 
 def _elg(tensors: Tensors) -> dict[str, Any]:
-    return _residual(tensors) | {"local": "local.state" in tensors}
+    return residual(tensors) | {"local": "local.state" in tensors}
 
 
 def _mvmoe(tensors: Tensors) -> dict[str, Any]:
-    depth, width = _depth(tensors, "layers"), len(tensors["key_value.weight"]) // 2
+    depth, width = depth_of(tensors, "layers"), len(tensors["key_value.weight"]) // 2
     arguments: dict[str, Any] = {"depth": depth, "width": width, "experts": 0}
     mixed = {f"enc{i}": f"layers.{i}.mixture.experts.up.weight" for i in range(depth)}
     mixed |= {"raw": "embed.depot.experts.weight", "dec": "combine.experts.weight"}
@@ -146,7 +148,7 @@ def _inputs(tensors: Tensors) -> tuple[bool, int]:
     return customers.shape[-1] == 5, project.shape[1] - project.shape[0]
 
 
-def _depth(names: Iterable[str], stem: str) -> int:
+def depth_of(names: Iterable[str], stem: str) -> int:
     """Number of layers `<stem>.<i>.` among the names."""
     start = f"{stem}."
     return len({name.removeprefix(start).partition(".")[0] for name in names if name.startswith(start)})

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from neuroute.networks.layouts.joins import FROM_HEADS, HEADS, ROWS, WHOLE, linear, weight
+from neuroute.networks.layouts.joins import FROM_HEADS, HEADS, ROWS, batch_norm, linear, weight
 from neuroute.networks.layouts.rules import Rule
 
 QUERY = "embedder.layers.0.0.module.W_query"
@@ -16,8 +16,8 @@ def reviser() -> Iterator[Rule]:
     yield Rule(f"{ours}.out.weight", (f"{theirs}.0.module.W_out",), FROM_HEADS)
     yield from linear(f"{ours}.up", f"{theirs}.2.module.0")
     yield from linear(f"{ours}.down", f"{theirs}.2.module.2")
-    yield from _batch_norm(f"{ours}.attention_norm", f"{theirs}.1.normalizer")
-    yield from _batch_norm(f"{ours}.feed_forward_norm", f"{theirs}.3.normalizer")
+    yield from batch_norm(f"{ours}.attention_norm", f"{theirs}.1.normalizer")
+    yield from batch_norm(f"{ours}.feed_forward_norm", f"{theirs}.3.normalizer")
     yield from linear("revisers.0.embed", "init_embed")
     yield weight("revisers.0.project_nodes", "project_node_embeddings")
     yield weight("revisers.0.project_mean", "project_fixed_context")
@@ -31,14 +31,8 @@ def partition() -> Iterator[Rule]:
     for number, name in enumerate(("node", "message", "tail", "head"), start=1):
         yield from linear(f"{ours}.{name}", f"{theirs}.v_lins{number}.{{i}}")
     yield from linear(f"{ours}.edge", f"{theirs}.e_lins0.{{i}}")
-    yield from _batch_norm(f"{ours}.node_norm", f"{theirs}.v_bns.{{i}}.module")
-    yield from _batch_norm(f"{ours}.edge_norm", f"{theirs}.e_bns.{{i}}.module")
+    yield from batch_norm(f"{ours}.node_norm", f"{theirs}.v_bns.{{i}}.module")
+    yield from batch_norm(f"{ours}.edge_norm", f"{theirs}.e_bns.{{i}}.module")
     yield from linear("graph.embed_nodes", f"{theirs}.v_lin0")
     yield from linear("graph.embed_edges", f"{theirs}.e_lin0")
     yield from linear("head.{i}", "par_net_heu.lins.{i}")
-
-
-def _batch_norm(ours: str, theirs: str) -> Iterator[Rule]:
-    yield from linear(f"{ours}.norm", theirs)
-    for part in ("running_mean", "running_var", "num_batches_tracked"):
-        yield Rule(f"{ours}.norm.{part}", (f"{theirs}.{part}",), WHOLE)

@@ -55,3 +55,10 @@ def linear(ours: str, *theirs: str, how: Join = ROWS) -> Iterator[Rule]:
     """A linear layer with its bias."""
     yield weight(ours, *theirs, how=how)
     yield Rule(f"{ours}.bias", tuple(f"{name}.bias" for name in theirs), how)
+
+
+def batch_norm(ours: str, theirs: str) -> Iterator[Rule]:
+    """Our `BatchNorm`, of torch's one."""
+    yield from linear(f"{ours}.norm", theirs)
+    for buffer in ("running_mean", "running_var", "num_batches_tracked"):
+        yield Rule(f"{ours}.norm.{buffer}", (f"{theirs}.{buffer}",), WHOLE)

@@ -54,6 +54,8 @@ class Layout(NamedTuple):
     constants: Mapping[str, float] = {}  # buffers beside each gate, which nothing computes with
     idle: tuple[str, ...] = ()  # tensors that nothing computes with: they are neither taken over nor written
     heads: str = ""  # a tensor whose first axis is the heads
+    alias: str = ""  # what the network is called where no layout tells; those of this package have theirs already
+    read: Callable[[Mapping[str, Tensor]], dict[str, Any]] | None = None  # our tensors -> arguments; None: LEHD's
 
     def fits(self, tensors: Mapping[str, Tensor]) -> bool:
         """Whether a file has this layout, as far as its marks tell."""

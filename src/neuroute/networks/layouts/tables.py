@@ -5,6 +5,7 @@ none of a file's tensors tells (heads, say) is as its authors trained it.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from torch import Tensor
@@ -21,13 +22,13 @@ from neuroute.networks.layouts.joins import (
     SCALAR,
     STACKED,
     TRANSPOSED,
-    WHOLE,
     linear,
     weight,
 )
 from neuroute.networks.layouts.mdam import MARKS, REMEMBERED, mdam
 from neuroute.networks.layouts.mdam import QUERY as LAST_QUERY
 from neuroute.networks.layouts.rules import Layout, Rule
+from neuroute.plan.systems import parts
 
 # -- LEHD and SIT: one kind of layer ----------------------------------------------------------------------------------
 
@@ -158,29 +159,6 @@ def _light() -> Iterator[Rule]:
     yield weight("combine.gate", "decoder.dense_or_moe", how=REVERSED)
 
 
-# -- Pointerformer ----------------------------------------------------------------------------------------------------
-
-
-def _batch_norm(ours: str, theirs: str) -> Iterator[Rule]:
-    yield from linear(f"{ours}.norm", theirs)
-    for buffer in ("running_mean", "running_var", "num_batches_tracked"):
-        yield Rule(f"{ours}.norm.{buffer}", (f"{theirs}.{buffer}",), WHOLE)
-
-
-def _pointerformer() -> Iterator[Rule]:
-    ours, theirs = "layers.{i}", "encoder.sequence.reversible_blocks.{i}"
-    yield from _batch_norm(f"{ours}.attention_norm", f"{theirs}.f_block.mixing_layer_norm")
-    yield Rule(f"{ours}.qkv.weight", (f"{theirs}.f_block.mha.in_proj_weight",), ROWS)
-    yield weight(f"{ours}.out", f"{theirs}.f_block.mha.out_proj")
-    yield from _batch_norm(f"{ours}.feed_forward_norm", f"{theirs}.g_block.output_layer_norm")
-    yield from linear(f"{ours}.up", f"{theirs}.g_block.feed_forward")
-    yield from linear(f"{ours}.down", f"{theirs}.g_block.output_dense")
-    yield from linear("embed", "encoder.init_projection_layer")
-    yield weight("parts", *(f"decoder.{name}" for name in ("Wq_graph", "Wq_first", "Wq_last", "W_visited")))
-    yield weight("query", "decoder.wq")
-    yield weight("key", "decoder.Wk")
-
-
 # -- all of them ------------------------------------------------------------------------------------------------------
 
 EMBEDDING, DEPOT = "encoder.embedding.weight", "encoder.embedding_depot.weight"
@@ -198,10 +176,15 @@ ELG = {"heads": 8, "train_nodes": 100}
 MVMOE = {"constants": {"mean": 0.0, "std": 1.0}, "usual": {"heads": 8, "top": 2, "train_nodes": 100}}  # of its noise
 
 
-def _layout(name: str, network: str, marks: Mapping[str, int | None], *tables: Iterator[Rule], **more: Any) -> Layout:
+def layout(name: str, kind: str, marks: Mapping[str, int | None], *tables: Iterator[Rule], **more: Any) -> Layout:
+    """The layout of the network `kind` (dotted), with rules of these tables; more: its other fields."""
     rules = tuple(rule for table in tables for rule in table)
     options = {"lacks": (), "usual": {"heads": 8, "train_nodes": 100}} | more
-    return Layout(name=name, kind=f"neuroute.networks.{network}", marks=marks, rules=rules, **options)
+    return Layout(name=name, kind=kind, marks=marks, rules=rules, **options)
+
+
+def _layout(name: str, network: str, marks: Mapping[str, int | None], *tables: Iterator[Rule], **more: Any) -> Layout:
+    return layout(name, f"neuroute.networks.{network}", marks, *tables, **more)
 
 
 def _path(problem: str, columns: int) -> Iterator[Layout]:
@@ -265,11 +248,6 @@ LAYOUTS: tuple[Layout, ...] = (
         "INViT for the CVRP", "invit:InvitCvrp", {ACTION_VIEW: 3}, invit(), holder="model_baseline",
         usual={"heads": 8, "strict": True, "train_nodes": 100},
     ),
-    _layout(
-        "Pointerformer for the TSP", "pointerformer:Pointerformer",
-        {"encoder.init_projection_layer.weight": 24, "decoder.W_visited.weight": None}, _pointerformer(),
-        holder="state_dict",
-    ),
     *(
         _layout(
             f"MDAM for the {problem.upper()}", f"mdam:{network}", dict.fromkeys(MARKS[problem]), mdam(problem),
@@ -280,6 +258,12 @@ LAYOUTS: tuple[Layout, ...] = (
 )  # fmt: skip
 
 
+@cache
+def layouts() -> tuple[Layout, ...]:
+    """All of them; those of systems first, as their tensors may be those of a network here, and more."""
+    return (*(each for _, theirs in parts("layout", "LAYOUTS") for each in theirs), *LAYOUTS)
+
+
 def recognise(tensors: Mapping[str, Tensor]) -> Layout | None:
     """Return the layout whose marks a file's tensors bear."""
-    return next((layout for layout in LAYOUTS if layout.fits(tensors)), None)
+    return next((layout for layout in layouts() if layout.fits(tensors)), None)

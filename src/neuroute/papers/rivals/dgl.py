@@ -1,9 +1,9 @@
 """DGL (Xiao et al., 2025): the nearest open nodes, trained on a small pool that beams improve (pens, Tables 2-4)."""
 
-from neuroute.papers.rivals.rival import Rival, Trained, rival
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Network
 from neuroute.plan.shapes import BaselineShape, Positive
+from neuroute.plan.systems import Rival, Trained, rival
 from neuroute.plan.trainings import BeamPool
 
 DGL = "neuroute.networks.dgl:Dgl"

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from neuroute.papers.rivals.rival import PAPER, Rival, Trained, rival
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Network, Problem, Reinforced
 from neuroute.plan.shapes import BaselineShape
 from neuroute.plan.specs import Spec
+from neuroute.plan.systems import PAPER, Rival, Trained, rival
 
 ELG = {"tsp": "neuroute.networks.elg:Elg", "cvrp": "neuroute.networks.elg:ElgCvrp"}
 AUGMENTED = Decoding(starts="all", augment=True)

@@ -4,13 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from neuroute.papers.rivals.rival import PAPER, Rival, Trained, rival
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decodings import Decoding, revise
 from neuroute.plan.objects import Network
 from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.plan.shapes import BaselineShape, names_each
 from neuroute.plan.specs import Spec
+from neuroute.plan.systems import PAPER, Rival, Trained, rival
 
 REVISERS = "glop"
 PARTITIONS = {"1k": "glop_g", "2k": "glop_g_2k", "cvrplib": "glop_g_cvrplib"}  # what it is trained for -> its run

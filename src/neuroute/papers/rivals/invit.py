@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.rivals.rival import PAPER, Rival, Trained, rival
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Network, Problem
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape, Positive
 from neuroute.plan.specs import Spec
+from neuroute.plan.systems import PAPER, Rival, Trained, rival
 
 INVIT: dict[Problem, str] = {"tsp": "neuroute.networks.invit:Invit", "cvrp": "neuroute.networks.invit:InvitCvrp"}
 RUNS = {  # run -> problem, views

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from neuroute.papers.rivals.rival import Rival, Trained, rival
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Network, Problem
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape, Positive
 from neuroute.plan.specs import Spec
+from neuroute.plan.systems import Rival, Trained, rival
 
 KINDS: dict[Problem, str] = {"tsp": "neuroute.networks.mdam:Mdam", "cvrp": "neuroute.networks.mdam:MdamCvrp"}
 

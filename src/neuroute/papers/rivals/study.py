@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 
 from neuroute.papers.rivals.elg import ELG
 from neuroute.papers.rivals.invit import INVIT
-from neuroute.papers.rivals.rival import PAPER
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run
+from neuroute.plan.systems import PAPER
 
 KINDS: dict[str, dict[Problem, str]] = {  # name -> problem -> network
     "POMO": {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo:PomoCvrp"},

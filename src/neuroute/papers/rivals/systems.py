@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from neuroute.papers.rivals import dgl, elg, glop, invit, mdam, pointerformer
-from neuroute.papers.rivals.rival import Rival
+from neuroute.papers.rivals import dgl, elg, glop, invit, mdam
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.plan.config import Config, Scale
+from neuroute.plan.systems import Rival, System, parts
 
-# Name of a system's block in `RivalsScale` -> its networks: (config, scale, block) -> [Rival].
-SYSTEMS: dict[str, Callable[[Config, Scale, Any], list[Rival]]] = {
-    "elg": elg.rivals,
-    "dgl": dgl.rivals,
-    "invit": invit.rivals,
-    "glop": glop.rivals,
-    "pointerformer": pointerformer.rivals,
-    "mdam": mdam.rivals,
+SYSTEMS: dict[str, System] = {
+    "elg": System(elg.ElgBlock, elg.rivals),
+    "dgl": System(dgl.DglScale, dgl.rivals),
+    "invit": System(invit.InvitScale, invit.rivals),
+    "glop": System(glop.GlopBlock, glop.rivals),
 }
+LATER = {"mdam": System(mdam.MdamBlock, mdam.rivals)}
 
 
 def rivals(config: Config, scale: Scale) -> list[Rival]:
     """All networks that the scale trains."""
-    blocks = {name: getattr(scale[RivalsScale], name) for name in SYSTEMS}
-    return [each for name, block in blocks.items() if block for each in SYSTEMS[name](config, scale, block)]
+    systems = SYSTEMS | dict(parts("system", "SYSTEM")) | LATER
+    blocks = {name: getattr(scale[RivalsScale], name) for name in systems}
+    return [each for name, block in blocks.items() if block for each in systems[name].rivals(config, scale, block)]

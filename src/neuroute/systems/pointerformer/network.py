@@ -4,13 +4,15 @@ import math
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
+from neuroute.networks.blocks.attention import attend, split_heads
 from neuroute.networks.blocks.contexts import rows_of
+from neuroute.networks.blocks.norms import BatchNorm
 from neuroute.networks.blocks.positions import pairwise_distances
-from neuroute.networks.blocks.reversible_layer import ReversibleLayer
 
 IMAGES = 8
 FEATURES = 3 * IMAGES  # an angle and two coordinates of each image
@@ -33,6 +35,34 @@ class Prepared(NamedTuple):
     of_visited: Tensor  # of each node that it has visited
     of_graph: Tensor  # (batch, 1, width): of the mean of all nodes
     distances: Tensor  # (batch, nodes, nodes)
+
+
+class ReversibleLayer(nn.Module):
+    """y1 = x1 + MHA(norm(x2))        y2 = x2 + FFN(norm(y1)), after RevNets.
+
+    4 W^2 + 2 W F + 5 W + F parameters: no biases in attention, GELU, batch norms.  Inputs follow from outputs, by which
+    the published code saves memory.  The gradients are the same with everything kept, as it is here; running statistics
+    are then updated once a batch, not twice.
+    """
+
+    def __init__(self, width: int, heads: int, feed_forward: int) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not divisible by {heads} heads")
+        self.heads = heads
+        self.attention_norm, self.feed_forward_norm = BatchNorm(width), BatchNorm(width)
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.up = nn.Linear(width, feed_forward)
+        self.down = nn.Linear(feed_forward, width)
+
+    def forward(self, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
+        """x1, x2 (batch, nodes, width) -> the same of both."""
+        d_k = x2.shape[2] // self.heads
+        q, k, v = split_heads(self.qkv(self.attention_norm(x2)), self.heads)
+        attended = attend(q, k, v, 1 / math.sqrt(d_k))
+        y1 = x1 + self.out(attended.transpose(1, 2).flatten(2))
+        return y1, x2 + self.down(F.gelu(self.up(self.feed_forward_norm(y1))))
 
 
 class Pointerformer(MultiStartNetwork):

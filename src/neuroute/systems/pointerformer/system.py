@@ -1,12 +1,12 @@
 """Pointerformer (Jin et al., 2023), of icam's Table 1: many starts, advantages in standard deviations."""
 
-from neuroute.papers.rivals.rival import Rival, Trained, rival
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Network
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape
+from neuroute.plan.systems import Rival, System, Trained, rival
 
-POINTERFORMER = "neuroute.networks.pointerformer:Pointerformer"
+POINTERFORMER = "neuroute.systems.pointerformer.network:Pointerformer"
 
 
 class PointerformerScale(Trained):
@@ -20,3 +20,6 @@ def rivals(config: Config, scale: Scale, block: PointerformerScale) -> list[Riva
     network = Network(kind=POINTERFORMER, arguments=block.network.model_dump() | {"train_nodes": block.nodes})
     decoding = Decoding(starts="all", augment=True)
     return [rival(config, "Pointerformer", "pointerformer", "tsp", block, network, block.training, decoding)]
+
+
+SYSTEM = System(PointerformerScale, rivals)

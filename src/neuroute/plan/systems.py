@@ -1,18 +1,35 @@
-"""What every rival system declares: its runs, how its authors decode, and on what it is validated and tested."""
+"""Systems of other authors: plug-ins, of which each brings all that is its own in a folder of `systems/`.
+
+To add a system, list it here and write in `systems/<name>/`:
+
+1. `network.py`: the network.  `counts.py`, if it is not to be measured: a class of its name that counts it.
+   `layout.py`, where weights are published: `LAYOUTS`, see `networks/layouts/rules.py`.
+2. `system.py`: a block class on `Trained` (shape, training), a function (config, scale, block) -> [Rival] that calls
+   `rival` once for each network, and both as `SYSTEM`.  Its runs are `rivals/<name>`.
+3. workflow/scales: the block `rivals.<name>` at smoke and laptop, the published protocol at gpu and paper; then
+   `make schema`.
+4. In the papers that print it: the ids of its runs in `roles.RIVALS`, and `runs=`, `decoding=` of the row's `Method`.
+
+Where a scale has no block, or the folder is not there, these rows show the printed numbers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
+from neuroute.core.dotted import resolve
 from neuroute.plan.changes import declare_run
-from neuroute.plan.config import Config
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.digest import exists
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Run, Training
 from neuroute.plan.shapes import Nodes, Positive
 from neuroute.plan.specs import Spec
 
-PAPER = "rivals"
+PAPER = "rivals"  # the runs' common home
+SYSTEMS = ("pointerformer",)  # in the order of their rows; one whose folder is missing is not trained
 
 
 class Trained(Spec):
@@ -31,6 +48,21 @@ class Rival(NamedTuple):
     run: Run
     decoding: Decoding  # as its authors decode
     test: Labels  # of the size that it is trained on
+
+
+class System(NamedTuple):
+    """What a system's `system.py` says."""
+
+    block: type[Spec]  # of a scale: `rivals.<name>`
+    rivals: Callable[[Config, Scale, Any], list[Rival]]  # (config, scale, block) -> its networks
+
+
+def parts(module: str, name: str) -> Iterator[tuple[str, Any]]:
+    """(system, value) of all systems that have `name` in this module of theirs."""
+    for system in SYSTEMS:
+        entry = f"neuroute.systems.{system}.{module}:{name}"
+        if exists(entry):
+            yield system, resolve(entry)
 
 
 def rival(
