@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import neuroute
-from neuroute.user.within_time import construct_within
+from neuroute.user.within_time import Construction
 from stand_ins import Ship, shipping
 
 
@@ -18,4 +18,4 @@ def ship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ship:
 def built() -> None:
     """Have constructions loaded and compiled, in the process that makes them, so that none is late."""
     for problem in ("tsp", "cvrp", "ovrptw"):
-        construct_within(neuroute.generate(problem, 10)[0], limit=60.0, seconds=0.0, seed=0)
+        Construction(neuroute.generate(problem, 10)[0], 0.0, 0).answer(120.0)

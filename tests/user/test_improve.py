@@ -15,7 +15,7 @@ import neuroute
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.user.classical import Answer
 from neuroute.user.improve import Best, TimeIsOverError, ended, keep_best, search_for
-from neuroute.user.within_time import construct
+from neuroute.user.within_time import Construction, construct
 from stand_ins import Ship
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -52,7 +52,7 @@ def tick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a second pass each time that the clock of searches is looked at."""
     ticks = count()
     monkeypatch.setattr("neuroute.user.improve.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    monkeypatch.setattr("neuroute.user.by_network.BUILD_LIMIT", 1000)  # of the machine's own clock
+    monkeypatch.setattr("neuroute.user.within_time.BUILD_LIMIT", 1000)  # of the machine's own clock
 
 
 @pytest.mark.parametrize("problem", ["tsp", "cvrp", "vrpbtw"])
@@ -94,7 +94,7 @@ def test_its_own_routes_are_not_said_to_be_from_savings_of_the_same_cost(
     ship("cvrp")
     instance = neuroute.generate("cvrp", 12)[0]
     own = neuroute.solve(instance, seconds=0)
-    monkeypatch.setattr("neuroute.user.by_network.construct_within", lambda *_: Answer("savings", own.stops, 0.0))
+    monkeypatch.setattr(Construction, "answer", lambda *_: Answer("savings", own.stops, 0.0))
     tick(monkeypatch)
     assert neuroute.solve(instance, seconds=300).basis is None
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.registry import Part
 from neuroute.solvers.base import Solver
+
+if TYPE_CHECKING:  # a limited process loads no pydantic
+    from neuroute.plan.objects import Dataset, Labels
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class ProblemSpec:
     meaning: str  # what every solution does
     shape: Callable[[int], tuple[int, ...]]  # of one solution of an instance of size n
     dtype: Callable[[int], np.dtype]  # as stored
-    instances: Callable[[Dataset], Any]
+    instances: Callable[["Dataset"], Any]
     arrays: Callable[[Any], tuple[np.ndarray, ...]]  # what instances are made of, each (count, ...)
     valid: Callable[[Any, np.ndarray], np.ndarray]  # (instances, solutions) -> bool (count,)
     lengths: Callable[[Any, np.ndarray], np.ndarray]  # (instances, solutions) -> float64 (count,)
@@ -36,6 +38,6 @@ class ProblemSpec:
 SPEC = Part[ProblemSpec]("spec")
 
 
-def spec_of(labels: Labels) -> ProblemSpec:
+def spec_of(labels: "Labels") -> ProblemSpec:
     """Load the spec of the problem that labels are of."""
     return SPEC.of(labels.dataset.problem)

@@ -52,6 +52,7 @@ class Process:
         self._resources = ExitStack()
         self.folder = self._resources.enter_context(scratch_folder())
         self._process: subprocess.Popen[bytes] | None = None
+        self._function: str | None = None  # that was begun, and has not answered
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +68,25 @@ class Process:
         grace: float = 0.0,
         meanwhile: Callable[[], object] | None = None,
     ) -> Any:
-        """Return what `function` ("package.module:name") returns of these arguments.
+        """Return what `function` ("package.module:name") returns of these arguments: `begin`, then `answer`."""
+        self.begin(function, *arguments)
+        return self.answer(seconds, grace=grace, meanwhile=meanwhile)
+
+    def begin(self, function: str, *arguments: Any) -> None:
+        """Have a function called, which may leave in the `folder` what it finds; its answer can be asked for, once."""
+        if self._function is not None:
+            self._kill()  # its answer would be taken for that to this call
+        self._function = function
+        try:
+            self._send(pickle.dumps((function, arguments)))
+        except BaseException:
+            self._kill()
+            raise
+
+    def answer(
+        self, seconds: float | None, *, grace: float = 0.0, meanwhile: Callable[[], object] | None = None
+    ) -> Any:
+        """Return what the function that was begun returns.
 
         After so many seconds it is asked to end; what it answers within the `grace` counts, and then it is killed.
         `meanwhile` is begun where there is no answer at once.  It should be short, and must not compile: C code that
@@ -77,32 +96,31 @@ class Process:
         NeurouteError if the process dies (out of memory, say) or the function raises one.
         """
         try:
-            self._send(pickle.dumps((function, arguments)))
             began = time.perf_counter()
-            if meanwhile and not self._wait(AT_ONCE_S if seconds is None else min(AT_ONCE_S, seconds)):
+            if meanwhile and not self.wait(AT_ONCE_S if seconds is None else min(AT_ONCE_S, seconds)):
                 meanwhile()
-            if self._wait(None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))):
-                return self._answer(function)
+            if self.wait(None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))):
+                return self._answer()
         except KeyboardInterrupt:
-            raise Interrupted(self._end_within(grace, function)) from None
+            raise Interrupted(self._end_within(grace)) from None
         except NeurouteError:
             raise
         except BaseException:
-            self._kill()  # a late answer would be taken for that to the next call
+            self._kill()
             raise
-        answer = self._end_within(grace, function)
+        answer = self._end_within(grace)
         if answer is None:
             raise TimeoutError
         return answer
 
-    def begin(self, function: str, *arguments: Any) -> None:
-        """Have a function called that leaves what it finds in the `folder`: its answer is not waited for."""
-        self._send(pickle.dumps((function, arguments)))
-
-    def wait(self, seconds: float) -> None:
-        """Wait until what was begun is over, for at most so many seconds."""
-        if self._process is not None:
-            self._wait(seconds)
+    def wait(self, seconds: float | None) -> bool:
+        """Whether what was begun has an answer, or the process died, within so many seconds."""
+        if self._process is None:
+            return True
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(self._process.stdout, selectors.EVENT_READ)
+            return bool(waiting.select(None if seconds is None else min(seconds, MOST_S)))
 
     def end(self) -> None:
         """Kill it, and remove its folder."""
@@ -127,17 +145,10 @@ class Process:
             while request:
                 request = request[self._process.stdin.write(request) :]
 
-    def _wait(self, seconds: float | None) -> bool:
-        """Whether there is an answer, or the process died, within so many seconds."""
+    def _answer(self) -> Any:
         assert self._process is not None
         assert self._process.stdout is not None
-        with selectors.DefaultSelector() as waiting:
-            waiting.register(self._process.stdout, selectors.EVENT_READ)
-            return bool(waiting.select(None if seconds is None else min(seconds, MOST_S)))
-
-    def _answer(self, function: str) -> Any:
-        assert self._process is not None
-        assert self._process.stdout is not None
+        function, self._function = self._function, None
         try:
             with open(self._process.stdout.fileno(), "rb", closefd=False) as answers:  # a pipe's reads alone are short
                 result, error = pickle.load(answers)
@@ -151,20 +162,21 @@ class Process:
             raise NeurouteError(error)
         return result
 
-    def _end_within(self, grace: float, function: str) -> Any:
+    def _end_within(self, grace: float) -> Any:
         """Ask it to end, and kill it if there is no answer after the grace: None."""
         assert self._process is not None
         if grace:
             try:
                 os.killpg(self._process.pid, signal.SIGTERM)
-                if self._wait(grace):
-                    return self._answer(function)
+                if self.wait(grace):
+                    return self._answer()
             except (KeyboardInterrupt, NeurouteError, ProcessLookupError):
                 pass
         self._kill()
         return None
 
     def _kill(self) -> None:
+        self._function = None
         if self._process is None:
             return
         with suppress(ProcessLookupError):

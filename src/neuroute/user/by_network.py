@@ -15,21 +15,18 @@ from neuroute.user.improve import Best, improve, search_for
 from neuroute.user.model import Model, name_of_search, resolve_decoding, search_step
 from neuroute.user.options import check_decoding
 from neuroute.user.solution import Solution
-from neuroute.user.within_time import construct_within
-
-BUILD_SHARE = 1 / 10  # of the time, after which constructions are tried no further
-BUILD_LIMIT = 1 / 2  # of the time, after which the one at work is ended
+from neuroute.user.within_time import Construction
 
 
 def solve_by_network(
     instance: Instance,
     model: Model,
-    decoding: Decoding | str | None = None,
-    *,
-    seconds: float = 0.0,
-    start: np.ndarray | None = None,
-    seed: int = 0,
-    memory_gb: float | None = None,
+    decoding: Decoding | str | None,
+    seconds: float,
+    construction: Construction | None,
+    start: np.ndarray | None,
+    seed: int,
+    memory_gb: float | None,
 ) -> Solution:
     """Return the best solution that a network finds.
 
@@ -38,6 +35,7 @@ def solve_by_network(
         model: a network for it.
         decoding: how solutions are built; None: as well as goes in so many `seconds`.
         seconds: wall-clock time, from the best construction on; 0: the network's own first solution, whatever it takes.
+        construction: that the search goes on from.
         start: a solution to improve, which never gets longer in the instance's own distances.
         seed: of what is drawn.
         memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
@@ -46,12 +44,11 @@ def solve_by_network(
         NeurouteError: if model, instance and decoding do not go together.
         Interrupted: at Ctrl-C, with the best solution so far.
     """
-    check_fit(instance, model)
     if start is not None and model.net.multi_start and model.problem != "tsp":
         raise NeurouteError(f"{model.name} builds solutions and improves none; leave the start out")
     budget = memory_budget_gb(model.place, memory_gb)
     inputs = instance.inputs(model.problem)
-    best, construction = Best(instance.cost), None
+    best, built = Best(instance.cost), None
     if decoding is not None:
         decoding = resolve_decoding(model.net, decoding)
         check_decoding(model.problem, instance.n, decoding, instance.name)
@@ -62,26 +59,27 @@ def solve_by_network(
         elif decoding is not None:
             best.offer(decode(model.problem, model.net, inputs, decoding, budget)[0].numpy())
         else:
-            if start is None and seconds > 0:
-                construction = construct_within(instance, seconds * BUILD_LIMIT, seconds * BUILD_SHARE, seed)
-                best.offer(construction.solution)
+            if construction is not None:
+                built = construction.answer(seconds)
+                best.offer(built.solution)
             how = search_step(model, instance.n)
             search_for(model.net, inputs, how, budget, best, seconds, seed, start)
     except KeyboardInterrupt:
+        if best.solution is None and construction is not None:
+            built = construction.so_far()
+            best.offer(built.solution)
         if best.solution is None:
             raise Interrupted from None
         note = f"interrupted after {time.perf_counter() - best.began:.1f} s"
-        raise Interrupted(_solution(instance, model.name, name, best, construction, note)) from None
-    return _solution(instance, model.name, name, best, construction)
+        raise Interrupted(_solution(instance, model.name, name, best, built, note)) from None
+    return _solution(instance, model.name, name, best, built)
 
 
-def _solution(
-    instance: Instance, model: str, name: str, best: Best, construction: Answer | None, note: str = ""
-) -> Solution:
+def _solution(instance: Instance, model: str, name: str, best: Best, built: Answer | None, note: str = "") -> Solution:
     """Return the best solution, and how it came about."""
     assert best.solution is not None
     seconds = time.perf_counter() - best.began
-    basis = None if construction is None else (construction.solver, instance.cost(construction.solution), best.own)
+    basis = None if built is None else (built.solver, instance.cost(built.solution), best.own)
     if basis is not None and basis[2] is not None and basis[2] <= basis[1]:
         basis = None  # it went on from its own
     name = name if basis is None else f"{basis[0]} + search"

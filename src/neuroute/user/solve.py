@@ -3,7 +3,9 @@
 What networks need, torch above all, is imported when one is asked for.
 """
 
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +14,17 @@ import numpy as np
 from neuroute.core.errors import Interrupted, NeurouteError, did_you_mean, near
 from neuroute.instances.instance import Instance
 from neuroute.plan.objects import Decoding
+from neuroute.user.classical import Answer
 from neuroute.user.files import as_instance
 from neuroute.user.solution import Solution
+from neuroute.user.within_time import Construction, solve_within
 from neuroute.user.zoo import Card, choose
 
 if TYPE_CHECKING:
-    from neuroute.user.classical import Answer
     from neuroute.user.model import Model
 
 SECONDS = 10.0  # of a network's search
+LEAST_S = 0.05  # that is searched for, however little time is left
 
 
 def solve(
@@ -43,8 +47,8 @@ def solve(
         method: `network`, or a solver (`neuroute.methods`).
         model: of method `network`: a loaded one, the name of a shipped one (`neuroute.models`) or a checkpoint; None:
             the shipped one for the instance's problem and size.
-        seconds: of wall-clock time; None: 10 for a network, whose first solution is built whatever that takes, and
-            for a solver what its module says.
+        seconds: of wall-clock time, for loading, too; None: 10 for a network, and for a solver what its module says.
+            0: a network's own first solution, whatever it takes.
         decoding: instead of a time, how a network builds its solution, or its name, such as `multistart`.
         start: a solution to improve (see `Instance.check`), which never gets longer in the instance's own distances.
         seed: of what is drawn; a search that ends by the clock still differs from run to run.
@@ -66,17 +70,47 @@ def solve(
         if model is not None or decoding is not None or start is not None:
             raise NeurouteError(f"method '{method}': model, decoding and start are of method 'network'; leave them out")
         return _solve_by_solver(instance, method, seconds, seed)
-    check_coordinates(instance)
-    from neuroute.user.by_network import solve_by_network
-    from neuroute.user.model import Model, load_model
+    stops = None if start is None else Solution(instance, instance.stops_of(start)).stops
+    return solve_by_model(instance, model, seconds, decoding, stops, seed, device, memory_gb, trusted)
 
+
+def solve_by_model(
+    instance: Instance,
+    model: "Model | str | Path | None",
+    seconds: float | None,
+    decoding: Decoding | str | None,
+    start: np.ndarray | None,
+    seed: int,
+    device: str,
+    memory_gb: float | None,
+    trusted: Collection[str],
+    say: Callable[[str], None] = lambda line: None,
+) -> Solution:
+    """Do what `solve` does by a network; `say` is called with a line before a search begins."""
+    check_coordinates(instance)
+    began, total = time.perf_counter(), SECONDS if seconds is None else seconds
+    construction = None
     if model is None:
         model = choose_for(instance).name
-    if not isinstance(model, Model):
-        model = load_model(model, device, trusted)
-    stops = None if start is None else Solution(instance, instance.stops_of(start)).stops
-    time_left = SECONDS if seconds is None else seconds
-    return solve_by_network(instance, model, decoding, seconds=time_left, start=stops, seed=seed, memory_gb=memory_gb)
+    if decoding is None and start is None and total > 0:
+        construction = Construction(instance, total, seed)  # while torch is loaded
+    try:
+        from neuroute.user.by_network import check_fit, solve_by_network
+        from neuroute.user.model import Model, load_model
+
+        if not isinstance(model, Model):
+            model = load_model(model, device, trusted)
+    except KeyboardInterrupt:
+        if construction is None:
+            raise
+        answer = construction.so_far()
+        note = f"interrupted after {answer.seconds:.1f} s"
+        raise Interrupted(_solution(instance, replace(answer, note=note))) from None
+    check_fit(instance, model)
+    if decoding is None:
+        say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{model.name}', for {total:g} s")
+    time_left = total and max(total - (time.perf_counter() - began), LEAST_S)
+    return solve_by_network(instance, model, decoding, time_left, construction, start, seed, memory_gb)
 
 
 def choose_for(instance: Instance) -> Card:
@@ -123,8 +157,6 @@ def check_coordinates(instance: Instance) -> None:
 
 
 def _solve_by_solver(instance: Instance, name: str, seconds: float | None, seed: int) -> Solution:
-    from neuroute.user.within_time import solve_within
-
     check_method(instance, name)
     try:
         answer = solve_within(name, instance, seconds, seed)
@@ -133,5 +165,5 @@ def _solve_by_solver(instance: Instance, name: str, seconds: float | None, seed:
     return _solution(instance, answer)
 
 
-def _solution(instance: Instance, answer: "Answer") -> Solution:
+def _solution(instance: Instance, answer: Answer) -> Solution:
     return Solution(instance, answer.solution, answer.solver, answer.seconds, note=answer.note)

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes
 from neuroute.user.files import load
 from neuroute.user.solution import ENDINGS, Solution
-from neuroute.user.solve import SECONDS, check_method, choose_for, solve
+from neuroute.user.solve import LEAST_S, SECONDS, check_method, choose_for, solve, solve_by_model
 
 NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
 FILES = (".tsp", ".atsp", ".vrp", ".txt")
@@ -137,24 +136,18 @@ def solve_file(
     before = None if start is None else read_start(start, instance)
     for name in {*solvers, *([reference] if reference else [])}:
         check_method(instance, name)
-    loaded, time_left = None, seconds
-    if not solvers:
-        from neuroute.user.by_network import check_fit
-        from neuroute.user.model import load_model
-
-        loaded = load_model(model or choose_for(instance).name, device, trusted)
-        check_fit(instance, loaded)
     places.check(instance, path)
-    if loaded is not None and decoding is None:
-        time_left = SECONDS if seconds is None else seconds
-        say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{loaded.name}', for {time_left:g} s")
-    if time_left is not None and decoding is None:
-        time_left = max(time_left - (time.perf_counter() - began), time_left / 2)
-    how: dict[str, Any] = {"model": loaded, "decoding": decoding, "start": before, "memory_gb": memory_gb}
+    total = SECONDS if seconds is None and not solvers else seconds
+    time_left = total and max(total - (time.perf_counter() - began), LEAST_S)
     solution = yardstick = None
     is_whole = True
     try:
-        solution = solve(instance, *solvers, seconds=time_left, seed=seed, **how)
+        if solvers:
+            solution = solve(instance, *solvers, seconds=time_left, seed=seed)
+        else:
+            solution = solve_by_model(
+                instance, model, time_left, decoding, before, seed, device, memory_gb, trusted, say
+            )
         yardstick = None if reference is None else solve(instance, reference, seconds=seconds, seed=seed)
     except Interrupted as stop:
         is_whole, solution = False, solution or stop.best

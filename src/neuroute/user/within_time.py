@@ -26,9 +26,12 @@ from neuroute.user.classical import QUICK, Answer, available, check_seconds, che
 CONSTRUCTIONS = {"tsp": ("savings", "insertion"), "cvrp": ("savings", "insertion-angle")}  # quick to compile first
 BUILT = ".built.npy"  # in the folder of a limited process: what a construction made
 TINY_S = 1e-9
+BUILD_SHARE = 1 / 10  # of the time, after which constructions are tried no further
+BUILD_LIMIT = 1 / 2  # of the time, after which the one at work is ended if another is there
 GRACE_S = 0.25  # to answer in, when a search is asked to end
 SPARE_S = 0.4  # that a construction is waited for, where a search has nothing
 LATEST = 0.1, 0.6  # that a construction asked for by name may be late: a share of the time, and seconds
+LOOK_S = 0.02  # between two looks at what is built
 LATE = 0.02, 0.1  # that a search may be before it is asked to end: a share of its time, and seconds
 
 
@@ -68,19 +71,40 @@ def solve_within(name: str, instance: Instance, seconds: float | None = None, se
             raise Interrupted(replace(answer, note=note)) from None
 
 
-def construct_within(instance: Instance, limit: float, seconds: float, seed: int) -> Answer:
-    """Do what `construct` does, in a process of its own, for at most `limit` seconds.
+class Construction:
+    """The best construction of an instance for a search of so many seconds, begun at once in a process of its own.
 
-    Where it has nothing by then, what takes no time stands in.  Raises NeurouteError as `construct` does.
+    There is one such process: the last one begun is the one to ask for.
     """
-    process, began = _process(os.getpid()), time.perf_counter()
-    for path in process.folder.glob(f"*{BUILT}"):
-        path.unlink()
-    try:
-        answer: Answer = process.call(f"{__name__}:construct", limit, instance, seconds, seed)
-    except TimeoutError:
-        answer = _built(instance, process.folder)
-    return replace(answer, seconds=time.perf_counter() - began)
+
+    def __init__(self, instance: Instance, seconds: float, seed: int) -> None:
+        self._instance, self._process, self._began = instance, _process(os.getpid()), time.perf_counter()
+        for path in self._process.folder.glob(f"*{BUILT}"):
+            path.unlink()
+        self._process.begin(f"{__name__}:construct", instance, seconds * BUILD_SHARE, seed)
+
+    def answer(self, seconds: float) -> Answer:
+        """Return it where it is there in half of so many seconds; else the best, or the first, that is there by then.
+
+        Where there is none, what takes no time stands in.  Raises NeurouteError as `construct` does.
+        """
+        deadline = time.perf_counter() + seconds
+        if not self._process.wait(seconds * BUILD_LIMIT):
+            while not self._is_built and not self._process.wait(LOOK_S) and time.perf_counter() < deadline:
+                pass
+        try:
+            answer: Answer = self._process.answer(0.0)
+        except TimeoutError:
+            return self.so_far()
+        return replace(answer, seconds=time.perf_counter() - self._began)
+
+    def so_far(self) -> Answer:
+        """Return the best of what is there, or what takes no time."""
+        return replace(_built(self._instance, self._process.folder), seconds=time.perf_counter() - self._began)
+
+    @property
+    def _is_built(self) -> bool:
+        return any(self._process.folder.glob(f"*{BUILT}"))
 
 
 def construct(instance: Instance, seconds: float = 0.0, seed: int = 0) -> Answer:
