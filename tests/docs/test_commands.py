@@ -33,6 +33,7 @@ READ = {
     "neuroute render": "",
     "neuroute report": "",
     "neuroute keep": "run by tests/rendering",
+    "neuroute claims": "its verdicts are those of tests/rendering/test_kept_verdicts.py",
     "neuroute difference": "run by tests/evaluation/test_difference.py",
     "cp -r": "it copies what an evaluation has kept",
     "neuroute fetch": "needs a network; tests/datasets fetches from files",

@@ -33,9 +33,10 @@ from neuroute.rendering.claims import (
     slope_interval,
     spread_of,
 )
-from neuroute.rendering.comparisons import compare, judge_all
 from neuroute.rendering.report import Overview, write_report
 from neuroute.rendering.table import Cell, Column, Row, Table
+from neuroute.rendering.verdicts.comparisons import compare, judge_all
+from neuroute.rendering.verdicts.evidence import DrawnTables
 from test_all_tables import FABRICS
 
 CLAIMS = [(paper, claim) for paper, fabric in FABRICS.items() for claim in fabric.paper.claims()]
@@ -71,6 +72,10 @@ def table(*gaps: Behind | None, published: tuple[float | None, ...] = (1.0, 2.0)
         for name, each, in_print in zip("AB", gaps, published, strict=True)
     )
     return Table("t", ("Model",), (Column(column, "gap"),), rows)
+
+
+def drawn(fabric: Fabric, work: Path) -> DrawnTables:
+    return DrawnTables(lambda name: fabric.study(name, work))
 
 
 def gaps_of(*gaps: float, noise: float = 0.0, seed: int = 0) -> Behind:
@@ -147,7 +152,7 @@ def test_a_function_finds_what_is_printed_and_measured(
     paper: str, claim: Claim, records_of: Callable[[Fabric], Path]
 ) -> None:
     fabric = FABRICS[paper]
-    found = resolve(fabric.paper.claim_function(claim))(fabric.study(claim.artifact, records_of(fabric)))
+    found = resolve(fabric.paper.claim_function(claim))(drawn(fabric, records_of(fabric)))
     printed = found.difference.published
     assert isinstance(printed, float)
     assert printed > 0
@@ -159,7 +164,7 @@ def test_a_function_finds_what_is_printed_and_measured(
 
 def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
     fabric = FABRICS["pens"]
-    for judged in judge_all(fabric.paper, lambda name: fabric.study(name, tmp_path)):
+    for judged in judge_all(fabric.paper, DrawnTables(lambda name: fabric.study(name, tmp_path))):
         assert (judged.verdict, judged.findings) == ("not measured", ())
         assert judged.why == judged.claim.unjudged or "missing" in judged.why
 
@@ -253,7 +258,7 @@ def test_times_of_a_busy_machine_are_not_judged(
         monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
         for evaluation in fabric.study(claim.artifact, work).artifact.evaluations:
             state(work / "evaluations" / f"{evaluation}.csv")
-        found: Finding = resolve(fabric.paper.claim_function(claim))(fabric.study(claim.artifact, work))
+        found: Finding = resolve(fabric.paper.claim_function(claim))(drawn(fabric, work))
         return found
 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
@@ -263,7 +268,7 @@ def test_times_of_a_busy_machine_are_not_judged(
     first = work / "evaluations" / f"{fabric.study(claim.artifact, work).artifact.evaluations[0]}.json"
     first.write_text(first.read_text().replace('"cores": 2', '"cores": 0'))
     with pytest.raises(NeurouteError, match=f"{first}: does not state the machine's cores and load"):
-        resolve(fabric.paper.claim_function(claim))(fabric.study(claim.artifact, work))
+        resolve(fabric.paper.claim_function(claim))(drawn(fabric, work))
 
 
 def test_differences_are_of_the_same_draws() -> None:
@@ -324,7 +329,7 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
         file.parent.mkdir(parents=True)
         file.write_text(f"run,metric,value,reference,test,decoding,n_instances\n{run},gap_pct,{gap},lkh,t,greedy,8\n")
     first, second, third = headlines(plan)
-    assert first == "3 claims at scale smoke: contradicted 0, inconclusive 1, not measured 1, supported 1"
+    assert first == "3 claims at scale smoke: supported 1, contradicted 0, inconclusive 1, not measured 1"
     assert second.startswith(f"{told['numbers']['measured']:,} numbers measured")
     assert third == "scaling/lehd_24x64: 2.50 % above lkh on 8 instances of t (greedy), the best of 2 models"
     write_report(

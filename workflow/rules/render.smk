@@ -81,3 +81,24 @@ rule report:
         "report"
     shell:
         "python -m neuroute.core.job report > {log} 2>&1"
+
+
+# Verdicts on all claims, one a row, by the records of this scale: `snakemake claims`.  Those of kept tables: `neuroute
+# claims --kept docs/measured/laptop`.
+rule claims:
+    input:
+        [f"{PLAN.artifact_stem(a)}.json" for a in PLAN.artifacts],
+    output:
+        f"{PLAN.config.results_dir}/claims.csv",
+    log:
+        f"{PLAN.work}/logs/claims.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        code=PLAN.report_code(),
+        scale=PLAN.scale.canonical(),
+    message:
+        "claims"
+    shell:
+        "python -m neuroute.core.job claims --out {output} > {log} 2>&1"

@@ -30,6 +30,7 @@ class Term:
     variance: float
     freedom: float
     pool: Spread | None = None  # terms of one pool are in error together
+    trainings: int = 0  # whose mean's variance it is; 0: of instances
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ def of_trainings(gaps: Sequence[float], spread: Spread) -> Term:
     """Return the variance of a model's mean gap, by its own spread if trainings are ENOUGH, else a pooled one."""
     mean = math.fsum(gaps) / len(gaps)
     if len(gaps) < ENOUGH:
-        return Term((spread.share * mean) ** 2 / len(gaps), spread.freedom, spread)
+        return Term((spread.share * mean) ** 2 / len(gaps), spread.freedom, spread, len(gaps))
     variance = math.fsum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1)
-    return Term(variance / len(gaps), len(gaps) - 1)
+    return Term(variance / len(gaps), len(gaps) - 1, trainings=len(gaps))
 
 
 def half_width(terms: Sequence[Term], level: float = LEVEL) -> float:

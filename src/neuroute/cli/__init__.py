@@ -18,15 +18,15 @@ from neuroute.cli.compare import compare
 from neuroute.cli.data import export, fetch, generate, label
 from neuroute.cli.evaluation import evaluate, models, solve
 from neuroute.cli.overview import doctor, plan, schema
-from neuroute.cli.results import difference, keep, render, report
+from neuroute.cli.results import claims, difference, keep, render, report
 from neuroute.cli.warm import warm
 from neuroute.cli.workspace import init
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.core.text import printable
 
 COMMANDS = (  # in the order of the help
-    plan, label, train, evaluate, render, report, difference, keep, doctor, solve, compare, models, generate, export,
-    fetch, schema, import_weights, export_weights, init,
+    plan, label, train, evaluate, render, report, claims, difference, keep, doctor, solve, compare, models, generate,
+    export, fetch, schema, import_weights, export_weights, init,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -1,13 +1,17 @@
-"""Tables, figures, the report and differences, from the records that are there: render, report, difference, keep."""
+"""Tables, figures, the report, verdicts and differences of what is there: render, report, claims, difference, keep."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Artifact
+
+if TYPE_CHECKING:
+    from neuroute.plan.plan import Plan
+    from neuroute.rendering.claims import Judged
 
 
 def render(
@@ -37,26 +41,61 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     And results/summary.json beside it.
     """
     from neuroute.dag.headlines import headlines
-    from neuroute.rendering.comparisons import judge_all
     from neuroute.rendering.protocol import protocol_lines
     from neuroute.rendering.report import Overview, write_report
-    from neuroute.rendering.study import Study
 
     p = load_plan(config, scale)
     stems: dict[str, list[Path]] = {}
     for a in p.artifacts.values():
         stems.setdefault(a.paper, []).append(p.artifact_stem(a.id))
-    overviews = {}
-    for key in stems:
-
-        def study_of(name: str, key: str = key) -> Study:
-            return Study.load(p.artifact(f"{key}/{name}"), p.config, p.scale, p.runs.values(), p.work)
-
-        judged = judge_all(p.papers[key], study_of, p.scale.verdicts)
-        overviews[key] = Overview(judged, p.papers[key].main_figures())
+    overviews = {key: Overview(judged, p.papers[key].main_figures()) for key, judged in _judge(p).items()}
     protocols = {key: protocol_lines(p, key) for key in stems}
     write_report(stems, p.report, p.scale, p.titles, overviews, protocols)
     print(*headlines(p), sep="\n")
+
+
+def _judge(p: "Plan") -> dict[str, list["Judged"]]:
+    """Judge the claims of every paper that the plan draws something of, by its records."""
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.verdicts.comparisons import judge_all
+    from neuroute.rendering.verdicts.evidence import DrawnTables
+
+    def judge(key: str) -> list["Judged"]:
+        def study_of(name: str) -> Study:
+            return Study.load(p.artifact(f"{key}/{name}"), p.config, p.scale, p.runs.values(), p.work)
+
+        return judge_all(p.papers[key], DrawnTables(study_of), p.scale.verdicts)
+
+    return {key: judge(key) for key in dict.fromkeys(a.paper for a in p.artifacts.values())}
+
+
+def claims(
+    tables: Annotated[
+        Path | None, typer.Option("--kept", help="judge by the tables kept here, e.g. docs/measured/laptop")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="write them here (.csv); default: print them")] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+) -> None:
+    """Judge what the papers claim, by records or by kept tables.
+
+    Each claim is supported, contradicted, inconclusive (with the cost of deciding) or not measured (with the reason).
+    """
+    from neuroute.core.files import write_text
+    from neuroute.rendering.verdicts.rows import as_csv, judge_kept, rows_of, say
+
+    if tables is not None:
+        name, claimed = tables.name, judge_kept(tables)
+    else:
+        p = load_plan(config, scale)
+        name, claimed = p.scale.name, _judge(p)
+    if out:
+        write_text(out, as_csv(rows_of(claimed)))
+    else:
+        for row in rows_of(claimed):
+            why = "; to decide: ".join(text for text in (row["here"] or row["why"], row["cost"]) if text)
+            print(f"{row['id']}: {row['verdict']}" + (f" ({why})" if why else ""))
+    print(*say(name, claimed), sep="\n")
 
 
 def difference(

@@ -9,6 +9,7 @@ from neuroute.core.stated import check_stated
 from neuroute.datasets.benchmarks import library
 from neuroute.plan.evaluations import BenchmarkEvaluation
 from neuroute.plan.plan import Plan
+from neuroute.rendering.claims import in_short
 
 
 class Gap(NamedTuple):
@@ -32,10 +33,7 @@ def headlines(plan: Plan, most: int = 3) -> list[str]:
     summary = read_json(plan.summary, "run `neuroute report`")
     numbers, lines = summary["numbers"], list[str]()
     if summary["claims"]:
-        verdicts = ", ".join(f"{verdict} {count}" for verdict, count in summary["verdicts"].items())
-        if "not judged" in summary["verdicts"]:
-            verdicts = "shown, not judged, as its networks are small"
-        lines.append(f"{len(summary['claims'])} claims at scale {summary['scale']}: {verdicts}")
+        lines.append(in_short(summary["scale"], summary["verdicts"]))
     lines.append(f"{numbers['measured']:,} numbers measured, {numbers['beside_printed']:,} of them beside printed ones")
     # Those of which nothing is printed come last.
     papers = sorted(plan.papers, key=lambda paper: plan.papers[paper].optional)

@@ -57,6 +57,7 @@ class Comparison(Spec):
     of: dict[str, str] = {}
     each: Names = ()
     mean: bool = False  # compare the means over `each`
+    over: str = ""  # label whose values are single instances: compare the means over those that are printed
     one_training: bool = False  # both sides are the same models, used in two ways: no spread between trainings
 
     @property
@@ -97,6 +98,7 @@ class Claim(Spec):
     artifacts: tuple[str, ...] = ()  # whose numbers or curves are its evidence
     printed: InPrint
     needs: str  # what it takes to look at it
+    gpu: bool = False  # two cores cannot look at it as it is meant: its sizes, small differences or costs are of GPUs
     compare: tuple[Comparison, ...] = ()
     function: str = ""  # of the paper's claims.py
     unjudged: str = ""

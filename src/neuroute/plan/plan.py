@@ -229,7 +229,7 @@ class Plan:
 
     def report_code(self) -> str:
         files = [ROOT / "rendering" / name for name in ("report.html", "spreads.csv")]
-        functions = ("report:write_report", "comparisons:judge_all", "protocol:protocol_lines")
+        functions = ("report:write_report", "verdicts.comparisons:judge_all", "protocol:protocol_lines")
         entries = [f"neuroute.rendering.{function}" for function in functions]
         for key in dict.fromkeys(a.paper for a in self.artifacts.values()):
             if declared := self.papers[key].protocol:

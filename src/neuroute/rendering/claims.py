@@ -13,9 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from neuroute.analysis.power import MOST, seeds_needed
 from neuroute.analysis.spreads import LEVEL, Spread, Term, half_width
 from neuroute.plan.claims import Claim
-from neuroute.rendering.cells import interval_cell
+from neuroute.rendering.cells import FEWEST, interval_cell
 from neuroute.rendering.table import Cell, Format, Value, fixed
 
 Verdict = Literal["supported", "contradicted", "inconclusive", "not measured", "not judged"]
@@ -42,7 +43,17 @@ def by_chance(verdicts: Mapping[Verdict, int]) -> str:
     )
 
 
+def in_short(scale: str, verdicts: Mapping[Verdict, int]) -> str:
+    """Say how many claims there are at a scale, and what became of them."""
+    words = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in VERDICTS if verdict in verdicts)
+    if "not judged" in verdicts:
+        words = "shown, not judged, as its networks are small"
+    return f"{sum(verdicts.values())} claims at scale {scale}: {words}"
+
+
 TWO_DECIMALS = fixed(2)
+NEEDED = 2.8  # standard errors that a difference must have to be found with probability 0.8: 1.96 + 0.84
+LACKS = f"{FEWEST} instances or more, of each its own number"
 INSTANCES = "test instances (paired bootstrap)"
 
 
@@ -67,6 +78,7 @@ class Finding:
     at: str  # what the numbers were measured on
     format: Format = TWO_DECIMALS
     busy: str = ""  # of a claim about times: the load, where the machine was too busy
+    lacks: str = LACKS  # what it takes to have an interval, where there is none
     terms: tuple[Term, ...] = ()  # whose sum is the variance of the difference, where the interval follows from them
 
     def sign(self, level: float = LEVEL) -> int:
@@ -79,6 +91,38 @@ class Finding:
         if self.busy or low is None or high is None or low <= 0 <= high:
             return 0
         return 1 if low > 0 else -1
+
+    @property
+    def size(self) -> float:
+        """The difference in its standard errors; 0 without an interval."""
+        d = self.difference
+        if not isinstance(d.measured, float) or d.low is None or d.high is None or d.low >= d.high:
+            return 0.0
+        return abs(d.measured) / (d.high - d.low)
+
+    @property
+    def cost(self) -> str:
+        """Say what it takes to decide, if the difference is what it seems; nothing where it is decided."""
+        if not self.why or self.difference.measured is None:
+            return ""
+        if self.busy:
+            return "times again, on an idle machine"
+        if self.difference.low is None:
+            return self.lacks
+        if not self.terms or not isinstance(self.difference.measured, float):
+            return "more trainings of each model"
+        instances = [term for term in self.terms if not term.trainings]
+        trainings = [term.variance * term.trainings for term in self.terms if term.trainings]
+        count = min((term.freedom + 1 for term in instances), default=math.inf)
+        spread = math.sqrt(count * math.fsum(term.variance for term in instances)) if instances else 0.0
+        if trainings:
+            seed_sd = math.sqrt(math.fsum(trainings) / 2)
+            seeds = seeds_needed(self.difference.measured, seed_sd, spread, count)
+            return (
+                f"{seeds:,} trainings of each" if seeds else f"more than {MOST:,} trainings, or more instances, of each"
+            )
+        needed = (NEEDED * spread / abs(self.difference.measured)) ** 2 if self.difference.measured else math.inf
+        return f"{math.ceil(needed):,} instances" if needed < 1e6 else "never: no difference is seen"
 
     @property
     def why(self) -> str:
@@ -117,6 +161,14 @@ class Judged:
         return "supported" if all(finding.sign() > 0 for finding in self.measured_findings) else "inconclusive"
 
     @property
+    def cost(self) -> str:
+        """Say what it takes to decide the hardest of the open differences; nothing where the claim is decided."""
+        if self.verdict != "inconclusive":
+            return ""
+        hardest = min((finding for finding in self.measured_findings if finding.why), key=lambda f: f.size)
+        return hardest.cost
+
+    @property
     def why(self) -> str:
         """Say what is missing, or what of the measured differences leaves the claim open."""
         if not self.measured_findings:
@@ -126,6 +178,21 @@ class Judged:
             return "".join(reasons)
         signs = [finding.sign() for finding in self.measured_findings]
         return f"of {len(signs)} differences {signs.count(1)} above 0, {signs.count(-1)} below, {signs.count(0)} open"
+
+
+def tally(claims: Sequence[Judged]) -> dict[Verdict, int]:
+    """How many claims have each verdict; where none is judged, how many there are."""
+    is_judged = all(each.verdict != "not judged" for each in claims)
+    return {v: sum(c.verdict == v for c in claims) for v in (VERDICTS if is_judged else ("not judged",))}
+
+
+def headlines_decided(claims: Sequence[Judged]) -> str:
+    """Say how many of the headline claims that need no GPU are supported or contradicted."""
+    headlines = [each for each in claims if each.claim.weight == "headline"]
+    small = [each for each in headlines if not each.claim.gpu]
+    decided = sum(each.verdict in ("supported", "contradicted") for each in small)
+    share = f" ({100 * decided / len(small):.0f} %)" if small else ""
+    return f"{len(headlines)} are headlines, {len(small)} of them need no GPU; of these {decided}{share} are decided"
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 
 from neuroute.plan.claims import SAYS, Says
 from neuroute.plan.scale import Scale
-from neuroute.rendering.claims import VERDICTS, Finding, Judged, Verdict
+from neuroute.rendering.claims import VERDICTS, Finding, Judged, Verdict, tally
 from neuroute.rendering.coverage import Coverage
 from neuroute.rendering.style import with_suffix
 from neuroute.rendering.table import Format
@@ -110,7 +110,7 @@ def summary(
     cells_of_tables = [cells for tables in coverage.values() for cells in tables.values()]
     return {
         "scale": scale.name,
-        "verdicts": {verdict: sum(each.verdict == verdict for _, each in judged) for verdict in verdicts},
+        "verdicts": tally([each for _, each in judged]) if judged else dict.fromkeys(verdicts, 0),
         "by_printed": counts([each for _, each in judged], verdicts),
         "numbers": {
             "measured": sum(cells.measured for cells in cells_of_tables),
@@ -149,6 +149,7 @@ def _line(paper: str, title: str, judged: Judged) -> dict[str, Any]:
         "printed": claim.printed.says,
         "verdict": judged.verdict,
         "why": judged.why,
+        "cost": judged.cost,
         "differences": [
             {
                 "quantity": finding.quantity,

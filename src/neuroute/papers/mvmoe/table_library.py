@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from neuroute.analysis import RESAMPLES
+from neuroute.analysis.spreads import Behind
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import PublishedInstance, published_instances
 from neuroute.plan.decoding_names import name_of
@@ -91,9 +95,19 @@ def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> l
             there = printed_rows[printed_rows.instance == name]
             printed_length = _one(there[there.metric == "obj"].value)
             cells.append(Cell(library.length(length), library.length(printed_length)))
-            cells.append(Cell(gap, _one(there[there.metric == "gap_pct"].value)))
+            printed_gap = _one(there[there.metric == "gap_pct"].value)
+            cells.append(Cell(gap, printed_gap, behind=_behind(study, solvers[column], name, library, gap)))
         rows.append(Row((library.title, name), tuple(cells)))
     return [*rows, _mean(library, here, names, of_each)]
+
+
+def _behind(study: Study, solver: Solver, name: str, library: Library, gap: float | None) -> Behind | None:
+    """Say which model stands behind a gap on one instance."""
+    model = study.runs.get(solver.run)
+    if gap is None or model is None:
+        return None
+    kind, customers = model.network.kind.partition(":")[2], _set(library)[name].nodes - 1
+    return Behind((gap,), np.full(RESAMPLES, gap), 1, kind, "vrp", customers / model.n)
 
 
 def _mean(library: Library, here: _Results, names: list[str], of_each: Sequence[pd.DataFrame]) -> Row:
@@ -106,14 +120,6 @@ def _mean(library: Library, here: _Results, names: list[str], of_each: Sequence[
         cells += [Cell(), Cell(sum(gaps) / len(gaps) if gaps else None, _one(mean), at=at if gaps else "")]
     label = f"Mean of {len(names)}" + (f", here of {len(common)}" if common and len(common) < len(names) else "")
     return Row((library.title, label), tuple(cells))
-
-
-def common_gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> list[list[float]]:
-    """Gaps in % of each method on the instances of a set that all of them have solved; empty where one has none."""
-    here = _Results.of(study, library, solvers)
-    every = {name for _, name in here.found}
-    names = sorted(name for name in every if all((column, name) in here.found for column in range(len(solvers))))
-    return [[here.found[column, name][1] for name in names] for column in range(len(solvers))]
 
 
 def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[str]:

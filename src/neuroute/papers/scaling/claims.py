@@ -2,46 +2,108 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 
 from neuroute.analysis import power_laws as laws
-from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.curves import HERE, PAPER
+from neuroute.analysis.bootstrap import Array
 from neuroute.papers.scaling.roles import GRID, Shape
-from neuroute.papers.scaling.series import Models, Points
 from neuroute.rendering.claims import INSTANCES, Finding, Side, above, spread_of
-from neuroute.rendering.columns import described
-from neuroute.rendering.study import Study
+from neuroute.rendering.table import Cell
+from neuroute.rendering.verdicts.evidence import Evidence, cells_of
+
+GREEDY = re.compile(r"Greedy, depth=(\d+), width=(\d+)")
+OVER = f"{INSTANCES} and trainings (drawn by Student's t)"
+Fitted = Callable[[Sequence[float], Array], Array]  # (points,) x, (rows, points) gaps -> (rows,)
+DEPTHS, WIDTHS = (sorted({shape[i] for shape in GRID}) for i in (0, 1))
+DEEPER = [[Shape(depth, width) for depth in DEPTHS] for width in WIDTHS]  # at each width
+WIDER = [[Shape(depth, width) for width in WIDTHS] for depth in DEPTHS]  # at each depth
 
 
-def depth_pays_more(study: Study) -> Finding:
+def depth_pays_more(evidence: Evidence) -> Finding:
     """Compare mean exponents of the gap in parameters: of deeper models at each width, of wider ones at each depth."""
-    models = Models.tsp(study.scale).of_paper
-    points = models.points(study)
-    samples = models.samples(study, GRID) if len(points[HERE]) == len(GRID) else None
-    if samples is not None:  # each model is trained once: its gap might have been another one
-        spread = spread_of("DecoderOnly", "tsp", 1)
-        samples = samples * (1 + spread.share * np.random.default_rng(0).standard_t(spread.freedom, samples.shape))
-
-    def side(label: str, lines: list[list[Shape]]) -> Side:
-        exponents = None
-        if samples is not None:
-            of = {shape: samples[:, i] for i, shape in enumerate(GRID)}
-            x = points[HERE]
-            fits = [laws.resampled_exponents([x[s][0] for s in on], np.stack([of[s] for s in on], 1)) for on in lines]
-            exponents = np.mean(fits, axis=0)
-        return Side(label, _exponent(points[HERE], lines), _exponent(points[PAPER], lines), exponents)
-
-    at = described(roles.reference(study.scale, 100).dataset)
+    grid, exponents = _Grid.of(evidence), laws.resampled_exponents
     what = "exponents of the gap in parameters, means of the fits of Figure 2; the paper's from its printed gaps"
-    over = f"{INSTANCES} and trainings (drawn by Student's t)"
-    return above(side("deeper", models.lines("depth")), side("wider", models.lines("width")), what, over, at)
+    sides = grid.side("deeper", DEEPER, exponents), grid.side("wider", WIDER, exponents)
+    return above(*sides, what, OVER, grid.at)
 
 
-def _exponent(points: Points, lines: list[list[Shape]]) -> float | None:
-    """Return the mean exponent over the lines of models; None where one has no fit."""
-    try:
-        fits = [laws.fit([points[s][0] for s in on], [points[s][1] for s in on]) for on in lines]
-    except (KeyError, laws.FitError):
-        return None
-    return float(np.mean([law.alpha for law in fits]))
+def one_law_fits_loosely(evidence: Evidence) -> Finding:
+    """Compare what laws leave over: one in the parameters of all models, and one for each depth and each width.
+
+    By degree of freedom: three points lie nearer to a law of two coefficients than twelve do by chance, too.
+    """
+    grid, residuals = _Grid.of(evidence), laws.resampled_residuals
+    sides = (
+        grid.side("one law", [list(GRID)], residuals),
+        grid.side("laws by depth or by width", [*DEEPER, *WIDER], residuals),
+    )
+    what = "standard deviation around the fitted law, in % of a gap, by degree of freedom"
+    return above(*sides, what, OVER, grid.at)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The paper's twelve models: their parameters in millions and greedy gaps in %, measured here and printed."""
+
+    parameters: dict[Shape, Cell]
+    gaps: dict[Shape, Cell]
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> _Grid:
+        """Raises NeurouteError where Table 1 or 12 is not there."""
+        parameters = {
+            Shape(int(labels["depth"]), int(labels["width"])): cell
+            for labels, key, cell in cells_of(evidence.table("table1"))
+            if key == "parameters_millions"
+        }
+        gaps = {
+            Shape(int(model[1]), int(model[2])): cell
+            for labels, key, cell in cells_of(evidence.table("table12"))
+            if key == "gap_pct" and (model := GREEDY.fullmatch(labels["method"]))
+        }
+        return cls(parameters, gaps)
+
+    @property
+    def at(self) -> str:
+        return next((cell.at for cell in self.gaps.values() if cell.at), "")
+
+    def side(self, label: str, lines: Sequence[Sequence[Shape]], fitted: Fitted) -> Side:
+        """Mean what is fitted to lines of models; nothing where one of the twelve is missing."""
+
+        def mean(side: Literal["measured", "published"], gaps: dict[Shape, Array] | None = None) -> Array | None:
+            x, y = _numbers(self.parameters, side), gaps or _numbers(self.gaps, side)
+            if len(x) < len(GRID) or len(y) < len(GRID):
+                return None
+            fits = [fitted([float(x[s][0]) for s in on], np.stack([y[s] for s in on], 1)) for on in lines]
+            return np.asarray(np.mean(fits, axis=0))
+
+        here, there = mean("measured"), mean("published")
+        samples = self._samples() if here is not None else None
+        return Side(
+            label,
+            None if here is None else float(here[0]),
+            None if there is None else float(there[0]),
+            None if samples is None else mean("measured", samples),
+        )
+
+    def _samples(self) -> dict[Shape, Array] | None:
+        """Resample gaps; a model that was trained once might have had another one."""
+        rng, samples = np.random.default_rng(0), {}
+        for shape in GRID:
+            behind = self.gaps[shape].behind
+            if behind is None:
+                return None
+            spread = spread_of(behind.network, behind.problem, behind.times)
+            draws = rng.standard_t(spread.freedom, len(behind.samples)) / len(behind.gaps) ** 0.5
+            samples[shape] = behind.samples * (1 + spread.share * draws)
+        return samples
+
+
+def _numbers(cells: Mapping[Shape, Cell], side: Literal["measured", "published"]) -> dict[Shape, Array]:
+    values = {shape: cells[shape].measured if side == "measured" else cells[shape].published for shape in cells}
+    return {shape: np.array([value], float) for shape, value in values.items() if isinstance(value, int | float)}

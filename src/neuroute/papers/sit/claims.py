@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
-from neuroute.papers.sit import roles
-from neuroute.papers.sit.roles import SIZES, run_id
-from neuroute.papers.sit.tables_efficiency import HELD, exponent
-from neuroute.rendering.cells import number, printed_numbers
+import re
+from typing import Literal
+
+from neuroute.papers.sit.roles import SIZES
+from neuroute.papers.sit.tables_efficiency import exponent
 from neuroute.rendering.claims import Finding, Side, printed_difference, slope_interval
-from neuroute.rendering.study import Study
+from neuroute.rendering.table import Value
+from neuroute.rendering.verdicts.evidence import Evidence, cells_of
+
+Quantity = Literal["time_{}_s", "memory_{}_mb"]
+WORDS = {"time_{}_s": "the time of a greedy solution", "memory_{}_mb": "the memory of a greedy solution"}
 
 
-def time_grows_slowly(study: Study) -> Finding:
+def time_grows_slowly(evidence: Evidence) -> Finding:
     """Compare exponents of n in the time of a greedy solution with LEHD's, over the sizes that both solve."""
-    nodes = {size: roles.efficiency(study.scale, "tsp", size).n for size in SIZES}
+    return _grows_slowly(evidence, "time_{}_s", evidence.busy("table4"))
 
-    def here(network: str) -> dict[int, float]:
-        cells = {size: (run_id("tsp_1k"), roles.efficiency(study.scale, "tsp", size)) for size in SIZES}
-        values = {size: study.value("time_s", *cell, f"efficiency-{network}") for size, cell in cells.items()}
-        return {nodes[size]: value for size, value in values.items() if value}
 
-    def in_print(method: str) -> dict[int, float]:
-        values = {size: number(printed_numbers(study, 4, method=method), size, "time_s") for size in SIZES}
-        return {size: value for size, value in values.items() if isinstance(value, float)}
+def memory_grows_slowly(evidence: Evidence) -> Finding:
+    """Compare exponents of n in the memory of a greedy solution with LEHD's, over the sizes that both solve."""
+    return _grows_slowly(evidence, "memory_{}_mb")
 
-    (lehd, ours), in_prints = (here(f"LEHD{HELD}"), here("SIT")), (in_print("LEHD"), in_print("Ours"))
-    both, both_printed = sorted(lehd.keys() & ours.keys()), sorted(in_prints[0].keys() & in_prints[1].keys())
-    sides = (
-        Side("LEHD", _exponent(lehd, both), _exponent(in_prints[0], both_printed)),
-        Side("Ours", _exponent(ours, both), _exponent(in_prints[1], both_printed)),
+
+def _grows_slowly(evidence: Evidence, quantity: Quantity, busy: str = "") -> Finding:
+    columns = {quantity.format(f"{size // 1000}k"): size for size in SIZES}
+    here: dict[str, dict[float, float]] = {"LEHD": {}, "Ours": {}}
+    in_print: dict[str, dict[float, float]] = {"LEHD": {}, "Ours": {}}
+    for labels, key, cell in cells_of(evidence.table("table4")):
+        method, nodes = labels["method"], re.search(r"\d+", cell.at)
+        if method in here and key in columns:
+            if nodes:
+                _put(here[method], float(nodes[0]), cell.measured)
+            _put(in_print[method], columns[key], cell.published)
+    both, both_printed = (sorted(of["LEHD"].keys() & of["Ours"].keys()) for of in (here, in_print))
+    sides = tuple(
+        Side(method, _exponent(here[method], both), _exponent(in_print[method], both_printed)) for method in here
     )
-    ratios = [lehd[n] / ours[n] for n in both]
-    at = f"TSPs of {', '.join(f'{n:,}' for n in both)} nodes, one instance each" if both else "no size that both solve"
+    ratios = [here["LEHD"][n] / here["Ours"][n] for n in both]
+    at = f"TSPs of {', '.join(f'{n:,.0f}' for n in both)} nodes, one instance each" if both else ""
     return Finding(
-        "LEHD less Ours: exponent of n in the time of a greedy solution",
+        f"LEHD less Ours: exponent of n in {WORDS[quantity]}",
         slope_interval(both, ratios, printed_difference(*sides)),
         sides,
         "sizes (Student's t of the slope)",
-        at,
-        busy=study.busy(),
+        at or "no size that both solve",
+        busy=busy,
+        lacks="three sizes or more that both solve",
     )
 
 
-def _exponent(times: dict[int, float], sizes: list[int]) -> float | None:
-    return exponent(sizes, [times[n] for n in sizes])
+def _put(values: dict[float, float], n: float, value: Value) -> None:
+    if isinstance(value, int | float) and value > 0:
+        values[n] = float(value)
+
+
+def _exponent(values: dict[float, float], sizes: list[float]) -> float | None:
+    return exponent(sizes, [values[n] for n in sizes])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from statistics import variance
 
 import numpy as np
 
@@ -16,32 +15,28 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Comparison
 from neuroute.plan.paper import Paper
+from neuroute.rendering.cells import FEWEST
 from neuroute.rendering.claims import INSTANCES, Finding, Judged, Side, printed_difference, spread_of
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Table, Value, snake
+from neuroute.rendering.table import Cell, Table, Value
+from neuroute.rendering.verdicts.evidence import Evidence, cells_of
 
-_STANDS_HERE = re.compile(r"(, here [^,]*| \([^()]*\bhere\))$")
+MEAN = "Mean of *"  # label of a row that is of no single instance
+Sides = dict[tuple[str, ...], Cell]
+ONES = "instances (paired)"
 
 
-def judge_all(paper: Paper, study_of: Callable[[str], Study], is_judged: bool = True) -> list[Judged]:
+def judge_all(paper: Paper, evidence: Evidence, is_judged: bool = True) -> list[Judged]:
     """Look at what a paper claims; what is missing is said, not raised.
 
-    study_of: name of an artifact -> it; raises NeurouteError where this scale does not draw it.
     Raises NeurouteError if a claim names cells that do not exist.
     """
-
-    @cache
-    def table_of(name: str) -> Table:
-        study = study_of(name)
-        table: Table = resolve(study.artifact.function)(study)
-        return table
 
     def judge(claim: Claim) -> Judged:
         try:
             if claim.function:
-                finding: Finding = resolve(paper.claim_function(claim))(study_of(claim.artifact))
+                finding: Finding = resolve(paper.claim_function(claim))(evidence)
                 return Judged(claim, (finding,))
-            tables = {name: table_of(name) for each in claim.compare for name in each.table}
+            tables = {name: evidence.table(name) for each in claim.compare for name in each.table}
         except NeurouteError as error:
             return Judged(claim, missing=f"not measured yet: {error}")
         return Judged(claim, tuple(compare(claim, tables)), claim.unjudged)
@@ -75,7 +70,9 @@ def compare(claim: Claim, tables: Mapping[str, Table]) -> Iterator[Finding]:
             both = [key for key in sides[0] if key in sides[1]]
             if not both:
                 raise NeurouteError(f"{where}: '{lower}' and '{upper}' have no column or row in common")
-            if comparison.mean:
+            if comparison.over:
+                yield from _over_instances(comparison, (lower, upper), *sides)
+            elif comparison.mean:
                 cells = [[side[key] for key in both] for side in sides]
                 yield _difference(comparison, (lower, upper), "means", *_means(*cells))
             else:
@@ -83,31 +80,21 @@ def compare(claim: Claim, tables: Mapping[str, Table]) -> Iterator[Finding]:
                     yield _difference(comparison, (lower, upper), ", ".join(key), *(side[key] for side in sides))
 
 
-def cells_of(table: Table) -> Iterator[tuple[dict[str, str], str, Cell]]:
-    """Yield the labels of each cell's row, as the CSV names them, its column's key, and the cell.
-
-    What a label adds on its end of what stands for it here, as in "bs16 (6 here)", is left out.
-    """
-    names = [snake(name) for name in table.labels]
-    for row in table.rows:
-        labels = [_STANDS_HERE.sub("", str(label)) for label in row.labels]
-        for column, cell in zip(table.columns, row.cells, strict=True):
-            yield dict(zip(names, labels, strict=True)), column.key, replace(cell, at=cell.at or column.at)
-
-
 def _is_meant(comparison: Comparison, names: Mapping[str, str]) -> bool:
     patterns = comparison.column or ("*",)
     is_of = all(names.get(label) == value for label, value in comparison.of.items())
-    return is_of and any(fnmatchcase(names["column"], pattern) for pattern in patterns)
+    is_mean = bool(comparison.over) and fnmatchcase(names[comparison.over], MEAN)
+    return is_of and not is_mean and any(fnmatchcase(names["column"], pattern) for pattern in patterns)
 
 
-def _side(comparison: Comparison, entries: Sequence[_Entry], value: str, where: str) -> dict[tuple[str, ...], Cell]:
+def _side(comparison: Comparison, entries: Sequence[_Entry], value: str, where: str) -> Sides:
     """The cells whose label `by` has a value, by what else tells them apart."""
     place = [name for name in ("table", "column") if name != comparison.by]
-    cells: dict[tuple[str, ...], Cell] = {}
+    cells: Sides = {}
     for entry in entries:
         if entry.names.get(comparison.by) == value:
-            key = tuple(entry.names[name] for name in (*place, *comparison.each))
+            labels = (*place, *comparison.each, *filter(None, [comparison.over]))
+            key = tuple(entry.names[label] for label in labels)
             if key in cells:
                 raise NeurouteError(f"{where}: {comparison.by} '{value}' names several cells of {', '.join(key)}")
             cells[key] = entry.cell
@@ -159,16 +146,56 @@ def _difference(comparison: Comparison, labels: tuple[str, str], of: str, lower:
     return Finding(f"{labels[1]} less {labels[0]}: {of}", difference, sides, over, at, terms=terms)
 
 
+def _over_instances(comparison: Comparison, labels: tuple[str, str], lower: Sides, upper: Sides) -> Iterator[Finding]:
+    """Compare means over the printed instances that both sides have solved."""
+    for group in dict.fromkeys(key[:-1] for key in lower):
+        pairs = [
+            (lower[key], upper[key])
+            for key in lower
+            if key[:-1] == group and key in upper and _are_numbers(lower[key].published, upper[key].published)
+        ]
+        solved = [(a, b) for a, b in pairs if _are_numbers(a.measured, b.measured)]
+        finding = _difference(comparison, labels, ", ".join(group), *_means(*zip(*pairs, strict=True)))
+        terms, over = _terms_over_instances(solved, comparison.one_training)
+        gap, half = finding.difference.measured, half_width(terms) if terms else 0.0
+        if terms and isinstance(gap, float):
+            finding = replace(finding, difference=replace(finding.difference, low=gap - half, high=gap + half))
+        at = f"{len(solved)} of {len(pairs)} instances that are printed" if solved else ""
+        yield replace(finding, terms=terms, over=over, at=at)
+
+
+def _terms_over_instances(solved: Sequence[tuple[Cell, Cell]], one_training: bool) -> tuple[tuple[Term, ...], str]:
+    """The variances of a mean difference of single instances; none where these are too few."""
+    if len(solved) < FEWEST:
+        return (), ""
+    gaps = [[float(cell.measured or 0) for cell in side] for side in zip(*solved, strict=True)]
+    differences = [b - a for a, b in zip(*gaps, strict=True)]
+    terms = [Term(variance(differences) / len(solved), len(solved) - 1)]
+    if one_training:
+        return tuple(terms), f"{ONES}, of one training"
+    models = [[cell.behind for cell in side if cell.behind] for side in zip(*solved, strict=True)]
+    if not all(models):
+        return (), ""
+    for of_side, each in zip(models, gaps, strict=True):
+        spread = spread_of(of_side[0].network, of_side[0].problem, max(model.times for model in of_side))
+        terms.append(of_trainings([math.fsum(each) / len(each)], spread))
+    return tuple(terms), f"{ONES} and trainings, {100 * spread.share:.0f} % of a gap (Student's t)"
+
+
+def _are_numbers(*values: Value) -> bool:
+    return all(isinstance(value, int | float) for value in values)
+
+
 def _number(value: Value) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
 def _terms(upper: Behind | None, lower: Behind | None, one_training: bool) -> tuple[tuple[Term, ...], str]:
     """The variances of a difference of two gaps, and what they are over, in words; none without instances."""
-    if upper is None or lower is None:
+    if upper is None or lower is None or min(upper.instances, lower.instances) < FEWEST:
         return (), ""
-    variance = float(np.var(upper.samples - lower.samples, ddof=1))
-    terms = [Term(variance, min(upper.instances, lower.instances) - 1)]
+    of_instances = float(np.var(upper.samples - lower.samples, ddof=1))
+    terms = [Term(of_instances, min(upper.instances, lower.instances) - 1)]
     if one_training:
         return tuple(terms), f"{INSTANCES}, of one training"
     words = []

@@ -1,0 +1,82 @@
+"""Verdicts by kept tables: all claims get one, quickly, and a changed number changes them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from neuroute.core.errors import NeurouteError
+from neuroute.rendering.claims import Judged
+from neuroute.rendering.verdicts.kept import KeptTables
+from neuroute.rendering.verdicts.rows import as_csv, judge_kept, rows_of, say
+
+LAPTOP = Path(__file__).parents[2] / "docs" / "measured" / "laptop"
+ABOUT = "scale: laptop\ntrained:\n  - {paper: p, rows: B, nodes: 50, trainings: 3}\n  - {paper: p, nodes: 50}\n"
+TABLE = (
+    "model,gap_pct_measured,gap_pct_measured_low,gap_pct_measured_high,gap_pct_published,gap_pct_measured_at,scale\n"
+    'A,10.0,9.0,11.0,1.0,"TSP100, 64 instances",laptop\n'
+    'B,12.0,11.0,14.0,,"TSP100, 64 instances",laptop\n'
+    'C,OOM,,,OOM,"TSP100, 64 instances",laptop\n'
+    'D,9.0,8.0,10.0,,"TSP500, 4 instances",laptop\n'
+)
+
+
+def write(folder: Path, table: str = TABLE, about: str = ABOUT) -> KeptTables:
+    (folder / "p").mkdir()
+    (folder / "p" / "table1.csv").write_text(table)
+    (folder / "kept.yaml").write_text(about)
+    return KeptTables(folder, "p")
+
+
+def test_a_kept_cell_knows_its_trainings_and_its_instances(tmp_path: Path) -> None:
+    a, b, c, d = (row.cells[0] for row in write(tmp_path).table("table1").rows)
+    assert a.behind is not None
+    assert b.behind is not None
+    assert (a.behind.gaps, a.behind.instances, a.behind.problem, a.behind.times) == ((10.0,), 64, "tsp", 2.0)
+    assert a.behind.samples.std(ddof=1) == pytest.approx(1 / 1.96)
+    assert sorted(b.behind.gaps) == [11.0, 11.0, 14.0]  # their mean is 12
+    assert b.behind.samples.std(ddof=1) == pytest.approx(12 * (1 / 9) / 1.96)  # the largest share of the others
+    assert (c.measured, c.published, c.behind) == ("OOM", "OOM", None)
+    assert d.behind is None  # too few instances
+
+
+def test_what_is_not_kept_or_not_valid_is_one_line(tmp_path: Path) -> None:
+    kept = write(tmp_path, TABLE.replace("9.0,11.0,1.0", "low,11.0,1.0"))
+    for name, message in (("table9", "table9 is not among what was kept"), ("table1", "interval that is no number")):
+        with pytest.raises(NeurouteError, match=message):
+            kept.table(name)
+    with pytest.raises(NeurouteError, match=r"kept.yaml: no such file"):
+        KeptTables(tmp_path / "p", "p").busy("table1")
+
+
+@pytest.fixture(scope="module")
+def laptop() -> dict[str, Judged]:
+    return {f"{key}.{each.claim.id}": each for key, of in judge_kept(LAPTOP).items() for each in of}
+
+
+def test_every_claim_has_a_verdict_with_its_reason_or_cost(laptop: dict[str, Judged]) -> None:
+    assert len(laptop) == 212
+    for name, each in laptop.items():
+        assert each.verdict != "not judged", name
+        assert bool(each.cost) == (each.verdict == "inconclusive"), name
+        assert each.why or each.verdict in ("supported", "contradicted"), name
+    assert not [name for name, each in laptop.items() if "not among" in each.why]
+
+
+def test_a_changed_number_changes_the_verdict(laptop: dict[str, Judged], tmp_path: Path) -> None:
+    folder = shutil.copytree(LAPTOP, tmp_path / "laptop", ignore=shutil.ignore_patterns("*.png"))
+    table = folder / "icam" / "table9.csv"
+    head, *lines = table.read_text().splitlines()
+    full = next(i for i, line in enumerate(lines) if line.startswith("AAFM+CAB"))
+    lines[full] = lines[full].replace("2.20", "9.20", 3)
+    table.write_text("\n".join([head, *lines]))
+    (changed,) = [each for each in judge_kept(folder)["icam"] if each.claim.id == "adaptation-helps"]
+    assert (laptop["icam.adaptation-helps"].verdict, changed.verdict) == ("supported", "contradicted")
+
+
+def test_rows_and_the_short_of_them(laptop: dict[str, Judged]) -> None:
+    claimed = {"icam": [each for name, each in laptop.items() if name.startswith("icam")]}
+    assert as_csv(rows_of(claimed)).count("\nicam.") == len(claimed["icam"])
+    first, second = say("laptop", claimed)
+    assert first.startswith(f"{len(claimed['icam'])} claims at scale laptop: supported ")
+    assert "are decided" in second
