@@ -197,3 +197,18 @@ def test_an_instance_without_a_solution_is_one_line() -> None:
 
 def test_an_edit_of_what_runs_lkh_reruns_its_labels() -> None:
     assert ("neuroute.solvers.lkhpy_main", "run") in digest.reach(["neuroute.solvers.lkh3:LKH3"])
+
+
+@needs_wheel
+def test_more_nodes_than_it_takes_are_refused_and_a_user_s_binary_takes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lkhpy, "MOST_NODES", 9)
+    coords = coordinates("uniform", "test", 10, 0, 1)[0]
+    with pytest.raises(NeurouteError, match="lkh3: 10 nodes, and the LKH-3 in LKHpy takes 9; put an `LKH`"):
+        lkh3.solve(coords, 0)
+    binary = tmp_path / "LKH"
+    binary.write_text("#!/bin/sh\nexit 3\n")
+    binary.chmod(0o755)
+    with pytest.raises(NeurouteError, match="LKH failed on an instance of 10 nodes"):
+        lkh3.solve(coords, 0)

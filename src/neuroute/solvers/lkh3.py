@@ -152,6 +152,11 @@ def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) ->
     """
     if nodes < 3:  # LKH takes no fewer
         return list(range(1, nodes + 1))
+    if nodes > lkhpy.MOST_NODES and shutil.which("LKH") is None:
+        raise NeurouteError(
+            f"lkh3: {nodes:,} nodes, and the LKH-3 in LKHpy takes {lkhpy.MOST_NODES:,}; put an `LKH` of your own on "
+            "the PATH, or take another solver"
+        )
     limit = limit_s(nodes) if seconds is None else seconds
     with scratch_folder("lkh3-") as folder:
         problem, tour, parameters = (folder / name for name in ("problem", "tour", "parameters"))

@@ -19,6 +19,7 @@ BUILDS = (
     "bf57aa312f0935bb30f4dc1f2f417e0ab677d65889949fb4e1a95fc9725642b6",
     "7e03f66c73d0e751565d75afe2494b84ed49e9a2b360585ec6bc32a440870f47",
 )
+MOST_NODES = 4_000  # tried; from 4,400 on, vehicles counted, this build ends in the middle of its memory's bookkeeping
 HOW_TO_GET = f"run `pip install --no-deps --only-binary LKHpy LKHpy=={VERSION}`"
 
 

@@ -102,8 +102,11 @@ def vrp_solutions(instances: Vrp) -> np.ndarray:
 def _drive(instances: Vrp) -> np.ndarray:
     """Return what `vrp_solutions` does, all instances step by step at once."""
     count, customers, row = len(instances), instances.customers, np.arange(len(instances))
-    points, demand, capacity = instances.coords.astype(np.float64), instances.demand, instances.capacity
-    home = np.zeros(demand.shape) if instances.open else _distance(points, points[:, :1])
+    demand, capacity = instances.demand, instances.capacity
+    points = np.moveaxis(instances.coords.astype(np.float64), -1, 0).copy()  # (2, count, n + 1)
+    home = np.zeros(demand.shape) if instances.open else _distance(points, points[..., :1])
+    if instances.windows is not None and instances.service is not None:
+        opens, closes = np.moveaxis(instances.windows.astype(np.float64), -1, 0).copy()
     order, via = np.zeros((2, count, customers), dtype=np.int64)
     closed = np.zeros(demand.shape, dtype=bool)
     closed[:, 0] = True
@@ -112,12 +115,11 @@ def _drive(instances: Vrp) -> np.ndarray:
     for _ in range(2 * customers):
         if (served == customers).all():
             break
-        way = _distance(points, points[row, current][:, None])
+        way = _distance(points, points[:, row, current, None])
         shut = closed | (demand > load[:, None]) | (load[:, None] - demand > capacity[:, None])
         if instances.limit is not None:
             shut |= length[:, None] + way + home > instances.limit[:, None] + EPS
         if instances.windows is not None and instances.service is not None:
-            opens, closes = np.moveaxis(instances.windows.astype(np.float64), -1, 0)
             begins = np.maximum(clock[:, None] + way, opens)
             ends = begins + instances.service
             shut |= begins > closes + EPS
@@ -142,8 +144,8 @@ def _drive(instances: Vrp) -> np.ndarray:
 
 
 def _distance(points: np.ndarray, others: np.ndarray) -> np.ndarray:
-    step = points - others
-    return np.asarray(np.sqrt((step * step).sum(-1)))
+    x, y = points - others
+    return np.asarray(np.sqrt(x * x + y * y))
 
 
 def _full(demand: np.ndarray, closed: np.ndarray, capacity: np.ndarray) -> np.ndarray:
