@@ -9,11 +9,11 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.dgl import Dgl
-from neuroute.networks.elg import Elg, ElgCvrp
 from neuroute.networks.glop import Glop
-from neuroute.networks.invit import Invit, InvitCvrp
 from neuroute.networks.mdam import Mdam
 from neuroute.plan.objects import Dataset, Decoding, Problem
+from neuroute.systems.elg.network import Elg, ElgCvrp
+from neuroute.systems.invit.network import Invit, InvitCvrp
 
 PATHS = 100  # of GLOP at a time
 HUNDRED, ALL, ONE = Decoding(starts=100), Decoding(starts="all"), Decoding()

@@ -162,7 +162,7 @@ def test_shared_labels_belong_to_the_streams(shared):
         assert mean == pytest.approx(7.766, abs=0.07)
 
 
-@pytest.mark.parametrize("kind", ["elg-cluster", "elg-mixed"])
+@pytest.mark.parametrize("kind", ["centred", "half-centred"])
 def test_customers_around_centres(kind: Any) -> None:
     """ELG's training instances: any range is the same, the square holds all, and nodes are nearer than uniform ones."""
     many = Dataset(problem="cvrp", distribution=kind, n=60, count=40, first=SHARD - 20)
@@ -179,7 +179,7 @@ def test_customers_around_centres(kind: Any) -> None:
 
 def test_a_depot_may_be_anywhere_in_a_cluster() -> None:
     """Clusters are parts in the order of nodes; whichever of them is the depot changes places with the first."""
-    coords = cvrp_dataset(Dataset(problem="cvrp", distribution="elg-cluster", n=59, count=200)).coords
+    coords = cvrp_dataset(Dataset(problem="cvrp", distribution="centred", n=59, count=200)).coords
     middles = coords[:, 1:20].mean(axis=1)
     near = np.linalg.norm(coords[:, 0] - middles, axis=1) < 0.15
     assert 40 < near.sum() < 140  # a third, and those whose clusters overlap

@@ -15,11 +15,11 @@ from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.decoding.tsp_search import SEARCH, PathAdapter
-from neuroute.networks.elg import Elg
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Decoding
 from neuroute.problems.tsp import is_permutation, tour_length
+from neuroute.systems.elg.network import Elg
 from neuroute.systems.pointerformer.network import Pointerformer
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -11,6 +11,7 @@ import torch
 from neuroute.decoding.decode import decode
 from neuroute.instances.tsplib import read_solution, read_tour, read_tsplib, read_vrplib
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
+from neuroute.plan.digest import locate
 from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import from_routes
@@ -40,7 +41,7 @@ def _no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def checkpoint(folder: Path, kind: str, **shape: Any) -> Path:
-    network = Network(kind=f"neuroute.networks.{kind}", arguments=SHAPES | shape)
+    network = Network(kind=locate(f"neuroute.networks.{kind}"), arguments=SHAPES | shape)
     return untrained(folder / f"{kind.partition(':')[2]}.safetensors", network, "icam/x")
 
 

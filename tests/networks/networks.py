@@ -14,14 +14,14 @@ from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwor
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.dgl import Dgl
-from neuroute.networks.elg import Elg, ElgCvrp
 from neuroute.networks.glop import Glop
 from neuroute.networks.icam import Icam, IcamCvrp
-from neuroute.networks.invit import Invit, InvitCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
+from neuroute.systems.elg.network import Elg, ElgCvrp
+from neuroute.systems.invit.network import Invit, InvitCvrp
 from neuroute.systems.pointerformer.network import Pointerformer
 
 SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}

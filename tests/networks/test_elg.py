@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from networks import N, awake, features, midway
-from neuroute.networks.blocks.local_policy import LocalPolicy
-from neuroute.networks.elg import Elg, ElgCvrp
+from neuroute.systems.elg.network import Elg, ElgCvrp, LocalPolicy
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

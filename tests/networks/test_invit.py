@@ -19,14 +19,14 @@ from neuroute.decoding.decode import decode
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.served import begin
 from neuroute.decoding.tsp import TSP
-from neuroute.networks.blocks.views import nearest, to_unit_box
 from neuroute.networks.import_weights import import_weights
-from neuroute.networks.invit import Invit, InvitCvrp, Prepared
 from neuroute.networks.weights import build, load_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, Network
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp
+from neuroute.systems.invit.network import Invit, InvitCvrp, Prepared
+from neuroute.systems.invit.views import nearest, to_unit_box
 from published_code import HEADS, Size, weights
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -198,7 +198,7 @@ def test_paths_are_decided_as_tours_are() -> None:
 @pytest.mark.parametrize("kind", ["Invit", "InvitCvrp"])
 def test_a_decision_costs_the_same_for_any_size(kind: str) -> None:
     """FLOPs by the formula, and the tokens that encoders get while it runs; of the search n numbers a tour."""
-    count = counts(Network(kind=f"neuroute.networks.invit:{kind}", arguments={}))
+    count = counts(Network(kind=f"neuroute.systems.invit.network:{kind}", arguments={}))
     assert len({count.decision(n + 1) for n in (67, 1_000, 10_000, 100_000)}) == 1
     assert count.decision(40) < count.decision(67)
     network, tokens = net(Invit if kind == "Invit" else InvitCvrp), list[int]()
@@ -215,7 +215,7 @@ def test_sizes_below_a_view_and_bad_shapes() -> None:
         assert is_permutation(tours.numpy()).all()
     for views, actions in (((3,), 4), ((), 1), ((5,), 0)):
         with pytest.raises(NeurouteError, match="each must hold"):
-            build(Network(kind="neuroute.networks.invit:Invit", arguments={"views": views, "actions": actions}))
+            build(Network(kind="neuroute.systems.invit.network:Invit", arguments={"views": views, "actions": actions}))
 
 
 # -- solutions --------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import torch
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.networks.weights import load_checkpoint, weights_digest
+from neuroute.plan.digest import locate
 from neuroute.plan.objects import Labels, Network, Run
 from neuroute.problems import sub_paths
 from neuroute.training import data as data_module
@@ -74,7 +75,7 @@ def test_networks_that_sub_paths_are_not_for_are_refused(
     tmp_path: Path, store: Path, training: Any, kind: str, arguments: dict[str, Any], by: str
 ) -> None:
     """Before anything is trained; what a tour remembers is not known of a sub-path."""
-    network = Network(kind=f"neuroute.networks.{kind}", arguments=arguments)
+    network = Network(kind=locate(f"neuroute.networks.{kind}"), arguments=arguments)
     run = make_run().model_copy(update={"network": network, "training": training})
     with pytest.raises(NeurouteError, match=f"cannot learn from sub-paths.*train it by '{by}'") as refused:
         run_training(run, tmp_path, store)

@@ -30,15 +30,15 @@ STAGES = (
 KINDS = {
     "pomo": ("neuroute.networks.pomo:Pomo", {"heads": 2}),
     "icam": ("neuroute.networks.icam:Icam", {}),
-    "elg": ("neuroute.networks.elg:Elg", {"heads": 2, "neighbours": 4}),
-    "elg_cvrp": ("neuroute.networks.elg:ElgCvrp", {"heads": 2, "neighbours": 4}),
+    "elg": ("neuroute.systems.elg.network:Elg", {"heads": 2, "neighbours": 4}),
+    "elg_cvrp": ("neuroute.systems.elg.network:ElgCvrp", {"heads": 2, "neighbours": 4}),
     "pomo_cvrp": ("neuroute.networks.pomo:PomoCvrp", {"heads": 2}),
     "icam_cvrp": ("neuroute.networks.icam:IcamCvrp", {}),
 }
 
 
 ROLLOUTS = {  # networks of a single start, whose baseline is a greedy rollout
-    name: (f"neuroute.networks.invit:{kind}", {"heads": 2, "views": [5, 7], "actions": 4})
+    name: (f"neuroute.systems.invit.network:{kind}", {"heads": 2, "views": [5, 7], "actions": 4})
     for name, kind in (("invit", "Invit"), ("invit_cvrp", "InvitCvrp"))
 }
 

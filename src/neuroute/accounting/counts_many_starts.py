@@ -10,12 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from neuroute.accounting.counts import Counts, Transformer, layer_parameters
-from neuroute.accounting.counts_views import Invit as Invit  # looked for here
-from neuroute.accounting.counts_views import InvitCvrp as InvitCvrp
 from neuroute.accounting.flops import attention, ffn, linear
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, Inputs, inputs_of, places
-
-LOCAL, LOCAL_HEADS = 32, 4  # of ELG's local policy
 
 
 def _features(nodes: int, width: int, cvrp: bool) -> int:
@@ -60,42 +56,6 @@ class Pomo(Transformer):
 
 @dataclass(frozen=True)
 class PomoCvrp(Pomo):
-    cvrp = True
-
-
-@dataclass(frozen=True)
-class Elg(Pomo):
-    """POMO and a local policy of 32 channels and 4 heads; distances, angles and the search for what is near are free.
-
-    The policy's products with each neighbour are counted as they are made, with F numbers and not with 32.
-    """
-
-    clipping: float = 50.0
-    neighbours: int = 30
-    local: bool = True
-
-    @property
-    def parameters(self) -> int:
-        """1,274,016 as published for the TSP, 1,258,304 for the CVRP."""
-        return super().parameters + self.local * (LOCAL * (3 if self.cvrp else 2) + 4 * LOCAL**2 + 3 * LOCAL)
-
-    def decision(self, tokens: int) -> int:
-        """As POMO, and the local policy: scores of neighbours for each head, what they give the query, their logits.
-
-        What all tours share, the query's products with the keys, is counted as if each made it.
-        """
-        if not self.local:
-            return super().decision(tokens)
-        w, h, f = LOCAL, LOCAL_HEADS, 3 if self.cvrp else 2
-        k = min(self.neighbours, tokens - 1 - self.cvrp) + self.cvrp
-        fits = linear(1, w, w) + linear(h, w, f) + linear(k, f, h) + linear(k, w, h) + h * k
-        glimpse = linear(h, k, f) + linear(h, f, w) + linear(h, k, w) + 2 * linear(1, w, w)
-        return super().decision(tokens) + fits + glimpse + linear(1, w, f) + linear(k, f, 1) + linear(1, w, k)
-
-
-@dataclass(frozen=True)
-class ElgCvrp(Elg):
-    neighbours: int = 40
     cvrp = True
 
 

@@ -1,7 +1,7 @@
-"""CVRP instances around centres, as ELG is trained on (its published code); other clusters than those of `streams`.
+"""CVRP instances around centres (published code of Gao et al., 2024); other clusters than those of `streams`.
 
-`elg-cluster`: depot and customers around three centres, as many around each, the last one's the rest; one of them,
-any, is the depot.  `elg-mixed`: all uniform, then a random half of the customers drawn anew around one centre.
+`centred`: depot and customers around three centres, as many around each, the last one's the rest; one of them,
+any, is the depot.  `half-centred`: all uniform, then a random half of the customers drawn anew around one centre.
 Centres are uniform in [0.2, 0.8]^2, offsets normal with a deviation of 0.07 on each axis; what leaves the unit square
 is moved to its edge.  Demands are those of uniform instances.
 
@@ -28,7 +28,7 @@ def points(kind: str, unit: Unit, n: int) -> np.ndarray:
     numbers = unit("INSTANCE", 2 * CENTRES + 1)
     low, high = RANGE
     centres = low + (high - low) * numbers[:, :-1].reshape(-1, CENTRES, 2)
-    if kind == "elg-cluster":
+    if kind == "centred":
         part = np.minimum(np.arange(n + 1) // max(1, (n + 1) // CENTRES), CENTRES - 1)
         placed = _around(centres[:, part], every)
         depot = (numbers[:, -1] * (n + 1)).astype(np.int64)

@@ -37,7 +37,7 @@ from neuroute.problems.vrp import Vrp
 
 SPLITS = {"train": 1, "val": 2, "test": 3}
 DISTRIBUTIONS = {"uniform": 0, "cluster": 1, "explosion": 2, "implosion": 3}
-MIXTURES = {"elg-cluster": 4, "elg-mixed": 5}  # CVRP; see `mixtures`
+MIXTURES = {"centred": 4, "half-centred": 5}  # CVRP; see `mixtures`
 POINTS, INSTANCE, NODES = 0, 1, 2
 CUSTOMERS, DEPOT, DEMANDS = 3, 4, 5
 

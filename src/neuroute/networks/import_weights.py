@@ -31,8 +31,6 @@ NETWORKS = {
     "icam": "neuroute.networks.icam:Icam",
     "icam-cvrp": "neuroute.networks.icam:IcamCvrp",
     "mvmoe": "neuroute.networks.mvmoe:MvMoe",
-    "invit": "neuroute.networks.invit:Invit",
-    "invit-cvrp": "neuroute.networks.invit:InvitCvrp",
     "mdam": "neuroute.networks.mdam:Mdam",
     "mdam-cvrp": "neuroute.networks.mdam:MdamCvrp",
     "glop": "neuroute.networks.glop:Glop",

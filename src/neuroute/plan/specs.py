@@ -25,7 +25,7 @@ NETWORKS = "neuroute.networks"  # others are counted by a module `counts` beside
 SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]
-Distribution = Literal["uniform", "cluster", "explosion", "implosion", "elg-cluster", "elg-mixed"]
+Distribution = Literal["uniform", "cluster", "explosion", "implosion", "centred", "half-centred"]
 Precision = Literal["fp32", "bf16"]
 Split = Literal["train", "val", "test"]
 

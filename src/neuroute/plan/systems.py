@@ -5,7 +5,8 @@ To add a system, list it here and write in `systems/<name>/`:
 1. `network.py`: the network.  `counts.py`, if it is not to be measured: a class of its name that counts it.
    `layout.py`, where weights are published: `LAYOUTS`, see `networks/layouts/rules.py`.
 2. `system.py`: a block class on `Trained` (shape, training), a function (config, scale, block) -> [Rival] that calls
-   `rival` once for each network, and both as `SYSTEM`.  Its runs are `rivals/<name>`.
+   `rival` once for each network, and both as `SYSTEM`, with a `Studied` if it takes part in the study of equal budgets.
+   Its runs are `rivals/<name>`.
 3. workflow/scales: the block `rivals.<name>` at smoke and laptop, the published protocol at gpu and paper; then
    `make schema`.
 4. In the papers that print it: the ids of its runs in `roles.RIVALS`, and `runs=`, `decoding=` of the row's `Method`.
@@ -16,7 +17,7 @@ Where a scale has no block, or the folder is not there, these rows show the prin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -24,12 +25,13 @@ from neuroute.core.dotted import resolve
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import exists
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Run, Training
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run, Training
 from neuroute.plan.shapes import Nodes, Positive
 from neuroute.plan.specs import Spec
 
 PAPER = "rivals"  # the runs' common home
-SYSTEMS = ("pointerformer",)  # in the order of their rows; one whose folder is missing is not trained
+# In the order of their rows; one whose folder is missing is not trained.
+SYSTEMS = ("elg", "invit", "pointerformer")
 
 
 class Trained(Spec):
@@ -50,11 +52,38 @@ class Rival(NamedTuple):
     test: Labels  # of the size that it is trained on
 
 
+class Studied(Spec):
+    """A network in the study of equal budgets, and its block there."""
+
+    label: ClassVar[str]
+    kinds: ClassVar[dict[Problem, str]]  # problem -> network
+    sets_the_time: ClassVar[bool] = False  # that the others learn for
+
+    def network_of(self, problem: Problem, shape: dict[str, Any]) -> Network:
+        """With the arguments of `shape`, or others."""
+        return Network(kind=self.kinds[problem], arguments=shape)
+
+    def train(self, common: Reinforced) -> Reinforced:
+        """As all networks are trained, but for what is this one's own."""
+        return common
+
+    @property
+    def best(self) -> Decoding:
+        """The best of the many solutions that its authors take."""
+        return Decoding(starts="all")
+
+    @property
+    def note(self) -> str:
+        """What is its own, in a sentence."""
+        return ""
+
+
 class System(NamedTuple):
     """What a system's `system.py` says."""
 
     block: type[Spec]  # of a scale: `rivals.<name>`
     rivals: Callable[[Config, Scale, Any], list[Rival]]  # (config, scale, block) -> its networks
+    studied: type[Studied] | None = None  # of a scale: `rivals.study.<name>`
 
 
 def parts(module: str, name: str) -> Iterator[tuple[str, Any]]:
@@ -63,6 +92,15 @@ def parts(module: str, name: str) -> Iterator[tuple[str, Any]]:
         entry = f"neuroute.systems.{system}.{module}:{name}"
         if exists(entry):
             yield system, resolve(entry)
+
+
+def block_fields(kind: Callable[[System], type[Spec] | None]) -> dict[str, Any]:
+    """A block for each system, which may be left out, for `create_model`; what is said of one that is not there is not
+    read.
+    """
+    systems = dict(parts("system", "SYSTEM"))
+    kinds = {name: kind(systems[name]) if name in systems else Any for name in SYSTEMS}
+    return {name: (each | None, None) for name, each in kinds.items() if each is not None}
 
 
 def rival(

@@ -9,7 +9,7 @@ from fabricated import Fabric
 from neuroute.papers.rivals.figures import figure1
 from neuroute.papers.rivals.paper import PAPER
 from neuroute.papers.rivals.scale import RivalsScale
-from neuroute.papers.rivals.study import BUDGETS, KINDS, problems_of
+from neuroute.papers.rivals.study import BUDGETS, problems_of
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.papers.rivals.systems import rivals
 from neuroute.papers.rivals.tables import table1, table2
@@ -54,7 +54,7 @@ def test_every_network_stands_beside_nearest_neighbour(fabric: Fabric, work: Pat
 def test_the_study_shows_all_sizes_of_all_networks(fabric: Fabric, work: Path) -> None:
     study = block(fabric)
     table = table2(fabric.study("table2", work))
-    assert len(table.rows) == len(BUDGETS) * len(problems_of(study)) * len(KINDS) * 2
+    assert len(table.rows) == len(BUDGETS) * len(problems_of(study)) * len(study.networks) * 2
     assert [c.key for c in table.columns if c.key.startswith("gap")] == [f"gap_{n}_pct" for n in study.test_counts]
     drawn = figure1(fabric.study("figure1", work))
     assert len(drawn.points) == len(table.rows) * len(study.test_counts)
@@ -71,7 +71,7 @@ def test_networks_of_the_study_see_the_same_instances_or_more_of_them(fabric: Fa
         (stage,), (common,) = run.training.stages, study.training[problem].stages
         changed: dict[str, Any] = {}
         if name == "INViT":
-            changed = {"starts": 1, "images": study.invit.images}
+            changed = {"starts": 1, "images": study.invit.images}  # type: ignore[attr-defined]
         elif run.name.startswith("study_longer_"):
             changed = {"batches_per_epoch": study.same_time[problem][name]}
         assert stage == common.model_copy(update=changed)

@@ -133,7 +133,7 @@ def test_scaled_advantages_are_shares_of_the_largest() -> None:
 
 
 def test_distributions_are_drawn_evenly_and_by_number_alone() -> None:
-    mixed = stage(distributions=("uniform", "elg-cluster", "elg-mixed"))
+    mixed = stage(distributions=("uniform", "centred", "half-centred"))
     drawn = [distribution(mixed, 3, number) for number in range(300)]
     assert all(80 < drawn.count(name) < 120 for name in mixed.distributions)
     assert distribution(stage(), 3, 5) == "uniform"

@@ -29,9 +29,7 @@ def read_arguments(network: str, tensors: Tensors) -> dict[str, Any]:
     readers = {
         "sit": _sit,
         "icam": _icam,
-        "elg": _elg,
         "mvmoe": _mvmoe,
-        "invit": _invit,
         "mdam": _mdam,
         "glop": _glop,
         "glop_partition": _glop_partition,
@@ -97,21 +95,6 @@ def _sit(tensors: Tensors) -> dict[str, Any]:
 def _icam(tensors: Tensors) -> dict[str, Any]:
     has = {"adaptation": "alpha" in tensors, "compatibility": "compatibility_alpha" in tensors}
     return residual(tensors) | has
-
-
-def _invit(tensors: Tensors) -> dict[str, Any]:
-    """How many nodes the views have is as published: 15 to choose from, and 35, 50, 65."""
-    return {
-        "depth": depth_of(tensors, "views.0.layers"),
-        "action_depth": depth_of(tensors, "action_view.layers"),
-        "width": len(tensors["pointer.weight"]),
-        "feed_forward": len(tensors["action_view.layers.0.up.weight"]),
-        "views": [35 + 15 * view for view in range(depth_of(tensors, "views"))],
-    }
-
-
-def _elg(tensors: Tensors) -> dict[str, Any]:
-    return residual(tensors) | {"local": "local.state" in tensors}
 
 
 def _mvmoe(tensors: Tensors) -> dict[str, Any]:

@@ -11,14 +11,12 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.networks.layouts.glop import QUERY, partition, reviser
-from neuroute.networks.layouts.invit import invit
 from neuroute.networks.layouts.joins import (
     HEAD_BIAS,
     HEADS,
     OF_HEADS,
     REPEATED,
     REVERSED,
-    ROWS,
     SCALAR,
     STACKED,
     TRANSPOSED,
@@ -103,20 +101,20 @@ def _encoder(spelling: str) -> Iterator[Rule]:
     yield weight("key_value", "decoder.Wk", "decoder.Wv")
 
 
-def _tsp() -> Iterator[Rule]:
+def pomo_tsp() -> Iterator[Rule]:
     yield from _encoder("tsp")
     yield from linear("embed", "encoder.embedding")
     yield weight("context.ends", "decoder.Wq_first", "decoder.Wq_last")
 
 
-def _routes(spelling: str) -> Iterator[Rule]:
+def pomo_routes(spelling: str) -> Iterator[Rule]:
     yield from _encoder(spelling)
     yield from linear("embed.depot", "encoder.embedding_depot")
     yield from linear("embed.customers", "encoder.embedding_node")
     yield weight("context.project", "decoder.Wq_last")
 
 
-def _combined() -> Iterator[Rule]:
+def combined() -> Iterator[Rule]:
     """What POMO has and ICAM has not: projections of what attention gives."""
     yield from linear("layers.{i}.out", "encoder.layers.{i}.multi_head_combine")
     yield from linear("combine", "decoder.multi_head_combine")
@@ -128,15 +126,6 @@ def _adaptation() -> Iterator[Rule]:
     yield Rule("compatibility_alpha", ("decoder.alpha2",), SCALAR)
 
 
-def _local(theirs: str) -> Iterator[Rule]:
-    """ELG's local policy."""
-    yield Rule("local.state", (f"{theirs}.cur_token_emb",), ROWS)
-    yield from linear("local.embed", f"{theirs}.init_emb")
-    yield weight("local.query", f"{theirs}.Wq")
-    yield weight("local.key_value", f"{theirs}.Wk", f"{theirs}.Wv")
-    yield from linear("local.out", f"{theirs}.multi_head_combine")
-
-
 def _mixture(ours: str, theirs: str, *layers: tuple[str, str]) -> Iterator[Rule]:
     """Gates and experts, whose layers are called so here and there."""
     yield Rule(f"{ours}.gate.weight", (f"{theirs}.w_gate",), TRANSPOSED)
@@ -146,7 +135,7 @@ def _mixture(ours: str, theirs: str, *layers: tuple[str, str]) -> Iterator[Rule]
 
 
 def _mvmoe() -> Iterator[Rule]:
-    yield from _routes("tsp")
+    yield from pomo_routes("tsp")
     experts = "encoder.layers.{i}.feedForward"
     yield from _mixture("layers.{i}.mixture", experts, (".up", ".fc1"), (".down", ".fc2"))
     yield from _mixture("embed.depot", "encoder.embedding_depot")
@@ -168,11 +157,8 @@ LAST, COMBINE, LIGHT = (
     "encoder.layers.0.multi_head_combine.weight",
     "decoder.dense_or_moe.weight",
 )
-ACTION_VIEW = "action_encoder.input_emb.weight"
 DGL_IDLE = tuple(f"decoder.{name}.{part}" for name in ("embedding_last_node_pos", "k_1") for part in ("weight", "bias"))
 SPELT_CVRP = "encoder.layers.0.add_n_normalization_1.norm.weight"
-LOCAL = {"tsp": "decoder.local_policy_0", "cvrp": "decoder.local_policies.0"}  # of ELG, each code in its own words
-ELG = {"heads": 8, "train_nodes": 100}
 MVMOE = {"constants": {"mean": 0.0, "std": 1.0}, "usual": {"heads": 8, "top": 2, "train_nodes": 100}}  # of its noise
 
 
@@ -212,41 +198,28 @@ LAYOUTS: tuple[Layout, ...] = (
     *_path("tsp", 2),
     *_path("cvrp", 3),
     _layout(
-        "ELG for the TSP", "elg:Elg", {EMBEDDING: 2, f"{LOCAL['tsp']}.cur_token_emb": None},
-        _tsp(), _combined(), _local(LOCAL["tsp"]), usual=ELG | {"neighbours": 30},
-    ),
-    _layout(
-        "ELG for the CVRP", "elg:ElgCvrp", {SPELT_CVRP: None, f"{LOCAL['cvrp']}.cur_token_emb": None},
-        _routes("cvrp"), _combined(), _local(LOCAL["cvrp"]), usual=ELG | {"neighbours": 40},
-    ),
-    _layout(
         "DGL for the TSP", "dgl:Dgl", {EMBEDDING: 7, "decoder.embedding_last_node.weight": None}, _lehd_layers(),
         lacks=(FIRST,), usual={"heads": 8, "nearest": 30, "train_nodes": 100}, idle=DGL_IDLE,
     ),
-    _layout("POMO for the TSP", "pomo:Pomo", {EMBEDDING: 2, LAST: None, COMBINE: None}, _tsp(), _combined()),
-    _layout("POMO for the CVRP", "pomo:PomoCvrp", {SPELT_CVRP: None, COMBINE: None}, _routes("cvrp"), _combined()),
+    _layout("POMO for the TSP", "pomo:Pomo", {EMBEDDING: 2, LAST: None, COMBINE: None}, pomo_tsp(), combined()),
+    _layout("POMO for the CVRP", "pomo:PomoCvrp", {SPELT_CVRP: None, COMBINE: None}, pomo_routes("cvrp"), combined()),
     _layout(
-        "ICAM for the TSP", "icam:Icam", {EMBEDDING: 2, LAST: None}, _tsp(), _adaptation(),
+        "ICAM for the TSP", "icam:Icam", {EMBEDDING: 2, LAST: None}, pomo_tsp(), _adaptation(),
         lacks=(COMBINE,), usual={"train_nodes": 100},
     ),
     _layout(
-        "ICAM for the CVRP", "icam:IcamCvrp", {SPELT_CVRP: None}, _routes("cvrp"), _adaptation(),
+        "ICAM for the CVRP", "icam:IcamCvrp", {SPELT_CVRP: None}, pomo_routes("cvrp"), _adaptation(),
         lacks=(COMBINE,), usual={"train_nodes": 100},
     ),
     _layout(
         "MVMoE, POMO-MTL and POMO for one VRP", "mvmoe:MvMoe", {LAST: None, COMBINE: None},
-        _mvmoe(), _combined(), _mixture("combine", "decoder.multi_head_combine"),
+        _mvmoe(), combined(), _mixture("combine", "decoder.multi_head_combine"),
         lacks=(EMBEDDING, SPELT_CVRP, LIGHT), **MVMOE,
     ),
     _layout(
         "MVMoE with a light decoder", "mvmoe:MvMoe", {LAST: None, COMBINE: None, LIGHT: None},
         _mvmoe(), linear("layers.{i}.out", "encoder.layers.{i}.multi_head_combine"), _light(), lacks=(EMBEDDING,),
         trained={"hierarchy": "episode"}, **MVMOE,
-    ),
-    _layout("INViT for the TSP", "invit:Invit", {ACTION_VIEW: 2}, invit(), holder="model_baseline"),
-    _layout(
-        "INViT for the CVRP", "invit:InvitCvrp", {ACTION_VIEW: 3}, invit(), holder="model_baseline",
-        usual={"heads": 8, "strict": True, "train_nodes": 100},
     ),
     *(
         _layout(

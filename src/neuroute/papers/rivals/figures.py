@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neuroute.core.lazy import pd
-from neuroute.papers.rivals.study import BUDGETS, KINDS, decodings, problems_of, studied, tests
+from neuroute.papers.rivals.study import BUDGETS, decodings, problems_of, studied, tests
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.papers.rivals.tables import notes_of, study_of, table2
 from neuroute.plan.decoding_names import name_of
@@ -20,7 +20,7 @@ from neuroute.rendering.style import MARKERS, MEASURED, Drawing, new_figure
 COLUMNS = [
     "side", "budget", "problem", "network", "decoding", "run", "n", "instances", "gap_pct", "low_pct", "high_pct",
 ]  # fmt: skip
-COLOURS = dict(zip(KINDS, (style.GREY, style.RAMPS["blue"][2], style.GREEN, style.RAMPS["orange"][1]), strict=True))
+COLOURS = (style.GREY, style.RAMPS["blue"][2], style.GREEN, style.RAMPS["orange"][1])
 NOUNS = {"tsp": "Nodes", "cvrp": "Customers"}
 
 
@@ -39,12 +39,12 @@ def figure1(study: Study) -> Drawing:
             if not [row for row in rows_of_panel if row["gap_pct"] == drawable(row["gap_pct"])]:
                 style.empty_axes(axes, style.NOT_MEASURED)
                 continue
-            _draw(axes, rows_of_panel, best)
+            _draw(axes, list(s.networks), rows_of_panel, best)
             axes.set_xlabel(NOUNS[problem] if budget == BUDGETS[-1] else "")
             axes.set_ylabel("Optimality gap (%)" if problem == problems[0] else "")
     if best:
         handles = next(axes for axes in panels.flat if axes.lines).get_legend_handles_labels()
-        figure.legend(*handles, loc="outside lower center", ncols=len(KINDS))
+        figure.legend(*handles, loc="outside lower center", ncols=len(s.networks))
     notes = ("The best of each network's solutions; CSV: of one, too.", *notes_of(study))
     notes += tuple(hidden_note(row["gap_pct"] for row in rows))
     alt = "Optimality gap against the number of nodes, one line for each network, by budget and problem."
@@ -60,14 +60,14 @@ def _rows(study: Study, s: StudyBlock) -> list[dict[str, Any]]:
                 if not isinstance(cell.measured, float):
                     continue
                 low, high = bounds(cell) or (None, None)
-                what = (MEASURED, *each, name_of(decoding), each.run, n, labels.dataset.count, cell.measured, low, high)
-                rows.append(dict(zip(COLUMNS, what, strict=True)))
+                what = (*each[:3], name_of(decoding), each.run, n, labels.dataset.count, cell.measured, low, high)
+                rows.append(dict(zip(COLUMNS, (MEASURED, *what), strict=True)))
     return rows
 
 
-def _draw(axes: Any, rows: list[dict[str, Any]], every: list[dict[str, Any]]) -> None:
-    """rows: of this panel; every: of all panels, which have one scale."""
-    for (name, colour), marker in zip(COLOURS.items(), MARKERS, strict=False):
+def _draw(axes: Any, names: list[str], rows: list[dict[str, Any]], every: list[dict[str, Any]]) -> None:
+    """names: of all networks; rows: of this panel; every: of all panels, which have one scale."""
+    for name, colour, marker in zip(names, COLOURS, MARKERS, strict=False):
         points = [row for row in rows if row["network"] == name]
         if not points:
             continue

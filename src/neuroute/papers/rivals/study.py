@@ -1,54 +1,50 @@
-"""POMO, ICAM, ELG and INViT trained on as many instances, or for as long, and tested on larger ones: our own."""
+"""Networks trained on as many instances, or for as long, and tested on larger ones: a study of our own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from neuroute.papers.rivals.elg import ELG
-from neuroute.papers.rivals.invit import INVIT
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run
-from neuroute.plan.systems import PAPER
+from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Reinforced, Run
+from neuroute.plan.systems import PAPER, Studied
 
-KINDS: dict[str, dict[Problem, str]] = {  # name -> problem -> network
-    "POMO": {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo:PomoCvrp"},
-    "ICAM": {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam:IcamCvrp"},
-    "ELG": ELG,  # type: ignore[dict-item]
-    "INViT": INVIT,
-}
 Budget = Literal["same instances", "same time"]
 BUDGETS: tuple[Budget, ...] = ("same instances", "same time")
 
 
-class Studied(NamedTuple):
+class Entry(NamedTuple):
     """A network with a budget."""
 
     budget: Budget
     problem: Problem
     name: str
-
-    @property
-    def run(self) -> str:
-        """INViT's time is what the others have, so that its run is the same with both budgets."""
-        longer = "longer_" if self.budget == "same time" and self.name != "INViT" else ""
-        return f"{PAPER}/study_{longer}{self.name.lower()}_{self.problem}"
+    run: str  # the same with both budgets, where the network sets the time
 
 
 def problems_of(s: StudyBlock) -> tuple[Problem, ...]:
     return tuple(s.training)
 
 
-def studied(s: StudyBlock) -> list[Studied]:
-    return [Studied(budget, problem, name) for budget in BUDGETS for problem in problems_of(s) for name in KINDS]
+def studied(s: StudyBlock) -> list[Entry]:
+    return [
+        Entry(budget, problem, name, f"{PAPER}/study_{_longer(budget, network)}{name.lower()}_{problem}")
+        for budget in BUDGETS
+        for problem in problems_of(s)
+        for name, network in s.networks.items()
+    ]
+
+
+def _longer(budget: Budget, network: Studied) -> str:
+    return "longer_" if budget == "same time" and not network.sets_the_time else ""
 
 
 def decodings(s: StudyBlock, name: str) -> list[Decoding]:
     """Of one solution, and the best of the many that a network's authors take."""
-    return [Decoding(), Decoding(images=s.invit.tested_images) if name == "INViT" else Decoding(starts="all")]
+    return [Decoding(), s.networks[name].best]
 
 
 def tests(s: StudyBlock, problem: Problem) -> dict[int, Labels]:
@@ -62,6 +58,7 @@ def study_runs(config: Config, scale: Scale) -> list[Run]:
 
 
 def _runs(config: Config, s: StudyBlock) -> Iterator[Run]:
+    shape = s.network.model_dump() | {"train_nodes": s.nodes}
     for each in studied(s):
         yield declare_run(
             config,
@@ -69,35 +66,19 @@ def _runs(config: Config, s: StudyBlock) -> Iterator[Run]:
             each.run.partition("/")[2],
             _training(s, each),
             role={"method": each.name, "study": True},
-            network=_network(s, each),
+            network=s.networks[each.name].network_of(each.problem, shape),
             n=s.nodes,
             validation=_labels(s, each.problem, "val", s.nodes, s.validation_count),
         )
 
 
-def _network(s: StudyBlock, each: Studied) -> Network:
-    shape = s.network.model_dump() | {"train_nodes": s.nodes}
-    if each.name == "ICAM":
-        shape.pop("heads")
-    if each.name == "ELG":
-        shape["neighbours"] = s.neighbours
-    if each.name == "INViT":
-        shape = s.invit.shape(s.invit.network, 2, s.invit.network.depth, s.nodes)
-    return Network(kind=KINDS[each.name][each.problem], arguments=shape)
-
-
-def _training(s: StudyBlock, each: Studied) -> Reinforced:
-    training = s.training[each.problem]
-    changed: dict[str, object] = {}
-    if each.name == "INViT":
-        changed = {"starts": 1, "images": s.invit.images, "learning_rate": s.invit.learning_rate}
-        training = training.model_copy(update={"decoupled": True, "weight_decay": 0.01, "baseline": s.invit.baseline})
-    elif each.budget == "same time":
-        changed = {"batches_per_epoch": s.same_time[each.problem][each.name]}  # type: ignore[index]
-    if each.name == "ELG":
-        training = training.model_copy(update={"scaled": "largest"})
-    stages = tuple(stage.model_copy(update=changed) for stage in training.stages)
-    return training.model_copy(update={"stages": stages})
+def _training(s: StudyBlock, each: Entry) -> Reinforced:
+    network = s.networks[each.name]
+    training = network.train(s.training[each.problem])
+    if not _longer(each.budget, network):
+        return training
+    more = {"batches_per_epoch": s.same_time[each.problem][each.name]}
+    return training.model_copy(update={"stages": tuple(stage.model_copy(update=more) for stage in training.stages)})
 
 
 def _labels(s: StudyBlock, problem: Problem, split: str, n: int, count: int) -> Labels:

@@ -1,41 +1,60 @@
 """The sizes of the study of equal budgets."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, create_model
 
-from neuroute.papers.rivals.invit import Views
-from neuroute.plan.reinforced import GreedyBaseline, Reinforced
+from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape, Nodes, Positive
-from neuroute.plan.specs import Problem, Spec
-
-Starting = Literal["POMO", "ICAM", "ELG"]  # the networks of many starts
-
-
-class StudiedInvit(Views):
-    """INViT, whose instances and batches are those of the others, in images from one start each."""
-
-    network: Annotated[BaselineShape, Field(description="depth: of each view's encoder, that of the actions too")]
-    images: Annotated[int, Field(ge=2, description="of an instance in training")]
-    baseline: GreedyBaseline
-    learning_rate: Annotated[float, Field(gt=0, description="a rate of its own: the others' is too large for it")]
-    tested_images: Annotated[int, Field(ge=2, description="of an instance in tests; the best counts")]
+from neuroute.plan.specs import Network, Problem, Spec
+from neuroute.plan.systems import SYSTEMS, Studied, block_fields
 
 
-class StudyBlock(Spec):
+class Pomo(Studied):
+    """POMO, which takes the study's shape as it is."""
+
+    label = "POMO"
+    kinds = {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo:PomoCvrp"}
+
+
+class Icam(Studied):
+    """ICAM, which has no heads."""
+
+    label = "ICAM"
+    kinds = {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam:IcamCvrp"}
+
+    @property
+    def note(self) -> str:
+        return "ICAM is without its stages of varying sizes and without elites."
+
+    def network_of(self, problem: Problem, shape: dict[str, Any]) -> Network:
+        return super().network_of(problem, {name: value for name, value in shape.items() if name != "heads"})
+
+
+if TYPE_CHECKING:
+
+    class _Systems(Spec): ...
+else:
+    _Systems = create_model("StudiedSystems", __base__=Spec, **block_fields(lambda system: system.studied))
+
+
+class StudyBlock(_Systems):
     """Networks that are trained alike, on as many instances of one size or for as long, and tested on larger ones."""
 
     nodes: Annotated[Nodes, Field(description="nodes, or customers, of the training instances")]
-    network: Annotated[BaselineShape, Field(description="of POMO, ICAM and ELG; ICAM has no heads")]
-    neighbours: Annotated[int, Field(ge=1, description="ELG's nearest nodes")]
-    invit: StudiedInvit
-    training: Annotated[
-        dict[Problem, Reinforced], Field(description="of all networks; ELG's advantages are scaled, as published")
-    ]
+    network: Annotated[BaselineShape, Field(description="of networks of many starts; ICAM has no heads")]
+    training: Annotated[dict[Problem, Reinforced], Field(description="of all networks, but for what is their own")]
     same_time: Annotated[
-        dict[Problem, dict[Starting, Positive]],
-        Field(description="batches of an epoch with which each takes the processor time that INViT takes"),
+        dict[Problem, dict[str, Positive]],
+        Field(description="batches of an epoch with which each takes the processor time of the slowest"),
     ]
     test_counts: Annotated[dict[int, Positive], Field(description="nodes, or customers -> test instances")]
     validation_count: Positive
     references: Annotated[dict[str, str], Field(description="tsp, cvrp -> solver of the reference solutions")]
+
+    @property
+    def networks(self) -> dict[str, Studied]:
+        """The networks by what they are called."""
+        systems = (getattr(self, name) for name in SYSTEMS if name in type(self).model_fields)
+        studied = (Pomo(), Icam(), *(each for each in systems if isinstance(each, Studied)))
+        return {each.label: each for each in studied}

@@ -126,11 +126,8 @@ def notes_of(study: Study) -> tuple[str, ...]:
     solvers = joined(f"{p.upper()} by {solver_name(s.references[p])}" for p in problems_of(s))
     return (
         f"All networks of a problem are trained by REINFORCE on instances of n={s.nodes}, in batches of as many, at "
-        "the same rate, INViT at its own: on the same ones, or on more, for about the processor time that INViT "
-        f"takes, whose row is the same in both. {ONE} Training is processor time on one thread, validations included.",
-        "ELG's advantages are scaled, as published; its local policy takes part from the first batch, not from 6/7 of "
-        "the training on. ICAM is without its stages of varying sizes and without elites. INViT has two views; it "
-        f"learns from one solution of each of {s.invit.images} images of an instance, the others from one of each "
-        "start.",
+        "the same rate where no note says else: on the same ones, or on more, for about the processor time that the "
+        f"slowest takes. {ONE} Training is processor time on one thread, validations included.",
+        " ".join(network.note for network in s.networks.values() if network.note),
         f"References: {solvers}. {RANGES}",
     )

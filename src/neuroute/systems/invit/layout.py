@@ -1,12 +1,30 @@
-"""What INViT's tensors are made of."""
+"""What the published tensors of INViT become."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from torch import Tensor
+
+from neuroute.networks.layouts.arguments import depth_of
 from neuroute.networks.layouts.joins import linear, weight
 from neuroute.networks.layouts.rules import Rule
+from neuroute.networks.layouts.tables import layout
+
+ACTION_VIEW = "action_encoder.input_emb.weight"
 
 
-def invit(views: int = 8) -> Iterator[Rule]:
+def read(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """How many nodes the views have is as published: 15 to choose from, and 35, 50, 65."""
+    return {
+        "depth": depth_of(tensors, "views.0.layers"),
+        "action_depth": depth_of(tensors, "action_view.layers"),
+        "width": len(tensors["pointer.weight"]),
+        "feed_forward": len(tensors["action_view.layers.0.up.weight"]),
+        "views": [35 + 15 * view for view in range(depth_of(tensors, "views"))],
+    }
+
+
+def _rules(views: int = 8) -> Iterator[Rule]:
     """Up to so many views."""
     encoders = {"action_view": "action_encoder"} | {f"views.{v}": f"state_encoders.{v}" for v in range(views)}
     for ours, theirs in encoders.items():
@@ -31,3 +49,26 @@ def invit(views: int = 8) -> Iterator[Rule]:
         "query": "query_mlp",
     }.items():
         yield from linear(here, there)
+
+
+LAYOUTS = (
+    layout(
+        "INViT for the TSP",
+        "neuroute.systems.invit.network:Invit",
+        {ACTION_VIEW: 2},
+        _rules(),
+        holder="model_baseline",
+        alias="invit",
+        read=read,
+    ),
+    layout(
+        "INViT for the CVRP",
+        "neuroute.systems.invit.network:InvitCvrp",
+        {ACTION_VIEW: 3},
+        _rules(),
+        holder="model_baseline",
+        usual={"heads": 8, "strict": True, "train_nodes": 100},
+        alias="invit-cvrp",
+        read=read,
+    ),
+)

@@ -1,4 +1,4 @@
-"""Views of an instance: the nodes near a stop, in coordinates of their own (INViT; Fang et al., 2024, Section 4)."""
+"""Views of an instance: the nodes near a stop, in coordinates of their own (Fang et al., 2024, Section 4)."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Parameters and FLOPs of networks that encode what is near a stop anew at every decision; see `counts_many_starts`."""
+"""Parameters and FLOPs of INViT, as in `accounting.counts_many_starts`: decisions encode anew what is near a stop."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,9 +10,9 @@ from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Network, Problem, Reinforced
 from neuroute.plan.shapes import BaselineShape
 from neuroute.plan.specs import Spec
-from neuroute.plan.systems import PAPER, Rival, Trained, rival
+from neuroute.plan.systems import PAPER, Rival, Studied, System, Trained, rival
 
-ELG = {"tsp": "neuroute.networks.elg:Elg", "cvrp": "neuroute.networks.elg:ElgCvrp"}
+ELG: dict[Problem, str] = {"tsp": "neuroute.systems.elg.network:Elg", "cvrp": "neuroute.systems.elg.network:ElgCvrp"}
 AUGMENTED = Decoding(starts="all", augment=True)
 
 
@@ -53,3 +53,27 @@ def _both(config: Config, block: ElgBlock, problem: Problem, p: ElgTrained) -> l
         config, "ELG without its local policy", without, problem, p, network(local=False), p.without_local, AUGMENTED
     )
     return [first, rival(config, "ELG", name, problem, p, network(), before, AUGMENTED, **more)]
+
+
+class StudiedElg(Studied):
+    """With the local policy from the first batch on, and advantages as published."""
+
+    label = "ELG"
+    kinds = ELG
+    neighbours: Annotated[int, Field(ge=1, description="nearest nodes of the penalty and the local policy")]
+
+    @property
+    def note(self) -> str:
+        return (
+            "ELG's advantages are scaled, as published; its local policy takes part from the first batch, not from 6/7 "
+            "of the training on."
+        )
+
+    def network_of(self, problem: Problem, shape: dict[str, Any]) -> Network:
+        return super().network_of(problem, shape | {"neighbours": self.neighbours})
+
+    def train(self, common: Reinforced) -> Reinforced:
+        return common.model_copy(update={"scaled": "largest"})
+
+
+SYSTEM = System(ElgBlock, rivals, StudiedElg)

@@ -17,7 +17,7 @@ from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.norms import LayerNorm
 from neuroute.networks.blocks.post_norm_layer import PostNorm
-from neuroute.networks.blocks.views import nearest, nearest_beside, points, to_unit_box
+from neuroute.systems.invit.views import nearest, nearest_beside, points, to_unit_box
 
 ROUNDING = 1e-6  # of a load, as a share of the capacity
 
