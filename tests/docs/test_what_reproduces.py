@@ -1,41 +1,64 @@
-"""What the page on what reproduces says of differences follows from the kept tables by the rule that it names."""
+"""The page on what reproduces, README and the kept tables agree: verdicts, tallies and the words of findings."""
 
-import csv
-from functools import cache
-from math import hypot, sqrt
+import re
+import shutil
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
-KEPT = DOCS / "measured" / "laptop"
-PAGE = (DOCS / "results" / "what_reproduces.md").read_text()
-SPREAD = 0.07  # of a gap over seeds, as a share of it
+ROOT = Path(__file__).parents[2]
+PAGE, README = ROOT / "docs" / "results" / "what_reproduces.md", ROOT / "README.md"
+FINDING = re.compile(r"^\d+\. (.*)$", re.MULTILINE)
+VERDICT = re.compile(r"`(\w+\.[\w.-]+)`: ([a-z ]+)")
 
 
-@cache
-def rows_of(table: str) -> list[dict[str, str]]:
-    with (KEPT / f"{table}.csv").open() as file:
-        return list(csv.DictReader(file))
+@pytest.fixture
+def claims(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "generate")
+    import claims
+
+    monkeypatch.delitem(sys.modules, "claims")
+    return claims
 
 
-def side(cell: str, column: str, seeds: str) -> tuple[float, float]:
-    """Return the gap of a kept cell and its standard error, by instances and by seeds; without seeds of one training.
-
-    cell: `table: key=value; key=value`, the labels of its row.
-    """
-    table, _, labels = cell.partition(": ")
-    where = dict(label.split("=", 1) for label in labels.split("; "))
-    (row,) = [row for row in rows_of(table) if where.items() <= row.items()]
-    gap, low, high = (float(row[f"{column}_measured{end}"]) for end in ("", "_low", "_high"))
-    return gap, hypot((high - low) / 2 / 1.96, SPREAD * gap / sqrt(int(seeds)) if seeds else 0)
+def test_the_pages_are_those_of_the_kept_tables(claims: ModuleType) -> None:
+    for page in claims.PAGES:
+        assert page.read_text() == claims.filled(page.read_text()), "run: python docs/generate/claims.py"
 
 
-@pytest.mark.parametrize("row", rows_of("differences"), ids=lambda row: f"{row['claim']}, {row['ahead']}")
-def test_differences_follow_from_the_kept_tables(row: dict[str, str]) -> None:
-    ahead, behind = (side(row[name], row["column"], row[f"{name}_seeds"]) for name in ("ahead", "behind"))
-    difference, half = behind[0] - ahead[0], 1.96 * hypot(ahead[1], behind[1])
-    numbers = [difference, difference - half, difference + half]
-    assert [float(row[name]) for name in ("difference", "low", "high")] == pytest.approx(numbers, abs=6e-4)
-    assert f"| {row['claim']}" in PAGE
-    assert "{:.1f} [{:.1f}, {:.1f}]".format(*numbers) in PAGE
+def test_a_changed_number_changes_the_page(claims: ModuleType, tmp_path: Path) -> None:
+    folder = shutil.copytree(claims.SCALE, tmp_path / "laptop", ignore=shutil.ignore_patterns("*.png"))
+    table = folder / "table8.csv"
+    assert "37.2" in table.read_text()
+    table.write_text(table.read_text().replace("37.2", "97.2"))
+    before, after = PAGE.read_text(), claims.filled(PAGE.read_text(), folder)
+    changed = [line for line in after.splitlines() if line not in before.splitlines()]
+    assert any("`scaling.log-n-tsp1000`" in line and "| contradicted |" in line for line in changed)
+    assert any(line.startswith("212 claims at scale laptop: ") for line in changed)
+
+
+def test_each_finding_is_tied_to_claims_by_their_verdict(claims: ModuleType) -> None:
+    verdicts = {row["id"]: row["verdict"] for row in claims.rows_of(claims.judge_kept(claims.SCALE))}
+    findings = FINDING.findall(PAGE.read_text())
+    assert len(findings) == 10
+    for finding in findings:
+        words = VERDICT.findall(finding)
+        assert words, finding
+        assert [(name, verdicts[name]) for name, _ in words] == words
+
+
+def test_the_findings_of_readme_are_those_of_the_page() -> None:
+    of_readme = re.findall(r"^\* (.*`: .*)$", README.read_text(), re.MULTILINE)
+    assert len(of_readme) == 3
+    assert set(of_readme) <= set(FINDING.findall(PAGE.read_text()))
+
+
+def test_former_verdicts_are_of_claims(claims: ModuleType) -> None:
+    ids = {row["id"] for row in claims.rows_of(claims.judge_kept(claims.SCALE))}
+    with claims.FORMER.open() as file:
+        former = list(claims.csv.DictReader(file))
+    assert {name for row in former for name in row["claims"].split("; ") if name} <= ids
+    words = [word for row in former for word in re.findall(r"disagrees|agrees|undecided", row["verdict"])]
+    assert {word: words.count(word) for word in claims.SAME} == {"agrees": 49, "disagrees": 9, "undecided": 36}

@@ -32,6 +32,7 @@ from neuroute.rendering.claims import (
     mean_interval,
     slope_interval,
     spread_of,
+    told_in_short,
 )
 from neuroute.rendering.report import Overview, write_report
 from neuroute.rendering.table import Cell, Column, Row, Table
@@ -313,6 +314,7 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
     page = (tmp_path / "index.html").read_text()
     assert page.index("What became of the claims") < page.index('id="scaling-figure2"')
     assert page.count("data:image/png;base64,") == 1
+    assert told_in_short("smoke", judged) in page
     assert '<a href="#scaling-figure2">' in page
     assert "1 &lt; 2." in page
     assert all(f'<span class="verdict {name}">' in page for name in ("supported", "inconclusive", "not-measured"))

@@ -95,7 +95,7 @@ def claims(
         for row in rows_of(claimed):
             why = "; to decide: ".join(text for text in (row["here"] or row["why"], row["cost"]) if text)
             print(f"{row['id']}: {row['verdict']}" + (f" ({why})" if why else ""))
-    print(*say(name, claimed), sep="\n")
+    print(say(name, claimed))
 
 
 def difference(

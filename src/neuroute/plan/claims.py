@@ -46,8 +46,8 @@ class Comparison(Spec):
     """Which cells of drawn tables are below which.
 
     `by` names a label column, "column" or "table", and `order` its values: every one of a group is below every one of
-    the next group.  Rows are picked by the labels in `of` besides, and are compared within each value of the labels in
-    `each`; what a label adds on its end of what stands for it here ("..., here 20") does not count.
+    the next group.  Rows are picked by the labels in `of` and `like` besides, and are compared within each value of the
+    labels in `each`; what a label adds on its end of what stands for it here ("..., here 20") does not count.
     """
 
     table: Names
@@ -55,6 +55,7 @@ class Comparison(Spec):
     by: str
     order: Annotated[tuple[Names, ...], Field(min_length=2)]
     of: dict[str, str] = {}
+    like: dict[str, str] = {}  # patterns of labels: {method: Ours*}
     each: Names = ()
     mean: bool = False  # compare the means over `each`
     over: str = ""  # label whose values are single instances: compare the means over those that are printed

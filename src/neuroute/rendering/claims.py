@@ -186,6 +186,12 @@ def tally(claims: Sequence[Judged]) -> dict[Verdict, int]:
     return {v: sum(c.verdict == v for c in claims) for v in (VERDICTS if is_judged else ("not judged",))}
 
 
+def told_in_short(scale: str, claims: Sequence[Judged]) -> str:
+    """Say what became of all claims: on the report's first page, in README and on the page of what reproduces."""
+    short = f"{in_short(scale, tally(claims))}."
+    return f"{short} {headlines_decided(claims)}." if all(c.verdict != "not judged" for c in claims) else short
+
+
 def headlines_decided(claims: Sequence[Judged]) -> str:
     """Say how many of the headline claims that need no GPU are supported or contradicted."""
     headlines = [each for each in claims if each.claim.weight == "headline"]

@@ -15,7 +15,7 @@ from jinja2 import Environment
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_text
 from neuroute.plan.config import Scale
-from neuroute.rendering.claims import NO_VERDICT, RULE, Judged, by_chance
+from neuroute.rendering.claims import NO_VERDICT, RULE, Judged, by_chance, told_in_short
 from neuroute.rendering.coverage import HEADS as COVERAGE_HEADS
 from neuroute.rendering.coverage import LEGEND as COVERAGE_LEGEND
 from neuroute.rendering.coverage import coverage_lines
@@ -64,7 +64,9 @@ def write_report(
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((files("neuroute.rendering") / "report.html").read_text(encoding="utf-8"))
     summary_values = summary(scale, overviews, titles, coverage)
+    judged = [each for overview in overviews.values() for each in overview.claims]
     template_values = {
+        "short": told_in_short(scale.name, judged),
         "verdicts": summary_values["verdicts"],
         "by_printed": summary_values["by_printed"],
         "rule": f"{RULE} {by_chance(summary_values['verdicts'])}" if scale.verdicts else NO_VERDICT,

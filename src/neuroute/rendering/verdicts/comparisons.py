@@ -83,8 +83,9 @@ def compare(claim: Claim, tables: Mapping[str, Table]) -> Iterator[Finding]:
 def _is_meant(comparison: Comparison, names: Mapping[str, str]) -> bool:
     patterns = comparison.column or ("*",)
     is_of = all(names.get(label) == value for label, value in comparison.of.items())
+    is_like = all(fnmatchcase(names.get(label, ""), pattern) for label, pattern in comparison.like.items())
     is_mean = bool(comparison.over) and fnmatchcase(names[comparison.over], MEAN)
-    return is_of and not is_mean and any(fnmatchcase(names["column"], pattern) for pattern in patterns)
+    return is_of and is_like and not is_mean and any(fnmatchcase(names["column"], pattern) for pattern in patterns)
 
 
 def _side(comparison: Comparison, entries: Sequence[_Entry], value: str, where: str) -> Sides:

@@ -9,7 +9,7 @@ from typing import Any
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
 from neuroute.plan.papers import all_papers, load_paper
-from neuroute.rendering.claims import Judged, headlines_decided, in_short, tally
+from neuroute.rendering.claims import Judged, told_in_short
 from neuroute.rendering.verdicts.comparisons import judge_all
 from neuroute.rendering.verdicts.kept import KeptTables
 
@@ -26,10 +26,9 @@ def judge_kept(folder: Path) -> Claimed:
     return {key: claims for key, claims in judged.items() if claims}
 
 
-def say(scale: str, claimed: Claimed) -> list[str]:
+def say(scale: str, claimed: Claimed) -> str:
     """Say how many claims there are, what became of them, and how many headlines are decided."""
-    every = [judged for of_paper in claimed.values() for judged in of_paper]
-    return [in_short(scale, tally(every)), headlines_decided(every)]
+    return told_in_short(scale, [judged for of_paper in claimed.values() for judged in of_paper])
 
 
 def rows_of(claimed: Claimed) -> list[dict[str, Any]]:
@@ -62,7 +61,7 @@ def in_numbers(judged: Judged) -> str:
     if len(there) > 1:
         values = sorted(float(cell.measured or 0) for cell, _ in there)
         form = there[0][1]
-        return f"{len(values)} differences, {form(values[0])} to {form(values[-1])}"
+        return f"{form(values[0])} to {form(values[-1])}"
     cell, form = there[0]
     interval = "" if cell.low is None else f" [{form(cell.low)}, {form(cell.high)}]"
     return f"{form(cell.measured)}{interval}"
