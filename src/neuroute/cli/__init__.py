@@ -66,7 +66,8 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
         handler = logging.StreamHandler()
         handler.setFormatter(_Lines("%(asctime)s %(name)s: %(message)s", "%H:%M:%S"))
         logging.basicConfig(level=logging.INFO, handlers=[handler])
-        logging.getLogger("fontTools").setLevel(logging.WARNING)  # a page of lines for each figure
+        for chatty in ("fontTools", "torch"):  # a page of lines for each figure; statistics at the end
+            logging.getLogger(chatty).setLevel(logging.WARNING)
         with redirect_stdout(cast(TextIO, _Plain(sys.stdout))):
             try:
                 command(*args, **kwargs)
