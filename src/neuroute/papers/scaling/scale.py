@@ -46,7 +46,7 @@ class CvrpGrid(Cvrp):
 
 
 class Steps(Strict):
-    """The three readings of a step, which the paper leaves open, on the smallest model of the grid."""
+    """The three readings of a step, in the paper a "batch update", on the smallest model of the grid."""
 
     training: Annotated[Supervised, Field(description="of all readings; `step` is the one that sets the time")]
     same_time: Annotated[
