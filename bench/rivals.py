@@ -8,12 +8,12 @@ import torch
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.dgl import Dgl
 from neuroute.networks.glop import Glop
-from neuroute.networks.mdam import Mdam
 from neuroute.plan.objects import Dataset, Decoding, Problem
+from neuroute.systems.dgl.network import Dgl
 from neuroute.systems.elg.network import Elg, ElgCvrp
 from neuroute.systems.invit.network import Invit, InvitCvrp
+from neuroute.systems.mdam.network import Mdam
 
 PATHS = 100  # of GLOP at a time
 HUNDRED, ALL, ONE = Decoding(starts=100), Decoding(starts="all"), Decoding()
@@ -35,8 +35,8 @@ ROWS = (
     ("INViT-2V", partial(InvitCvrp, views=(35, 50)), "cvrp", 100, 2, ONE),
     ("DGL", Dgl, "tsp", 100, 1, ONE),
     ("DGL", Dgl, "tsp", 1000, 1, ONE),
-    ("MDAM, five decoders", Mdam, "tsp", 100, 16, Decoding(method="decoders")),
-    ("MDAM, five decoders", Mdam, "tsp", 200, 16, Decoding(method="decoders")),
+    ("MDAM, five decoders", Mdam, "tsp", 100, 16, Decoding(method=Mdam.own_method)),
+    ("MDAM, five decoders", Mdam, "tsp", 200, 16, Decoding(method=Mdam.own_method)),
 )
 
 

@@ -88,7 +88,7 @@ def test_sub_paths_are_as_long_as_solutions_or_1000_stops() -> None:
 
 
 def test_a_network_of_the_nearest_nodes_is_measured_at_the_size_asked_for() -> None:
-    network = Network(kind="neuroute.networks.dgl:Dgl", arguments={"nearest": 30})
+    network = Network(kind="neuroute.systems.dgl.network:Dgl", arguments={"nearest": 30})
     by_run, by_formula = measured.measure(network), cost.counts(network)
     for tokens in (5, 12, 200, 1_001):
         assert by_run.decision(tokens) == by_formula.decision(tokens)

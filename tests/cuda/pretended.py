@@ -55,7 +55,7 @@ READS = {
     "networks.weights:save_checkpoint.<locals>.<dictcomp>": "weights, at the end of a run",
     "networks.weights:weights_digest": "weights, at the end of a run",
     "problems.cvrp_sub_paths:_longest_first": "how many pieces there are, once an iteration",
-    "training.rivals.beam_pool:PoolBatches.train": "the mean length of the pool's tours, once an epoch",
+    "systems.dgl.training:PoolBatches.train": "the mean length of the pool's tours, once an epoch",
     "training.rivals.partitioning:revised_costs": "partitions, once an instance: their routes are inserted on the host",
     "training.rivals.revising:RevisingBatches._begin.<locals>.costs": "lengths that a test compares, once an epoch",
     "training.rivals.revising:RevisingBatches._rebuilt": "revised paths, once a phase: they are kept on the host",

@@ -17,7 +17,8 @@ import tiny_rounds
 from networks import MULTI_START, PATH, every_network
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Network, Run
-from neuroute.plan.reinforced import Elite, GreedyBaseline
+from neuroute.plan.reinforced import Elite
+from neuroute.systems.mdam.system import WarmBaseline
 from neuroute.training.sampling_streams import Draw, noise_on
 from neuroute.training.train import Settings, train
 from pretended import PLACE, OnGpu, pretended_gpu
@@ -81,7 +82,7 @@ RUNS: dict[str, tuple[str, Run]] = {
         for kind in tiny_reinforced.ROLLOUTS
     },
     "decoders tsp": ("store", tiny_mdam.make_run("tsp")),
-    "decoders cvrp": ("cvrp_store", tiny_mdam.make_run("cvrp", baseline=GreedyBaseline(instances=8, warm_up=0.8))),
+    "decoders cvrp": ("cvrp_store", tiny_mdam.make_run("cvrp", baseline=WarmBaseline(instances=8, warm_up=0.8))),
     **{
         f"reinforce vrp {way}": (
             "vrp_store",

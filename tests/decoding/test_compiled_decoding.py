@@ -18,10 +18,10 @@ from neuroute.decoding import compiled as compiling
 from neuroute.decoding.compiled import PARTS, compiled, describe_device, replays
 from neuroute.decoding.decode import decode
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.mdam import Mdam
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.vrp import Vrp
+from neuroute.systems.mdam.network import Mdam
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CPU, GPU = torch.device("cpu"), torch.device("cuda")

@@ -14,19 +14,18 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.decoding.glop.partition import PartitionRollout
-from neuroute.decoding.mdam.beams import Partial, merge, search_beams
-from neuroute.decoding.mdam.steps import FromAnywhere, build, build_all
 from neuroute.decoding.rollout import Rollout, choose_best
 from neuroute.decoding.served import WithServed
-from neuroute.networks.mdam import Mdam, MdamCvrp
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Decoding
+from neuroute.systems.mdam.decoding import FromAnywhere, Partial, build, build_all, merge, search_beams
+from neuroute.systems.mdam.network import Mdam, MdamCvrp
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 CPU = torch.device("cpu")
 PROBLEMS = ("tsp", "cvrp")
-OWN = Decoding(method="decoders")
+OWN = Decoding(method=Mdam.own_method)
 
 
 def make(problem: str, **more: Any) -> Any:
@@ -284,4 +283,4 @@ def test_other_networks_and_options_are_refused() -> None:
         decode("tsp", make("tsp").float(), given, OWN.model_copy(update={"rescale": 2.0}))
     for more in ({"starts": 2}, {"augment": True}):
         with pytest.raises(ValueError, match="starts|augment"):
-            Decoding.model_validate({"method": "decoders"} | more)
+            Decoding.model_validate({"method": Mdam.own_method} | more)

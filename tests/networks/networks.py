@@ -13,13 +13,13 @@ from neuroute import networks
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly
-from neuroute.networks.dgl import Dgl
 from neuroute.networks.glop import Glop
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
+from neuroute.systems.dgl.network import Dgl
 from neuroute.systems.elg.network import Elg, ElgCvrp
 from neuroute.systems.invit.network import Invit, InvitCvrp
 from neuroute.systems.pointerformer.network import Pointerformer

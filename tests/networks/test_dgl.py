@@ -11,8 +11,8 @@ from networks import make
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.networks import dgl
-from neuroute.networks.dgl import Dgl
 from neuroute.plan.objects import Decoding
+from neuroute.systems.dgl.network import Dgl
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

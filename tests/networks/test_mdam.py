@@ -13,9 +13,9 @@ from networks import features as features_of
 from neuroute.accounting import measured
 from neuroute.accounting.cost import counts
 from neuroute.networks.import_weights import import_weights
-from neuroute.networks.mdam import Mdam, MdamCvrp
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Network
+from neuroute.systems.mdam.network import Mdam, MdamCvrp
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -35,7 +35,7 @@ def imported(folder: Path, state: book.State) -> Any:
 
 
 def network(problem: str, **arguments: Any) -> Network:
-    return Network(kind=f"neuroute.networks.mdam:{NETWORKS[problem].__name__}", arguments=arguments)
+    return Network(kind=f"neuroute.systems.mdam.network:{NETWORKS[problem].__name__}", arguments=arguments)
 
 
 def small(problem: str, **more: Any) -> Any:

@@ -7,8 +7,10 @@ import pytest
 from neuroute.accounting.cost import parameters_of
 from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, load_scale, parse_config
-from neuroute.plan.objects import BeamPool, Reinforced, Run
+from neuroute.plan.objects import Reinforced, Run
 from neuroute.plan.reinforced import GreedyBaseline
+from neuroute.systems.dgl.system import BeamPool
+from neuroute.systems.mdam.system import WarmBaseline
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,9 @@ def test_dgl(runs: dict[str, Run]) -> None:
 
 
 def test_a_pool_can_be_changed_in_the_config() -> None:
-    config = parse_config({"runs": {"rivals/dgl": {"training": {"pool": 40, "renewed": 3, "learning_rate": 1e-3}}}})
+    config = parse_config(
+        {"runs": {"rivals/dgl": {"training": {"own": {"pool": 40, "renewed": 3}, "learning_rate": 1e-3}}}}
+    )
     found = {each.run.id: each.run.training for each in rivals(config, load_scale("smoke"))}["rivals/dgl"]
     assert isinstance(found, BeamPool)
     assert (found.pool, found.renewed, found.learning_rate) == (40, 3, 1e-3)
@@ -51,7 +55,7 @@ def test_mdam(runs: dict[str, Run]) -> None:
         assert isinstance(training, Reinforced)
         (stage,) = training.stages
         assert (training.clip, training.divergence, training.weight_decay) == (1.0, 0.01, 0.0)
-        assert training.baseline == GreedyBaseline(instances=10_000, alpha=0.05, warm_up=0.8)
+        assert training.baseline == WarmBaseline(instances=10_000, alpha=0.05, warm_up=0.8)
         assert (stage.epochs, stage.batch_size, stage.sizes, stage.starts) == (100, 512, (100, 100), 1)
         assert stage.batches_per_epoch * stage.batch_size == 1_280_000
         assert {training.learning_rate(index) for index in range(0, training.batches, 50_000)} == {1e-4}

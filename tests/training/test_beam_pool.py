@@ -12,10 +12,11 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.tsp import tour_lengths
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.pomo import Pomo
-from neuroute.plan.objects import BeamPool, Dataset
+from neuroute.plan.objects import Dataset
 from neuroute.solvers import nearest
+from neuroute.systems.dgl.system import BeamPool
+from neuroute.systems.dgl.training import PoolBatches, beam_pool, log_of_first
 from neuroute.training.distributed import World
-from neuroute.training.rivals.beam_pool import PoolBatches, beam_pool, log_of_first
 from tiny import N, pooled, scheme_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")

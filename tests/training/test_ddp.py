@@ -20,6 +20,7 @@ import tiny_reinforced_vrp
 import tiny_rounds
 from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import Elite, GreedyBaseline
+from neuroute.systems.mdam.system import WarmBaseline
 from neuroute.training import self_improvement
 from neuroute.training.train import Settings, train
 
@@ -60,7 +61,7 @@ def runs() -> dict[str, Run]:
         "beam-pool": tiny.pooled(pool=7),
         "partitioning": tiny_glop.partitioning_run(batch_size=3),
         "decoders tsp": tiny_mdam.make_run("tsp", stage={"batch_size": 5}),
-        "decoders cvrp": tiny_mdam.make_run("cvrp", baseline=GreedyBaseline(instances=8, warm_up=0.8)),
+        "decoders cvrp": tiny_mdam.make_run("cvrp", baseline=WarmBaseline(instances=8, warm_up=0.8)),
         **{
             f"rollouts {kind}": tiny_reinforced.make_run(
                 rollouts, kind=kind, baseline=GreedyBaseline(instances=6), clip=1.0

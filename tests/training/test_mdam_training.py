@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.mdam.steps import Steps, build_all
 from neuroute.networks.weights import build, load_checkpoint
 from neuroute.plan.objects import Network, Run
-from neuroute.plan.reinforced import GreedyBaseline, Reinforced
-from neuroute.training.rivals import mdam
-from neuroute.training.rivals.mdam import DecoderBatches, decoders, divergence
+from neuroute.systems.mdam import training as mdam
+from neuroute.systems.mdam.decoding import Steps, build_all
+from neuroute.systems.mdam.system import MdamTraining, WarmBaseline
+from neuroute.systems.mdam.training import DecoderBatches, decoders, divergence
 from neuroute.training.rollout_baseline import reinforce
 from neuroute.training.sampling_streams import noise, sampling
 from reinforcing import backward, close, gradients
@@ -95,7 +95,7 @@ def test_divergences_of_pairs() -> None:
 
 def test_in_the_first_epoch_lengths_are_compared_with_a_mean(tmp_path: Path) -> None:
     """Of each decoder's own, and it goes on where a killed run was; the copy is asked from the second epoch on."""
-    run = make_run("tsp", baseline=GreedyBaseline(instances=8, alpha=0.05, warm_up=0.75))
+    run = make_run("tsp", baseline=WarmBaseline(instances=8, alpha=0.05, warm_up=0.75))
     batches = batches_of(run, tmp_path)
     batches.train(0)
     first = batches.state()["means"]
@@ -145,10 +145,8 @@ def test_a_run_leaves_the_weights_that_were_trained(
 
 
 def test_settings_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match="give a `baseline`"):
-        Reinforced(stages=(stage(),), divergence=0.1)
-    with pytest.raises(ValueError, match="warm_up: is for MDAM"):
-        Reinforced(stages=(stage(starts=1),), baseline=GreedyBaseline(warm_up=0.8))
+    with pytest.raises(ValueError, match="baseline"):
+        MdamTraining.model_validate({"stages": (stage(),), "divergence": 0.1})
 
 
 def test_stages_and_networks_that_do_not_fit(tmp_path: Path) -> None:
@@ -160,5 +158,5 @@ def test_stages_and_networks_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="is for Mdam, not Pomo"):
         batches_of(run.model_copy(update={"network": pomo}), tmp_path)
     torch.manual_seed(0)
-    with pytest.raises(NeurouteError, match="or Mdam with a `divergence`"):
+    with pytest.raises(NeurouteError, match="a network with many starts"):
         reinforce(scheme_of(run, build(run.network), tmp_path))

@@ -19,7 +19,7 @@ import tiny_rounds
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Run
-from neuroute.plan.reinforced import GreedyBaseline
+from neuroute.systems.mdam.system import WarmBaseline
 from neuroute.training.loop import TrainingLoop
 from tiny import cvrp_run, killed_training, log_lines, make_run, pens_run, pooled, run_training, self_improving
 
@@ -82,7 +82,7 @@ def staged(kind: str) -> Run:
 
 
 # A run, the fixture with its labels, and the batches in which it is stopped, one after the other.
-WARMED = GreedyBaseline(instances=8, alpha=0.5, warm_up=0.8)
+WARMED = WarmBaseline(instances=8, alpha=0.5, warm_up=0.8)
 SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     "supervised, the best weights": (lambda: make_run(epochs=3, keep="best"), "store", (1, 7)),
     "pairs": (lambda: pens_run("both", epochs=3), "store", (5,)),

@@ -70,14 +70,14 @@ POMO = {"depth": 1, "width": 8, "heads": 2, "feed_forward": 8}
 
 
 @pytest.mark.parametrize("training", [make_run().training, self_improving().training])
-@pytest.mark.parametrize(("kind", "arguments", "by"), [("dgl:Dgl", DGL, "beam-pool"), ("pomo:Pomo", POMO, "reinforce")])
+@pytest.mark.parametrize(("kind", "arguments"), [("dgl:Dgl", DGL), ("pomo:Pomo", POMO)])
 def test_networks_that_sub_paths_are_not_for_are_refused(
-    tmp_path: Path, store: Path, training: Any, kind: str, arguments: dict[str, Any], by: str
+    tmp_path: Path, store: Path, training: Any, kind: str, arguments: dict[str, Any]
 ) -> None:
     """Before anything is trained; what a tour remembers is not known of a sub-path."""
     network = Network(kind=locate(f"neuroute.networks.{kind}"), arguments=arguments)
     run = make_run().model_copy(update={"network": network, "training": training})
-    with pytest.raises(NeurouteError, match=f"cannot learn from sub-paths.*train it by '{by}'") as refused:
+    with pytest.raises(NeurouteError, match="cannot learn from sub-paths") as refused:
         run_training(run, tmp_path, store)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "state" / "state.pt").exists()

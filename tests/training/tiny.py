@@ -14,8 +14,9 @@ import torch
 
 from neuroute.datasets.labels import make_labels
 from neuroute.networks.weights import build
-from neuroute.plan.objects import BeamPool, Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.problems.registry import PARTS
+from neuroute.systems.dgl.system import BeamPool
 from neuroute.training.batches import Scheme
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
@@ -125,7 +126,7 @@ def pooled(**training: object) -> Run:
     settings = {"pool": 8, "epochs": 2, "loops": 3, "renewed": 2, "beam": 2, "starts": 3, "learning_rate": 2e-3}
     spec = BeamPool.model_validate(settings | {"decay_every": 1, "validations": 2} | training)
     arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "nearest": 5, "train_nodes": N}
-    network = Network(kind="neuroute.networks.dgl:Dgl", arguments=arguments)
+    network = Network(kind="neuroute.systems.dgl.network:Dgl", arguments=arguments)
     return make_run().model_copy(update={"network": network, "training": spec, "data": ()})
 
 

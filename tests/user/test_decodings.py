@@ -44,7 +44,7 @@ def test_a_decoding_has_one_name_by_which_it_is_asked_for(name: str) -> None:
         ({"augment": True, "rescale": 8.0}, "greedy-x8-rescale8.0"),
         ({"starts": "all", "rescale": "best", "batch_size": 4}, "multistart-rescalebest-batch4"),
         ({"method": "prc", "iterations": 9, "start": "insertion-angle", "longest": 50}, "prc9-insertion-angle-l50"),
-        ({"method": "decoders", "beam": 50}, "decoders-beam50"),
+        ({"method": "my.module:decoders", "beam": 50}, "decoders-beam50"),
     ],
 )
 def test_names_say_in_words_what_is_unusual(how: dict[str, object], name: str) -> None:

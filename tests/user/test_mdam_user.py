@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def model_of(folder: Path, name: str) -> neuroute.Model:
     torch.manual_seed(0)
     arguments = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 16, "decoders": 2}
-    network = Network(kind=f"neuroute.networks.mdam:{name}", arguments=arguments)
+    network = Network(kind=f"neuroute.systems.mdam.network:{name}", arguments=arguments)
     about = {"run": "own/net", "network": network.model_dump(), "code": code_digest(network.kind)}
     save_checkpoint(folder / "net.safetensors", build(network), about)
     return neuroute.load_model(folder / "net.safetensors", "cpu")

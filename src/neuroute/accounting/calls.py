@@ -6,7 +6,7 @@ A call is one layer's forward pass, or its part of an update.
 from dataclasses import dataclass
 
 from neuroute.accounting import cost, flops, revised
-from neuroute.plan.objects import BeamPool, Dataset, Decoding, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.objects import Dataset, Decoding, OwnTraining, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.problems.longest import longest_sub_path
 
@@ -75,9 +75,8 @@ def training_calls(run: Run, *, gpu: bool) -> tuple[float, float]:
             mean = sum(stage.sizes) / 2
             total += stage.batches * price.solution(mean)  # sampled, then learnt
             updates += stage.batches * price.solution(mean)
-    elif isinstance(t, BeamPool):
-        updates = t.batches * price.solution(run.n)
-        total += t.batches * t.starts * price.chunks(t.pool * t.beam, run.n) * price.solution(run.n)
+    elif isinstance(t, OwnTraining):
+        updates, total = t.calls(price)
     else:
         longest = longest_sub_path(t.longest, run.n) if isinstance(t, Reconstruction) else run.n
         lengths = flops.lengths_of(longest, "random" if isinstance(t, Reconstruction) else t.sub_paths)

@@ -7,7 +7,7 @@ from neuroute.accounting import flops, revised
 from neuroute.accounting.counts import Counts
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.objects import BeamPool, Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.objects import Network, OwnTraining, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.problems.longest import longest_sub_path
 
@@ -67,9 +67,8 @@ def training_per_sample(run: Run) -> float:
         return reinforced_per_sample(c, t, cvrp=cvrp)
     if isinstance(t, Revising | Partitioning):
         return revised.per_sample(c, run)
-    if isinstance(t, BeamPool):
-        learnt = 3 * sum(c.decision(tokens) for tokens in range(3, run.n + 2))
-        return learnt + t.starts * flops.solution(c.decision, run.n, t.beam)
+    if isinstance(t, OwnTraining):
+        return t.flops_per_sample(c, run)
     lengths = flops.lengths_of(run.n, t.sub_paths, cvrp=cvrp)
     per_sample = flops.trained_sample(c.decision, c.encoder, lengths, t.step, cvrp=cvrp)
     return per_sample + (sampling_per_sample(c, run.n + cvrp, t) if isinstance(t, SelfImprovement) else 0)

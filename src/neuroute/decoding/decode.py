@@ -21,10 +21,8 @@ from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.registry import Part
 from neuroute.solvers.registry import get
 
-# Ways of GLOP and MDAM: (network, batch, decoding, memory_gb, number of the first instance) -> solutions (batch, ...).
-OWN_METHODS = {
-    name: Part[Callable[[Any, Any, Decoding, float, int], Tensor]](name) for name in ("revise", "partition", "decoders")
-}
+# A system's own way: (network, batch, decoding, memory_gb, number of the first instance) -> solutions (batch, ...).
+OwnWay = Callable[[Any, Any, Decoding, float, int], Tensor]
 MOST_TOGETHER = 256  # instances whose batch norms are taken together
 MAX_NODES_PER_BATCH = 1 << 20  # of the instances whose blocks parallel re-construction gives to the network
 
@@ -112,7 +110,9 @@ def check_own(net: RoutingNetwork, decoding: Decoding) -> None:
     """Raises NeurouteError for a network that is decoded in a way of its own, unless that is it."""
     method = getattr(net, "own_method", None)
     if method is not None and decoding.method != method:
-        raise NeurouteError(f"{type(net).__name__} is decoded by method '{method}' alone, not by '{decoding.method}'")
+        raise NeurouteError(
+            f"{type(net).__name__} is decoded by method '{method.rpartition(':')[2]}' alone, not by '{decoding.method}'"
+        )
 
 
 @dataclass
@@ -207,8 +207,8 @@ def _improving(
     elif decoding.method == "beam" and decoding.beam > 1:
         yield search.search_beams(net, batch, decoding, first)
         return
-    elif decoding.method in OWN_METHODS:
-        yield OWN_METHODS[decoding.method].of(problem)(net, batch, decoding, memory_gb, first)
+    elif decoding.is_own or decoding.method in ("revise", "partition"):
+        yield Part[OwnWay](decoding.method).of(problem)(net, batch, decoding, memory_gb, first)
         return
     else:
         if decoding.start == "greedy":
@@ -258,9 +258,9 @@ def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, mem
         environment = ENVIRONMENT.of(net.problem)
         images, starts = decoding.number_of_images, starts_of(decoding) or nodes - environment.depots
         return environment.batch_sizes(net, nodes, images * starts, images, memory_gb, decoding.batch_size)[1]
-    if decoding.method == "decoders":
+    if decoding.is_own:
         return decoding.batch_size or min(MOST_TOGETHER, instances_that_fit(net, nodes, decoding, memory_gb))
-    if decoding.method in OWN_METHODS:
+    if decoding.method in ("revise", "partition"):
         width = 4 * getattr(decoding.revision, "width", 10)  # tours, and their flips
         return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // (nodes * width))
     if decoding.method != "prc":

@@ -106,7 +106,7 @@ def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: in
 
     places: nodes where these may begin.  Beams search from each.
     """
-    if decoding.method == "decoders":  # all of an instance's nodes are computed at every decision
+    if decoding.is_own:  # all of an instance's nodes are computed at every decision
         return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam, shrinks=False)
     if not loaded.net.multi_start:
         return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam)

@@ -24,6 +24,7 @@ class RoutingNetwork(nn.Module, ABC):
     pair_channels: int = 0  # numbers that are kept of each pair of nodes at a time
     decision_tokens: int = 0  # tokens, times layers, that each decision of one tour encodes anew
     random_embeddings: bool = False
+    own_beams: ClassVar[bool] = False  # whether its `own_method`, where it has one, takes beams
 
     @property
     def is_batch_dependent(self) -> bool:

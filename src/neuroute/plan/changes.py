@@ -57,6 +57,7 @@ def apply_changes(config: Config, run: str, declared: T) -> T:
     where, values = f"{config.where}: runs.{run}.training", declared.model_dump()
     change = config.runs.get(run)
     changed = change.training.model_dump(exclude_none=True) if change else {}
+    changed |= changed.pop("own", {})
     if stages := changed.pop("stages", None):
         values["stages"] = _with_stages(values.get("stages", ()), stages, f"{where}.stages")
     return validate(type(declared), values | changed, where)

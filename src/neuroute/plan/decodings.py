@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from neuroute.plan.specs import Labels, Spec
 
 # What is improved: the model's own solution, or a solver's.
+Dotted = Annotated[str, Field(pattern=r"^\w+(\.\w+)*:\w+$")]
 Start = Literal["greedy", "insertion", "insertion-angle", "insertion-published", "nearest"]
 
 
@@ -34,8 +35,9 @@ class Decoding(Spec):
     starts from) included; each becomes a record of its own.
     """
 
-    method: Literal["greedy", "beam", "rrc", "prc", "revise", "partition", "decoders"] = "greedy"
-    beam: int = 1  # of method 'decoders' (MDAM): of each decoder; 1: they build greedily
+    # A dotted name: of a system's own way, `decode.OwnWay`.
+    method: Literal["greedy", "beam", "rrc", "prc", "revise", "partition"] | Dotted = "greedy"
+    beam: int = 1
     iterations: int = 0  # of random (rrc, after greedy) or parallel local (prc) re-construction
     start: Start = "greedy"  # of prc; revise always starts from insertion
     # Most stops of a sub-path; None: prc has l_max 1000, or all stops of shorter solutions; rrc has all.
@@ -50,7 +52,7 @@ class Decoding(Spec):
     # Of a network of many: the best is taken, or what rrc starts from; a beam searches from each.
     starts: Annotated[int, Field(ge=1)] | Literal["all"] = 1
     augment: bool = False  # with the eight symmetric images of each instance (POMO)
-    # With so many random images of each instance, itself the first (INViT).
+    # With so many random images of each instance, itself the first.
     images: int = Field(default=1, ge=1, exclude_if=lambda images: images == 1)
     draw: int = Field(default=0, ge=0)  # which random embeddings, of a network that has some
     repeats: int = Field(default=1, ge=1)  # solutions of each instance, draws from `draw` on: lengths are their means
@@ -77,13 +79,18 @@ class Decoding(Spec):
     def _some_methods_have_one_start(self) -> "Decoding":
         if self.starts != 1 and self.method == "prc":
             raise ValueError("starts: re-construction in parallel begins with one solution; leave starts out")
-        if self.starts != 1 and self.method == "decoders":
-            raise ValueError("starts: decoders choose theirs; leave starts out")
+        if self.starts != 1 and self.is_own:
+            raise ValueError(f"starts: {self.method} chooses them; leave starts out")
         if (self.augment or self.images > 1) and self.method != "greedy":
             raise ValueError(f"augment and images are for method 'greedy', not '{self.method}'")
         if self.augment and self.images > 1:
             raise ValueError("augment has eight images of its own; leave `images` out")
         return self
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the method is a system's own."""
+        return ":" in self.method
 
     @property
     def id(self) -> str:
@@ -94,8 +101,7 @@ class Decoding(Spec):
             "prc": self._prc,
             "revise": f"revise{self.revision.id}" if isinstance(self.revision, Revision) else f"revise-{self.revision}",
             "partition": "partition",
-            "decoders": "decoders" + (f"-beam{self.beam}" if self.beam > 1 else ""),
-        }[self.method]
+        }.get(self.method) or self.method.partition(":")[2] + (f"-beam{self.beam}" if self.beam > 1 else "")
         name += ("" if self.log_n else "-nolog") + ("-esf" if self.esf else "")
         name += "" if self.rescale == 1 else f"-x{self.rescale}"
         name += (f"-d{self.draw}" if self.draw else "") + (f"-r{self.repeats}" if self.repeats > 1 else "")

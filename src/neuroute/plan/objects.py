@@ -23,14 +23,13 @@ from neuroute.plan.evaluations import (
 )
 from neuroute.plan.reinforced import Elite, Reinforced, Stage
 from neuroute.plan.specs import SHARD, Dataset, Distribution, Labels, Network, Problem, Spec, Split
-from neuroute.plan.trainings import BeamPool, Reconstruction, SelfImprovement, Supervised, Training
+from neuroute.plan.trainings import AnyTraining, OwnTraining, Reconstruction, SelfImprovement, Supervised, Training
 
 __all__ = [
     "FIGURE_FORMATS",
     "SHARD",
     "TABLE_FORMATS",
     "Artifact",
-    "BeamPool",
     "Benchmark",
     "BenchmarkEvaluation",
     "CombinedEvaluation",
@@ -44,6 +43,7 @@ __all__ = [
     "GivenRun",
     "Labels",
     "Network",
+    "OwnTraining",
     "Problem",
     "Reconstruction",
     "Reinforced",
@@ -72,7 +72,7 @@ class Run(Spec):
     name: str
     role: dict[str, Any] = {}  # what it stands for in the paper: {"depth": 6, "width": 128}
     network: Network
-    training: Training
+    training: AnyTraining
     n: int  # nodes of the training instances
     data: tuple[Labels, ...]  # none for self-improvement
     start: str | None = None  # id of the run whose weights it starts from; None: random ones

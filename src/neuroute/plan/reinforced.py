@@ -25,15 +25,13 @@ class GreedyBaseline(Spec):
     """Solutions are compared with greedy ones of a frozen copy of the best weights so far (Kool et al., 2019).
 
     At the end of each epoch the weights take its place if their greedy solutions of `instances` instances, drawn anew
-    after each replacement, are shorter by more than `margin` on average (INViT) and, with `alpha`, if a paired
+    after each replacement, are shorter by more than `margin` on average and, with `alpha`, if a paired
     one-sided t-test says so at that level (Kool et al., 2019).
     """
 
     instances: int = Field(default=640, ge=2)
     margin: float = Field(default=0.0, ge=0)
     alpha: float | None = Field(default=None, gt=0, lt=1)
-    # Of MDAM: in the first epoch the baseline is a running mean of lengths, with this weight of the past.
-    warm_up: float | None = Field(default=None, ge=0, lt=1, exclude_if=lambda weight: weight is None)
 
 
 class Stage(Spec):
@@ -55,7 +53,7 @@ class Stage(Spec):
     distributions: tuple[Distribution, ...] = Field(default=(), exclude_if=lambda names: not names)
     # Solutions of an instance, one from each of its first nodes; None: all.  With a `baseline` they start at random.
     starts: int | None = Field(default=None, ge=1)
-    # With a `baseline`: each instance is seen in so many random images, itself the first (INViT).
+    # With a `baseline`: each instance is seen in so many random images, itself the first.
     images: int = Field(default=1, ge=1, exclude_if=lambda images: images == 1)
     learning_rate: float = Field(default=1e-4, gt=0)
     drops: tuple[int, ...] = ()  # after each of these numbers of epochs the rate falls to `drop` of what it was
@@ -127,22 +125,15 @@ class Reinforced(Learning, Spec):
     balance: float = Field(default=0.0, ge=0)  # weight of the loss that balances experts (mvmoe, Eq. 2: 0.01)
     fresh: bool = False  # a run that starts from another one's weights does not go on with its moments
     precision: Precision = "fp32"
-    # Advantages are shares of the largest one of their instance (ELG), or in standard deviations of its lengths
-    # (Pointerformer).
+    # Advantages are shares of the largest one of their instance, or in standard deviations of its lengths.
     scaled: Literal["largest", "deviation"] | None = Field(default=None, exclude_if=lambda scaled: scaled is None)
     # What solutions are compared with; None: the mean over those of their instance.
     baseline: GreedyBaseline | None = Field(default=None, exclude_if=lambda baseline: baseline is None)
-    # Of MDAM: by how much the loss falls with the divergence between decoders' first decisions.
-    divergence: float | None = Field(default=None, ge=0, exclude_if=lambda weight: weight is None)
     # Weight decay beside the gradient (AdamW), not in it.
     decoupled: bool = Field(default=False, exclude_if=lambda decoupled: not decoupled)
 
     @model_validator(mode="after")
     def _stages_fit_the_baseline(self) -> "Reinforced":
-        if self.divergence is not None and self.baseline is None:
-            raise ValueError("divergence: MDAM's decoders are compared with greedy solutions; give a `baseline`")
-        if self.divergence is None and self.baseline and self.baseline.warm_up is not None:
-            raise ValueError("baseline.warm_up: is for MDAM, whose training has a `divergence`; leave it out")
         if self.baseline and self.scaled:
             raise ValueError("scaled: advantages over the others of an instance; with a `baseline` leave it out")
         for stage in self.stages:
@@ -162,8 +153,6 @@ class Reinforced(Learning, Spec):
     @property
     def scheme(self) -> str:
         """The learner that the training takes; else the problem's own."""
-        if self.divergence is not None:
-            return "many-decoders"
         return "rollout-baseline" if self.baseline else self.kind
 
     @property

@@ -8,7 +8,7 @@ from pydantic import Field, create_model, model_validator
 from neuroute.plan.reinforced import Reinforced, Stage
 from neuroute.plan.specs import Spec
 from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.trainings import BeamPool, Reconstruction, SelfImprovement, Supervised
+from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised
 
 Positive = Annotated[int, Field(ge=1)]
 Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
@@ -98,7 +98,6 @@ else:
             Supervised,
             SelfImprovement,
             Reconstruction,
-            BeamPool,
             Reinforced,
             without={
                 "kind",
@@ -122,3 +121,4 @@ class TrainingChange(_TrainingFields):
     """What may be changed of one run's training; everything else stays as it is."""
 
     stages: Annotated[dict[str, StageChange], Field(description="icam, POMO and mvmoe: of single stages, by name")] = {}
+    own: Annotated[dict[str, Any], Field(description="what only the training of a system of other authors has")] = {}

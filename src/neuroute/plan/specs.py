@@ -19,7 +19,6 @@ COUNTS = (
     "neuroute.accounting.counts",
     "neuroute.accounting.counts_many_starts",
     "neuroute.accounting.counts_glop",
-    "neuroute.accounting.counts_mdam",
 )
 NETWORKS = "neuroute.networks"  # others are counted by a module `counts` beside theirs
 SHARD = 10_000  # instances in one shard of an instance stream

@@ -1,9 +1,10 @@
 """How models are trained: one spec for each training scheme."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
+from neuroute.core.dotted import resolve
 from neuroute.plan.epochs import InEpochs
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.rivals.glop import Partitioning, Revising
@@ -145,50 +146,58 @@ class Reconstruction(InEpochs, Spec):
         return self.batches_per_epoch * self.epochs_per_round
 
 
-class BeamPool(InEpochs, Spec):
-    """Training without labels on a small pool of instances that changes as it goes (DGL; Xiao et al., 2025).
+class OwnTraining(InEpochs, Spec):
+    """A training that a system brings, or a module of the user's: `kind` is its own dotted name, `scheme` what trains.
 
-    Each of an epoch's `loops` replaces some instances of the pool by new ones, searches all with beams from several
-    starts, keeps a tour where it is shorter than the best so far, and imitates the best tours: one update for each
-    decision.  Defaults are those of the published code for the TSP, where the rate falls every fifth epoch only, and
-    the weights after the last update are the model.
+    The scheme is a function (`training.batches.Scheme`) -> `Batches`.
     """
 
-    keep: ClassVar[str] = "last"
-
+    keep: ClassVar[str] = "last"  # the weights that are the model; "best": by validation
     learns_decisions: ClassVar[bool] = False
-    kind: Literal["beam-pool"] = "beam-pool"
-    pool: int = Field(256, ge=1)  # instances
-    epochs: int = Field(100, ge=1)
-    loops: int = Field(100, ge=1)  # of an epoch
-    renewed: int = Field(32, ge=0)  # instances that a loop replaces
-    beam: int = Field(4, ge=1)
-    starts: int = Field(16, ge=1)  # drawn for each loop, the same for all instances
-    learning_rate: float = Field(1e-4, gt=0)
-    decay_gamma: float = Field(0.97, gt=0)
-    decay_every: int = Field(5, ge=1)  # epochs
-    weight_decay: float = Field(1e-6, ge=0)
-    precision: Precision = "fp32"
-    validations: int = Field(100, ge=1)
 
-    @model_validator(mode="after")
-    def _the_pool_holds_what_is_renewed(self) -> "BeamPool":
-        if self.renewed > self.pool:
-            raise ValueError(f"renewed: {self.renewed} of a pool of {self.pool} instances; give at most as many")
-        return self
+    if TYPE_CHECKING:  # fields or properties of the class of its own
 
-    @property
-    def batch_size(self) -> int:
-        """Instances of a loop."""
-        return self.pool
+        @property
+        def kind(self) -> str: ...
+        @property
+        def samples(self) -> int: ...
+        @property
+        def batch_size(self) -> int: ...
+        @property
+        def epochs(self) -> int: ...
+        @property
+        def validations(self) -> int: ...
+        @property
+        def weight_decay(self) -> float: ...
+        @property
+        def precision(self) -> Precision: ...
 
-    @property
-    def samples(self) -> int:
-        """Instances of an epoch, counted anew in each loop."""
-        return self.pool * self.loops
+    def flops_per_sample(self, counts: Any, run: Any) -> float:
+        """Of one training instance, forward and backward; counts: of the run's network (`accounting.counts.Counts`)."""
+        raise NotImplementedError
+
+    def calls(self, price: Any) -> tuple[float, float]:
+        """Calls of layers (`accounting.calls`): in updates, and forward besides."""
+        raise NotImplementedError
 
 
-Training = Annotated[
-    Supervised | SelfImprovement | Reconstruction | BeamPool | Reinforced | Revising | Partitioning,
-    Field(discriminator="kind"),
-]
+KINDS: dict[str, type[Spec]] = {
+    "supervised": Supervised,
+    "self-improvement": SelfImprovement,
+    "reconstruction": Reconstruction,
+    "reinforce": Reinforced,
+    "revising": Revising,
+    "partitioning": Partitioning,
+}
+
+
+def _of_kind(values: Any) -> Any:
+    """A training of the class that its `kind` says."""
+    if not isinstance(values, dict):
+        return values
+    kind = values.get("kind", "")
+    return (KINDS[kind] if kind in KINDS else cast(type[Spec], resolve(kind))).model_validate(values)
+
+
+Training = Supervised | SelfImprovement | Reconstruction | Reinforced | Revising | Partitioning | OwnTraining
+AnyTraining = Annotated[SerializeAsAny[Training], BeforeValidator(_of_kind)]

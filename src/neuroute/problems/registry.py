@@ -19,24 +19,20 @@ PARTS: dict[str, dict[str, str]] = {
         "environment": "neuroute.decoding.tsp:TSP",
         "search": "neuroute.decoding.tsp_search:SEARCH",
         "revise": "neuroute.decoding.glop.revision:revise_batch",
-        "decoders": "neuroute.decoding.mdam.beams:decode_batch",
         "decision": "neuroute.training.decisions:PathDecision",
         "supervised": "neuroute.training.supervised:supervised",
         "path-tsp": "neuroute.training.path_tsp:path_tsp",
         "self-improvement": "neuroute.training.self_improvement:self_improvement",
         "reconstruction": "neuroute.training.reconstruction:reconstruction",
-        "beam-pool": "neuroute.training.rivals.beam_pool:beam_pool",
         "reinforce": "neuroute.training.reinforce:reinforce",
         "revising": "neuroute.training.rivals.revising:revising",
         "rollout-baseline": "neuroute.training.rollout_baseline:reinforce",
-        "many-decoders": "neuroute.training.rivals.mdam:decoders",
     },
     "cvrp": {
         "spec": "neuroute.datasets.problem_specs:CVRP",
         "environment": "neuroute.decoding.cvrp:CVRP",
         "search": "neuroute.decoding.cvrp_search:SEARCH",
         "partition": "neuroute.decoding.glop.partition:partition_batch",
-        "decoders": "neuroute.decoding.mdam.beams:decode_batch",
         "decision": "neuroute.training.cvrp:CvrpDecision",
         "supervised": "neuroute.training.cvrp:supervised",
         "self-improvement": "neuroute.training.cvrp:self_improvement",
@@ -44,7 +40,6 @@ PARTS: dict[str, dict[str, str]] = {
         "reinforce": "neuroute.training.reinforce:reinforce",
         "partitioning": "neuroute.training.rivals.partitioning:partitioning",
         "rollout-baseline": "neuroute.training.rollout_baseline:reinforce",
-        "many-decoders": "neuroute.training.rivals.mdam:decoders",
     },
     "vrp": {
         "spec": "neuroute.datasets.problem_specs:VRP",
@@ -72,6 +67,8 @@ def entries(problems: Iterable[str], *names: str) -> list[str]:
 
 
 def _entry(problem: str, name: str) -> str:
+    if ":" in name:  # brought by a system: it serves all problems that the system does
+        return name
     # The table too is addressed by name: else every digest would hang on all of it.
     parts = cast(Mapping[str, Mapping[str, str]], cast(Any, resolve(f"{__name__}:PARTS")))
     if problem not in parts:

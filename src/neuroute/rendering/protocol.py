@@ -31,7 +31,6 @@ WORDS = {  # method -> as it is called
     "prc": "PRC",
     "revise": "GLOP's revision",
     "partition": "GLOP-G's partition with LKH",
-    "decoders": "MDAM's decoders",
 }
 LEGEND = "What is tested here, and in parentheses what the paper has where that is not the same."
 
@@ -204,9 +203,9 @@ def _words(d: Decoding) -> tuple[str, str, int]:
     more += ["by the recipe for TSPLIB" * (d.revision == "library")]
     more += [f"with l_max {d.longest}" * bool(d.longest), "with ESF" * d.esf, "without log(n)" * (not d.log_n)]
     more += ["rescaled" * (d.rescale != 1), f"{d.repeats} times" * (d.repeats > 1)]
-    more += [f"with beams of {d.beam}" * (d.method == "decoders" and d.beam > 1)]
+    more += [f"with beams of {d.beam}" * (d.is_own and d.beam > 1)]
     more += [f"in batches of {d.batch_size}" * bool(d.batch_size)]
-    name = WORDS[d.method]
+    name = WORDS.get(d.method) or f"{d.method.split('.')[-2].upper()}'s {d.method.partition(':')[2]}"
     return name, " ".join(filter(None, more)), d.beam if d.method == "beam" else d.iterations
 
 

@@ -12,14 +12,14 @@ from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.plan.reinforced import Elite
 
 Scaled = Literal["largest", "deviation"]
-TINY = 1e-8  # added to a standard deviation, as Pointerformer's code does
+TINY = 1e-8  # added to a standard deviation, as published (Jin et al., 2023)
 
 
 def advantages(lengths: Tensor, scaled: Scaled | None = None) -> Tensor:
     """lengths (batch, solutions) -> by how much each is shorter than its instance's mean (POMO; icam, Eq. 8 and 9).
 
-    scaled: as shares of the largest one of their instance (ELG), which stay 0 where all solutions are as long, or in
-    biased standard deviations of its lengths (Pointerformer).
+    scaled: as shares of the largest one of their instance (Gao et al., 2024), which stay 0 where all solutions are as
+    long, or in biased standard deviations of its lengths (Jin et al., 2023).
     """
     ahead = lengths.mean(dim=1, keepdim=True) - lengths
     if scaled == "largest":

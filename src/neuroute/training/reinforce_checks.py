@@ -10,10 +10,7 @@ def check(scheme: Scheme) -> None:
     """Raises NeurouteError for a network of a single solution, and for stages that draw what the problem lacks."""
     check_stages(scheme)
     if not getattr(scheme.net, "multi_start", False):
-        raise NeurouteError(
-            f"{scheme.run.id}: reinforcement learning takes a network with many starts, such as Pomo, or Mdam with a "
-            "`divergence`"
-        )
+        raise NeurouteError(f"{scheme.run.id}: reinforcement learning takes a network with many starts, such as Pomo")
 
 
 def check_stages(scheme: Scheme) -> Reinforced:

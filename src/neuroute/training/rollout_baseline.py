@@ -1,4 +1,4 @@
-"""REINFORCE with a greedy rollout as baseline: of a frozen copy of the best weights so far (Kool et al., 2019; INViT).
+"""REINFORCE with a greedy rollout as baseline: of a frozen copy of the best weights so far (Kool et al., 2019).
 
 A sampled solution is weighed by how much shorter it is than the copy's greedy one of the same instance.  At the end of
 each epoch the weights take the copy's place if they build shorter solutions of instances that neither learns from.  The

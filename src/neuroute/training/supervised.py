@@ -35,10 +35,9 @@ class SupervisedBatches(Batches):
         super().__init__(scheme, scheme.model, decoupled=True)
         self.data = data
         if getattr(self.net, "multi_start", False) or getattr(self.net, "remembers", False):
-            kind = "reinforce" if getattr(self.net, "multi_start", False) else "beam-pool"
             raise NeurouteError(
                 f"{self.run.id}: {type(self.net).__name__} cannot learn from sub-paths, which is how "
-                f"'{self.training.kind}' trains; train it by '{kind}', or take a network of one path, such as Lehd"
+                f"'{self.training.kind}' trains; take a network of one path, such as Lehd"
             )
         if (self.training.samples - 1) % self.training.batch_size + 1 < self.world.size:
             raise NeurouteError(

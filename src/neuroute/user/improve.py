@@ -17,13 +17,14 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.progress import Progress
-from neuroute.decoding.decode import OWN_METHODS, instances_per_batch
+from neuroute.decoding.decode import OwnWay, instances_per_batch
 from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.memory import batch_size_for, device_of, inference
 from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.rollout import choose_best
 from neuroute.decoding.search import SEARCH, Search
 from neuroute.plan.objects import Decoding
+from neuroute.problems.registry import Part
 from neuroute.problems.vrp import Vrp
 
 MOST_OWN = 2000  # stops up to which the network builds a solution of its own first: of more it takes minutes
@@ -34,7 +35,7 @@ Trace = tuple[tuple[float, float], ...]
 SearchSolutions = Callable[[Any], Iterator[Tensor]]  # batch of one -> solutions (tours, ...), which come together
 IMAGES = 8
 SPREAD = 4  # re-constructions after which the shorter half of solutions that began alike takes the place of the others
-BEAMS = (1, 50)  # of each of MDAM's decoders, one after the other
+BEAMS = (1, 50)  # of a network's own way, one after the other
 SEEDS = 1_000_003  # re-constructions between two seeds
 DECISIONS = ("encode", "decide", "decide_best", "decide_path")  # methods of networks that are called again and again
 
@@ -254,13 +255,13 @@ def _by_reconstruction(
 
 
 def _in_its_own_way(net: Any, method: Any, memory_gb: float) -> SearchSolutions:
-    """Of each of the eight images the partition, with solved routes; or what decoders find greedily, then by beams."""
+    """Of each of the eight images the partition, with solved routes; or what is found greedily, then by beams."""
 
     def search_solutions(batch: Batch) -> Iterator[Tensor]:
-        for beam in BEAMS if method == "decoders" else (1,):
+        for beam in BEAMS if net.own_beams else (1,):
             for coords in augment8(batch.coords):
                 decoding = Decoding(method=method, beam=beam)
-                yield OWN_METHODS[method].of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
+                yield Part[OwnWay](method).of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
 
     return search_solutions
 

@@ -116,8 +116,7 @@ def default_decoding(net: RoutingNetwork) -> Decoding:
     """Return how a network builds a solution without search.
 
     `multistart` for a network of many starts (POMO, ICAM), else `greedy`.  A network with a way of its own is decoded
-    in it: GLOP revises random insertion in its blocks, GLOP-G parts customers into routes, each of MDAM's decoders
-    builds a solution.
+    in it.
     """
     if own_method := getattr(net, "own_method", None):
         return Decoding(method=own_method)
@@ -127,7 +126,7 @@ def default_decoding(net: RoutingNetwork) -> Decoding:
 
 
 def resolve_decoding(net: RoutingNetwork, decoding: Decoding | str | None) -> Decoding:
-    """Return a decoding that may be given by name, None: the default; beams of MDAM are its decoders'.
+    """Return a decoding that may be given by name, None: the default; beams may be of its own way.
 
     Raises NeurouteError for an unknown name.
     """
@@ -136,7 +135,7 @@ def resolve_decoding(net: RoutingNetwork, decoding: Decoding | str | None) -> De
     if isinstance(decoding, str):
         decoding = parse_decoding(decoding)
     own_method = getattr(net, "own_method", None)
-    if own_method == "decoders" and decoding.method == "beam":
+    if own_method and net.own_beams and decoding.method == "beam":
         return decoding.model_copy(update={"method": own_method})
     return decoding
 

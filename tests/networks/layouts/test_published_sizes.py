@@ -8,20 +8,20 @@ from torch import nn
 
 from neuroute.accounting.cost import parameters_of
 from neuroute.networks.bq import Bq, BqCvrp
-from neuroute.networks.dgl import Dgl
 from neuroute.networks.glop import Glop
 from neuroute.networks.glop_partition import GlopPartition
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
-from neuroute.networks.mdam import Mdam, MdamCvrp
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Network
+from neuroute.systems.dgl.network import Dgl
 from neuroute.systems.elg.network import Elg, ElgCvrp
 from neuroute.systems.invit.network import Invit, InvitCvrp
+from neuroute.systems.mdam.network import Mdam, MdamCvrp
 from neuroute.systems.pointerformer.network import Pointerformer
 
 BQ, ICAM, ICAM_CVRP, PENS = 3_107_539, 2_242_446, 2_226_702, 2_842_560

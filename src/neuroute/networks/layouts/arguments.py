@@ -30,7 +30,6 @@ def read_arguments(network: str, tensors: Tensors) -> dict[str, Any]:
         "sit": _sit,
         "icam": _icam,
         "mvmoe": _mvmoe,
-        "mdam": _mdam,
         "glop": _glop,
         "glop_partition": _glop_partition,
         "decoder_only": _decoder_only,
@@ -51,15 +50,6 @@ def residual(tensors: Tensors) -> dict[str, Any]:
     """LEHD, BQ, POMO."""
     width = len(tensors["key_value.weight"]) // 2 if "key_value.weight" in tensors else len(tensors["embed.weight"])
     return {"depth": depth_of(tensors, "layers"), "width": width, "feed_forward": len(tensors["layers.0.up.weight"])}
-
-
-def _mdam(tensors: Tensors) -> dict[str, Any]:
-    return {
-        "depth": depth_of(tensors, "layers") + 1,
-        "width": len(tensors["last.out.weight"]),
-        "feed_forward": len(tensors["last.up.weight"]),
-        "decoders": depth_of(tensors, "decoders"),
-    }
 
 
 def _glop(tensors: Tensors) -> dict[str, Any]:

@@ -23,8 +23,6 @@ from neuroute.networks.layouts.joins import (
     linear,
     weight,
 )
-from neuroute.networks.layouts.mdam import MARKS, REMEMBERED, mdam
-from neuroute.networks.layouts.mdam import QUERY as LAST_QUERY
 from neuroute.networks.layouts.rules import Layout, Rule
 from neuroute.plan.systems import parts
 
@@ -41,7 +39,7 @@ def _feed_forward(ours: str, theirs: str) -> Iterator[Rule]:
     yield from linear(f"{ours}.down", f"{theirs}.W2")
 
 
-def _lehd_layers() -> Iterator[Rule]:
+def lehd_layers() -> Iterator[Rule]:
     for ours, theirs in (("encoder", "encoder.layers.0"), ("layers.{i}", "decoder.layers.{i}")):
         yield from _attention(ours, theirs)
         yield from _feed_forward(ours, f"{theirs}.feedForward")
@@ -51,7 +49,7 @@ def _lehd_layers() -> Iterator[Rule]:
 
 
 def _lehd() -> Iterator[Rule]:
-    yield from _lehd_layers()
+    yield from lehd_layers()
     yield from linear("start", "decoder.embedding_first_node")
 
 
@@ -157,7 +155,6 @@ LAST, COMBINE, LIGHT = (
     "encoder.layers.0.multi_head_combine.weight",
     "decoder.dense_or_moe.weight",
 )
-DGL_IDLE = tuple(f"decoder.{name}.{part}" for name in ("embedding_last_node_pos", "k_1") for part in ("weight", "bias"))
 SPELT_CVRP = "encoder.layers.0.add_n_normalization_1.norm.weight"
 MVMOE = {"constants": {"mean": 0.0, "std": 1.0}, "usual": {"heads": 8, "top": 2, "train_nodes": 100}}  # of its noise
 
@@ -197,10 +194,6 @@ LAYOUTS: tuple[Layout, ...] = (
     ),
     *_path("tsp", 2),
     *_path("cvrp", 3),
-    _layout(
-        "DGL for the TSP", "dgl:Dgl", {EMBEDDING: 7, "decoder.embedding_last_node.weight": None}, _lehd_layers(),
-        lacks=(FIRST,), usual={"heads": 8, "nearest": 30, "train_nodes": 100}, idle=DGL_IDLE,
-    ),
     _layout("POMO for the TSP", "pomo:Pomo", {EMBEDDING: 2, LAST: None, COMBINE: None}, pomo_tsp(), combined()),
     _layout("POMO for the CVRP", "pomo:PomoCvrp", {SPELT_CVRP: None, COMBINE: None}, pomo_routes("cvrp"), combined()),
     _layout(
@@ -220,13 +213,6 @@ LAYOUTS: tuple[Layout, ...] = (
         "MVMoE with a light decoder", "mvmoe:MvMoe", {LAST: None, COMBINE: None, LIGHT: None},
         _mvmoe(), linear("layers.{i}.out", "encoder.layers.{i}.multi_head_combine"), _light(), lacks=(EMBEDDING,),
         trained={"hierarchy": "episode"}, **MVMOE,
-    ),
-    *(
-        _layout(
-            f"MDAM for the {problem.upper()}", f"mdam:{network}", dict.fromkeys(MARKS[problem]), mdam(problem),
-            usual={"glimpse_every": 2, "train_nodes": 100}, holder="model", constants=REMEMBERED, heads=LAST_QUERY,
-        )
-        for problem, network in (("tsp", "Mdam"), ("cvrp", "MdamCvrp"))
     ),
 )  # fmt: skip
 

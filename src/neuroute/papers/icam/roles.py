@@ -132,7 +132,7 @@ def beam(scale: Scale, starts: Starts = 1) -> Decoding:
 
 def decoder_beams(scale: Scale) -> Decoding:
     """MDAM's search."""
-    return Decoding(method="decoders", beam=scale[IcamScale].decoder_beam)
+    return Decoding(method="neuroute.systems.mdam.decoding:decoders", beam=scale[IcamScale].decoder_beam)
 
 
 def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:

@@ -4,9 +4,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import create_model
 
-from neuroute.papers.rivals.dgl import DglScale
 from neuroute.papers.rivals.glop import GlopBlock
-from neuroute.papers.rivals.mdam import MdamBlock
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.plan.specs import Spec
 from neuroute.plan.systems import block_fields
@@ -23,5 +21,3 @@ class RivalsScale(_Systems):
 
     study: StudyBlock | None = None
     glop: GlopBlock | None = None
-    dgl: DglScale | None = None
-    mdam: MdamBlock | None = None

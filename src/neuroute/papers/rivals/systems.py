@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from neuroute.papers.rivals import dgl, glop, mdam
+from neuroute.papers.rivals import glop
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.systems import Rival, System, parts
 
 HERE: dict[str, System] = {
-    "dgl": System(dgl.DglScale, dgl.rivals),
     "glop": System(glop.GlopBlock, glop.rivals),
-    "mdam": System(mdam.MdamBlock, mdam.rivals),
 }
 
 

@@ -82,7 +82,8 @@ class Mdam(RoutingNetwork):
     """
 
     problem: ClassVar[str] = "tsp"
-    own_method: ClassVar[str] = "decoders"  # by which alone it is decoded
+    own_method: ClassVar[str] = "neuroute.systems.mdam.decoding:decoders"  # by which alone it is decoded
+    own_beams = True
     is_batch_dependent = True
     embedding: ClassVar[type[nn.Module]] = TspEmbedding
 

@@ -1,17 +1,38 @@
 """MDAM (Xin et al., 2021), of icam's Table 1: several decoders, each with beams of its own."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Network, Problem
-from neuroute.plan.reinforced import Reinforced
+from neuroute.plan.reinforced import GreedyBaseline, Reinforced
 from neuroute.plan.shapes import BaselineShape, Positive
 from neuroute.plan.specs import Spec
-from neuroute.plan.systems import Rival, Trained, rival
+from neuroute.plan.systems import Rival, System, Trained, rival
 
-KINDS: dict[Problem, str] = {"tsp": "neuroute.networks.mdam:Mdam", "cvrp": "neuroute.networks.mdam:MdamCvrp"}
+KINDS: dict[Problem, str] = {
+    "tsp": "neuroute.systems.mdam.network:Mdam",
+    "cvrp": "neuroute.systems.mdam.network:MdamCvrp",
+}
+
+
+class WarmBaseline(GreedyBaseline):
+    """In the first epoch the baseline may be a running mean of lengths (Kool et al., 2019)."""
+
+    warm_up: float | None = Field(default=None, ge=0, lt=1)  # weight of the past
+
+
+class MdamTraining(Reinforced):
+    """Each decoder is compared with the copy's best greedy solution, and held apart from the others."""
+
+    kind: Literal["neuroute.systems.mdam.system:MdamTraining"] = "neuroute.systems.mdam.system:MdamTraining"  # type: ignore[assignment]
+    baseline: WarmBaseline
+    divergence: Annotated[float, Field(ge=0)]  # how far the loss falls with that between decoders' first decisions
+
+    @property
+    def scheme(self) -> str:
+        return "neuroute.systems.mdam.training:decoders"
 
 
 class MdamShape(BaselineShape):
@@ -24,7 +45,7 @@ class MdamShape(BaselineShape):
 class MdamTrained(Trained):
     """One of the two problems."""
 
-    training: Reinforced
+    training: MdamTraining
 
 
 class MdamBlock(Spec):
@@ -44,5 +65,8 @@ def rivals(config: Config, scale: Scale, block: MdamBlock) -> list[Rival]:
 def _rival(config: Config, block: MdamBlock, problem: Problem) -> Rival:
     p = block.tsp if problem == "tsp" else block.cvrp
     network = Network(kind=KINDS[problem], arguments=block.network.model_dump() | {"train_nodes": p.nodes})
-    beams = Decoding(method="decoders", beam=block.beam)
+    beams = Decoding(method="neuroute.systems.mdam.decoding:decoders", beam=block.beam)
     return rival(config, "MDAM", f"mdam_{problem}", problem, p, network, p.training, beams)
+
+
+SYSTEM = System(MdamBlock, rivals)

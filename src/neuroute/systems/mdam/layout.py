@@ -1,9 +1,14 @@
-"""What MDAM's tensors are made of, for both problems."""
+"""What the published tensors of MDAM become, for both problems."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from torch import Tensor
+
+from neuroute.networks.layouts.arguments import depth_of
 from neuroute.networks.layouts.joins import FROM_HEADS, HEADS, WHOLE, linear, weight
 from neuroute.networks.layouts.rules import Rule
+from neuroute.networks.layouts.tables import layout
 
 # What tells of which problem a file is, beside what both have.
 MARKS = {
@@ -16,7 +21,16 @@ MOST_LAYERS = 8  # before the last one, which lies apart
 REMEMBERED = {"running_mean": 0.0, "running_var": 1.0, "num_batches_tracked": 0.0}
 
 
-def mdam(problem: str) -> Iterator[Rule]:
+def read(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    return {
+        "depth": depth_of(tensors, "layers") + 1,
+        "width": len(tensors["last.out.weight"]),
+        "feed_forward": len(tensors["last.up.weight"]),
+        "decoders": depth_of(tensors, "decoders"),
+    }
+
+
+def _rules(problem: str) -> Iterator[Rule]:
     for i in range(MOST_LAYERS):
         norms = tuple(f"embedder.layers.{4 * i + place}.normalizer" for place in (1, 3))
         attention, feed = (f"embedder.layers.{4 * i + place}.module" for place in (0, 2))
@@ -41,3 +55,20 @@ def _layer(ours: str, attention: str, feed: str, norms: tuple[str, ...]) -> Iter
     yield from linear(f"{ours}.down", f"{feed}.2")
     for name, theirs in zip(("attention_norm", "feed_forward_norm"), norms, strict=True):
         yield from linear(f"{ours}.{name}.norm", theirs)
+
+
+LAYOUTS = tuple(
+    layout(
+        f"MDAM for the {problem.upper()}",
+        f"neuroute.systems.mdam.network:{network}",
+        dict.fromkeys(MARKS[problem]),
+        _rules(problem),
+        usual={"glimpse_every": 2, "train_nodes": 100},
+        holder="model",
+        constants=REMEMBERED,
+        heads=QUERY,
+        alias=alias,
+        read=read,
+    )
+    for problem, network, alias in (("tsp", "Mdam", "mdam"), ("cvrp", "MdamCvrp", "mdam-cvrp"))
+)

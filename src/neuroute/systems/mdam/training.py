@@ -14,12 +14,13 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode
 from neuroute.decoding.environment import Batch
-from neuroute.decoding.mdam.steps import Steps, build, build_all
 from neuroute.decoding.memory import autocast
-from neuroute.networks.mdam import Mdam
 from neuroute.networks.weights import are_finite
 from neuroute.plan.decodings import Decoding
 from neuroute.plan.reinforced import Stage
+from neuroute.systems.mdam.decoding import Steps, build, build_all
+from neuroute.systems.mdam.network import Mdam
+from neuroute.systems.mdam.system import MdamTraining, WarmBaseline
 from neuroute.training import sampling_streams as streams
 from neuroute.training.batches import Scheme
 from neuroute.training.challenge import running_mean
@@ -38,10 +39,11 @@ class DecoderBatches(RolloutBaseline):
     Norms look at whole batches, so each of several processes has all of a batch and learns from some decoders.
     """
 
+    training: MdamTraining
+    rule: WarmBaseline
+
     def __init__(self, scheme: Scheme, start: Path | None = None) -> None:
         super().__init__(scheme, start)
-        assert self.training.divergence is not None
-        self._apart: float = self.training.divergence
         self._means: list[Tensor] = []  # of each decoder's lengths, while there is no copy to compare with
 
     def state(self) -> dict[str, Any]:
@@ -66,7 +68,7 @@ class DecoderBatches(RolloutBaseline):
         return self._solutions(net, instances)
 
     def _solutions(self, net: Mdam, instances: Any) -> Tensor:
-        how, limits = Decoding(method="decoders"), (self.scheme.memory_gb, self.training.precision)
+        how, limits = Decoding(method=Mdam.own_method), (self.scheme.memory_gb, self.training.precision)
         return decode(self.problem, net, instances, how, *limits)
 
     def _learn(self, spec: BatchSpec, rows: Sequence[int], batch: Batch) -> Tensor:
@@ -95,7 +97,7 @@ class DecoderBatches(RolloutBaseline):
             with autocast(self.device, self.training.precision):
                 logits = [Steps(self.net, number, split.detached(), batch).logits()[:, 0] for number in range(count)]
             first_moves = torch.stack(logits)[..., self.environment.depots :].log_softmax(dim=-1)
-            loss = -self._apart * divergence(first_moves).sum() / spec.size
+            loss = -self.training.divergence * divergence(first_moves).sum() / spec.size
             loss.backward()
             total += loss.detach()
         split.backward()
@@ -149,7 +151,7 @@ def decoders(scheme: Scheme) -> DecoderBatches:
     """Raises NeurouteError for other networks, and for stages with several starts or images."""
     run = scheme.run
     if not isinstance(scheme.net, Mdam):
-        raise NeurouteError(f"{run.id}: training with a `divergence` is for Mdam, not {type(scheme.net).__name__}")
+        raise NeurouteError(f"{run.id}: this training is for Mdam, not {type(scheme.net).__name__}")
     training = check_stages(scheme)
     if any((stage.starts, stage.images) != (1, 1) for stage in training.stages):
         raise NeurouteError(f"{run.id}: each decoder builds one solution: give stages `starts: 1` and no images")

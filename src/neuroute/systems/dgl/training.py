@@ -18,8 +18,9 @@ from neuroute.decoding.memory import autocast, batch_size_for
 from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.tsp import TspBatch, arrive_of, tour_lengths
 from neuroute.networks.base import PathNetwork
-from neuroute.plan.objects import BeamPool, Dataset, Decoding, Run
+from neuroute.plan.objects import Dataset, Decoding, Run
 from neuroute.solvers import nearest
+from neuroute.systems.dgl.system import BeamPool
 from neuroute.training.batches import Batches, Scheme
 
 UNLIKELY, FLOOR = 1e-5, 1e-7  # to probabilities up to the first the second is added, before the logarithm is taken

@@ -1,4 +1,4 @@
-"""Parameters and FLOPs of MDAM, as in `counts`: of a solution of each decoder."""
+"""Parameters and FLOPs of MDAM, as in `accounting.counts`: of a solution of each decoder."""
 
 from dataclasses import dataclass
 from typing import ClassVar
