@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from neuroute.analysis.spreads import Behind
 from neuroute.core.lazy import pd
-from neuroute.datasets.benchmarks import study_instances
+from neuroute.datasets.benchmarks import library, study_instances
 from neuroute.plan.evaluations import Benchmark
+from neuroute.rendering.cells import FEWEST, resampled
 from neuroute.rendering.study import Study
+from neuroute.rendering.table import Cell, Value
 
 Nodes = tuple[int, int]  # from and to, both counted in
 
@@ -47,13 +52,33 @@ class Solved:
 
     def values(self, metric: str, run: str | None, decoding: str, nodes: Nodes) -> pd.Series:
         """Return the values of one model in one decoding, an instance each."""
-        r = self.within(nodes)
+        r = self.within(nodes).sort_values("test")
         return r[(r.run == run) & (r.decoding == decoding) & (r.metric == metric)].value.astype(float)
 
     def mean(self, metric: str, run: str | None, decoding: str, nodes: Nodes) -> float | None:
         """Return their mean; None for what was not measured."""
         values = self.values(metric, run, decoding, nodes)
         return float(values.mean()) if len(values) else None
+
+    def gap_cell(
+        self, study: Study, run: str | None, decoding: str, nodes: Nodes, published: Value = None,
+        metric: str = "gap_pct",
+    ) -> Cell:  # fmt: skip
+        """Show a model's mean gap in % with what stands behind it: of the same instances the same are resampled."""
+        gaps = self.values(metric, run, decoding, nodes)
+        if not len(gaps):
+            return Cell(None, published)
+        mean, model = float(gaps.mean()), study.runs.get(run or "")
+        if model is None or len(gaps) < FEWEST:
+            return Cell(mean, published)
+        samples = resampled(1 + gaps.to_numpy() / 100, np.ones(len(gaps)))
+        times = float(self.within(nodes).n.max()) / model.n
+        kind = model.network.kind.partition(":")[2]
+        return Cell(
+            mean,
+            published,
+            behind=Behind((mean,), samples, len(gaps), kind, library(self.benchmark).problems[0], times),
+        )
 
 
 def records_of(study: Study, evaluations: Iterable[str], benchmark: str) -> pd.DataFrame:

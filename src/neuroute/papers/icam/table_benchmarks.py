@@ -64,7 +64,7 @@ def _best_known(study: Study, solved: Solved) -> Row:
 def _row(study: Study, solved: Solved, method: Method) -> Row:
     run, rows = method.run(None), printed_numbers(study, 2, **(method.printed or {}))
     how = run, name_of(method.decoding)
-    cells = [Cell(solved.mean("gap_pct", *how, nodes), number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
+    cells = [solved.gap_cell(study, *how, nodes, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
     time = Cell(solved.mean("time_s", *how, GROUPS["all"]), number(rows, "all", "time_s"))
     return Row((*method.labels, model_here(study, run)), (*cells, time))
 

@@ -100,7 +100,7 @@ def _row(view: _View, method: Method, label: str, rows: pd.DataFrame) -> Row:
     for name, nodes in GROUPS.items():
         how = (method.run, name_of(method.decoded(_is_scaled(rows, name))), nodes)
         times = view.tsplib.values("time_s", *how)
-        cells.append(Cell(view.tsplib.mean("gap_pct", *how), number(rows, name, "gap_pct")))
+        cells.append(view.tsplib.gap_cell(study, *how, number(rows, name, "gap_pct")))
         cells.append(Cell(float(times.sum()) if len(times) else None, number(rows, name, "time_s")))
     return Row((label, model_here(study, method.run)), tuple(cells))
 

@@ -127,7 +127,7 @@ def table6(study: Study) -> Table:
         inside, cells = (least, below - 1), []
         for m in COLUMNS:
             published = number(printed_numbers(study, 6, **m.printed), name, "gap_pct") if metric == "gap_pct" else None
-            cells.append(Cell(solved.mean(metric, m.run, name_of(GREEDY), inside), published))
+            cells.append(solved.gap_cell(study, m.run, name_of(GREEDY), inside, published, metric))
         there = sum(least <= n < below for n in nodes)
         return Row((group, distances, f"{solved.count(inside)} of {there}"), tuple(cells))
 

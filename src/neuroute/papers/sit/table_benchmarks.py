@@ -20,7 +20,7 @@ from neuroute.rendering.columns import HERE, WHOLE
 from neuroute.rendering.grid import Method, from_print
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table
+from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
 SEARCHED = ("BQ", "LEHD")  # with beams; by random re-construct
 BENCHMARKS: dict[Problem, Benchmark] = {"tsp": "tsplib", "cvrp": "cvrplib"}
@@ -81,10 +81,12 @@ class _Benchmark:
     def solved_by_any(self) -> Solved:
         return Solved(self.name, records_of(self.study, [*self.evaluations, *self.searches], self.name))
 
-    def _mean(self, method: Method, nodes: Nodes) -> float | None:
-        """Mean gap over the common instances of a group; None for a search that was not run on all of them."""
-        gaps = self.solved.values("gap_pct", method.run(None), name_of(method.decoding), nodes)
-        return float(gaps.mean()) if 0 < len(gaps) == self.solved.count(nodes) else None
+    def _gap(self, method: Method, nodes: Nodes, published: Value) -> Cell:
+        """Mean gap over the common instances of a group; nothing of a search that was not run on all of them."""
+        how = method.run(None), name_of(method.decoding), nodes
+        if len(self.solved.values("gap_pct", *how)) < self.solved.count(nodes):
+            return Cell(None, published)
+        return self.solved.gap_cell(self.study, *how, published)
 
     def groups(self) -> list[tuple[str, Nodes, Column]]:
         """List the printed name, the nodes and the column of each group; "" for what the paper does not measure."""
@@ -106,7 +108,7 @@ class _Benchmark:
         """Show mean gaps by group, and how many of the paper's instances the method alone has solved."""
         rows = printed_numbers(self.study, 2, problem=self.problem.upper(), **(method.printed or {}))
         how = method.run(None), name_of(method.decoding)
-        gaps = [Cell(self._mean(method, nodes), number(rows, name, "gap_pct")) for name, nodes, _ in self.groups()]
+        gaps = [self._gap(method, nodes, number(rows, name, "gap_pct")) for name, nodes, _ in self.groups()]
         solved = len(self.solved_by_any.values("gap_pct", *how, GROUPS[self.problem]["all"]))
         return [*gaps, Cell(solved or None, number(rows, "all", "solved"))]
 

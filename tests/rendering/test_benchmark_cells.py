@@ -1,0 +1,52 @@
+"""Means over a public library: what stands behind them is of the same instances for all models."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroute.rendering.benchmark import Solved
+from neuroute.rendering.cells import FEWEST
+
+ALL = (1, 1000)
+
+
+def solved(count: int) -> tuple[Any, Solved]:
+    """Two models, b always one point behind a; their records are in different orders."""
+    gaps = np.random.default_rng(0).normal(10, 3, count)
+    rows = [
+        {
+            "run": run,
+            "decoding": "greedy",
+            "metric": "gap_pct",
+            "value": gap + more,
+            "test": f"tsplib_{i}",
+            "n": 100 + i,
+        }
+        for run, more, order in (("a", 0, 1), ("b", 1, -1))
+        for i, gap in list(enumerate(gaps))[::order]
+    ]
+    network = SimpleNamespace(kind="neuroute.networks:Net")
+    study = SimpleNamespace(runs={run: SimpleNamespace(n=50, network=network) for run in "ab"})
+    return study, Solved("tsplib", pd.DataFrame(rows))
+
+
+def test_models_are_resampled_on_the_same_instances() -> None:
+    study, of = solved(20)
+    a, b = (of.gap_cell(study, run, "greedy", ALL, 5.0) for run in "ab")
+    assert (a.published, a.low) == (5.0, None)
+    assert a.behind is not None
+    assert b.behind is not None
+    assert b.behind.samples - a.behind.samples == pytest.approx(1.0)
+    assert a.behind.gaps == (a.measured,)
+    assert (a.behind.instances, a.behind.network, a.behind.problem) == (20, "Net", "tsp")
+    assert a.behind.times == pytest.approx(119 / 50)
+
+
+def test_too_few_instances_and_models_that_are_not_there_have_nothing_behind() -> None:
+    study, of = solved(FEWEST - 1)
+    assert of.gap_cell(study, "a", "greedy", ALL).behind is None
+    assert of.gap_cell(study, "a", "greedy", ALL).measured is not None
+    assert of.gap_cell(study, "c", "greedy", ALL).measured is None
