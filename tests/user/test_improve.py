@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 import neuroute
+from neuroute.core.errors import Interrupted
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.user.classical import Answer
 from neuroute.user.improve import Best, TimeIsOverError, ended, keep_best, search_for
@@ -86,6 +87,20 @@ def test_what_it_goes_on_from_is_said_and_improved_only_where_something_was_gain
     assert (short.cost, short.basis) == (savings.cost, ("savings", savings.cost, None))
     assert "improved" not in str(short)
     assert ", by savings, which the network did not shorten" in str(short)
+
+
+def test_a_ctrl_c_while_the_network_loads_answers_with_a_solution(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:
+    ship("tsp")
+    instance = neuroute.generate("tsp", 12)[0]
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("neuroute.user.model.load_model", interrupted)
+    with pytest.raises(Interrupted) as stop:
+        neuroute.solve(instance)
+    assert stop.value.best.cost == pytest.approx(instance.length(stop.value.best.tour))
+    assert "interrupted after" in stop.value.best.note
 
 
 def test_its_own_routes_are_not_said_to_be_from_savings_of_the_same_cost(

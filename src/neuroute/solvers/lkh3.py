@@ -58,6 +58,15 @@ def _command() -> list[str]:
     return command
 
 
+def check_nodes(nodes: int) -> None:
+    """Raises NeurouteError if there are more than LKHpy's build takes, and no other LKH is there."""
+    if nodes > lkhpy.MOST_NODES and shutil.which("LKH") is None:
+        raise NeurouteError(
+            f"lkh3: {nodes:,} nodes, and the LKH-3 in LKHpy takes {lkhpy.MOST_NODES:,}; put an `LKH` of your own on "
+            "the PATH, or take another solver"
+        )
+
+
 @cache
 def _digest(path: str, _changed: int) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
@@ -152,11 +161,7 @@ def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) ->
     """
     if nodes < 3:  # LKH takes no fewer
         return list(range(1, nodes + 1))
-    if nodes > lkhpy.MOST_NODES and shutil.which("LKH") is None:
-        raise NeurouteError(
-            f"lkh3: {nodes:,} nodes, and the LKH-3 in LKHpy takes {lkhpy.MOST_NODES:,}; put an `LKH` of your own on "
-            "the PATH, or take another solver"
-        )
+    check_nodes(nodes)
     limit = limit_s(nodes) if seconds is None else seconds
     with scratch_folder("lkh3-") as folder:
         problem, tour, parameters = (folder / name for name in ("problem", "tour", "parameters"))

@@ -75,6 +75,8 @@ def check_solver(name: str, instance: Instance) -> Solver:
     solver = get(name)
     solver.version()
     check_size(name, instance.nodes)
+    if _family(name) == "lkh3":
+        lkh3.check_nodes(instance.nodes)
     return solver
 
 

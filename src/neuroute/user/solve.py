@@ -71,13 +71,16 @@ def solve(
             raise NeurouteError(f"method '{method}': model, decoding and start are of method 'network'; leave them out")
         return _solve_by_solver(instance, method, seconds, seed)
     stops = None if start is None else Solution(instance, instance.stops_of(start)).stops
-    return solve_by_model(instance, model, seconds, decoding, stops, seed, device, memory_gb, trusted)
+    return solve_by_model(
+        instance, model, seconds, time.perf_counter(), decoding, stops, seed, device, memory_gb, trusted
+    )
 
 
 def solve_by_model(
     instance: Instance,
     model: "Model | str | Path | None",
     seconds: float | None,
+    began: float,
     decoding: Decoding | str | None,
     start: np.ndarray | None,
     seed: int,
@@ -86,9 +89,9 @@ def solve_by_model(
     trusted: Collection[str],
     say: Callable[[str], None] = lambda line: None,
 ) -> Solution:
-    """Do what `solve` does by a network; `say` is called with a line before a search begins."""
+    """Do what `solve` does by a network, in `seconds` since `began`; `say` is called with a line before a search."""
     check_coordinates(instance)
-    began, total = time.perf_counter(), SECONDS if seconds is None else seconds
+    total = SECONDS if seconds is None else seconds
     construction = None
     if model is None:
         model = choose_for(instance).name

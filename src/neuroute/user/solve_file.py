@@ -17,7 +17,7 @@ from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes
 from neuroute.user.files import load
 from neuroute.user.solution import ENDINGS, Solution
-from neuroute.user.solve import LEAST_S, SECONDS, check_method, choose_for, solve, solve_by_model
+from neuroute.user.solve import LEAST_S, check_method, choose_for, solve, solve_by_model
 
 NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
 FILES = (".tsp", ".atsp", ".vrp", ".txt")
@@ -137,16 +137,15 @@ def solve_file(
     for name in {*solvers, *([reference] if reference else [])}:
         check_method(instance, name)
     places.check(instance, path)
-    total = SECONDS if seconds is None and not solvers else seconds
-    time_left = total and max(total - (time.perf_counter() - began), LEAST_S)
     solution = yardstick = None
     is_whole = True
     try:
         if solvers:
+            time_left = seconds and max(seconds - (time.perf_counter() - began), LEAST_S)
             solution = solve(instance, *solvers, seconds=time_left, seed=seed)
         else:
             solution = solve_by_model(
-                instance, model, time_left, decoding, before, seed, device, memory_gb, trusted, say
+                instance, model, seconds, began, decoding, before, seed, device, memory_gb, trusted, say
             )
         yardstick = None if reference is None else solve(instance, reference, seconds=seconds, seed=seed)
     except Interrupted as stop:
