@@ -31,6 +31,7 @@ BUILD_LIMIT = 1 / 2  # of the time, after which the one at work is ended if anot
 GRACE_S = 0.25  # to answer in, when a search is asked to end
 SPARE_S = 0.4  # that a construction is waited for, where a search has nothing
 LATEST = 0.1, 0.6  # that a construction asked for by name may be late: a share of the time, and seconds
+MANY = 500  # stops, from which on a first construction is waited for
 LOOK_S = 0.02  # between two looks at what is built
 LATE = 0.02, 0.1  # that a search may be before it is asked to end: a share of its time, and seconds
 
@@ -84,12 +85,13 @@ class Construction:
         self._process.begin(f"{__name__}:construct", instance, seconds * BUILD_SHARE, seed)
 
     def answer(self, seconds: float) -> Answer:
-        """Return it where it is there in half of so many seconds; else the best, or the first, that is there by then.
+        """Return it where it is there in half of so many seconds; else the best that is there by then.
 
-        Where there is none, what takes no time stands in.  Raises NeurouteError as `construct` does.
+        Where there is none, what takes no time stands in; but of many stops the first is waited for all the time, as no
+        network builds as good a one sooner.  Raises NeurouteError as `construct` does.
         """
         deadline = time.perf_counter() + seconds
-        if not self._process.wait(seconds * BUILD_LIMIT):
+        if not self._process.wait(seconds * BUILD_LIMIT) and self._instance.n > MANY:
             while not self._is_built and not self._process.wait(LOOK_S) and time.perf_counter() < deadline:
                 pass
         try:
