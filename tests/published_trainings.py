@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from neuroute.plan.reinforced import Elite, Reinforced, Stage
-from neuroute.plan.rivals.glop import Phase
 from neuroute.plan.specs import Problem
+from neuroute.systems.glop.system import Phase
 
 
 def three_stages(problem: Problem) -> Reinforced:

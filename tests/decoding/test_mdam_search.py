@@ -13,11 +13,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.decoding.environment import ENVIRONMENT
-from neuroute.decoding.glop.partition import PartitionRollout
 from neuroute.decoding.rollout import Rollout, choose_best
 from neuroute.decoding.served import WithServed
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Decoding
+from neuroute.systems.glop.decoding import PartitionRollout
 from neuroute.systems.mdam.decoding import FromAnywhere, Partial, build, build_all, merge, search_beams
 from neuroute.systems.mdam.network import Mdam, MdamCvrp
 

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode, solve_with
-from neuroute.decoding.glop.revision import from_either_end, mirrored, published, rebuild, revise, revise_batch
+from neuroute.decoding.revision import from_either_end, mirrored, published, rebuild, revise, revise_batch
 from neuroute.decoding.tsp import TspBatch, tour_lengths
-from neuroute.networks.glop import Glop
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo
@@ -22,6 +21,7 @@ from neuroute.plan.decoding_names import name_of
 from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, Revision
 from neuroute.plan.decodings import revise as revised
 from neuroute.problems.tsp import is_permutation
+from neuroute.systems.glop.network import Glop
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SHAPE: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16}

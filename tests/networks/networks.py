@@ -9,11 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neuroute import networks
+from neuroute import networks, systems
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly
-from neuroute.networks.glop import Glop
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
@@ -21,6 +20,7 @@ from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.systems.dgl.network import Dgl
 from neuroute.systems.elg.network import Elg, ElgCvrp
+from neuroute.systems.glop.network import Glop
 from neuroute.systems.invit.network import Invit, InvitCvrp
 from neuroute.systems.pointerformer.network import Pointerformer
 
@@ -152,8 +152,9 @@ def midway(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, Tensor, Tens
 
 def every_network() -> set[str]:
     """All kinds of networks that there are."""
-    names = (found.name for found in pkgutil.iter_modules(networks.__path__))
-    modules = [importlib.import_module(f"{networks.__name__}.{name}") for name in names]
+    names = [f"{networks.__name__}.{found.name}" for found in pkgutil.iter_modules(networks.__path__)]
+    names += [f"{systems.__name__}.{found.name}.network" for found in pkgutil.iter_modules(systems.__path__)]
+    modules = [importlib.import_module(name) for name in names]
     classes = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
     return {
         f"{kind.__module__}:{kind.__name__}"

@@ -12,14 +12,21 @@ from torch import Tensor
 
 from networks import awake
 from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.glop.partition import walk
-from neuroute.networks.blocks.gated_graph import GatedGraphLayer
-from neuroute.networks.glop import Glop, Prepared, Reviser, fit_to_square
-from neuroute.networks.glop_partition import FLOOR, GlopPartition, Heat
 from neuroute.networks.import_weights import import_weights
 from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.vrp import Vrp, to_routes
+from neuroute.systems.glop.decoding import walk
+from neuroute.systems.glop.network import (
+    FLOOR,
+    GatedGraphLayer,
+    Glop,
+    GlopPartition,
+    Heat,
+    Prepared,
+    Reviser,
+    fit_to_square,
+)
 from published_code import weights
 from published_glop import reviser as published_reviser
 

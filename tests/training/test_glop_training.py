@@ -13,17 +13,16 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.glop.partition import PartitionRollout, partition_batch, solve_routes
-from neuroute.networks.glop import Glop, Prepared
-from neuroute.networks.glop_partition import FLOOR, Heat
 from neuroute.networks.weights import build
 from neuroute.plan.decodings import Decoding, Revision
-from neuroute.plan.rivals.glop import Revising
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import from_routes, to_routes
+from neuroute.systems.glop.decoding import PartitionRollout, partition, solve_routes
+from neuroute.systems.glop.network import FLOOR, Glop, Heat, Prepared
+from neuroute.systems.glop.partitioning import partitioning, revised_costs
+from neuroute.systems.glop.revising import _open, draw_paths, greedy_lengths, revising
+from neuroute.systems.glop.system import Revising
 from neuroute.training.challenge import BaselinePolicy, is_shorter
-from neuroute.training.rivals.partitioning import partitioning, revised_costs
-from neuroute.training.rivals.revising import _open, draw_paths, greedy_lengths, revising
 from tiny import run_training, scheme_of
 from tiny_glop import PARTITION, REVISERS, partitioning_run, phase, revisers, revising_run
 
@@ -269,4 +268,4 @@ def test_partitions_need_revisers(tmp_path: Path) -> None:
 def test_other_networks_make_no_partitions() -> None:
     batch = CvrpBatch(torch.rand(1, 5, 2), torch.tensor([[0, 5, 5, 5, 5]]), torch.tensor([10]))
     with pytest.raises(NeurouteError, match="method 'partition' is for GlopPartition, not for Glop"):
-        partition_batch(build(REVISERS), batch, Decoding(method="partition"), 1.0, 0)  # type: ignore[arg-type]
+        partition(build(REVISERS), batch, Decoding(method="neuroute.systems.glop.decoding:partition"), 1.0, 0)  # type: ignore[arg-type]

@@ -14,6 +14,8 @@ import torch
 
 from neuroute.datasets.labels import make_labels
 from neuroute.networks.weights import build
+from neuroute.papers.rivals.systems import rivals
+from neuroute.plan.config import Config, load_scale
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.problems.registry import PARTS
 from neuroute.systems.dgl.system import BeamPool
@@ -94,8 +96,10 @@ def self_improving(problem: str = "tsp", **training: object) -> Run:
 
 
 def every_training() -> set[tuple[str, str]]:
-    """(problem, scheme) of all that there are."""
-    return {
+    """(problem, scheme) of all that there are, those of systems as smoke trains them."""
+    runs = [each.run for each in rivals(Config(), load_scale("smoke"))]
+    own = {(run.validation.dataset.problem, run.training.scheme) for run in runs if ":" in run.training.scheme}
+    return own | {
         (problem, part)
         for problem, parts in PARTS.items()
         for part, entry in parts.items()

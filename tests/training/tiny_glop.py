@@ -8,16 +8,16 @@ import torch
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.decodings import Revision
 from neuroute.plan.objects import Network, Run
-from neuroute.plan.rivals.glop import Partitioning, Phase, Revising
+from neuroute.systems.glop.system import Partitioning, Phase, Revising
 from tiny import N, cvrp_labels, labels
 
 REVISION = Revision(blocks=((7, 2), (4, 2)))
 REVISERS = Network(
-    kind="neuroute.networks.glop:Glop",
+    kind="neuroute.systems.glop.network:Glop",
     arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "blocks": [7, 4], "train_nodes": 7},
 )
 PARTITION = Network(
-    kind="neuroute.networks.glop_partition:GlopPartition",
+    kind="neuroute.systems.glop.network:GlopPartition",
     arguments={"depth": 1, "width": 8, "neighbours": 4, "train_nodes": N},
 )
 

@@ -15,11 +15,11 @@ from neuroute.plan.objects import Decoding, Network
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 GLOP = Network(
-    kind="neuroute.networks.glop:Glop",
+    kind="neuroute.systems.glop.network:Glop",
     arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "blocks": [8, 5], "insertions": [2, 2, 1, 2]},
 )
 GLOP_G = Network(
-    kind="neuroute.networks.glop_partition:GlopPartition", arguments={"depth": 1, "width": 8, "neighbours": 5}
+    kind="neuroute.systems.glop.network:GlopPartition", arguments={"depth": 1, "width": 8, "neighbours": 5}
 )
 
 

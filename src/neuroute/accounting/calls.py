@@ -5,9 +5,8 @@ A call is one layer's forward pass, or its part of an update.
 
 from dataclasses import dataclass
 
-from neuroute.accounting import cost, flops, revised
+from neuroute.accounting import cost, flops
 from neuroute.plan.objects import Dataset, Decoding, OwnTraining, Reconstruction, Reinforced, Run, SelfImprovement
-from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.problems.longest import longest_sub_path
 
 GREEDY = Decoding()
@@ -68,15 +67,13 @@ def training_calls(run: Run, *, gpu: bool) -> tuple[float, float]:
     """Calls in updates; and forward, to make what is learnt and to validate."""
     price, t = CallPrice(run, gpu), run.training
     updates = total = 0.0
-    if isinstance(t, Revising | Partitioning):
-        updates, total = revised.calls(run)
+    if isinstance(t, OwnTraining):
+        updates, total = t.calls(price)
     elif isinstance(t, Reinforced):
         for stage in t.stages:
             mean = sum(stage.sizes) / 2
             total += stage.batches * price.solution(mean)  # sampled, then learnt
             updates += stage.batches * price.solution(mean)
-    elif isinstance(t, OwnTraining):
-        updates, total = t.calls(price)
     else:
         longest = longest_sub_path(t.longest, run.n) if isinstance(t, Reconstruction) else run.n
         lengths = flops.lengths_of(longest, "random" if isinstance(t, Reconstruction) else t.sub_paths)

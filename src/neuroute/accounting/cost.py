@@ -3,12 +3,11 @@
 import json
 from functools import cache
 
-from neuroute.accounting import flops, revised
+from neuroute.accounting import flops
 from neuroute.accounting.counts import Counts
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Network, OwnTraining, Reconstruction, Reinforced, Run, SelfImprovement
-from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.problems.longest import longest_sub_path
 
 
@@ -65,8 +64,6 @@ def training_per_sample(run: Run) -> float:
         return reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
     if isinstance(t, Reinforced):
         return reinforced_per_sample(c, t, cvrp=cvrp)
-    if isinstance(t, Revising | Partitioning):
-        return revised.per_sample(c, run)
     if isinstance(t, OwnTraining):
         return t.flops_per_sample(c, run)
     lengths = flops.lengths_of(run.n, t.sub_paths, cvrp=cvrp)

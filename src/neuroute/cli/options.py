@@ -38,16 +38,14 @@ Start = Annotated[
 Longest = Annotated[int | None, typer.Option(help="most stops of a sub-path of --prc; default 1000, or all")]
 Revise = Annotated[
     str | None,
-    typer.Option(help="GLOP's revision of random insertion: nodes of a block x iterations, as in 100x20,50x25,noflips"),
+    typer.Option(help="revision of random insertion: nodes of a block x iterations, as in 100x20,50x25,noflips"),
 ]
 Rescale = Annotated[float, typer.Option(help="stretch the coordinates that the model sees (pens)")]
 Starts = Annotated[
     str | None, typer.Option(help="try this many first nodes and keep the best solution, or all (POMO, ICAM)")
 ]
 Augment = Annotated[bool, typer.Option("--augment", help="also solve the 8 rotations and reflections (x8)")]
-Images = Annotated[
-    int, typer.Option(min=1, help="number of random rotations and reflections, instance included (INViT)")
-]
+Images = Annotated[int, typer.Option(min=1, help="number of random rotations and reflections, instance included")]
 
 
 _PLANS: dict[str, "Plan"] = {}  # built in this process, or in the warm one that it is a copy of

@@ -207,7 +207,7 @@ def _improving(
     elif decoding.method == "beam" and decoding.beam > 1:
         yield search.search_beams(net, batch, decoding, first)
         return
-    elif decoding.is_own or decoding.method in ("revise", "partition"):
+    elif decoding.is_own or decoding.method == "revise":
         yield Part[OwnWay](decoding.method).of(problem)(net, batch, decoding, memory_gb, first)
         return
     else:
@@ -260,7 +260,7 @@ def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, mem
         return environment.batch_sizes(net, nodes, images * starts, images, memory_gb, decoding.batch_size)[1]
     if decoding.is_own:
         return decoding.batch_size or min(MOST_TOGETHER, instances_that_fit(net, nodes, decoding, memory_gb))
-    if decoding.method in ("revise", "partition"):
+    if decoding.method == "revise":
         width = 4 * getattr(decoding.revision, "width", 10)  # tours, and their flips
         return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // (nodes * width))
     if decoding.method != "prc":

@@ -30,8 +30,6 @@ NETWORKS = {
     "icam": "neuroute.networks.icam:Icam",
     "icam-cvrp": "neuroute.networks.icam:IcamCvrp",
     "mvmoe": "neuroute.networks.mvmoe:MvMoe",
-    "glop": "neuroute.networks.glop:Glop",
-    "glop-g": "neuroute.networks.glop_partition:GlopPartition",
     "decoder-only": "neuroute.networks.decoder_only:DecoderOnly",
 } | {layout.alias: layout.kind for layout in layouts() if layout.alias}
 log = logging.getLogger("neuroute.import")

@@ -12,7 +12,7 @@ Start = Literal["greedy", "insertion", "insertion-angle", "insertion-published",
 
 
 class Revision(Spec):
-    """How GLOP rebuilds tours in blocks of fixed sizes (Ye et al., 2024)."""
+    """How tours are rebuilt in blocks of fixed sizes (Ye et al., 2024)."""
 
     # Nodes of a block, and how often tours are cut into such blocks; one size after the other.
     blocks: tuple[tuple[Annotated[int, Field(ge=4)], Annotated[int, Field(ge=1)]], ...] = Field(min_length=1)
@@ -36,7 +36,7 @@ class Decoding(Spec):
     """
 
     # A dotted name: of a system's own way, `decode.OwnWay`.
-    method: Literal["greedy", "beam", "rrc", "prc", "revise", "partition"] | Dotted = "greedy"
+    method: Literal["greedy", "beam", "rrc", "prc", "revise"] | Dotted = "greedy"
     beam: int = 1
     iterations: int = 0  # of random (rrc, after greedy) or parallel local (prc) re-construction
     start: Start = "greedy"  # of prc; revise always starts from insertion
@@ -54,6 +54,7 @@ class Decoding(Spec):
     augment: bool = False  # with the eight symmetric images of each instance (POMO)
     # With so many random images of each instance, itself the first.
     images: int = Field(default=1, ge=1, exclude_if=lambda images: images == 1)
+    solver: str | None = Field(default=None, exclude_if=lambda name: name is None)  # that a system's own way asks
     draw: int = Field(default=0, ge=0)  # which random embeddings, of a network that has some
     repeats: int = Field(default=1, ge=1)  # solutions of each instance, draws from `draw` on: lengths are their means
     cached: bool = True  # what does not change from step to step is computed once; no other tours
@@ -100,7 +101,6 @@ class Decoding(Spec):
             "rrc": f"rrc{self.iterations}{self._from_starts}{self._up_to}" if self.iterations else self._greedy,
             "prc": self._prc,
             "revise": f"revise{self.revision.id}" if isinstance(self.revision, Revision) else f"revise-{self.revision}",
-            "partition": "partition",
         }.get(self.method) or self.method.partition(":")[2] + (f"-beam{self.beam}" if self.beam > 1 else "")
         name += ("" if self.log_n else "-nolog") + ("-esf" if self.esf else "")
         name += "" if self.rescale == 1 else f"-x{self.rescale}"
@@ -109,8 +109,8 @@ class Decoding(Spec):
 
     @property
     def solvers(self) -> tuple[str, ...]:
-        """The solvers that have a part in it: of what is improved, and of a partition's routes."""
-        return (*((self.start,) if self.start != "greedy" else ()), *(("lkh",) if self.method == "partition" else ()))
+        """The solvers that have a part in it: of what is improved, and of parts that a system's own way takes."""
+        return tuple(name for name in (self.start, self.solver) if name not in ("greedy", None))
 
     @property
     def _greedy(self) -> str:
@@ -158,7 +158,7 @@ class Test(Spec):
 
 
 def revise(*blocks: tuple[int, int], **how: Any) -> Decoding:
-    """GLOP's revision from random insertion: (nodes of a block, iterations), ...; `how`: what else `Revision` says.
+    """Revision of blocks from random insertion: (nodes of a block, iterations), ...; `how`: what else `Revision` says.
 
     Without blocks as published, for drawn instances.
     """

@@ -204,7 +204,7 @@ class Plan:
         kinds = dict.fromkeys(network.kind for network in networks)
         counts = dict.fromkeys(entry for network in networks if (entry := network.counts_entry))
         starts = sorted({_solver_entry(solver) for d in e.decodings_used() for solver in d.solvers})
-        methods = {d.method for d in e.decodings_used() if d.is_own or d.method in ("revise", "partition")}
+        methods = {d.method for d in e.decodings_used() if d.is_own or d.method == "revise"}
         starts += [entry for method in sorted(methods) for entry in entries([run.validation.dataset.problem], method)]
         measures = dict.fromkeys(member.entry for member in e.members())
         digest = code_digest(

@@ -18,7 +18,6 @@ from neuroute.problems.vrp_variants import Variant
 COUNTS = (
     "neuroute.accounting.counts",
     "neuroute.accounting.counts_many_starts",
-    "neuroute.accounting.counts_glop",
 )
 NETWORKS = "neuroute.networks"  # others are counted by a module `counts` beside theirs
 SHARD = 10_000  # instances in one shard of an instance stream

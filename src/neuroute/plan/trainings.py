@@ -7,7 +7,6 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 from neuroute.core.dotted import resolve
 from neuroute.plan.epochs import InEpochs
 from neuroute.plan.reinforced import Reinforced
-from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.plan.specs import Precision, Spec
 
 Positive = Annotated[int, Field(ge=1)]
@@ -186,8 +185,6 @@ KINDS: dict[str, type[Spec]] = {
     "self-improvement": SelfImprovement,
     "reconstruction": Reconstruction,
     "reinforce": Reinforced,
-    "revising": Revising,
-    "partitioning": Partitioning,
 }
 
 
@@ -199,5 +196,5 @@ def _of_kind(values: Any) -> Any:
     return (KINDS[kind] if kind in KINDS else cast(type[Spec], resolve(kind))).model_validate(values)
 
 
-Training = Supervised | SelfImprovement | Reconstruction | Reinforced | Revising | Partitioning | OwnTraining
+Training = Supervised | SelfImprovement | Reconstruction | Reinforced | OwnTraining
 AnyTraining = Annotated[SerializeAsAny[Training], BeforeValidator(_of_kind)]

@@ -29,8 +29,7 @@ WORDS = {  # method -> as it is called
     "beam": "beam",
     "rrc": "RRC",
     "prc": "PRC",
-    "revise": "GLOP's revision",
-    "partition": "GLOP-G's partition with LKH",
+    "revise": "revision of blocks",
 }
 LEGEND = "What is tested here, and in parentheses what the paper has where that is not the same."
 

@@ -8,8 +8,6 @@ from torch import nn
 
 from neuroute.accounting.cost import parameters_of
 from neuroute.networks.bq import Bq, BqCvrp
-from neuroute.networks.glop import Glop
-from neuroute.networks.glop_partition import GlopPartition
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.mvmoe import MvMoe
@@ -20,6 +18,7 @@ from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Network
 from neuroute.systems.dgl.network import Dgl
 from neuroute.systems.elg.network import Elg, ElgCvrp
+from neuroute.systems.glop.network import Glop, GlopPartition
 from neuroute.systems.invit.network import Invit, InvitCvrp
 from neuroute.systems.mdam.network import Mdam, MdamCvrp
 from neuroute.systems.pointerformer.network import Pointerformer

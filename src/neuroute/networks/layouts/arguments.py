@@ -30,8 +30,6 @@ def read_arguments(network: str, tensors: Tensors) -> dict[str, Any]:
         "sit": _sit,
         "icam": _icam,
         "mvmoe": _mvmoe,
-        "glop": _glop,
-        "glop_partition": _glop_partition,
         "decoder_only": _decoder_only,
     }
     of_layout = next((layout.read for layout in layouts() if layout.kind == network), None)
@@ -50,20 +48,6 @@ def residual(tensors: Tensors) -> dict[str, Any]:
     """LEHD, BQ, POMO."""
     width = len(tensors["key_value.weight"]) // 2 if "key_value.weight" in tensors else len(tensors["embed.weight"])
     return {"depth": depth_of(tensors, "layers"), "width": width, "feed_forward": len(tensors["layers.0.up.weight"])}
-
-
-def _glop(tensors: Tensors) -> dict[str, Any]:
-    """Of one reviser; a file does not tell for which block."""
-    first = "revisers.0"
-    return {
-        "depth": depth_of(tensors, f"{first}.layers"),
-        "width": len(tensors[f"{first}.embed.weight"]),
-        "feed_forward": len(tensors[f"{first}.layers.0.up.weight"]),
-    }
-
-
-def _glop_partition(tensors: Tensors) -> dict[str, Any]:
-    return {"depth": depth_of(tensors, "graph.layers"), "width": len(tensors["graph.embed_nodes.weight"])}
 
 
 def _decoder_only(tensors: Tensors) -> dict[str, Any]:

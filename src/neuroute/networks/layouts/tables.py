@@ -1,4 +1,4 @@
-"""The published layouts: LEHD, BQ-NCO, SIT, DGL, POMO, ELG, ICAM, INViT, MDAM and others, for all their problems.
+"""The published layouts: LEHD, BQ-NCO, SIT, POMO, ICAM and MVMoE, for all their problems; and those of systems.
 
 Left what a tensor is called here, right what it is made of.  Names and shapes are facts about the released code; what
 none of a file's tensors tells (heads, say) is as its authors trained it.
@@ -10,7 +10,6 @@ from typing import Any
 
 from torch import Tensor
 
-from neuroute.networks.layouts.glop import QUERY, partition, reviser
 from neuroute.networks.layouts.joins import (
     HEAD_BIAS,
     HEADS,
@@ -184,14 +183,6 @@ def _path(problem: str, columns: int) -> Iterator[Layout]:
 
 
 LAYOUTS: tuple[Layout, ...] = (
-    _layout(
-        "GLOP's reviser", "glop:Glop", {QUERY: None, "init_embed.weight": 2}, reviser(), holder="model", heads=QUERY,
-        usual={"blocks": [100], "train_nodes": 100}, constants={"pe": 0.0},
-    ),
-    _layout(
-        "GLOP-G's partition", "glop_partition:GlopPartition", {"emb_net.v_lin0.weight": 3}, partition(),
-        usual={"neighbours": 100, "near": False, "train_nodes": 1000}, constants={"_dummy": 0.0},
-    ),
     *_path("tsp", 2),
     *_path("cvrp", 3),
     _layout("POMO for the TSP", "pomo:Pomo", {EMBEDDING: 2, LAST: None, COMBINE: None}, pomo_tsp(), combined()),

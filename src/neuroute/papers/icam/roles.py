@@ -51,7 +51,7 @@ Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")
 AUGMENTED = Decoding(starts="all", augment=True)
-REVISED, PARTED = revise(), Decoding(method="partition")  # GLOP, GLOP-G
+REVISED, PARTED = revise(), Decoding(method="neuroute.systems.glop.decoding:partition", solver="lkh")  # GLOP, GLOP-G
 
 
 group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group

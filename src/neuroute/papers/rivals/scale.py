@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import create_model
 
-from neuroute.papers.rivals.glop import GlopBlock
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.plan.specs import Spec
 from neuroute.plan.systems import block_fields
@@ -20,4 +19,3 @@ class RivalsScale(_Systems):
     """What rival systems of the papers' tables are trained and tested on; one that is left out is not trained."""
 
     study: StudyBlock | None = None
-    glop: GlopBlock | None = None

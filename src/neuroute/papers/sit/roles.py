@@ -50,7 +50,7 @@ RIVALS: tuple[str, ...] = (*ELG.values(), GLOP, *dict.fromkeys(GLOP_G.values()),
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
 GREEDY = Decoding()
 AUGMENTED = Decoding(starts="all", augment=True)
-REVISED, PARTED = revise(), Decoding(method="partition")
+REVISED, PARTED = revise(), Decoding(method="neuroute.systems.glop.decoding:partition", solver="lkh")
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
 LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
 POMO = "neuroute.networks.pomo:Pomo"

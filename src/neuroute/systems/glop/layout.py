@@ -1,14 +1,33 @@
-"""What the tensors of GLOP's revisers and of GLOP-G's partition are made of."""
+"""What the published tensors of GLOP's revisers and of GLOP-G's partition become."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from torch import Tensor
+
+from neuroute.networks.layouts.arguments import depth_of
 from neuroute.networks.layouts.joins import FROM_HEADS, HEADS, ROWS, batch_norm, linear, weight
 from neuroute.networks.layouts.rules import Rule
+from neuroute.networks.layouts.tables import layout
 
 QUERY = "embedder.layers.0.0.module.W_query"
 
 
-def reviser() -> Iterator[Rule]:
+def _read_reviser(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Of one reviser; a file does not tell for which block."""
+    first = "revisers.0"
+    return {
+        "depth": depth_of(tensors, f"{first}.layers"),
+        "width": len(tensors[f"{first}.embed.weight"]),
+        "feed_forward": len(tensors[f"{first}.layers.0.up.weight"]),
+    }
+
+
+def _read_partition(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    return {"depth": depth_of(tensors, "graph.layers"), "width": len(tensors["graph.embed_nodes.weight"])}
+
+
+def _reviser() -> Iterator[Rule]:
     """Kool's attention model; a file holds one reviser and does not tell of which block."""
     ours, theirs = "revisers.0.layers.{i}", "embedder.layers.{i}"
     projections = tuple(f"{theirs}.0.module.W_{name}" for name in ("query", "key", "val"))
@@ -26,7 +45,7 @@ def reviser() -> Iterator[Rule]:
     yield Rule("revisers.0.placeholder", ("W_placeholder",), ROWS)
 
 
-def partition() -> Iterator[Rule]:
+def _partition() -> Iterator[Rule]:
     ours, theirs = "graph.layers.{i}", "emb_net"
     for number, name in enumerate(("node", "message", "tail", "head"), start=1):
         yield from linear(f"{ours}.{name}", f"{theirs}.v_lins{number}.{{i}}")
@@ -36,3 +55,29 @@ def partition() -> Iterator[Rule]:
     yield from linear("graph.embed_nodes", f"{theirs}.v_lin0")
     yield from linear("graph.embed_edges", f"{theirs}.e_lin0")
     yield from linear("head.{i}", "par_net_heu.lins.{i}")
+
+
+LAYOUTS = (
+    layout(
+        "GLOP's reviser",
+        "neuroute.systems.glop.network:Glop",
+        {QUERY: None, "init_embed.weight": 2},
+        _reviser(),
+        holder="model",
+        heads=QUERY,
+        usual={"blocks": [100], "train_nodes": 100},
+        constants={"pe": 0.0},
+        alias="glop",
+        read=_read_reviser,
+    ),
+    layout(
+        "GLOP-G's partition",
+        "neuroute.systems.glop.network:GlopPartition",
+        {"emb_net.v_lin0.weight": 3},
+        _partition(),
+        usual={"neighbours": 100, "near": False, "train_nodes": 1000},
+        constants={"_dummy": 0.0},
+        alias="glop-g",
+        read=_read_partition,
+    ),
+)

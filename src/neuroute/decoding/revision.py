@@ -1,11 +1,11 @@
-"""GLOP's revision: tours are cut into blocks of a fixed size, again and again at other places, and blocks are rebuilt.
+"""Revision of blocks: tours are cut into blocks of a fixed size, again and again at other places, and these rebuilt.
 
 Any network of paths may rebuild them (Ye et al., 2024, take one reviser for each size).
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -17,7 +17,6 @@ from neuroute.decoding.memory import device_of
 from neuroute.decoding.search import blocks_per_batch
 from neuroute.decoding.tsp import TspBatch, decide_for, encode_again
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.glop import Glop
 from neuroute.plan.decodings import Decoding, Revision
 from neuroute.problems.sub_paths import path_lengths
 
@@ -94,9 +93,9 @@ def _best(several: TspBatch, tours: Tensor, count: int) -> Tensor:
 
 
 def builder(net: PathNetwork, decide: Decide) -> Build:
-    """How paths are built: by these decisions of the network, or on a CPU by GLOP's own loop over them."""
-    if isinstance(net, Glop) and device_of(net).type == "cpu":
-        return net.build
+    """How paths are built: by these decisions of the network, or on a CPU by its own loop over them, if it has one."""
+    if hasattr(net, "build") and device_of(net).type == "cpu":
+        return cast(Build, net.build)
     return partial(from_either_end, decide)
 
 

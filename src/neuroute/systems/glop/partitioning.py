@@ -12,18 +12,17 @@ from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
-from neuroute.decoding.glop.partition import PartitionRollout, walk
-from neuroute.decoding.glop.revision import builder, revise
 from neuroute.decoding.recompute import RecordedChoices, recompute
-from neuroute.networks.glop import Glop
-from neuroute.networks.glop_partition import GlopPartition
+from neuroute.decoding.revision import builder, revise
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.decodings import Decoding, Revision
 from neuroute.plan.objects import Dataset
-from neuroute.plan.rivals.glop import Partitioning
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import to_routes
 from neuroute.solvers.insertion import insert_in_order
+from neuroute.systems.glop.decoding import PartitionRollout, walk
+from neuroute.systems.glop.network import Glop, GlopPartition
+from neuroute.systems.glop.system import Partitioning
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.policy_gradient import log_probabilities
 from neuroute.training.split_backward import SplitBackward
@@ -58,7 +57,9 @@ class PartitioningBatches(Batches):
 
     def solve(self, instances: Any) -> np.ndarray:
         """Solutions (count, 2, V), by which the run is validated."""
-        return decode("cvrp", self.net, instances, Decoding(method="partition"), self.scheme.memory_gb).numpy()
+        return decode(
+            "cvrp", self.net, instances, Decoding(method=GlopPartition.own_method), self.scheme.memory_gb
+        ).numpy()
 
     def train(self, index: int) -> tuple[Tensor, int]:
         first, stop = self.samples(index), self.samples(index + 1)

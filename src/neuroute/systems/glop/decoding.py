@@ -10,10 +10,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, RouteRollout
 from neuroute.decoding.memory import autocast, device_of
 from neuroute.decoding.rollout import Choose, choose_best
-from neuroute.networks.glop_partition import GlopPartition, Heat
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.solvers.registry import get
+from neuroute.systems.glop.network import GlopPartition, Heat
 
 SOLVER = "lkh"  # of the routes, as in the published rows
 ROUTE_SEED = 1234  # LKH's, as published
@@ -51,7 +51,7 @@ def walk(net: GlopPartition, heat: Heat, batch: CvrpBatch, tours: int, choose: C
     return rollout.solutions()
 
 
-def partition_batch(net: GlopPartition, batch: CvrpBatch, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
+def partition(net: GlopPartition, batch: CvrpBatch, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
     """Solutions (batch, 2, V): the likeliest partition, whose routes LKH solves.
 
     Instances are heated one at a time: an instance of 10,000 customers and 200 neighbours has two million edges.

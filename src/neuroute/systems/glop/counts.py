@@ -1,4 +1,4 @@
-"""Parameters and FLOPs of GLOP's networks, as in `counts`."""
+"""Parameters and FLOPs of GLOP's networks, as in `accounting.counts`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

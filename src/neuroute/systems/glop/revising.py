@@ -14,14 +14,14 @@ from neuroute.core.files import write_whole
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode, solve_with
-from neuroute.decoding.glop.revision import builder, rebuild
 from neuroute.decoding.greedy import Decide, complete_paths
 from neuroute.decoding.memory import autocast
-from neuroute.networks.glop import Glop, Prepared, Reviser, fit_to_square
+from neuroute.decoding.revision import builder, rebuild
 from neuroute.plan.decodings import Decoding
 from neuroute.plan.objects import Dataset
-from neuroute.plan.rivals.glop import Phase, Revising
 from neuroute.problems.sub_paths import path_lengths
+from neuroute.systems.glop.network import Glop, Prepared, Reviser, fit_to_square
+from neuroute.systems.glop.system import Phase, Revising
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.challenge import BaselinePolicy, running_mean
 
