@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from neuroute.plan.papers import load_paper
+from neuroute.rendering.verdicts.kept import BEHIND
 
 DOCS = Path(__file__).resolve().parents[1]
 ABOUT = ["scale", "device", "commit", "date"]
@@ -17,7 +18,10 @@ def artifacts(paper: str) -> str:
     parts = []
     for scale in sorted(path for path in (DOCS / "measured").iterdir() if path.is_dir() and path.name not in NO_SCALES):
         folder = scale if paper == HEADLINE else scale / paper
-        files = sorted(folder.glob("*.csv"), key=lambda f: (f.stem.startswith("table"), _number(f.stem), f.stem))
+        files = sorted(
+            (f for f in folder.glob("*.csv") if f.name != BEHIND),
+            key=lambda f: (f.stem.startswith("table"), _number(f.stem), f.stem),
+        )
         parts += [f"## Everything kept at scale {scale.name}\n"] if files else []
         parts += [_artifact(paper, file) for file in files]
     return "\n".join(parts) or "Nothing of this paper is kept yet.\n"

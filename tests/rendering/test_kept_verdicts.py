@@ -1,14 +1,23 @@
 """Verdicts by kept tables: all claims get one, quickly, and a changed number changes them."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from fabricated import Fabric
+from neuroute.analysis.spreads import Behind
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_text
 from neuroute.rendering.claims import Judged
-from neuroute.rendering.verdicts.kept import KeptTables
+from neuroute.rendering.table import Cell, Column, Row, Table
+from neuroute.rendering.verdicts.comparisons import judge_all
+from neuroute.rendering.verdicts.evidence import DrawnTables
+from neuroute.rendering.verdicts.kept import KeptTables, keep_behind
 from neuroute.rendering.verdicts.rows import as_csv, judge_kept, rows_of, say
+from test_all_tables import FABRICS
 
 LAPTOP = Path(__file__).parents[2] / "docs" / "measured" / "laptop"
 ABOUT = "scale: laptop\ntrained:\n  - {paper: p, rows: B, nodes: 50, trainings: 3}\n  - {paper: p, nodes: 50}\n"
@@ -47,6 +56,45 @@ def test_what_is_not_kept_or_not_valid_is_one_line(tmp_path: Path) -> None:
             kept.table(name)
     with pytest.raises(NeurouteError, match=r"kept.yaml: no such file"):
         KeptTables(tmp_path / "p", "p").busy("table1")
+
+
+def test_what_is_kept_with_a_table_is_read_again(tmp_path: Path) -> None:
+    draws = np.random.default_rng(0).normal(10, 0.5, 1000)
+    behind = Behind((9.0, 10.0, 11.5), draws, 64, "Icam", "cvrp", 2.5)
+    cells = [Cell(10.2, 1.0, 9.0, 11.5, "CVRP50, 64 instances", behind), Cell(3.0)]
+    column = Column("gap_pct", "Gap")
+    table = Table("t", ("Model", "Depth"), (column,), tuple(Row(("A", i), (cell,)) for i, cell in enumerate(cells)))
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "table1.csv").write_text(table.csv())
+    keep_behind(tmp_path, {("p", "table0"): table, ("p", "table1"): table}, {("p", f"table{i}"): "" for i in (0, 1)})
+    keep_behind(tmp_path, {("p", "table0"): table}, {("p", "table0"): "load 9"})
+    kept = KeptTables(tmp_path, "p")
+    a, b = (row.cells[0] for row in kept.table("table1").rows)
+    assert b.behind is None
+    assert a.behind is not None
+    assert (a.behind.gaps, a.behind.instances, a.behind.times) == (behind.gaps, 64, 2.5)
+    assert (a.behind.network, a.behind.problem) == ("Icam", "cvrp")
+    assert a.behind.samples.std(ddof=1) == pytest.approx(draws.std(ddof=1))
+    assert (kept.busy("table0"), kept.busy("table1")) == ("load 9", "")
+
+
+def test_kept_tables_find_what_records_do(records_of: Callable[[Fabric], Path], tmp_path: Path) -> None:
+    fabric, folder = FABRICS["icam"], tmp_path / "micro"
+    evidence = DrawnTables(lambda name: fabric.study(name, records_of(fabric)))
+    names = {name for claim in fabric.paper.claims() for each in claim.compare for name in each.table}
+    tables = {("icam", name): evidence.table(name) for name in names}
+    for (paper, name), table in tables.items():
+        write_text(folder / paper / f"{name}.csv", table.csv())
+    keep_behind(folder, tables, dict.fromkeys(tables, ""))
+    of_records = judge_all(fabric.paper, evidence)
+    of_tables = judge_all(fabric.paper, KeptTables(folder, "icam"))
+    for drawn, kept in zip(of_records, of_tables, strict=True):
+        differences = [[finding.difference for finding in judged.findings] for judged in (drawn, kept)]
+        for a, b in zip(*differences, strict=True):
+            assert a.measured == pytest.approx(b.measured)
+            assert (a.low is None) == (b.low is None)
+            if a.low is not None:  # pairs of instances, which make it shorter, are not kept
+                assert b.high - b.low > 0.5 * (a.high - a.low)
 
 
 @pytest.fixture(scope="module")

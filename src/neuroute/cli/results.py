@@ -12,6 +12,7 @@ from neuroute.plan.objects import Artifact
 if TYPE_CHECKING:
     from neuroute.plan.plan import Plan
     from neuroute.rendering.claims import Judged
+    from neuroute.rendering.verdicts.evidence import DrawnTables
 
 
 def render(
@@ -56,17 +57,20 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
 
 def _judge(p: "Plan") -> dict[str, list["Judged"]]:
     """Judge the claims of every paper that the plan draws something of, by its records."""
-    from neuroute.rendering.study import Study
     from neuroute.rendering.verdicts.comparisons import judge_all
+
+    papers = dict.fromkeys(a.paper for a in p.artifacts.values())
+    return {key: judge_all(p.papers[key], _evidence(p, key), p.scale.verdicts) for key in papers}
+
+
+def _evidence(p: "Plan", paper: str) -> "DrawnTables":
+    from neuroute.rendering.study import Study
     from neuroute.rendering.verdicts.evidence import DrawnTables
 
-    def judge(key: str) -> list["Judged"]:
-        def study_of(name: str) -> Study:
-            return Study.load(p.artifact(f"{key}/{name}"), p.config, p.scale, p.runs.values(), p.work)
+    def study_of(name: str) -> Study:
+        return Study.load(p.artifact(f"{paper}/{name}"), p.config, p.scale, p.runs.values(), p.work)
 
-        return judge_all(p.papers[key], DrawnTables(study_of), p.scale.verdicts)
-
-    return {key: judge(key) for key in dict.fromkeys(a.paper for a in p.artifacts.values())}
+    return DrawnTables(study_of)
 
 
 def claims(
@@ -167,12 +171,19 @@ def keep(
 ) -> None:
     """Copy the rendered artifacts, to keep them for the record.
 
-    Commit, date and device stand in every row.
+    Commit, date and device stand in every row, and behind.csv has what claims are judged by.
     """
     from neuroute.rendering.keep import keep as keep_artifacts
+    from neuroute.rendering.verdicts.kept import keep_behind
 
     p = load_plan(config, scale)
     stems = [p.artifact_stem(a) for a in p.artifacts]
     results, folder = Path(p.config.results_dir), folder or Path("docs/measured") / p.scale.name
-    for path in keep_artifacts(results, stems, p.scale.name, folder, commit):
-        print(path)
+    paths = keep_artifacts(results, stems, p.scale.name, folder, commit)
+    tables, loads = {}, {}
+    for a in p.artifacts.values():
+        if a.kind == "table" and folder / p.artifact_stem(a.id).relative_to(results).with_suffix(".csv") in paths:
+            evidence = _evidence(p, a.paper)
+            tables[a.paper, a.name] = evidence.table(a.name)
+            loads[a.paper, a.name] = evidence.busy(a.name)
+    print(*paths, keep_behind(folder, tables, loads), sep="\n")

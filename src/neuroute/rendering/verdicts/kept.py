@@ -1,6 +1,7 @@
-"""Kept measurements as tables that claims can be judged by: what `neuroute keep` wrote, and who was trained how often.
+"""Kept measurements as tables that claims can be judged by.
 
-A kept cell has the interval of its instances, or the range of its trainings; `kept.yaml` beside the tables says which.
+`behind.csv`, which `neuroute keep` writes, says what stands behind each cell.  Of tables that were kept without it a
+cell has the interval of its instances, or the range of its trainings; `kept.yaml`, written by hand, says which.
 """
 
 from __future__ import annotations
@@ -15,15 +16,20 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuroute.analysis import RESAMPLES
 from neuroute.analysis.spreads import Behind
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_text
+from neuroute.core.lazy import pd
+from neuroute.core.text import csv_text
 from neuroute.plan.specs import Spec
 from neuroute.plan.yaml_files import read_yaml, validate
 from neuroute.rendering.cells import FEWEST
 from neuroute.rendering.table import Cell, Column, Row, Table
 
+BEHIND = "behind.csv"
 NORMAL = 1.96  # half a 95 % interval in standard errors
 ABOUT = ("scale", "device", "commit", "date")
 OF_ROW = "the instance of the row"
@@ -62,13 +68,21 @@ class KeptTables:
 
     @cached_property
     def about(self) -> About:
-        """Raises NeurouteError if kept.yaml is missing or not valid."""
+        """Raises NeurouteError if kept.yaml is not valid, or missing where there is no behind.csv either."""
         path = self.folder / "kept.yaml"
+        if not path.is_file() and (self.folder / BEHIND).is_file():
+            return About(scale=self.folder.name, trained=())
         return validate(About, read_yaml(path), str(path), see="neuroute.rendering.verdicts.kept")
 
     def busy(self, artifact: str) -> str:
         """Say why times do not count; nothing where they do."""
-        return self.about.load
+        loads = [row["load"] for row in self._behind.values() if row["artifact"] == artifact]
+        return loads[0] if loads else self.about.load
+
+    @cached_property
+    def _behind(self) -> dict[tuple[str, str, str], dict[str, str]]:
+        every = _read_behind(self.folder)
+        return {(r["artifact"], r["row"], r["column"]): r for r in every if r["paper"] == self.paper}
 
     def table(self, name: str) -> Table:
         """Read a kept table or figure.  Raises NeurouteError where it was not kept, or is not valid."""
@@ -97,6 +111,8 @@ class KeptTables:
     def _stood_on(self, name: str, row: Row, rows: Sequence[Row], i: int, key: str) -> Cell:
         """The cell with what stands behind it, as far as what was kept says."""
         cell, trained = row.cells[i], self._trained(name, row, key)
+        if (about := self._behind.get((name, _words(row), key))) is not None:
+            return replace(cell, behind=_behind_of(about))
         test_set = TEST_SET.match(cell.at)
         if trained and cell.at == OF_ROW and isinstance(cell.measured, float):
             alone, times = np.full(RESAMPLES, cell.measured), trained.times or 1.0
@@ -111,26 +127,73 @@ class KeptTables:
             error = cell.measured * max((_error(o) / float(o.measured or 1) for o in there), default=0.0)
         if instances < FEWEST or not error:
             return cell
-        draws = np.random.default_rng(crc32(f"{name} {row.labels} {key}".encode())).standard_normal(RESAMPLES)
-        draws = (draws - draws.mean()) / draws.std(ddof=1)
         problem = (test_set["problem"] or "VRP").lower()
         times = int(test_set["nodes"]) / trained.nodes
-        samples = cell.measured + error * draws
+        samples = _samples(cell.measured, error, f"{name} {row.labels} {key}")
         return replace(cell, behind=Behind(gaps, samples, instances, trained.network, problem, times))
 
     def _trained(self, name: str, row: Row, column: str) -> Trained | None:
-        labels = ", ".join(map(str, row.labels))
         return next(
             (
                 each
                 for each in self.about.trained
                 if each.paper == self.paper
                 and fnmatchcase(name, each.artifact)
-                and fnmatchcase(labels, each.rows)
+                and fnmatchcase(_words(row), each.rows)
                 and fnmatchcase(column, each.columns)
             ),
             None,
         )
+
+
+def keep_behind(folder: Path, tables: Mapping[tuple[str, str], Table], loads: Mapping[tuple[str, str], str]) -> Path:
+    """Write what stands behind the cells of kept tables, and how busy the machine was; others' rows stay.
+
+    tables, loads: (paper, name of the table) -> it.
+    """
+    others = [row for row in _read_behind(folder) if (row["paper"], row["artifact"]) not in tables]
+    rows: list[Mapping[str, object]] = [*others]
+    for (paper, name), table in tables.items():
+        about = {"paper": paper, "artifact": name, "load": loads[paper, name]}
+        rows.append(about | dict.fromkeys(("row", "column"), ""))  # of the table: its load
+        for row in table.rows:
+            for column, cell in zip(table.columns, row.cells, strict=True):
+                if (b := cell.behind) is not None:
+                    values = {"network": b.network, "problem": b.problem, "times": b.times, "instances": b.instances}
+                    values |= {
+                        "error": float(np.std(b.samples, ddof=1)),
+                        "gaps": " ".join(str(float(gap)) for gap in b.gaps),
+                    }
+                    rows.append(about | {"row": _words(row), "column": column.key} | values)
+    path = folder / BEHIND
+    write_text(path, csv_text(pd.DataFrame(rows, dtype=object)))
+    return path
+
+
+def _read_behind(folder: Path) -> list[dict[str, str]]:
+    try:
+        with (folder / BEHIND).open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+    except FileNotFoundError:
+        return []
+
+
+def _behind_of(row: Mapping[str, str]) -> Behind:
+    gaps = tuple(map(float, row["gaps"].split()))
+    name = f"{row['artifact']} {row['row']} {row['column']}"
+    samples = _samples(sum(gaps) / len(gaps), float(row["error"]), name)
+    return Behind(gaps, samples, int(row["instances"]), row["network"], row["problem"], float(row["times"]))
+
+
+def _samples(mean: float, error: float, name: str) -> NDArray[np.float64]:
+    """Draw as many means as a bootstrap does, with exactly this error; of each name others, as if unrelated."""
+    draws = np.random.default_rng(crc32(name.encode())).standard_normal(RESAMPLES)
+    samples: NDArray[np.float64] = mean + error * (draws - draws.mean()) / draws.std(ddof=1)
+    return samples
+
+
+def _words(row: Row) -> str:
+    return ", ".join(map(str, row.labels))
 
 
 def _cell(line: Mapping[str, str], key: str, path: Path) -> Cell:
