@@ -134,7 +134,9 @@ def trainings():
     groups = defaultdict(list)
     for run in PLAN.runs.keys() - set(GIVEN):
         kind, files = PLAN.runs[run].training.kind, PLAN.training_files(run)
-        name, priority = {"supervised": ("train", 0), "reinforce": ("train_reinforced", 2)}.get(kind, ("train_itself", 1))
+        name, priority = ("train", 0) if kind == "supervised" else ("train_itself", 1)
+        if any(MOMENTS in file for file in files):
+            name, priority = "train_reinforced", 2
         stages = [Path(file).stem for file in files if file.count("/") and MOMENTS not in file]
         groups["_".join([name, *stages]), priority, *files].append(run)
     return [(name, priority, files, sorted(runs)) for (name, priority, *files), runs in sorted(groups.items())]
