@@ -10,8 +10,8 @@ from torch import Tensor
 from networks import make
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prefixes import TourPrefixes
-from neuroute.networks import dgl
 from neuroute.plan.objects import Decoding
+from neuroute.systems.dgl import network as dgl
 from neuroute.systems.dgl.network import Dgl
 
 pytestmark = pytest.mark.usefixtures("one_thread")

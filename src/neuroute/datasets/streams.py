@@ -19,7 +19,7 @@ CVRP instances (uniform; n is the number of customers) have fields of their own:
         5 DEMANDS, one draw per customer: a whole number from 1 to 9.
 Their capacity is a rule (`cvrp_capacity`), not a draw.
 
-The shapes follow INViT (Fang et al., 2024), which scaling, Section D.2, takes up: all but the uniform instances
+The shapes follow Fang et al. (2024), which scaling, Section D.2, takes up: all but the uniform instances
 are shifted and scaled at the end, alike on both axes, so that they span the unit square's longer side.
 """
 

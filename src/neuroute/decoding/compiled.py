@@ -28,7 +28,7 @@ N = TypeVar("N", bound=RoutingNetwork)
 def compiled(net: N, place: torch.device) -> N:
     """A copy of the network with the same weights and compiled parts.
 
-    The network itself where torch cannot compile, and if it is decoded in a way of its own, as Mdam.
+    The network itself where torch cannot compile, and if it is decoded in a way of its own.
     """
     if hasattr(net, "own_method") or not can_compile(place.type):
         return net

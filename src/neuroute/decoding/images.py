@@ -1,4 +1,4 @@
-"""Images of an instance under random rotations and reflections, and random first stops (INViT; Fang et al., 2024)."""
+"""Images of an instance under random rotations and reflections, and random first stops (Fang et al., 2024)."""
 
 from collections.abc import Iterable
 

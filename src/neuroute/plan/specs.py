@@ -129,7 +129,8 @@ class Network(Spec):
         """Dotted name of the formulas for its parameters and FLOPs; None where there are none."""
         module, _, name = self.kind.partition(":")
         package = module.rpartition(".")[0]
-        entries = [f"{counts}:{name}" for counts in (COUNTS if package == NETWORKS else [f"{package}.counts"])]
+        modules = COUNTS if package == NETWORKS else (f"{package}.counts",) if package else ()
+        entries = [f"{counts}:{name}" for counts in modules]
         return next(filter(exists, entries), None)
 
     @field_validator("arguments")

@@ -169,7 +169,7 @@ def evaluate(
         model: a loaded one (`neuroute.load_model`), the name of a shipped one, or a checkpoint.
         instances: of one problem; a file or folder, or a list.
         decoding: how solutions are built, or its name, such as `greedy`; None: `multistart` for a network of many
-            starts, `greedy` for others, and for GLOP and MDAM their own way.
+            starts, `greedy` for others, and its own way for a network that has one.
         memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
         out: records are written here (.csv), and lengths of single instances beside it (.npz); None: nowhere.
         reference: a solver (`neuroute.methods`), to whose solutions the gaps are; they are kept beside `out`.
