@@ -18,7 +18,7 @@ from neuroute.rendering.render import render
 from neuroute.rendering.style import Drawing
 
 NODES = validation(SCALE).dataset.n
-FEW, MANY = "80 samples (paper: 1M)", "800 samples (paper: 10M)"
+FEW, MANY = "64 samples (paper: 1M)", "640 samples (paper: 10M)"
 draw = partial(drawn_figure, study_of, lay_out=True)
 
 

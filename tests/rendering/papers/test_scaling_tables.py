@@ -19,7 +19,7 @@ def test_tables_without_runs_need_no_files(tmp_path: Path) -> None:
 
 
 def test_missing_records_say_what_to_do(work: Path, tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match=r"greedy\.csv: missing"):
+    with pytest.raises(NeurouteError, match=r"\.csv: missing; evaluate"):
         render(study_of("table18", tmp_path), tmp_path / "table18")
     assert not list(tmp_path.glob("table18*"))
     copy = shutil.copytree(work, tmp_path / "copy")
