@@ -59,6 +59,7 @@ def test_version_is_that_of_the_package() -> None:
     assert f"\n## [{declared}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["smoke", "paper"])
 def test_plan_estimates_before_anything_runs(scale: str) -> None:
     code, totals = run("plan", "--scale", scale)

@@ -48,6 +48,7 @@ def test_records_of_a_file_hold_no_formula(tmp_path: Path) -> None:
     assert ",=cmd" not in text
 
 
+@pytest.mark.slow
 def test_a_comparison_holds_no_formula_and_reads_its_records_again(tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     (tmp_path / "set/a.tsp").write_text(f"NAME : {FORMULAS[0]}\n{TSP}")

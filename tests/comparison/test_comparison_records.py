@@ -17,6 +17,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.rendering import style
 from neuroute.rendering.table import Cell
 
+pytestmark = pytest.mark.slow
+
 COSTS: dict[str, list[float | None]] = {
     "insertion": [110, 110, 110, 120, 120, 120],
     "better": [105, 106, 104, 101, 102, None],  # out of time on the last

@@ -262,6 +262,7 @@ def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not Path("results").exists()
 
 
+@pytest.mark.slow
 def test_a_network_and_a_heuristic_are_compared_from_python_and_kept(tmp_path: Path) -> None:
     file, out = tsp_file(tmp_path / "own.tsp", 9), tmp_path / "out"
     how = {"seconds": 0.2, "benchmarks": tmp_path, "out": out}
@@ -285,6 +286,7 @@ def test_a_network_and_a_heuristic_are_compared_from_python_and_kept(tmp_path: P
         neuroute.compare(["none.safetensors"], [str(file)], **how)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_process_that_takes_too_long_or_too_much_memory_costs_one_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,6 +164,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     return copy_checkout(tmp_path_factory.mktemp("checkout"), "pens")
 
 
+@pytest.mark.slow
 @pytest.mark.dag
 @pytest.mark.parametrize(
     ("typed", "jobs"),
@@ -178,6 +179,7 @@ def test_a_command_runs_as_typed(checkout: Snakemake, typed: str, jobs: str) -> 
     assert re.search(jobs, checkout(*typed.split()).stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.dag
 @pytest.mark.parametrize(
     ("target", "answer"),

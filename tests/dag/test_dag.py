@@ -203,12 +203,14 @@ def choose_papers(folder: Path, *papers: str) -> None:
     (folder / "config.yaml").write_text(re.sub(r"papers: .*", f"papers: [{', '.join(papers)}]", text))
 
 
+@pytest.mark.slow
 def test_everything_is_drawn_again_on_demand(edited: Path) -> None:
     jobs = planned(snakemake_in(edited), "all", "--forcerun", "render")
     tables, figures = len(TABLES), len(FIGURES)
     assert jobs == {"all": 1, "report": 1, "render": 1, "render_table": tables, "render_figure": figures}
 
 
+@pytest.mark.slow
 def test_network_arithmetic_retrains_but_labels_stay(edited: Path) -> None:
     """ALiBi's slopes: the networks that can have them train again, LEHD and BQ do not."""
     positions = only_file(edited / "src/neuroute/networks", "def alibi_slopes(")
@@ -230,6 +232,7 @@ def test_one_learning_rate_reruns_that_chain(edited: Path) -> None:
     assert not {"pens/figure2", "pens/figure5"} & drawn(output)  # PENS-A drawn, and the small models
 
 
+@pytest.mark.slow
 def test_more_seeds_train_these_alone_and_stand_in_what_shows_the_run(edited: Path) -> None:
     (edited / "config.yaml").write_text((edited / "config.yaml").read_text() + "runs: {pens/pens_r: {seeds: 3}}\n")
     run = snakemake_in(edited)
@@ -259,6 +262,7 @@ def test_bad_config_stops_before_any_job(edited: Path) -> None:
     assert "learning_rate: a key of another place" in done.stderr + done.stdout
 
 
+@pytest.mark.slow
 def test_missing_gpu_stops_before_any_job(tmp_path: Path) -> None:
     if Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi"):
         pytest.skip("this machine has a GPU")
@@ -268,6 +272,7 @@ def test_missing_gpu_stops_before_any_job(tmp_path: Path) -> None:
     assert not (tmp_path / "work" / "micro" / "runs").exists()
 
 
+@pytest.mark.slow
 def test_labels_on_a_read_only_disk_stop_before_any_job(tmp_path: Path) -> None:
     run = copy_checkout(tmp_path, "pens")
     (tmp_path / "work").mkdir()

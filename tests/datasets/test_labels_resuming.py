@@ -55,6 +55,7 @@ def wait_for_chunks(store: Path, count: int) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_a_killed_call_goes_on_and_ends_with_the_same_bytes(tmp_path):
     pytest.importorskip("elkai")
     n, count, name = 50, 140, wanted(1, 50, "lkh").shard_file(0)  # seven chunks of a tenth of a second or two

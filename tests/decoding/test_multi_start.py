@@ -82,6 +82,7 @@ def test_equals_a_plain_loop(planar: Case) -> None:
     assert torch.equal(planar.solve(instances, 1), by_hand[:, 0])  # with a depot its own choice of the first customer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", SWITCHES)
 def test_the_best_of_a_vrp_is_that_of_one_start_and_one_image_after_the_other(variant: str) -> None:
     case = case_of(variant)
@@ -164,6 +165,7 @@ def test_capacities_may_differ_and_one_vehicle_may_do() -> None:
         assert case.valid(instances, case.solve(instances))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("augment", [False, True])
 def test_how_many_at_a_time_changes_nothing(case: Case, augment: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # Of what the encoder takes there would be too little.

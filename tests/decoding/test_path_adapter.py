@@ -105,6 +105,7 @@ def plain_beam(net: Any, coords: Tensor, beam: int) -> Tensor:
     return torch.stack(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rrc", "prc"])
 def test_re_construction_shortens_tours_and_never_lengthens_them(net: Any, method: Any) -> None:
     coords = instances()

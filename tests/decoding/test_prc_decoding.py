@@ -80,6 +80,7 @@ def test_it_starts_from_what_it_says(case: Any) -> None:
         np.testing.assert_array_equal(start, spec.solve(solver, instances[i : i + 1], i))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rounded_lengths")
 @pytest.mark.parametrize("start", ["greedy", "insertion-angle"])
 def test_neither_parts_nor_memory_change_anything(case: Any, start: Any) -> None:

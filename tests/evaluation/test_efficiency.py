@@ -156,6 +156,7 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
     assert arrays == {}
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seen from smaller sizes; POMO builds fewer tours at a time as long as one fits."""
     tried = []
@@ -185,6 +186,7 @@ def test_what_does_not_fit_is_not_tried(tmp_path: Path, monkeypatch: pytest.Monk
     assert peaks.value.max() * 2**20 < 0.04e9
 
 
+@pytest.mark.slow
 def test_an_outlook_is_right() -> None:
     for name, dataset in (("LEHD", TSP), ("SIT", TSP), ("POMO", TSP), ("BQ", CVRP)):
         larger = dataset.model_copy(update={"n": 1600})

@@ -179,6 +179,7 @@ def test_threads_do_not_change_a_bit() -> None:
     torch.set_num_threads(threads)
 
 
+@pytest.mark.slow
 @compiled
 def test_torch_s_checks() -> None:
     q, k, v = (each.requires_grad_() for each in drawn(2, 3, 5, 7, 8))
@@ -226,6 +227,7 @@ def told(**environment: str) -> list[str]:
     return done.stdout.strip().split(";") + done.stderr.splitlines()[:1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "wanted"),
     [

@@ -9,6 +9,7 @@ from neuroute.plan.objects import Dataset, Decoding
 from plans import plan_of
 
 
+@pytest.mark.slow
 def test_runs_come_after_those_that_they_start_from() -> None:
     plan = plan_of("paper")
     started = [run for run in plan.runs.values() if run.start]
@@ -39,6 +40,7 @@ def test_re_construction_costs_as_much_as_its_blocks(problem: str) -> None:
     assert 0.3 * whole < of(iterations=1) < 1.5 * whole  # half as many tokens a decision, nearly as many decisions
 
 
+@pytest.mark.slow
 def test_a_paper_is_a_target() -> None:
     plan = plan_of("paper")
     rendered = {c.id for c in costs(plan, "pens") if c.stage == "render"}

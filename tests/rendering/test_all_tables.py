@@ -27,6 +27,8 @@ from rendered import written_twice
 from table_cells import cell, of
 from table_checks import in_one_job, nothing_measured, only_printed, same_together
 
+pytestmark = pytest.mark.slow
+
 PAPERS: dict[str, Any] = {
     "icam": fabricated_icam,
     "mvmoe": fabricated_mvmoe,
@@ -181,7 +183,6 @@ def test_every_measured_number_says_what_it_was_measured_on(paper: str, name: st
     assert all(c.at or k.at for c, k in measured if not k.key.startswith("solved"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS)
 def test_records_of_one_job_give_the_same_tables(paper: str, folders: Folders, tmp_path: Path) -> None:
     fabric, work = FABRICS[paper], folders.usual(paper)

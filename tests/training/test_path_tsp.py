@@ -166,6 +166,7 @@ def test_a_single_batch_has_the_first_rate(store: Path) -> None:
 # -- whole runs ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("positions", "initial"), [("alibi", "gaussian"), ("rope", "zero"), ("both", "gaussian"), ("coordinates", "zero")]
 )

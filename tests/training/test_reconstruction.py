@@ -160,6 +160,7 @@ def test_the_first_round_may_improve_the_networks_own_solutions(problem: str, tm
     assert batches.notes()[0]["length_before"] == pytest.approx(held)  # and not greedy again
 
 
+@pytest.mark.slow
 def test_it_learns_from_its_own_solutions(tmp_path: Path, store: Path) -> None:
     """From random weights and a warm-up to labels that are shorter and gaps that are smaller."""
     run = make_run("tsp", rounds=4, epochs_per_round=8, validations=4, reconstructions=10, learning_rate=3e-3)

@@ -30,6 +30,7 @@ def batches(run: Run, store: Path, memory_gb: float = 4.0) -> SupervisedBatches:
     return SupervisedBatches(scheme_of(run, memory_gb=memory_gb), training_set(run, store))
 
 
+@pytest.mark.slow
 def test_learns_and_logs(tmp_path: Path, store: Path) -> None:
     out = run_training(make_run(epochs=20), tmp_path, store)
     losses = [line["loss"] for line in log_lines(out, "train")]

@@ -18,6 +18,7 @@ def fuzz(script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -
     return script("bench/fuzz.py")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")  # of torch
 @pytest.mark.parametrize("name", KINDS)
 def test_mutated_files_are_read_rightly_or_refused_in_a_line(fuzz: ModuleType, tmp_path: Path, name: str) -> None:

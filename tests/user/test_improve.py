@@ -163,6 +163,7 @@ def test_an_interrupted_search_has_what_it_found(ship: Ship, monkeypatch: pytest
     assert stop.value.best is None
 
 
+@pytest.mark.slow
 def test_many_starts_of_eight_images_are_what_tours_go_on_from(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = neuroute.generate("tsp", 20)[0]
     images = neuroute.solve(instance, model="tsp", decoding=neuroute.Decoding(starts="all", augment=True))

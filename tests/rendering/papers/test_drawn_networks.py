@@ -14,6 +14,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import FIGURE_FORMATS
 from rendered import written_twice
 
+pytestmark = pytest.mark.slow
+
 PAPERS = {"icam": icam, "mvmoe": mvmoe}
 READ = {  # figure -> the evaluation that it is drawn from
     **{("icam", f"figure{i}"): f"{icam.POMO if i == 6 else icam.ICAM}/structure" for i in range(1, 7)},
@@ -34,7 +36,6 @@ def folder(records_of: Callable[[Callable[[Path], Path]], Path]) -> Folder:
     return lambda paper: records_of(PAPERS[paper].fabricate)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("paper", "name"), [("icam", "figure3"), ("mvmoe", "figure2")])
 def test_every_format_is_written_and_comes_out_the_same(paper: str, name: str, folder: Folder, tmp_path: Path) -> None:
     written_twice(PAPERS[paper].study, name, folder(paper), tmp_path, FIGURE_FORMATS)

@@ -17,6 +17,8 @@ from neuroute.plan.objects import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
 from rendered import written_twice
 
+pytestmark = pytest.mark.slow
+
 RECORDS = FABRIC
 draw = partial(drawn_figure, study, lay_out=True)
 

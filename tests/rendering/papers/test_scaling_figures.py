@@ -22,6 +22,8 @@ from neuroute.rendering.plots import running_mean
 from neuroute.rendering.render import render, resolve
 from rendered import written_twice
 
+pytestmark = pytest.mark.slow
+
 FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
 # Figures 7 and 8 show one shape, whose fabricated gaps are not bad enough; test_figures_training_and_probes has them.
 # Figure 16 shows shares, of which any gaps have some.
@@ -45,12 +47,10 @@ def test_every_format_of_each_is_written(drawn: Path) -> None:
     assert {p.name for p in drawn.iterdir()} == written
 
 
-@pytest.mark.slow
 def test_the_same_records_give_the_same_bytes(work: Path, tmp_path: Path) -> None:
     assert all(p.stat().st_size > 200 for p in written_twice(study_of, "figure2", work, tmp_path, FIGURE_FORMATS))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_format_is_a_picture(name: str, work: Path, tmp_path: Path) -> None:
     with pictures():

@@ -214,6 +214,7 @@ def nearest(coords: np.ndarray) -> list[int]:
     return tour
 
 
+@pytest.mark.slow
 def test_it_learns(tmp_path: Path, store: Path) -> None:
     """Single greedy tours of TSP10: gaps far below those of the untrained network and of the nearest neighbour."""
     own = labels("val", 16)

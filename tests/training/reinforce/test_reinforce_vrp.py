@@ -34,7 +34,7 @@ from reinforcing import Alone, backward, close, gradients, plain_loss
 from tiny import CPU, scheme_of
 from tiny_reinforced_vrp import DENSE, SHAPE, SIX, batches_of, make_run, stage
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 
 # -- the gradient ---------------------------------------------------------------------------------------------------
