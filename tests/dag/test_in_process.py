@@ -135,6 +135,7 @@ def run_all(plan: Plan) -> None:
         call("evaluate", evaluation_id)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("paper", ["icam", *slowly("scaling", "sit", "mvmoe", "pens")])
 def test_given_weights_take_the_place_of_all_trainings(
@@ -191,6 +192,7 @@ def made(plan: Plan) -> list[dict[str, Any]]:
     return [read_json(path, "") for job in plan.label_jobs if (path := plan.manifest(job)).exists()]
 
 
+@pytest.mark.slow
 def test_trained_networks_are_packed_with_what_was_measured(
     plan_of: Callable[[str], Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

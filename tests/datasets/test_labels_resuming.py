@@ -123,6 +123,7 @@ def test_chunks_come_to_the_disk_as_few_pages(tmp_path, monkeypatch):
     assert (tmp_path / "store" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_share_the_work(tmp_path):
     pytest.importorskip("elkai")
     pair = [background(tmp_path, tmp_path / "store", "lkh", 50, 100, 1) for _ in range(2)]

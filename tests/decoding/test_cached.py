@@ -145,6 +145,7 @@ def test_a_beam_of_one_is_greedy(coords: Tensor, positions: str) -> None:
     assert torch.equal(decode("tsp", net, coords, Decoding(method="beam", beam=1)), greedy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_every_way_to_decode_gives_the_same_tours_in_any_batch(coords: Tensor, positions: str) -> None:
     net, coords = network(positions), coords[:, :16]

@@ -268,6 +268,7 @@ def log_p(logits: Tensor, chosen: Tensor) -> Tensor:
     return logits.log_softmax(-1).gather(2, chosen[..., None])[..., 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_recomputed_decisions_have_the_gradients_of_the_roll_out(name: str) -> None:
     """Of a solution that is complete before others they are certain, so that they add nothing."""

@@ -139,6 +139,7 @@ def net(kind: Any = Glop, **more: Any) -> Any:
     return kind(**SHAPE | more).double().eval()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "revisers",
     [(Glop, {"blocks": (8, 5)}), (Lehd, {}), (Sit, {"representatives": 3}), (Pomo, {})],
@@ -153,6 +154,7 @@ def test_any_network_of_paths_revises(revisers: Any) -> None:
     assert bool((after <= before + 1e-12).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("m", [4, 5, 17])
 def test_the_compiled_loop_makes_the_decisions_of_the_network(m: int, dtype: torch.dtype) -> None:

@@ -23,6 +23,7 @@ def claims(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return claims
 
 
+@pytest.mark.slow
 def test_the_pages_are_those_of_the_kept_tables(claims: ModuleType) -> None:
     for page in claims.PAGES:
         assert page.read_text() == claims.filled(page.read_text()), "run: python docs/generate/claims.py"

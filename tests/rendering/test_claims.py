@@ -126,6 +126,7 @@ def test_two_claims_of_one_name_are_refused(tmp_path: Path) -> None:
         read_claims(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", FABRICS)
 def test_claims_name_cells_that_exist_and_say_what_these_print(
     paper: str, records_of: Callable[[Fabric], Path]

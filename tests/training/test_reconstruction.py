@@ -43,6 +43,7 @@ def poor_labels(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- rounds ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("poor_labels")
 def test_the_log_tells_rounds_and_labels_get_shorter_only(problem: str, tmp_path: Path, store: Path) -> None:
     run = make_run(problem)

@@ -117,6 +117,7 @@ def test_table7_best_known_are_those_of_the_lists(work: Path) -> None:
     assert "1,068.0 (1,068.0)" in text
 
 
+@pytest.mark.slow
 def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) -> None:
     copy = tmp_path / "wide"
     scale = changed(set_x=(101, 121))

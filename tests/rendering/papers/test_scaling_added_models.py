@@ -49,6 +49,7 @@ def test_figure1_shows_them_and_counts_the_papers(work: Path, tmp_path: Path) ->
     assert "adds to the paper's grid: (18, 192), (60, 128), (60, 256), (60, 512)." in notes
 
 
+@pytest.mark.slow
 def test_figure2_fits_the_papers_alone_and_all(work: Path, tmp_path: Path) -> None:
     frame = points(work, tmp_path, "figure2")
     here, printed = (frame[frame.side == side] for side in ("measured", "published"))
