@@ -46,6 +46,7 @@ def covers(rng: np.random.Generator, trainings: tuple[int, int], models: int, sh
     return abs(difference - (GAPS[1] - GAPS[0])) <= half_width(terms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*CASES, CAUTIOUS], ids=lambda case: "-".join(map(str, case)))
 def test_intervals_hold_as_often_as_they_say(case: tuple[int, int, int, float, int]) -> None:
     a, b, models, share, count = case

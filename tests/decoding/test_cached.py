@@ -174,6 +174,7 @@ def test_re_construct_never_worsens_a_tour(coords: Tensor, positions: str, resca
 # -- stretched, repeated ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", [network("alibi"), network("rope"), network("coordinates"), Bq(2, 32, 4, 48).double()])
 @pytest.mark.parametrize("how", [{}, {"method": "rrc", "iterations": 5}, {"method": "beam", "beam": 3}])
 def test_rescaling_stretches_what_the_network_sees_alone(net: Pens | Bq, how: dict[str, Any], coords: Tensor) -> None:

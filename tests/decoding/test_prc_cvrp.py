@@ -58,6 +58,7 @@ def features(coords: Tensor, share: Tensor) -> Tensor:
     return torch.cat([coords, share[..., None]], dim=-1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", range(40))
 def test_never_worse_and_never_broken_whatever_is_decided(seed: int, rule) -> None:

@@ -179,6 +179,7 @@ def any_instances(rng: np.random.Generator, variant: str, count: int, customers:
     return Vrp(coords, demand, capacity, on.open, limit, windows, service)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", SWITCHES)
 @settings(deadline=None, max_examples=15)
 @given(st.integers(1, 20), st.integers(1, 4), st.integers(0, 2**31))

@@ -121,6 +121,7 @@ def test_nothing_gets_longer_in_the_files_own_distances(tmp_path: Path, models: 
     assert lengths[-1] < lengths[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("start", ["greedy", "insertion", "insertion-angle", "insertion-published", "nearest"])
 def test_every_start_serves_both_problems(tmp_path: Path, models: dict[str, Path], start: str) -> None:

@@ -56,6 +56,7 @@ def test_every_scale_has_all_runs_and_what_they_show(scale: str) -> None:
     } - NOT_SHOWN[scale]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("papers", [*((paper,) for paper in PAPERS), ("pens", "scaling"), PAPERS, PAPERS[::-1]])
 @pytest.mark.parametrize("scale", SCALES)
 def test_all_that_is_needed_is_there_whatever_the_papers(papers: tuple[str, ...], scale: str) -> None:

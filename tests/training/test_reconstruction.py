@@ -99,6 +99,7 @@ def test_a_warm_up_may_be_the_first_of_the_rounds(problem: str, tmp_path: Path, 
     assert notes[-1]["length_after"] < notes[0]["length_after"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gaps", "best"),
     [
