@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from neuroute.comparison.methods import Method
-from neuroute.comparison.records import describe, frame, with_gap
-from neuroute.comparison.sets import Member
+from neuroute.comparison.records import frame, with_gap
+from neuroute.comparison.sets import Member, describe
 from neuroute.instances.instance import Instance
 
 N = (6, 7, 8, 30, 31, 32)

@@ -11,6 +11,7 @@ from neuroute.comparison.flips import budgets, flips
 from neuroute.comparison.pareto import picture
 from neuroute.comparison.records import read_results
 from neuroute.comparison.run import check_rows
+from neuroute.comparison.sets import describe
 from neuroute.comparison.summary import Summary, groups
 from neuroute.comparison.table import table
 from neuroute.core.errors import NeurouteError
@@ -24,6 +25,8 @@ COSTS: dict[str, list[float | None]] = {
     "better": [105, 106, 104, 101, 102, None],  # out of time on the last
     "mad": [100, 100, 100, 100, 350, 100],  # twice and a half too long on one
 }
+
+KNOWN = {m.name: describe(m) for m in members()}
 
 
 def cells(name: str, made: pd.DataFrame, begin: tuple[int, ...] = (10,)) -> dict[str, Cell]:
@@ -178,7 +181,7 @@ def results(path: Path, *lines: str, head: str = "method,instance,cost,seconds")
 
 def test_results_of_others_become_rows(tmp_path: Path) -> None:
     file = results(tmp_path / "r.csv", "theirs,m6,104,0.5", "theirs,m7,,", "theirs,m8,250,1", "theirs,elsewhere,5,5")
-    found = read_results(file, members())
+    found = read_results(file, KNOWN)
     assert found.left_out == 1
     assert [(r["instance"], r["unsolved"]) for r in found.rows] == [("m6", ""), ("m7", "not solved"), ("m8", "gap")]
     assert found.rows[0]["gap_pct"] == pytest.approx(4)
@@ -199,14 +202,14 @@ def test_results_of_others_become_rows(tmp_path: Path) -> None:
 )
 def test_results_that_are_none_are_refused_with_the_line(tmp_path: Path, lines: list[str], said: str) -> None:
     with pytest.raises(NeurouteError, match=said):
-        read_results(results(tmp_path / "r.csv", *lines), members())
+        read_results(results(tmp_path / "r.csv", *lines), KNOWN)
 
 
 def test_results_without_a_column_or_a_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="no column 'seconds'"):
-        read_results(results(tmp_path / "r.csv", "a,m6,1", head="method,instance,cost"), members())
+        read_results(results(tmp_path / "r.csv", "a,m6,1", head="method,instance,cost"), KNOWN)
     with pytest.raises(NeurouteError, match="cannot be read"):
-        read_results(tmp_path / "none.csv", members())
+        read_results(tmp_path / "none.csv", KNOWN)
 
 
 def with_budgets(costs: dict[tuple[str, float | None], list[float | None]]) -> pd.DataFrame:

@@ -21,11 +21,22 @@ def compare(
         list[str] | None,
         typer.Option(
             help="solvers, shipped networks, checkpoints, runs of the plan, a paper's, `trained` (all finished ones), "
-            "module:function, module:Net=FILE, each under a name of its own as name=...; several, as in lkh,tsp"
+            "module:function, module:Net=FILE, each under a name of its own as name=...; several, as in lkh,tsp; "
+            "none: only results are set out"
         ),
     ] = None,
     results: Annotated[
-        list[Path] | None, typer.Option(help="others' results (.csv: method, instance, cost, seconds) as rows")
+        list[Path] | None,
+        typer.Option(
+            help="others' results (.csv: method, instance, cost, seconds, and what else records.csv has) as rows"
+        ),
+    ] = None,
+    published: Annotated[
+        list[str] | None,
+        typer.Option(help="a survey's results as rows: all, or methods, as in lehd,icam,sil"),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="method to which paired differences are; default: the best cheap construction")
     ] = None,
     seconds: Annotated[
         str | None, typer.Option(help="that each search has for an instance; several, as in 0.5,1,2, show what flips")
@@ -70,6 +81,8 @@ def compare(
         "sets": split_names(set) if set else None,
         "methods": split_names(method) if method else None,
         "results": [str(path) for path in results] if results else None,
+        "published": split_names(published) if published else None,
+        "against": against,
         "seconds": _numbers(seconds),
         "limit": limit,
         "min_nodes": min_nodes,

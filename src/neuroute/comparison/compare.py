@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from neuroute.comparison.flips import budgets, flips
 from neuroute.comparison.methods import PROBLEMS, Checkpoints, Method, check_name, parse
 from neuroute.comparison.pareto import picture
-from neuroute.comparison.records import read_results
+from neuroute.comparison.records import read_published, read_results
 from neuroute.comparison.run import check_rows, run
-from neuroute.comparison.sets import Places, collect
+from neuroute.comparison.sets import Member, Places, collect, describe, describe_listed
 from neuroute.comparison.table import table
 from neuroute.comparison.worker import Machine
 from neuroute.core import device as devices
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.files import check_folder, write_json, write_text
 from neuroute.core.lazy import pd
 from neuroute.core.outputs import check_writable
@@ -51,6 +52,8 @@ def compare(
     methods: Sequence[str] | None = None,
     sets: Sequence[str] | None = None,
     *,
+    published: str | Sequence[str] | None = None,
+    against: str | None = None,
     seconds: float | Sequence[float] | None = None,
     max_nodes: int | None = None,
     out: str | Path = "results/compare",
@@ -70,8 +73,10 @@ def compare(
     Args:
         methods: solvers, shipped networks, checkpoints, `module:function` (of an instance and seconds, which returns
             a tour or routes), or `module:Net=model.safetensors`, each perhaps under a name (`name=...`); None: those of
-            the settings.
+            the settings; `none` alone: nothing is solved, and results are set out on all instances of the sets.
         sets: `tsplib`, `x`, `ags`, `national`, `vlsi`, `dimacs`, or files and folders whose instances have a best cost.
+        published: methods of a survey whose results join in: `all`, or as in `["lehd", "icam"]`.
+        against: the method to which paired differences are; None: the best cheap construction.
         seconds: of wall-clock time that each search has for an instance; of several, each search is a row at each.
         max_nodes: of an instance (CVRP: customers).
         out: folder of records, table and pictures.
@@ -86,29 +91,40 @@ def compare(
     Raises:
         NeurouteError: before anything is solved, if there is no such method, set or folder, or nothing to compare.
     """
-    options = {"methods": methods, "sets": sets, "seconds": seconds, "max_nodes": max_nodes}
+    published = [published] if isinstance(published, str) else published
+    options: dict[str, Any] = {"methods": methods, "sets": sets, "published": published, "against": against}
+    options |= {"seconds": seconds, "max_nodes": max_nodes}
     set_options = {key: value for key, value in options.items() if value is not None}
     choice = validate(Compare, (settings or Compare()).model_dump() | set_options, "compare")
     folder, hand = Path(out), None if benchmarks is None else Path(benchmarks)
     check_writable("--out", folder / "records.csv", levels=2)
-    for name in choice.methods:
+    sources = [] if choice.methods == ["none"] else choice.methods
+    for name in sources:
         if methods is not None or name not in Compare().methods:
             check_name(name, checkpoints or _no_runs)
-    members, notes = collect(choice.sets, choice.min_nodes, choice.max_nodes, places or _in(hand), hand)
+    members, notes, sizes = list[Member](), list[str](), (choice.min_nodes, choice.max_nodes)
+    if sources:
+        members, notes = collect(choice.sets, *sizes, places or _in(hand), hand)
+    instances = {m.name: describe(m) for m in members} if sources else describe_listed(choice.sets, *sizes)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
     rows = list(
         dict.fromkeys(
             m
-            for name in choice.methods
+            for name in sources
             for budget in choice.budgets
             for m in _parsed(name, budget, problems, checkpoints, trusted, notes)
         )
     )
     notes = list(dict.fromkeys(notes))
-    results = [read_results(Path(path), members) for path in choice.results]
+    results = [read_results(Path(path), instances) for path in choice.results]
     for path, each in zip(choice.results, results, strict=True):
         notes += [f"{each.left_out} lines of {path} are of other instances."] if each.left_out else []
+    results += [read_published(choice.published, instances)] if choice.published else []
     check_rows(rows, results)
+    names = {m.name for m in rows} | {row["method"] for each in results for row in each.rows}
+    if choice.against is not None and choice.against not in names:
+        meant = did_you_mean(near(choice.against, names)) or ";"
+        raise NeurouteError(f"--against {choice.against}: no method of that name is compared{meant} name one of them")
     if not rows and not results:
         why = " ".join(notes) or "None of the methods is for these instances."
         raise NeurouteError(f"nothing to compare; name other methods by --method.  {why}")
@@ -117,13 +133,19 @@ def compare(
     check_folder(folder)
     machine = Machine(devices.choose(device).type, choice.threads, memory_gb, choice.clock)
     records = run(members, rows, results, folder, seeds=choice.seeds, limit=choice.limit, machine=machine)
-    return write(records, choice.groups, folder, notes)
+    return write(records, choice.groups, folder, notes, choice.against)
 
 
-def write(records: pd.DataFrame, beginnings: Sequence[int], folder: Path, notes: Sequence[str] = ()) -> Comparison:
+def write(
+    records: pd.DataFrame,
+    beginnings: Sequence[int],
+    folder: Path,
+    notes: Sequence[str] = (),
+    against: str | None = None,
+) -> Comparison:
     """Write records, table and pictures of a comparison into a folder."""
     write_text(folder / "records.csv", csv_text(records))
-    result_table = table(records, beginnings, notes)
+    result_table = table(records, beginnings, notes, against)
     texts = {
         "csv": result_table.csv(),
         "md": result_table.markdown(),

@@ -15,14 +15,18 @@ from neuroute.rendering import style
 from neuroute.rendering.plots import SURE, share_cells
 from neuroute.rendering.style import Drawing, drawing
 
+MOST = 24  # methods that a panel has place for
+
 
 def flips(records: pd.DataFrame) -> Drawing:
     """Draw for each problem, of each pair of methods, the share of resamples in which the row has the smaller gap.
 
-    Of several budgets of searches, the one in the middle. A problem with too few instances has words instead.
+    Of many methods, those measured here and the best others.  Of several budgets of searches, the one in the middle.
+    A problem with too few instances has words instead.
     """
     problems = by_problem(_within(records, _middle(_seconds(records))))
-    most = max(0 if s.too_few else len(s.compared) for s in problems.values())
+    panel_keys = {problem: [] if s.too_few else s.foremost(MOST) for problem, s in problems.items()}
+    most = max(map(len, panel_keys.values()))
     figure = style.new_figure(style.TWO_COLUMNS, 1.4 + 0.24 * most)
     panels = figure.subplots(1, len(problems), squeeze=False)[0]
     rows: list[dict[str, Any]] = []
@@ -30,8 +34,8 @@ def flips(records: pd.DataFrame) -> Drawing:
         if summary.too_few:
             style.empty_axes(axes, f"{problem.upper()}: {summary.too_few}")
             continue
-        shares = shares_better([summary.values("gap_pct", key, summary.common) for key in summary.compared])
-        names = [label(key) for key in summary.compared]
+        shares = shares_better([summary.values("gap_pct", key, summary.common) for key in panel_keys[problem]])
+        names = [label(key) for key in panel_keys[problem]]
         upper = np.where(np.triu(np.ones_like(shares), 1) > 0, shares, np.nan)[:-1, 1:]
         share_cells(axes, upper, names[:-1], names[1:], f"{problem.upper()}, {len(summary.common)} instances")
         axes.set_aspect("equal")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from neuroute.comparison.records import MEASURED
 from neuroute.comparison.summary import Summary, by_cpu, by_problem, label, left_out
 from neuroute.core.lazy import mpl, pd
 from neuroute.rendering import style
@@ -20,7 +21,12 @@ LOOKS = {  # kind -> what it is called, colour, marker
     "solver": ("solvers and heuristics", style.RAMPS["blue"][2], "s"),
     "function": ("functions of one's own", style.GREEN, "D"),
     "file": ("results of others", style.GREY, "^"),
+    "constructive": ("published, constructive", style.RAMPS["cool-warm"][0], "v"),
+    "improvement": ("published, improvement", style.RAMPS["cool-warm"][2], "^"),
+    "heat map": ("published, heat map", style.RAMPS["cool-warm"][3], "P"),
+    "classical": ("published, classical", style.GREY, "s"),
 }
+NAMED = 24  # methods whose names all have a place; of more, those measured here and the unbeaten ones are named
 LINEAR = 1.0  # % up to which the gap's axis is linear, so that optimal solutions have a place
 TICKS = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
@@ -68,7 +74,7 @@ def _points(problem: str, summary: Summary) -> list[dict[str, Any]]:
         if seconds is None or seconds <= 0:
             continue  # a results file without times
         gap = summary.mean("gap_pct", key, summary.common)
-        kind = summary.records[(summary.records.method == key[0]) & (summary.records.how == key[1])].kind.iloc[0]
+        kind = summary.first("kind", key) or "file"
         about = {"problem": problem, "method": key[0], "how": key[1], "kind": kind, "instances": len(summary.common)}
         points.append(about | {"gap_pct": gap, "seconds": seconds})
     for point in points:
@@ -100,7 +106,8 @@ def _panel(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any
         hollow = point["how"].endswith(" s")
         look: dict[str, Any] = {"color": color, "markerfacecolor": "white" if hollow else color, "zorder": 3}
         axes.plot(point["seconds"], point["gap_pct"], marker, **look)
-    _label(figure, axes, points)
+    crowd = [p for p in points if p["kind"] in MEASURED or p["unbeaten"]]
+    _label(figure, axes, points, points if len(points) <= NAMED else crowd)
 
 
 def _short(seconds: float) -> str:
@@ -110,14 +117,18 @@ def _short(seconds: float) -> str:
     return f"{seconds:g} s" if seconds < 100 else f"{seconds / 60:.3g} min"
 
 
-def _label(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any]]) -> None:
-    """Write each method's name beside its point, where nothing else is; a line joins what is apart."""
+def _label(
+    figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any]], labelled: Sequence[dict[str, Any]]
+) -> None:
+    """Write each named method's name beside its point, where nothing else is; a line joins what is apart."""
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     places = [axes.transData.transform((p["seconds"], p["gap_pct"])) for p in points]
     boxes = [mpl.transforms.Bbox.from_extents(x - 4, y - 4, x + 4, y + 4) for x, y in places]
     inside = axes.get_window_extent(renderer)
     for place, point in enumerate(points):
+        if point not in labelled:
+            continue
         name = label((point["method"], point["how"]))
         _, color, _ = LOOKS[point["kind"]]
         others = [box for i, box in enumerate(boxes) if i != place]

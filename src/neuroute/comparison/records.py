@@ -1,17 +1,20 @@
-"""Records of a comparison, one for each method, instance and seed; and other people's results files."""
+"""Records of a comparison, one for each method, instance and seed; other people's results files, and a survey's.
+
+`published/README.md` says whose results come with the package, and how they were measured.
+"""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from neuroute.analysis.gaps import gap_pct
-from neuroute.comparison.sets import Member
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.lazy import pd
 from neuroute.core.text import inert
 
@@ -21,14 +24,12 @@ COLUMNS = (
     "clock", "code",
 )  # fmt: skip
 REQUIRED = ("method", "instance", "cost", "seconds")  # of a results file
+TEXTS = ("how", "kind", "unsolved", "version", "device", "clock", "code")  # that it may have, too, as records do
+NUMBERS = ("seed", "seconds", "time_s", "cpu_seconds", "gflops", "budget_s", "limit_s", "threads")
+MEASURED = ("network", "solver", "function")  # kinds of methods that this package runs
+PUBLISHED = Path(__file__).parent / "published"
 BREAKDOWN = 100.0  # % from which on the survey counts an instance as unsolved
 Row = dict[str, Any]
-
-
-def describe(member: Member) -> Row:
-    """Return the columns that an instance gives."""
-    instance = {"problem": member.instance.problem, "set": member.set, "instance": member.name, "n": member.n}
-    return instance | {"best_known": member.best_known}
 
 
 def with_gap(row: Row) -> Row:
@@ -61,60 +62,108 @@ class Results:
     left_out: int
 
 
-def read_results(path: Path, members: Sequence[Member]) -> Results:
-    """Read a results file: a CSV with the columns method, instance, cost, seconds, and perhaps seed.
+def read_results(
+    path: Path,
+    instances: Mapping[str, Row],
+    runs: Mapping[tuple[str, str], Row] | None = None,
+    option: str = "--results",
+) -> Results:
+    """Read a results file: a CSV with the columns method, instance, cost, seconds, and perhaps others of records.
 
-    An empty cost says that the method did not solve the instance; empty seconds are not known.  Raises NeurouteError,
-    with the line, for what is no number, or a pair of method and instance that comes twice, and if no line is of an
-    instance that is compared.
+    An empty cost says that the method did not solve the instance; empty seconds are not known.
+
+    Args:
+        path: the file; of `.gz` it is unpacked.
+        instances: what there is to say of each instance that is compared, by its name; lines of others are left out.
+        runs: what there is to say of each (method, problem) that is wanted; None: all are.
+        option: that named the file.
+
+    Raises:
+        NeurouteError: with the line, for what is no number, or a pair of method and instance that comes twice; if no
+            line is of an instance that is compared.
     """
     try:
-        with path.open(newline="") as file:
+        with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
             reader = csv.DictReader(file)
             lacking = [name for name in REQUIRED if name not in (reader.fieldnames or ())]
             lines = list(reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise NeurouteError(f"--results {path}: cannot be read ({error})") from None
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise NeurouteError(f"{option} {path}: cannot be read ({error})") from None
     if lacking:
-        raise NeurouteError(f"--results {path}: no column '{lacking[0]}'; its first line names {', '.join(REQUIRED)}")
-    by_name = {name: m for m in members for name in (m.name, inert(m.name))}  # of records, too
-    rows, keys = list[Row](), set[tuple[str, str, int]]()
+        raise NeurouteError(f"{option} {path}: no column '{lacking[0]}'; its first line names {', '.join(REQUIRED)}")
+    by_name = {name: about for key, about in instances.items() for name in (key, inert(key))}  # of records, too
+    rows, keys, elsewhere = list[Row](), set[tuple[str, ...]](), 0
     for number, line in enumerate(lines, 2):
-        where = f"--results {path}, line {number}"
+        where = f"{option} {path}, line {number}"
         method = (line["method"] or "").strip()
         if not method:
             raise NeurouteError(f"{where}: no method; name it")
-        cost, seconds = (_number(line[name], name, where) for name in ("cost", "seconds"))
-        seed = _number(line.get("seed"), "seed", where, least=-1) or 0
-        member = by_name.get((line["instance"] or "").strip())
-        if member is None:
+        cost = _number(line["cost"], "cost", where)
+        numbers = {name: _number(line.get(name), name, where, zero=True) for name in NUMBERS}
+        instance = by_name.get((line["instance"] or "").strip())
+        if instance is None:
+            elsewhere += 1
             continue
-        key = (method, member.name, int(seed))
+        run = {} if runs is None else runs.get((method, instance["problem"]))
+        if run is None:
+            continue
+        about: Row = {"how": "results file", "kind": "file", "version": path.name, "time_s": numbers["seconds"], **run}
+        about |= {name: line[name] for name in TEXTS if line.get(name)}
+        about |= {name: value for name, value in numbers.items() if value is not None}
+        about["seed"] = int(numbers["seed"] or 0)
+        key = (method, about["how"], instance["instance"], str(about["seed"]))
         if key in keys:
-            raise NeurouteError(f"{where}: {method} on {member.name} comes twice; tell them apart by a column 'seed'")
+            raise NeurouteError(
+                f"{where}: {method} on {instance['instance']} comes twice; tell them apart by a column 'seed' or 'how'"
+            )
         keys.add(key)
-        about: Row = {"method": method, "how": "results file", "kind": "file", "seed": int(seed), "cost": cost}
-        about |= {
-            "seconds": seconds,
-            "time_s": seconds,
-            "unsolved": "" if cost is not None else "not solved",
-            "version": path.name,
-        }
-        rows.append(with_gap(describe(member) | about))
+        about.setdefault("unsolved", "" if cost is not None else "not solved")
+        rows.append(with_gap(instance | {"method": method, "cost": cost} | about))
     if not rows:
-        some = ", ".join(m.name for m in members[:3])
-        raise NeurouteError(f"--results {path}: none of its instances is compared; these are {some} ...")
-    return Results(rows, len(lines) - len(rows))
+        some = ", ".join(list(instances)[:3])
+        raise NeurouteError(f"{option} {path}: none of its instances is compared; these are {some} ...")
+    return Results(rows, elsewhere)
 
 
-def _number(text: str | None, name: str, where: str, least: float = 0.0) -> float | None:
-    """A number above `least`; None where nothing is given."""
+def read_published(names: Sequence[str], instances: Mapping[str, Row]) -> Results:
+    """Return a survey's results of these methods (`lehd`), of all of one system (`sil`) or of `all`.
+
+    instances: as of `read_results`.  Raises NeurouteError if there is no method of that name, or none of its instances
+    is compared.
+    """
+    every: dict[tuple[str, str], Row] = {(run["method"], run["problem"]): run for run in published_runs()}
+    methods = list(dict.fromkeys(method for method, _ in every))
+    wanted_methods = set[str]()
+    for name in names:
+        matches = [m for m in methods if name in (m, "all")] or [m for m in methods if m.startswith(f"{name}-")]
+        if not matches:
+            meant = did_you_mean(near(name, methods)) or ";"
+            raise NeurouteError(
+                f"--published {name}: no method of that name in the survey{meant} there are: {', '.join(methods)}"
+            )
+        wanted_methods |= set(matches)
+    about = {
+        key: {"how": f"published: {run['how']}", "kind": run["kind"], "device": run["hardware"], "clock": "wall"}
+        for key, run in every.items()
+        if key[0] in wanted_methods
+    }
+    return read_results(PUBLISHED / "results.csv.gz", instances, about, "--published")
+
+
+def published_runs() -> list[Row]:
+    """Return what was run of each published method and problem: `published/methods.csv`."""
+    with (PUBLISHED / "methods.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _number(text: str | None, name: str, where: str, zero: bool = False) -> float | None:
+    """A number above 0, or `zero` itself; None where nothing is given."""
     if text is None or not text.strip():
         return None
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and value > least):
-        raise NeurouteError(f"{where}: {name} '{text}' is no number above {least:g}; leave it empty if it is unknown")
+    if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
+        raise NeurouteError(f"{where}: {name} '{text}' is no number above 0; leave it empty if it is unknown")
     return value

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from neuroute.comparison.methods import Method
-from neuroute.comparison.records import Results, Row, describe, frame, with_gap
-from neuroute.comparison.sets import Member
+from neuroute.comparison.records import Results, Row, frame, with_gap
+from neuroute.comparison.sets import Member, describe
 from neuroute.comparison.worker import Answer, Machine, Worker
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError

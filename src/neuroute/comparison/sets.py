@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from neuroute.user.files import load_all
 
 BY_HAND = ("national", "vlsi", "dimacs")  # whose files are the user's to get
 SETS = (*LIBRARIES, *BY_HAND)
+CVRP = ("x", "ags")
 Places = Callable[[str], Path]  # a benchmark -> the folder where its files are
 
 
@@ -50,6 +52,26 @@ class Member:
         for array in (group.coords, group.demand, group.capacity):
             hashed.update(b"" if array is None else np.ascontiguousarray(array, dtype="<f8").tobytes())
         return hashed.hexdigest()[:16]
+
+
+def describe(member: Member) -> dict[str, Any]:
+    """Return the columns of records that an instance gives."""
+    return _columns(member.instance.problem, member.set, member.name, member.n, member.best_known)
+
+
+def describe_listed(names: Sequence[str], least: int, most: int) -> dict[str, dict[str, Any]]:
+    """Return the same of all instances of named sets with `least` to `most` nodes, wherever their files are."""
+    rows = [
+        _columns("cvrp" if name in CVRP else "tsp", name, k.name, k.nodes - (name in CVRP), k.optimum)
+        for name in names
+        if name in SETS
+        for k in listed(name)
+    ]
+    return {row["instance"]: row for row in rows if least <= row["n"] <= most}
+
+
+def _columns(problem: str, name: str, instance: str, n: int, best_known: float) -> dict[str, Any]:
+    return {"problem": problem, "set": name, "instance": instance, "n": n, "best_known": best_known}
 
 
 def collect(

@@ -14,7 +14,7 @@ import numpy as np
 
 from neuroute.analysis.bootstrap import Array, Interval
 from neuroute.analysis.paired import difference_interval, mean_interval, resampled_means
-from neuroute.comparison.records import solved
+from neuroute.comparison.records import MEASURED, solved
 from neuroute.core.lazy import pd
 
 Key = tuple[str, str]  # a method's name, and how it solved
@@ -24,7 +24,8 @@ RANKING = 5  # instances that an order of methods needs
 
 def label(key: Key) -> str:
     """Name a method, and how it solved where that is not plain."""
-    return key[0] if key[1] in ("one pass", "results file") else f"{key[0]}, {key[1]}"
+    plain = key[1] in ("one pass", "results file") or key[1].startswith("published")
+    return key[0] if plain else f"{key[0]}, {key[1]}"
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,14 @@ class Summary:
         sets = [set(solved) for key, solved in self._solved.items() if key not in self.apart]
         return [name for name in self.sizes if sets and all(name in each for each in sets)]
 
+    @cached_property
+    def ranks(self) -> dict[Key, int]:
+        """The places of the methods that are compared, by their gap where all solved; those of one gap share one."""
+        if self.too_few:
+            return {}
+        means = {key: round(self.mean("gap_pct", key, self.common) or 0.0, 9) for key in self.compared}
+        return {key: 1 + sum(other < mean for other in means.values()) for key, mean in means.items()}
+
     @property
     def too_few(self) -> str:
         """Why the methods are not ranked, in words; empty where they are."""
@@ -141,6 +150,17 @@ class Summary:
         first, second = (self.values("gap_pct", each, both) for each in (key, other))
         interval = difference_interval(first, second) if len(both) >= FEWEST else None
         return float(first.mean() - second.mean()), interval
+
+    def first(self, column: str, key: Key) -> str | None:
+        """Return what a method's records say of it alike, as its kind; None where they do not."""
+        texts = self._of(key)[column].dropna()
+        return str(texts.iloc[0]) if len(texts) else None
+
+    def foremost(self, most: int) -> list[Key]:
+        """The methods that are compared, at most so many of them: those measured here, then those with smaller gaps."""
+        here = [key for key in self.compared if self.first("kind", key) in MEASURED]
+        foremost = {*here, *self.compared[: max(0, most - len(here))]}
+        return [key for key in self.compared if key in foremost]
 
     def resampled(self, key: Key, stream: int) -> Array:
         """Return the mean gap on the common instances in each resample."""

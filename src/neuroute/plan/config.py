@@ -110,6 +110,12 @@ class Compare(Strict):
         "vrp",
     ]
     results: Annotated[list[str], Field(description="results files of others: method, instance, cost, seconds")] = []
+    published: Annotated[
+        list[str], Field(description="methods of a survey whose results join in: `all`, or as in [lehd, icam, sil]")
+    ] = []
+    against: Annotated[
+        str | None, Field(description="the method to which paired differences are; null: the best cheap construction")
+    ] = None
     seconds: Annotated[
         Seconds | Annotated[list[Seconds], Field(min_length=1)],
         Field(description="that searches have for an instance; of several, each has a row at each"),
