@@ -21,7 +21,6 @@ from rivals import bench_rivals
 from search import bench_growth, bench_search
 from sit import bench_sit
 
-from neuroute.accounting import flops
 from neuroute.core import device as devices
 from neuroute.datasets.streams import coordinates, cvrp_dataset
 from neuroute.decoding.decode import decode
@@ -74,7 +73,7 @@ def decoding_rate(shape: tuple[int, int], count: int, device: torch.device, prec
     rows = torch.rand(part, NODES + 1, 2, device=device)
     with torch.inference_mode(), autocast(device, precision):
         full_step = best_of(2, lambda: net.decide(rows), device)
-    work = count * flops.greedy_flops(*shape, SHAPES[shape], NODES, matmul_only=True)
+    work = count * sum(products(shape, tokens) for tokens in range(3, NODES + 2))
     return work / seconds, full_step * (NODES - 1) * count / part / seconds
 
 

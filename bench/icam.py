@@ -15,9 +15,7 @@ from pens import seconds_of
 from sit import matmul_rate_on_one_thread
 from torch import Tensor, nn
 
-from neuroute.accounting.cost import counts
-from neuroute.accounting.counts_many_starts import Icam as IcamCounts
-from neuroute.accounting.counts_many_starts import Pomo as PomoCounts
+from neuroute.accounting.counts import counts
 from neuroute.decoding.rollout import complete
 from neuroute.decoding.tsp import TspRollout
 from neuroute.evaluation.live_memory import measure_memory
@@ -69,13 +67,11 @@ def _roll_out(name: str, device: torch.device, matmul: float) -> None:
     prepared = encode()
     encoded = min(seconds_of(encode, device) for _ in range(5))
     decided = min(seconds_of(partial(_decide, net, prepared, starts), device) for _ in range(3))
-    if name == "ICAM":
-        flop = IcamCounts().encoder(NODES) - 12 * (NODES**2 + FEED_FORWARD * NODES)  # of matrix products alone
-    else:
-        flop = PomoCounts().encoder(NODES) - 6 * (8 * NODES**2 + FEED_FORWARD * NODES)
+    count = counts(Network(kind=f"{type(net).__module__}:{type(net).__name__}", arguments={}))
+    layers, scores = (12, 1) if name == "ICAM" else (6, 8)
+    flop = count.encoder(NODES) - layers * (scores * NODES**2 + FEED_FORWARD * NODES)  # of matrix products alone
     rate = INSTANCES * flop / encoded
-    kind = f"{type(net).__module__}:{type(net).__name__}"
-    each = counts(Network(kind=kind, arguments={})).decision(NODES + 1)
+    each = count.decision(NODES + 1)
     decisions = INSTANCES * NODES * (NODES - 2)
     # What is closed is read and logits are written; ICAM also reads the distances from where each tour is.
     moved = decisions * NODES * 4 * (3 if name == "ICAM" else 2)

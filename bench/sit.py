@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from pens import in_turn, paired_ratio, seconds_of
 
-from neuroute.accounting.counts import Sit as SitCounts
+from neuroute.accounting.counts import counts
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.prc.tsp import rebuild
 from neuroute.evaluation.live_memory import measure_memory
 from neuroute.networks.sit import Sit
-from neuroute.plan.objects import Dataset
+from neuroute.plan.objects import Dataset, Network
 from neuroute.solvers import registry
 
-DEPTH, WIDTH, HEADS, FEED_FORWARD, REPRESENTATIVES = SHAPE = 6, 128, 8, 512, 15  # the paper's
+DEPTH, WIDTH, HEADS, FEED_FORWARD, REPRESENTATIVES = 6, 128, 8, 512, 15  # the paper's
 SIZES = (1000, 3000, 10_000, 30_000, 100_000)
 GREEDY = (1000, 16)  # nodes, instances at once
 BLOCKS = (5, 20, 60, 250)  # nodes of a block
@@ -65,7 +65,8 @@ def _products(tokens: int) -> int:
     """FLOPs of the matrix products of a decision: less one for each softmax entry and ReLU output."""
     m = REPRESENTATIVES + 1
     stream = tokens - 2 + m
-    return SitCounts(*SHAPE).decision(tokens) - DEPTH * (2 * HEADS * m * stream + FEED_FORWARD * (m + stream))
+    decision = counts(Network(kind="neuroute.networks.sit:Sit", arguments={})).decision
+    return decision(tokens) - DEPTH * (2 * HEADS * m * stream + FEED_FORWARD * (m + stream))
 
 
 def _greedy(net: Sit, device: torch.device, matmul: float) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from neuroute.accounting import cost, flops, measured
+from neuroute.accounting import cost, flops
+from neuroute.accounting.counts import counts
 from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run, SelfImprovement, Supervised
 
 OURS, LEHD, BQ, BQ_CVRP, POMO, SIT = (
@@ -23,7 +24,7 @@ def run(kind: str, training: Any, n: int = 20, problem: Any = "tsp") -> Run:
 @pytest.mark.parametrize("beam", [1, 16])
 def test_a_solution_encodes_once(beam: int) -> None:
     network = Network(kind=LEHD, arguments={})
-    c, found = cost.counts(network), cost.per_solution(network, 100, beam)
+    c, found = counts(network), cost.per_solution(network, 100, beam)
     assert found["gflops_paper"] == pytest.approx((c.encoder(100) + beam * 99 * c.decision(101)) / 1e9, rel=1e-12)
     live = sum(alive * c.decision(k) for k, alive in flops.live_beams(100, beam))
     assert found["gflops_shrinking"] == pytest.approx((c.encoder(100) + live) / 1e9, rel=1e-12)
@@ -32,13 +33,13 @@ def test_a_solution_encodes_once(beam: int) -> None:
 def test_ours_is_counted_as_the_paper_counts() -> None:  # scaling, Table 17
     network = Network(kind=OURS, arguments={"depth": 12, "width": 512, "heads": 16})
     assert cost.per_solution(network, 100)["gflops_paper"] == pytest.approx(843.20, abs=0.005)
-    decision = cost.counts(network).decision
+    decision = counts(network).decision
     assert cost.per_solution(network, 100, 4)["gflops_shrinking"] == flops.solution(decision, 100, 4) / 1e9
 
 
 def test_many_starts_and_images_encode_once_an_image() -> None:
     network = Network(kind=POMO, arguments={})
-    c = cost.counts(network)
+    c = counts(network)
     paper = cost.per_solution(network, 100, 100)["gflops_paper"]
     assert paper == pytest.approx((c.encoder(100) + 100 * 99 * c.decision(101)) / 1e9, rel=1e-12)
     found = cost.per_solution(network, 100, 800, 8, shrinks=False)["gflops_shrinking"]
@@ -46,7 +47,7 @@ def test_many_starts_and_images_encode_once_an_image() -> None:
 
 
 def test_training_encodes_the_sub_path_at_every_decision() -> None:
-    e, d = (lambda c: (c.encoder, c.decision))(cost.counts(Network(kind=LEHD, arguments=SHAPE)))
+    e, d = (lambda c: (c.encoder, c.decision))(counts(Network(kind=LEHD, arguments=SHAPE)))
     # n = 5: L is 4 (tokens 4) or 5 (tokens 5, 4)
     each = run(LEHD, Supervised(samples=1), 5)
     assert cost.training_per_sample(each) == 3 * (e(4) + d(4) + 2 * e(5) + d(5) + d(4)) / 2
@@ -72,7 +73,7 @@ def test_a_round_shares_its_reconstructions_among_its_epochs(problem: str, kind:
         training = Reconstruction(samples=4, rounds=3, epochs_per_round=5, validations=3, longest=12, **change)
         return cost.training_per_sample(run(kind, training, 30, problem))
 
-    c, cvrp = cost.counts(Network(kind=kind, arguments=SHAPE)), problem == "cvrp"
+    c, cvrp = counts(Network(kind=kind, arguments=SHAPE)), problem == "cvrp"
     warm_up = per_sample(reconstructions=0)
     assert warm_up == flops.trained_sample(c.decision, c.encoder, range(4, 13), "sub-path", cvrp=cvrp)
     one = flops.reconstruction(c.decision, c.encoder, 30, 12, cvrp=cvrp)
@@ -85,11 +86,3 @@ def test_sub_paths_are_as_long_as_solutions_or_1000_stops() -> None:
     training = Reconstruction(samples=1, rounds=1, validations=1, reconstructions=0)
     costs = [cost.training_per_sample(run(SIT, training, n)) for n in (30, 1000, 5000)]
     assert costs[0] < costs[1] == costs[2]
-
-
-def test_a_network_of_the_nearest_nodes_is_measured_at_the_size_asked_for() -> None:
-    network = Network(kind="neuroute.systems.dgl.network:Dgl", arguments={"nearest": 30})
-    by_run, by_formula = measured.measure(network), cost.counts(network)
-    for tokens in (5, 12, 200, 1_001):
-        assert by_run.decision(tokens) == by_formula.decision(tokens)
-    assert flops.solution(by_run.decision, 1_000) == pytest.approx(flops.solution(by_formula.decision, 1_000), rel=1e-2)

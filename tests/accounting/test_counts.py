@@ -1,16 +1,23 @@
-"""Formulas of every network against the networks themselves: their parameters, and what is counted while they run."""
+"""Counts of networks: against formulas by hand, against runs of any size, and kept for later processes."""
 
+import json
+import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from neuroute.accounting import counts, counts_many_starts, measured
-from neuroute.accounting.cost import counts as counts_of
+from neuroute.accounting import counts as counted
+from neuroute.accounting import measured
+from neuroute.accounting.counts import Amount, counts
 from neuroute.core.errors import NeurouteError
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import build, parameters
-from neuroute.plan.digest import locate
+from neuroute.papers.scaling.counted import DecoderOnly
 from neuroute.plan.objects import Network
 
 SHAPE: dict[str, Any] = {"depth": 3, "width": 24, "feed_forward": 40}
@@ -18,215 +25,204 @@ HEADS = SHAPE | {"heads": 3}
 OURS = {"depth": 3, "width": 24, "heads": 3}
 CROSS = HEADS | {"attention": "cross", "representatives": 4}
 WIDE_HEADS = {"depth": 1, "width": 12, "heads": 3, "feed_forward": 20, "representatives": 15}
-EVERYWHERE = {"positions": ["raw", "enc", "dec"]}
-
-PATHS: list[tuple[str, dict[str, Any]]] = [
-    ("decoder_only:DecoderOnly", OURS),
-    ("decoder_only:DecoderOnly", OURS | {"gate": False, "rezero": False}),
-    ("lehd:Lehd", HEADS),
-    ("dgl:Dgl", HEADS | {"nearest": 5}),
-    ("dgl:Dgl", HEADS),
-    ("bq:Bq", HEADS),
-    ("lehd:LehdCvrp", HEADS),
-    ("bq:BqCvrp", HEADS),
-    ("bq:BqCvrp", CROSS),
-    ("bq:BqCvrp", CROSS | {"nearest": 5}),
-    *((f"{name}", HEADS | more) for name in ("sit:Sit", "sit:SitCvrp") for more in (CROSS, {"attention": "self"})),
-    *((f"{name}", WIDE_HEADS) for name in ("sit:Sit", "sit:SitCvrp")),
-    *(
-        ("pens:Pens", HEADS | {"positions": positions, "output_projection": projection})
-        for positions in ("alibi", "rope", "both", "coordinates")
-        for projection in (False, True)
-    ),
-]
-STARTS = [
-    ("pomo:Pomo", HEADS),
-    ("pomo:PomoCvrp", HEADS),
-    *((name, HEADS | {"neighbours": k}) for name in ("elg:Elg", "elg:ElgCvrp") for k in (5, 30)),
-    ("elg:Elg", HEADS | {"local": False}),
-    ("pointerformer:Pointerformer", HEADS),
-    *(
-        (name, SHAPE | {"adaptation": adaptation, "compatibility": compatibility})
-        for name in ("icam:Icam", "icam:IcamCvrp")
-        for adaptation in (True, False)
-        for compatibility in (True, False)
-    ),
-    *(
-        (name, HEADS | {"action_depth": 1, "views": [5, 7], "actions": 4})
-        for name in ("invit:Invit", "invit:InvitCvrp")
-    ),
-]
-MIXTURES: list[dict[str, Any]] = [
-    {"experts": 0},
-    {"experts": 0, "inputs": "VRPL"},
-    {"experts": 5, "top": 3},
-    {"positions": ["enc1", "raw"], "inputs": "OVRPBTW"},
-    {"method": "random"} | EVERYWHERE,
-    {"method": "expert-choice"} | EVERYWHERE,
-    {"method": "soft"} | EVERYWHERE,
-    {"method": "soft", "level": "instance"},
-    {"method": "expert-choice", "level": "instance"},
-    {"level": "instance"},
-    {"level": "problem"},
-    {"decoder_method": "soft"},
-    {"hierarchy": "step"},
-    {"hierarchy": "random"},
-    {"norm": "rezero"},
-    {"norm": "none"},
-    {"norm": "batch"},
-]
 
 
 def network(name: str, arguments: dict[str, Any] | None = None) -> Network:
-    return Network(kind=locate(f"neuroute.networks.{name}"), arguments=arguments or {})
+    return Network(kind=f"neuroute.networks.{name}", arguments=arguments or {})
 
 
-def ids(value: Any) -> str:
-    return ",".join(map(str, value.values())) if isinstance(value, dict) else str(value)
+# -- by hand ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        *PATHS,
-        *STARTS,
-        *((name, {}) for name in ("lehd:Lehd", "bq:Bq", "bq:BqCvrp", "lehd:LehdCvrp", "pens:Pens")),
-        *(("mvmoe:MvMoe", HEADS | case) for case in MIXTURES),
-        ("glop:Glop", HEADS | {"blocks": [9, 5]}),
-        ("glop:Glop", HEADS | {"blocks": [9, 5], "shared": True}),
-        ("glop_partition:GlopPartition", {"depth": 3, "width": 24}),
-        ("lehd:LehdCvrpLight", HEADS),
-        ("lehd:LehdCvrpLight", HEADS | {"experts": 3, "top": 1}),
-        *((name, HEADS | {"decoders": 2}) for name in ("mdam:Mdam", "mdam:MdamCvrp")),
-    ],
-    ids=ids,
-)
-def test_parameters_are_those_of_the_network(name: str, arguments: dict[str, Any]) -> None:
-    with torch.device("meta"):
-        assert counts_of(network(name, arguments)).parameters == parameters(build(network(name, arguments)))
+def attention(width: int, heads: int, queries: int, keys: int) -> int:
+    return 4 * width * queries * keys + heads * queries * keys
 
 
-@pytest.mark.parametrize(("name", "arguments"), PATHS, ids=ids)
-@pytest.mark.parametrize("tokens", [4, 21, 140])
-def test_paths_take_what_is_counted_while_they_run(name: str, arguments: dict[str, Any], tokens: int) -> None:
-    """Of these SITs some fold; those with many representatives do not."""
-    count, net = counts_of(network(name, arguments)), build(network(name, arguments)).eval()
-    encoder, decision = measured._one_path(net, tokens)
-    width, expected = arguments["width"], count.decision(tokens)
-    if name == "decoder_only:DecoderOnly":  # the published formula runs the head on all tokens, not on the candidates
-        expected -= 2 * 2 * width
-    if name == "pens:Pens":  # no keys of origin and destination; torch does not count what is added to scores
-        expected -= 2 * (2 * width**2 + 2 * width)
-        biased = arguments["positions"] in ("alibi", "both")
-        expected -= biased * arguments["depth"] * 2 * arguments["heads"] * tokens**2
-        expected += (arguments["positions"] == "coordinates") * 2 * 2 * width * tokens
-    assert (encoder, decision) == (count.encoder(tokens), expected)
+def ffn(rows: int, width: int, hidden: int) -> int:
+    return 4 * rows * width * hidden + rows * hidden
 
 
-@pytest.mark.parametrize(("name", "arguments"), STARTS, ids=ids)
-def test_decisions_of_many_starts_take_what_is_counted(name: str, arguments: dict[str, Any]) -> None:
-    count, net = counts_of(network(name, arguments)), build(network(name, arguments)).eval()
-    assert measured._many_starts(net, 10) == (count.encoder(10), count.decision(10))
+def layers(tokens: int) -> int:
+    depth, w, h, f = (HEADS[name] for name in ("depth", "width", "heads", "feed_forward"))
+    return depth * (8 * tokens * w * w + attention(w, h, tokens, tokens) + ffn(tokens, w, f))
 
 
-# Attention's softmax is another function than that of gates, which is not counted.
-MIXED = {function: count for function, count in measured.COUNTED.items() if function != torch.ops.aten._softmax}
+@pytest.mark.parametrize("k", [4, 21, 140, 10_001])
+def test_counts_are_those_of_the_equations(k: int) -> None:
+    w, h, n = HEADS["width"], HEADS["heads"], k - 1
+    lehd, bq, pomo = (counts(network(name, HEADS)) for name in ("lehd:Lehd", "bq:Bq", "pomo:Pomo"))
+    assert lehd.decision(k) == layers(k) + 4 * w * w + 2 * w * (k - 2) + 2 * w * 2
+    assert lehd.encoder(k) == 4 * w * k + layers(k) // HEADS["depth"]
+    assert (bq.decision(k), bq.encoder(k)) == (layers(k) + 6 * w * k, 0)
+    assert pomo.encoder(k) == layers(k) + 4 * w * k + 4 * 2 * k * w * w + 2 * k * w * w + 2 * k * w
+    assert pomo.decision(k) == attention(w, h, 1, n) + 2 * w * n + n
+    # scaling counts the head on the two ends of the path, too
+    assert counts(network("decoder_only:DecoderOnly", OURS)).decision(k) == DecoderOnly(**OURS).decision(k) - 4 * w
 
 
-@pytest.mark.parametrize("case", MIXTURES, ids=str)
-def test_mixtures_take_what_is_counted_while_they_run(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    from neuroute.networks.blocks.experts.routing import Routing
-
-    monkeypatch.setattr(measured, "COUNTED", MIXED)
-    torch.manual_seed(0)
-    net: Any = build(network("mvmoe:MvMoe", HEADS | case)).eval()
-    count, n, tours = counts_many_starts.MvMoe(**HEADS, **case), 9, 4
-    features = torch.rand(1, n, 2), torch.rand(1, n), torch.rand(1, n, 2)
-    state = torch.rand(1, tours, 4), torch.tensor([[1, 2, 3, 4]]), torch.zeros(1, tours, n)
-    prepared, flops = measured._flops(lambda: net.prepare(net.encode(*features)))
-    assert flops == count.encoder(n)
-    for seed in range(4):  # both branches of a hierarchical gate
-        routing = Routing(torch.Generator().manual_seed(seed), balance=True)
-        prepared = net.prepare(prepared.nodes, routing)
-        _, flops = measured._flops(lambda: net.decide(prepared, *state))  # noqa: B023 (called here)
-        assert flops == count.step(n, tours, sparse=all(bool(each) for each in routing.sparse))
+@pytest.mark.parametrize("k", [4, 277, 278, 1001, 100_001])
+def test_cross_attention_is_one_of_two_sums_of_products(k: int) -> None:
+    """From 293 tokens of the stream on SIT folds: that takes a sixteenth less."""
+    w, h, m, f, depth = 128, 8, 16, 512, 6
+    stream = k - 2 + m
+    plain, folded = 4 * w * w * (m + stream) + 4 * w * m * stream, 8 * w * w * m + 4 * h * m * w * stream
+    products = folded if 16 * folded < 15 * plain else plain
+    module = 2 * (products + h * m * stream) + ffn(m + stream, w, f)
+    assert counts(network("sit:Sit")).decision(k) == depth * module + 4 * k * w + 2 * m * w * w + 2 * (k - 2) * w
+    assert (products == folded) == (stream >= 293)
 
 
-@pytest.mark.parametrize("sparse", [True, False])
-def test_light_layers_take_what_is_counted_while_they_run(sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
-    from neuroute.networks.blocks.experts.routing import Routing
+# -- at any size ------------------------------------------------------------------------------------------------------
 
-    monkeypatch.setattr(measured, "COUNTED", MIXED)
-    net: Any = build(network("lehd:LehdCvrpLight", HEADS)).eval()
-    for gate in (module.gate for module in net.modules() if isinstance(module, Hierarchical)):
-        with torch.no_grad():
-            gate.weight.zero_()
-    for seed in range(99):
-        routing = Routing(torch.Generator().manual_seed(seed), balance=True)
-        _, flops = measured._flops(lambda: net.decide(torch.rand(1, 8, 24), torch.rand(1), 1.0, routing))  # noqa: B023
-        if all(bool(each) == sparse for each in routing.sparse):
-            break
-    assert flops == counts.LehdCvrpLight(**HEADS).decision(8, sparse=sparse)
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("bq:BqCvrp", CROSS | {"nearest": 5}),
+    ("sit:Sit", CROSS),
+    ("sit:SitCvrp", HEADS | {"attention": "self"}),
+    ("pens:Pens", HEADS | {"positions": "both"}),
+    ("pomo:PomoCvrp", HEADS),
+    ("icam:IcamCvrp", SHAPE),
+    ("mvmoe:MvMoe", HEADS),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), KINDS, ids=str)
+def test_a_size_takes_what_a_run_of_that_size_takes(name: str, arguments: dict[str, Any]) -> None:
+    count, net = counts(network(name, arguments)), build(network(name, arguments)).eval()
+    assert count.parameters == parameters(net)
+    for size in (5, 7, 8, 20, 21, 150, 301):
+        assert (count.encoder(size), count.decision(size)) == measured.count_at(net, size)
+
+
+def test_amounts_that_go_up_in_steps_lie_between_them() -> None:
+    described = network("mvmoe:MvMoe", HEADS | {"method": "expert-choice"})
+    count, net = counts(described), build(described).eval()
+    for size in (20, 101, 150):
+        assert (count.encoder(size), count.decision(size)) == pytest.approx(measured.count_at(net, size), rel=0.02)
+
+
+def test_a_light_decoder_is_counted_with_its_experts() -> None:
+    step, dense = (counts(network("mvmoe:MvMoe", HEADS | more)) for more in ({"hierarchy": "step"}, {"experts": 0}))
+    w = HEADS["width"]
+    assert step.decision(50) - dense.decision(50) > 2 * 2 * w * w - 2 * w  # two experts of W^2, not one dense layer
 
 
 def test_what_is_not_routed_is_not_computed() -> None:
-    """Twice as many experts cost what their gates do."""
-    four, eight = counts_many_starts.MvMoe(experts=4), counts_many_starts.MvMoe(experts=8)
-    assert eight.encoder(51) - four.encoder(51) == 6 * 51 * 2 * 128 * 4
-    assert eight.step(51) - four.step(51) == 2 * 128 * 4
+    """Twice as many experts cost what their gates do: their products, and two softmaxes."""
+    four, eight = (counts(network("mvmoe:MvMoe", {"experts": m})) for m in (4, 8))
+    assert 0 <= eight.encoder(51) - four.encoder(51) - 6 * 51 * 2 * 128 * 4 < 6 * 51 * 16
+    assert 0 <= eight.decision(51) - four.decision(51) - 2 * 128 * 4 < 16
 
 
 def test_sits_decision_is_linear_in_its_tokens_and_its_twins_is_not() -> None:
-    for cross, twin in ((counts.Sit(), counts.Sit(attention="self")), (counts.BqCvrp(attention="cross"), counts.Bq())):
-        steps = [cross.decision(k + 1) - cross.decision(k) for k in (2_000, 10_000, 100_000)]
-        assert len(set(steps)) == 1
-        assert twin.decision(20_000) > 3.5 * twin.decision(10_000)
+    for name, arguments in (("sit:Sit", {}), ("bq:BqCvrp", {"attention": "cross"})):
+        cross = counts(network(name, arguments))
+        assert len({cross.decision(k + 1) - cross.decision(k) for k in (2_000, 10_000, 100_000)}) == 1
+    twin = counts(network("sit:Sit", {"attention": "self"}))
+    assert twin.decision(20_000) > 3.5 * twin.decision(10_000)
 
 
 def test_icam_is_lighter_than_pomo_layer_for_layer() -> None:
     """No output projection (icam, Section 3.2: lower complexity), and no head-wise scores."""
-    icam, pomo = counts_many_starts.Icam(depth=6), counts_many_starts.Pomo()
+    icam, pomo = counts(network("icam:Icam", {"depth": 6})), counts(network("pomo:Pomo"))
     for nodes in (100, 1000):
         assert icam.encoder(nodes) < pomo.encoder(nodes)
         assert icam.decision(nodes + 1) < pomo.decision(nodes + 1)
 
 
-# -- networks without formulas ----------------------------------------------------------------------------------------
+def staircase(size: int) -> int:
+    return size**2 if size < 17 else 17 * size + max(0, size - 90)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("lehd:Lehd", HEADS),
-        ("bq:BqCvrp", HEADS),
-        ("pomo:PomoCvrp", HEADS),
-        ("icam:Icam", SHAPE),
-        ("mvmoe:MvMoe", HEADS | {"experts": 0}),
-    ],
-)
-def test_a_measured_network_is_counted_as_by_its_formulas(name: str, arguments: dict[str, Any]) -> None:
-    formulas, found = counts_of(network(name, arguments)), measured.measure(network(name, arguments))
-    for size in (5, 101, 1001):
-        assert (found.decision(size), found.encoder(size)) == (formulas.decision(size), formulas.encoder(size))
-    assert found.parameters == formulas.parameters
+def test_pieces_hold_and_add_up() -> None:
+    amount = Amount(measured._pieces(staircase, 3, 1000))
+    assert [start for start, *_ in amount.pieces] == [3, 18, 91]
+    assert all(amount(size) == staircase(size) for size in (3, 16, 17, 18, 90, 91, 92, 1000, 5000))
+    assert amount(1) == staircase(3)
+    for first, last in ((3, 3), (1, 5), (10, 17), (10, 200), (95, 4000), (7, 6)):
+        assert amount.total(first, last) == sum(map(amount, range(first, last + 1)))
 
 
-def test_a_network_that_reads_values_is_measured_on_a_cpu() -> None:
-    found = measured.measure(network("mvmoe:MvMoe", HEADS))
-    assert found.decision(50) > 0
+# -- once -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_network_is_counted_once_for_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def next_process() -> None:
+        counted._counts.cache_clear()
+        counted._load.cache_clear()
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    next_process()
+    described = network("bq:Bq", HEADS)
+    first = counts(described)
+    with monkeypatch.context() as without:
+        without.setattr(counted, "MEASURE", "neuroute.accounting.measured:nothing")
+        without.setattr(counted, "code_digest", lambda *entries: "other")
+        next_process()
+        with pytest.raises(NeurouteError, match="no attribute"):  # of other code: counted anew
+            counts(described)
+    monkeypatch.setattr(measured, "measure", None)
+    next_process()
+    assert counts(described) == first
+    (file,) = tmp_path.rglob("counts.json")
+    for damaged in ("{", "[1]", json.dumps({key: [1] for key in json.loads(file.read_text())})):
+        file.write_text(damaged)
+        next_process()
+        with pytest.raises(TypeError, match="not callable"):
+            counts(described)
+
+
+class Values(PathNetwork):
+    """Reads values, and only of enough nodes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.width, self.depth, self.train_nodes = 4, 1, 10
+        self.layer = torch.nn.Linear(2, 1)
+
+    def encode(self, coords: Tensor) -> Tensor:
+        return coords
+
+    def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
+        if float(rows.max()) > 2 or rows.shape[1] < 8:
+            raise ValueError("no such instances")
+        return self.layer(rows[:, 1:-1]).squeeze(-1)
+
+
+class Refuses(Values):
+    def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
+        raise ValueError("never")
+
+
+def test_a_network_that_reads_values_is_counted_on_a_cpu() -> None:
+    count = measured.measure(Network(kind=f"{__name__}:Values", arguments={}))
+    assert [count.decision(k) for k in (8, 9, 1000)] == [24, 28, 3992]
+    assert count.decision(3) == 24
+
+
+def test_a_network_that_cannot_be_run_has_no_number() -> None:
+    count = measured.measure(Network(kind=f"{__name__}:Refuses", arguments={}))
+    assert count.parameters == 3
+    assert math.isnan(count.decision(50))
+    assert math.isnan(count.encoder(50))
+    assert math.isnan(count.decision.total(3, 50))
 
 
 def test_arguments_that_a_network_does_not_take() -> None:
-    with pytest.raises(NeurouteError, match="cannot be counted"):
-        counts_of(network("bq:Bq", {"layers": 3}))
+    with pytest.raises(NeurouteError, match="cannot be built"):
+        counts(network("bq:Bq", {"layers": 3}))
     with pytest.raises(NeurouteError, match="does not exist"):
-        counts_of(network("other:Other"))
+        counts(network("other:Other"))
 
 
-def test_torchs_counter_knows_the_functions_that_are_counted() -> None:
+def test_products_are_those_that_torchs_own_counter_finds() -> None:
+    net, rows = build(network("decoder_only:DecoderOnly", OURS)).eval(), torch.rand(1, 9, 2)
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        net.decide(rows)
+    entries = OURS["depth"] * (OURS["heads"] * 9**2 + 4 * OURS["width"] * 9)  # of softmax and ReLU
+    assert measured.flops_of(lambda: net.decide(rows))[1] == counter.get_total_flops() + entries
+
+
+def test_entries_of_these_functions_are_counted() -> None:
     x = torch.rand(3, 5)
-    with FlopCounterMode(display=False, custom_mapping=measured.COUNTED) as counter:
-        for function in (torch.relu, torch.tanh, lambda x: x.softmax(-1), torch.nn.functional.silu):
-            function(x)
-    assert counter.get_total_flops() == 4 * 15
+    for function in (torch.relu, torch.tanh, lambda x: x.softmax(-1), torch.nn.functional.silu):
+        assert measured.flops_of(lambda: function(x))[1] == 15  # noqa: B023 (called here)

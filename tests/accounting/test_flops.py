@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from neuroute.accounting import flops
-from neuroute.accounting.counts import DecoderOnly
+from neuroute.papers.scaling.counted import DecoderOnly
 
 HEADS = {32: 8, 64: 8, 128: 8, 256: 16, 512: 16}
 
@@ -82,22 +82,6 @@ def test_beams_start_with_one() -> None:
 
 def test_rollouts_decide_on_all_nodes() -> None:
     assert flops.rollouts(decision, 100, 40) == sum(decision(101) for _ in range(40 * 98))
-
-
-def product(rows: int, inner: int, columns: int) -> int:
-    return 2 * rows * inner * columns
-
-
-@pytest.mark.parametrize("stream", [17, 292, 293, 1016, 100_016])
-def test_cross_attention_is_one_of_two_sums_of_products(stream: int) -> None:
-    width, heads, m = 128, 8, 16
-    d = width // heads
-    plain = product(m, width, width) + 2 * product(stream, width, width) + product(m, width, width)
-    plain += heads * (product(m, d, stream) + product(m, stream, d))
-    folded = 2 * product(m, width, width) + 2 * heads * product(m, d, width)
-    folded += 2 * product(heads * m, width, stream)
-    assert flops.cross_attention(width, heads, m, stream) == (plain if stream < 293 else folded) + heads * m * stream
-    assert (folded < plain) == (stream > 128)  # a sixteenth less is needed
 
 
 # -- training ---------------------------------------------------------------------------------------------------------

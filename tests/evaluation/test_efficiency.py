@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.accounting.cost import counts
+from neuroute.accounting.counts import counts
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.decode import decode

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from neuroute.accounting import cost
+from neuroute.accounting.counts import counts
 from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
@@ -148,7 +149,7 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
         tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2)),)
         tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2, starts="all")),)
     records = run_measure(tmp_path, Evaluation(run=run.id, group="many", tests=tests), run)
-    kind_, c, nodes = spec_of(labels), cost.counts(network), labels.dataset.nodes
+    kind_, c, nodes = spec_of(labels), counts(network), labels.dataset.nodes
     instances = kind_.instances(labels.dataset)
     for test in tests:
         found = decode(problem, net, instances, test.decoding).numpy()

@@ -11,7 +11,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from neuroute.accounting import cost
+from neuroute.accounting.counts import counts
 from neuroute.accounting.estimate import describe
 from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
@@ -91,7 +91,7 @@ def planned(folder: Path, network: str, arguments: object, run: str = RUN) -> Pl
 
 def test_a_variant_is_counted_as_it_is(folder: Path) -> None:
     network = planned(folder, "swiglu:SwigluDecoderOnly", SHAPE).runs[RUN].network
-    count, net = cost.counts(network), build(network)
+    count, net = counts(network), build(network)
     depth, w, heads = SHAPE.values()
     hidden = 8 * w // 3
     ffn = 2 * hidden * (w + 1) + w * (hidden + 1)
@@ -173,7 +173,7 @@ def test_it_is_trained_evaluated_and_loaded_again(folder: Path, run: str, networ
         load_checkpoint(checkpoint)  # which would import what a file names
     net, about = load_checkpoint(checkpoint, expected=plan.runs[run].network)
     assert about["network"]["kind"] == network
-    assert parameters(net) == cost.counts(plan.runs[run].network).parameters
+    assert parameters(net) == counts(plan.runs[run].network).parameters
     np.savez("mine.npz", coords=np.random.default_rng(0).random((3, 10, 2)))
     call("evaluate", "--model", str(checkpoint), "--data", "mine.npz")
 
@@ -224,7 +224,7 @@ def test_a_network_that_does_not_fit_is_one_clear_line(
     arguments = {"layers": 3} if "layers" in says else {}
     network = planned(folder, "unfit:Net", arguments).runs[RUN].network
     with pytest.raises(NeurouteError, match=f"unfit:Net.*{says}") as error:
-        cost.counts(network)
+        counts(network)
     assert "\n" not in str(error.value)
 
 

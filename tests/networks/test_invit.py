@@ -11,7 +11,7 @@ from torch import Tensor
 
 import published_invit as there
 from networks import awake
-from neuroute.accounting.cost import counts
+from neuroute.accounting.counts import counts
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch

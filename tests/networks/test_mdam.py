@@ -10,8 +10,7 @@ from torch import Tensor
 import mdam_by_the_book as book
 from networks import N, awake
 from networks import features as features_of
-from neuroute.accounting import measured
-from neuroute.accounting.cost import counts
+from neuroute.accounting.counts import counts
 from neuroute.networks.import_weights import import_weights
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Network
@@ -158,19 +157,18 @@ def test_attention_goes_to_what_is_open() -> None:
 
 
 @pytest.mark.parametrize("problem", NETWORKS)
-def test_flops_are_those_of_a_run(problem: str) -> None:
-    net, count = small(problem).float().eval(), counts(network(problem, depth=2, width=24, heads=3, feed_forward=40))
-    given = [each[:1].float() for each in features(problem)]
-    encoded, flops = measured._flops(lambda: net.encode(*given))
-    prepared, of_decoder = measured._flops(lambda: net.prepare(0, encoded.nodes))
-    assert of_decoder == count.prepared(N)  # type: ignore[attr-defined]
-    assert flops + 5 * of_decoder == count.encoder(N)
-    mask, here = torch.zeros(1, 1, N), torch.ones(1, 1, dtype=torch.int64)
-    known = here if problem == "tsp" else torch.ones(1, 1)
-    _, step = measured._flops(lambda: net.decide(0, prepared, known, here, mask))
-    assert step == count.step(N)  # type: ignore[attr-defined]
-    _, glimpse = measured._flops(lambda: net.glimpse(encoded, mask))
-    assert glimpse + count.prepared(N) == count.glimpse(N)  # type: ignore[attr-defined]
+def test_a_decision_is_one_of_each_decoder_and_its_part_of_the_last_layer(problem: str) -> None:
+    shape = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
+    two, four, often = (
+        counts(network(problem, **shape, **more))
+        for more in ({"decoders": 2}, {"decoders": 4}, {"decoders": 2, "glimpse_every": 1})
+    )
+    assert four.decision(N) == 2 * two.decision(N)
+    step = 2 * two.decision(N) - often.decision(N)  # two halves of the last layer are one
+    w, n, context_width = 24, N - 1, 48 if problem == "tsp" else 25
+    one = 2 * context_width * w + 2 * w * w + 4 * w * n + 3 * n + 2 * w * n + n
+    assert step == pytest.approx(2 * one, abs=4)
+    assert four.encoder(N) - two.encoder(N) == 2 * (6 * N * w * w + 2 * w * w)
 
 
 @pytest.mark.parametrize("wrong", [{"depth": 0}, {"decoders": 0}, {"glimpse_every": 0}, {"width": 20}])

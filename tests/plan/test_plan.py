@@ -128,8 +128,8 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
     places.clear()
     plan.evaluate_code("scaling/base_6x128/all")
     assert "decoding.beam" in modules()
-    assert ("neuroute.accounting.counts", "DecoderOnly") in places
-    assert ("neuroute.accounting.counts", "Lehd") not in places
+    assert ("neuroute.networks.decoder_only", "DecoderOnly") in places
+    assert ("neuroute.networks.lehd", "Lehd") not in places
 
 
 def test_a_plan_imports_no_library_that_draws_or_trains() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuroute.accounting.cost import counts
+from neuroute.accounting.counts import counts
 from neuroute.accounting.estimate import costs, describe
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale

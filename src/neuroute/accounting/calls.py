@@ -5,7 +5,8 @@ A call is one layer's forward pass, or its part of an update.
 
 from dataclasses import dataclass
 
-from neuroute.accounting import cost, flops
+from neuroute.accounting import flops
+from neuroute.accounting.counts import counts
 from neuroute.plan.objects import Dataset, Decoding, OwnTraining, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.longest import longest_sub_path
 
@@ -33,7 +34,7 @@ class CallPrice:
     @property
     def encoder(self) -> int:
         """Layers that run once for an instance."""
-        return self.depth if self.many else int(cost.counts(self.run.network).encoder(9) > 0)
+        return self.depth if self.many else int(counts(self.run.network).encoder(9) > 0)
 
     @property
     def decision(self) -> int:

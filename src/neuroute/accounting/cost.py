@@ -1,36 +1,9 @@
 """FLOPs and sizes of a described network, without building it: of a solution, and of training."""
 
-import json
-from functools import cache
-
 from neuroute.accounting import flops
-from neuroute.accounting.counts import Counts
-from neuroute.core.dotted import resolve
-from neuroute.core.errors import NeurouteError
+from neuroute.accounting.counts import Counts, counts
 from neuroute.plan.objects import Network, OwnTraining, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.longest import longest_sub_path
-
-
-def counts(network: Network) -> Counts:
-    """Count by formulas, or measure a network that has none.
-
-    Raises NeurouteError for arguments that the network does not take.
-    """
-    return _counts(network.kind, json.dumps(network.arguments, sort_keys=True))
-
-
-@cache
-def _counts(kind: str, arguments: str) -> Counts:
-    """By name, so that an evaluation's code digest holds the formulas of its own network only."""
-    network = Network(kind=kind, arguments=json.loads(arguments))
-    if network.counts_entry is None:
-        measured_counts: Counts = resolve("neuroute.accounting.measured:measure")(network)
-        return measured_counts
-    try:
-        counted: Counts = resolve(network.counts_entry)(**network.arguments)
-        return counted
-    except TypeError as error:
-        raise NeurouteError(f"{kind}: cannot be counted with {arguments} ({error})") from None
 
 
 def parameters_of(network: Network) -> int:

@@ -1,66 +1,21 @@
-"""Floating-point operations: of layers, and of solutions and training as sums over decisions.
-
-One multiply-add is two FLOPs.  Besides matrix products, one FLOP is counted for each entry of a softmax, each output of
-a ReLU and each clipped logit.  All counts are integers; divide by 1e9 for GFLOPs.
-"""
+"""Floating-point operations of solutions and of training, as sums over decisions; of one decision see `counts`."""
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Literal
 
-from neuroute.networks.blocks.folding import folds
+from neuroute.accounting.counts import Amount
 from neuroute.problems.longest import SHORTEST
 
-Amount = Callable[[int], int]  # tokens or nodes -> FLOPs
+Flops = Callable[[int], int]  # of so many tokens or nodes
 Step = Literal["sub-path", "decision", "summed"]
 SubPaths = Literal["random", "suffix", "pairs"]
-
-
-# -- layers -----------------------------------------------------------------------------------------------------------
-
-
-def linear(rows: int, inputs: int, outputs: int) -> int:
-    """Count a matrix product."""
-    return 2 * rows * inputs * outputs
-
-
-def ffn(rows: int, width: int, hidden: int) -> int:
-    """Count two linear layers with a ReLU between them."""
-    return linear(rows, width, hidden) + hidden * rows + linear(rows, hidden, width)
-
-
-def attention(width: int, heads: int, queries: int, keys: int) -> int:
-    """Count scores, their softmax, and the weighted sum of the values; no projections."""
-    return 4 * width * queries * keys + heads * queries * keys
-
-
-def transformer_layer(width: int, heads: int, hidden: int, tokens: int) -> int:
-    """Count self-attention with its four projections, and an FFN."""
-    return 4 * linear(tokens, width, width) + attention(width, heads, tokens, tokens) + ffn(tokens, width, hidden)
-
-
-def cross_attention(width: int, heads: int, representatives: int, tokens: int) -> int:
-    """Count attention from m representatives to L tokens, or back, with its projections (`CrossLayer`).
-
-    The products are 4 W^2 (m + L) + 4 W m L as the equations read, and 8 W^2 m + 4 H m W L folded, as in inference
-    where that pays; training follows the equations.
-    """
-    m, k = representatives, tokens
-    plain = 4 * width**2 * (m + k) + 4 * width * m * k
-    folded = 8 * width**2 * m + 4 * heads * m * width * k
-    return (folded if folds(width, heads, m, k) else plain) + heads * m * k
-
-
-def cross_module(width: int, heads: int, hidden: int, representatives: int, tokens: int) -> int:
-    """Count both directions, and an FFN of each representative and each token of the stream."""
-    both = 2 * cross_attention(width, heads, representatives, tokens)
-    return both + ffn(representatives + tokens, width, hidden)
 
 
 # -- a solution -------------------------------------------------------------------------------------------------------
 
 
-def solution_paper(decision: Amount, nodes: int) -> int:
+def solution_paper(decision: Flops, nodes: int) -> int:
     """Count a greedy solution as scaling counts it: n - 1 decisions, all at the n + 1 tokens of the first (Table 17).
 
     The formula is inferred: it gives both printed numbers, 843.20 and 434.40 GFLOPs, and the paper states none.  A beam
@@ -69,9 +24,20 @@ def solution_paper(decision: Amount, nodes: int) -> int:
     return (nodes - 1) * decision(nodes + 1)
 
 
-def solution(decision: Amount, nodes: int, beam: int = 1) -> int:
+def solution(decision: Flops, nodes: int, beam: int = 1) -> int:
     """Count a solution as it is computed: each decision at its own size, once per beam that is alive then."""
-    return sum(live * decision(tokens) for tokens, live in live_beams(nodes, beam))
+    total = 0
+    for tokens, live in live_beams(nodes, beam):
+        if live == beam:  # from here on it stays as wide
+            return total + beam * _all_sizes(decision, 3, tokens)
+        total += live * decision(tokens)
+    return total
+
+
+def _all_sizes(decision: Flops, first: int, last: int) -> int:
+    if isinstance(decision, Amount):
+        return decision.total(first, last)
+    return sum(map(decision, range(first, last + 1)))
 
 
 def live_beams(nodes: int, beam: int) -> Iterator[tuple[int, int]]:
@@ -82,7 +48,7 @@ def live_beams(nodes: int, beam: int) -> Iterator[tuple[int, int]]:
         live = min(beam, live * (tokens - 2))
 
 
-def rollouts(decision: Amount, nodes: int, tours: int) -> int:
+def rollouts(decision: Flops, nodes: int, tours: int) -> int:
     """Count as many solutions of a network of many starts, whose decisions are all on all nodes.
 
     `nodes`: with the depot.  A tour has n - 2 decisions: its start is given, and the last stop goes without saying.  A
@@ -98,7 +64,7 @@ def rollouts(decision: Amount, nodes: int, tours: int) -> int:
 # without saying), and w - 1 of the CVRP, on w + 1 to 3: its first stop is given, and the depot is a token.
 
 
-def sub_paths(decision: Amount, lengths: range, *, cvrp: bool) -> Iterator[tuple[int, int]]:
+def sub_paths(decision: Flops, lengths: range, *, cvrp: bool) -> Iterator[tuple[int, int]]:
     """(stops, FLOPs of all decisions) of sub-paths of these lengths."""
     last = 3 if cvrp else 4  # tokens of the last decision
     sums = accumulate(decision(k) for k in range(last, lengths.stop + cvrp))
@@ -106,7 +72,7 @@ def sub_paths(decision: Amount, lengths: range, *, cvrp: bool) -> Iterator[tuple
     yield from ((stops, total.get(stops, 0)) for stops in lengths)
 
 
-def trained_sample(decision: Amount, encoder: Amount, lengths: range, step: Step, *, cvrp: bool) -> float:
+def trained_sample(decision: Flops, encoder: Flops, lengths: range, step: Step, *, cvrp: bool) -> float:
     """Count the expected cost of one training instance; a backward pass counts as two forward passes.
 
     The sub-path's length is uniform on `lengths`.  With `decision` only the first decision is trained; `sub-path` and
@@ -131,7 +97,7 @@ def lengths_of(nodes: int, cut: SubPaths = "random", *, cvrp: bool = False) -> r
 
 
 def reconstruction(
-    decision: Amount, encoder: Amount, stops: int, longest: int, most_blocks: int | None = None, *, cvrp: bool
+    decision: Flops, encoder: Flops, stops: int, longest: int, most_blocks: int | None = None, *, cvrp: bool
 ) -> float:
     """Count the expected cost of one iteration of parallel local re-construction of so many stops (sit, Alg. 1-4).
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neuroute.accounting import cost, revised
 from neuroute.accounting.calls import GREEDY, CallPrice, training_calls
+from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import reconstruction
 from neuroute.accounting.rates import LIMITS, Rates, at_size, rates_of
 from neuroute.plan.label_blocks import with_count
@@ -255,9 +256,9 @@ class ModelPrice:
         network = self.run.network
         if decoding.method == "revise":
             blocks = tuple(network.arguments.get("blocks", (100, 50, 20)))
-            return dataset.count * revised.revision(cost.counts(network), dataset.n, decoding.revision, blocks)
+            return dataset.count * revised.revision(counts(network), dataset.n, decoding.revision, blocks)
         if decoding.method == "prc":
-            c, longest = cost.counts(network), longest_sub_path(decoding.longest, dataset.n)
+            c, longest = counts(network), longest_sub_path(decoding.longest, dataset.n)
             cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
             each = reconstruction(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
         else:  # a segment has half the nodes on average, and costs go with their square at least

@@ -6,19 +6,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import date
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from neuroute.accounting.counts import DecoderOnly as Counted
+from neuroute.accounting.counts import counts
 from neuroute.accounting.rates import BySize, DeviceRates, Kind, Rates
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.streams import coordinates
 from neuroute.networks.decoder_only import DecoderOnly
-from neuroute.plan.objects import Dataset, Labels
+from neuroute.plan.objects import Dataset, Labels, Network
 from neuroute.problems.tsp import is_permutation
 from neuroute.solvers.registry import SOLVERS, get
 
@@ -95,14 +96,15 @@ def _precisions(kind: Kind) -> Iterator[tuple[str, str, str]]:
 
 def _rate(place: torch.device, width: int, rows: int, precision: str, empty: float) -> float:
     """GFLOP/s of updates of so many instances of TOKENS tokens, without the seconds that an empty one takes."""
-    work = 3 * rows * Counted(depth=DEPTH, width=width, heads=1).decision(TOKENS)
+    network = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=_shape(width))
+    work = 3 * rows * counts(network).decision(TOKENS)
     seconds = _seconds(place, width, rows, precision)
     return work / max(seconds - empty, 0.1 * seconds) / 1e9
 
 
 def _seconds(place: torch.device, width: int, rows: int, precision: str, update: bool = True) -> float:
     """Seconds of an update or a forward pass, of one instance with four tokens only: the best of several."""
-    net = DecoderOnly(depth=DEPTH, width=width, heads=max(1, width // 16)).to(place)
+    net = DecoderOnly(**_shape(width)).to(place)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5, fused=place.type == "cuda")
     points = torch.rand(rows, TOKENS if rows > 1 else 4, 2, device=place)
     first = torch.zeros(rows, dtype=torch.long, device=place)
@@ -117,6 +119,10 @@ def _seconds(place: torch.device, width: int, rows: int, precision: str, update:
                 optimizer.zero_grad(set_to_none=True)
 
     return _best(run, place, 10 if rows == 1 or place.type == "cuda" else 3)
+
+
+def _shape(width: int) -> dict[str, Any]:
+    return {"depth": DEPTH, "width": width, "heads": max(1, width // 16)}
 
 
 def _best(run: Callable[[], object], place: torch.device, times: int) -> float:

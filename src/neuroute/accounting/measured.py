@@ -1,36 +1,37 @@
-"""Parameters and FLOPs of a network that has no formulas in `counts`: those of the network itself, on shapes alone."""
+"""Counts of a network while it runs, on shapes alone where its decisions read no values."""
 
 import logging
-import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
-from neuroute.accounting.counts import Counts
+from neuroute.accounting.counts import UNKNOWN, Amount, Counts, Piece
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network
 
 log = logging.getLogger(__name__)
-SMALLEST = 12  # tokens; larger sizes are measured at its doubles, smaller ones as they are
-LARGEST_ON_CPU = 1536  # there a size takes memory; beyond it the last quadratic goes on
+FIRST = (3, 4, 5, 6, 8, 12, 24)  # nodes: some networks need so many
+LAST = {"meta": 1 << 13, "cpu": 192}  # beyond, the last quadratic goes on
+MOST_PIECES = 8
+STEP = 48  # where amounts are in steps, of as many nodes as divide this
 
 aten = torch.ops.aten
 
 
-def _one_per_entry(shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    return math.prod(shape)
+def _one_per_entry(x: Tensor, *args: Any, **kwargs: Any) -> int:
+    return x.numel()
 
 
-def _product(added_to: Any, a: Any, b: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    return 2 * int(math.prod(a)) * int(b[-1])
+def _product(added_to: Tensor, a: Tensor, b: Tensor, *args: Any, **kwargs: Any) -> int:
+    return 2 * a.numel() * b.shape[-1]
 
 
 # Besides the products that torch counts: those that are added in place, and one FLOP for each entry of a softmax, and
@@ -40,111 +41,122 @@ OUTPUTS = (*SOFTMAX, aten.relu, aten.relu_, aten.silu, aten.gelu, aten.tanh, ate
 COUNTED: dict[Any, Callable[..., int]] = {aten.addmm_: _product} | dict.fromkeys(OUTPUTS, _one_per_entry)
 
 
-class MeasuredCounts(Counts):
-    """FLOPs of a network as it is run, once for each doubling of the size; between these a quadratic.
-
-    Exact where they grow with the square of the size, as of attention and linear layers, also where only the k nearest
-    nodes are read, but between the two sizes around k.
-    """
-
-    def __init__(self, net: RoutingNetwork, place: str) -> None:
-        self._net, self._place = net, place
-        self._at: dict[int, tuple[int, int]] = {}  # (encoder, decision) by size
-        for size in (SMALLEST, 2 * SMALLEST, 4 * SMALLEST):  # what cannot be run fails here
-            self._run_at(size)
-
-    @property
-    def parameters(self) -> int:
-        return _parameters(self._net)
-
-    def decision(self, tokens: int) -> int:
-        return self._count(tokens, 1)
-
-    def encoder(self, nodes: int) -> int:
-        return self._count(nodes, 0)
-
-    def _count(self, size: int, part: int) -> int:
-        if size < SMALLEST:
-            try:
-                return self._run_at(size)[part]
-            except Exception as error:  # a network that needs more nodes than that
-                log.warning("FLOPs on %d tokens are taken to be those on %d (%s)", size, SMALLEST, error)
-                return self._run_at(SMALLEST)[part]
-        first = SMALLEST
-        while 2 * first <= size and (self._place == "meta" or 8 * first <= LARGEST_ON_CPU):
-            first *= 2
-        points = [(k, self._run_at(k)[part]) for k in (first, 2 * first, 4 * first)]
-        return round(_quadratic(points, size))
-
-    def _run_at(self, size: int) -> tuple[int, int]:
-        if size not in self._at:
-            steps = _many_starts if isinstance(self._net, MultiStartNetwork) else _one_path
-            with torch.device(self._place), torch.random.fork_rng(devices=[]):
-                self._at[size] = steps(self._net, size)
-        return self._at[size]
-
-
-@dataclass(frozen=True)
-class Unknown(Counts):
-    """Of a network whose decisions could not be run: FLOPs are no number."""
-
-    total: int
-
-    @property
-    def parameters(self) -> int:
-        return self.total
-
-    def decision(self, tokens: int) -> int:
-        return math.nan  # type: ignore[return-value]
-
-    def encoder(self, nodes: int) -> int:
-        return self.decision(nodes)
-
-
 def measure(network: Network) -> Counts:
-    """Measure a network on the meta device or, where its decisions read values, on a CPU.
+    """Count a network on the meta device or, where its decisions read values, on a CPU.
 
+    Exact wherever amounts are quadratics of the size, one after the other: of attention and linear layers, also where
+    only the k nearest nodes are read.  Amounts that go up in steps lie between them.
     Raises NeurouteError if the network cannot be built.
     """
     reason = ""
-    for place in ("meta", "cpu"):
+    for place in LAST:
         try:
             with torch.device(place), torch.random.fork_rng(devices=[]):
                 net = build(network).eval()
-            return MeasuredCounts(net, place)
+                amounts = _amounts(net, LAST[place])
+            return Counts(_parameters(net), *amounts)
         except NeurouteError:
             raise
         except Exception as error:  # whatever a network does to shapes that it was not made for
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     log.warning("%s: its FLOPs cannot be measured (%s)", network.kind, reason)
-    return Unknown(_parameters(net))
+    return Counts(_parameters(net), UNKNOWN, UNKNOWN)
 
 
 def _parameters(net: RoutingNetwork) -> int:
     return sum(parameter.numel() for parameter in net.parameters())
 
 
-def _one_path(net: RoutingNetwork, tokens: int) -> tuple[int, int]:
-    """FLOPs of encoding so many nodes, and of a decision on as many tokens."""
-    coords, *demand = _features(net.problem, tokens)
-    rows, encoder = _flops(lambda: net.encode(coords, *demand))
-    remaining = (torch.full((1,), 0.5),) if demand else ()
-    _, decision = _flops(lambda: net.decide(rows, *remaining))
+def _amounts(net: RoutingNetwork, last: int) -> tuple[Amount, Amount]:
+    """FLOPs of an encoder and of a decision, by size."""
+    at = cache(lambda size: count_at(net, size))
+    first = _smallest(at)
+    encoder, decision = (Amount(_pieces(lambda size: at(size)[part], first, last)) for part in (0, 1))  # noqa: B023
     return encoder, decision
 
 
-def _many_starts(net: RoutingNetwork, tokens: int) -> tuple[int, int]:
-    """FLOPs of encoding so many nodes with what all decisions share, and of one tour's decision on one node fewer."""
-    assert isinstance(net, MultiStartNetwork)
+def _smallest(at: Callable[[int], Any]) -> int:
+    """The first size that the network takes.  Raises what it raises of the last one, if it takes none."""
+    for size in FIRST[:-1]:
+        try:
+            at(size)
+        except Exception as error:  # whatever a network says of too few nodes
+            log.debug("%d nodes: %s", size, error)
+        else:
+            return size
+    at(FIRST[-1])
+    return FIRST[-1]
+
+
+def _pieces(amount: Callable[[int], int], first: int, last: int) -> tuple[Piece, ...]:
+    """Quadratics, each through three sizes that follow each other, as far as it holds: there is where it ends."""
+    pieces: list[Piece] = []
+    start = first
+    while start < last:
+        if len(pieces) == MOST_PIECES:
+            return (_through(partial(_between_steps, amount), first),)
+        piece = _through(amount, start)
+        pieces.append(piece)
+        start = _end(amount, Amount((piece,)), start + 2, last)
+    return tuple(pieces)
+
+
+def _end(amount: Callable[[int], int], fitted: Amount, holds: int, last: int) -> int:
+    """The first size beyond `holds` that is not as fitted; beyond the last one if there is none."""
+    if amount(last) == fitted(last):
+        return last + 1
+    ahead = 1
+    while holds + ahead < last and amount(holds + ahead) == fitted(holds + ahead):
+        holds, ahead = holds + ahead, 2 * ahead
+    fails = min(holds + ahead, last)
+    while fails - holds > 1:
+        middle = (holds + fails) // 2
+        if amount(middle) == fitted(middle):
+            holds = middle
+        else:
+            fails = middle
+    return fails
+
+
+def _through(amount: Callable[[int], float], start: int) -> Piece:
+    """The quadratic of three sizes that follow each other."""
+    here, one, two = (amount(start + number) for number in range(3))
+    return start, here, one - here, two - 2 * one + here
+
+
+def _between_steps(amount: Callable[[int], int], size: int) -> float:
+    """At a size, the quadratic through multiples of STEP."""
+    here, one, two = (amount(STEP * number) for number in (1, 2, 3))
+    steps = size / STEP - 1
+    return here + steps * (one - here) + steps * (steps - 1) / 2 * (two - 2 * one + here)
+
+
+def count_at(net: RoutingNetwork, size: int) -> tuple[int, int]:
+    """FLOPs of encoding so many nodes, and of a decision on as many tokens (`Counts`)."""
+    coords, *demand = features = _features(net.problem, size)
+    if count := getattr(net, "count_flops", None):
+        encoder, decision = count(flops_of, *features)
+        return encoder, decision
+    if isinstance(net, MultiStartNetwork):
+        return _many_starts(net, size)
+    rows, encoder = flops_of(lambda: net.encode(coords, *demand))
+    remaining = (torch.full((1,), 0.5),) if demand else ()
+    return encoder, flops_of(lambda: net.decide(rows, *remaining))[1]
+
+
+def _many_starts(net: MultiStartNetwork, tokens: int) -> tuple[int, int]:
+    """Encoding is with what all decisions share."""
     nodes = tokens - 1
-    _, encoder = _flops(lambda: net.prepare(net.encode(*_features(net.problem, tokens))))
-    prepared = net.prepare(net.encode(*_features(net.problem, nodes)))
+    _, encoder = flops_of(lambda: net.prepare(net.encode(*_features(net.problem, tokens))))
+    prepared, _ = flops_of(lambda: net.prepare(net.encode(*_features(net.problem, nodes))))
     current = torch.ones(1, 1, dtype=torch.int64)
     # What is left, and of some networks what has been served.
     context_of_cvrp = torch.zeros(1, 1, 1 + nodes) if net.sees_served else torch.ones(1, 1)
     context = {"tsp": current, "cvrp": context_of_cvrp, "vrp": torch.ones(1, 1, 4)}[net.problem]
-    _, decision = _flops(lambda: net.decide(prepared, context, current, torch.zeros(1, 1, nodes)))
-    return encoder, decision
+    mask = torch.zeros(1, 1, nodes)
+    if net.problem == "tsp":
+        mask[..., 1] = -torch.inf  # where the tour is
+    return encoder, flops_of(lambda: net.decide(prepared, context, current, mask))[1]
 
 
 def _features(problem: str, nodes: int) -> list[Tensor]:
@@ -153,22 +165,25 @@ def _features(problem: str, nodes: int) -> list[Tensor]:
     return [torch.rand(1, nodes, 2), *demand, *windows]
 
 
-def _flops(call: Callable[[], Any]) -> tuple[Any, int]:
-    """What a call returns, and its FLOPs."""
-    with torch.no_grad(), _all_products(), FlopCounterMode(display=False, custom_mapping=COUNTED) as counter:
-        result = call()
-    return result, int(counter.get_total_flops())
+def flops_of(call: Callable[[], Any]) -> tuple[Any, int]:
+    """What a call returns, and its FLOPs: attention as products and a softmax, not as some device's fused kernel."""
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), _Counter() as counter:
+        return call(), counter.total
 
 
-@contextmanager
-def _all_products() -> Iterator[None]:
-    """Attention as products and a softmax: a fused kernel's are not counted on every device."""
-    with sdpa_kernel(SDPBackend.MATH):
-        yield
+class _Counter(TorchDispatchMode):
+    """Adds up FLOPs by torch's formulas: `FlopCounterMode` adds up each module's, too, which takes half as long again.
 
+    Draws are 0: a gate that draws whether it runs its experts runs them.
+    """
 
-def _quadratic(points: list[tuple[int, int]], size: int) -> float:
-    """The quadratic through three points (size, amount), at a size."""
-    (a, x), (b, y), (c, z) = points
-    first, second = (y - x) / (b - a), (z - y) / (c - b)
-    return x + (size - a) * (first + (size - b) * (second - first) / (c - a))
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.total = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = function(*args, **(kwargs or {}))
+        operator = function._overloadpacket
+        if formula := COUNTED.get(operator) or flop_registry.get(operator):
+            self.total += formula(*args, **(kwargs or {}), out_val=out)
+        return out.zero_() if operator is aten.rand else out

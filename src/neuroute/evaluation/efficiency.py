@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from neuroute.accounting import cost
 from neuroute.accounting.counts import Counts
+from neuroute.accounting.counts import counts as counts_of
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.extrapolation import Forecast, predict_cost
@@ -89,7 +89,7 @@ def build_network(
     name: str, network: Network, evaluation: EfficiencyEvaluation, place: torch.device
 ) -> tuple[RoutingNetwork, Counts, list[Dataset]]:
     """Return the network with random weights, its counts and the data sets of its problem, the smallest first."""
-    counts = cost.counts(network)
+    counts = counts_of(network)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         net = build(network).eval().to(place)

@@ -5,11 +5,16 @@ A network of your own is one file with one class that builds on `PathNetwork` or
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
+
+# A call -> what it returns, and its FLOPs.  A network of neither kind says by `count_flops(count, coords, *demand)`
+# what encoding coords (1, nodes, 2) takes, and one decision on as many tokens (`accounting.counts.Counts`).
+Count = Callable[[Callable[[], Any]], tuple[Any, int]]
 
 
 class RoutingNetwork(nn.Module, ABC):

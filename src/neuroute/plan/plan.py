@@ -30,6 +30,7 @@ from neuroute.problems.public_instances import list_file, packaged_files
 from neuroute.problems.registry import entries
 
 T = TypeVar("T")
+COUNTING = "neuroute.accounting.measured:measure"  # of FLOPs
 STAGES = "stages"  # the folder of a run's earlier stages
 TRAINED = ["model.safetensors", "log.jsonl", "run.json"]
 MOMENTS = "moments.safetensors"
@@ -200,15 +201,13 @@ class Plan:
         problem = entries(problems, "spec", "environment", "search")
         libraries = [_library_entry(benchmark) for benchmark in benchmarks]
         timed = [network for member in e.members() for network in member.networks_timed()]
-        networks = (run.network, *timed)
-        kinds = dict.fromkeys(network.kind for network in networks)
-        counts = dict.fromkeys(entry for network in networks if (entry := network.counts_entry))
+        kinds = dict.fromkeys(network.kind for network in (run.network, *timed))
         starts = sorted({_solver_entry(solver) for d in e.decodings_used() for solver in d.solvers})
         methods = {d.method for d in e.decodings_used() if d.is_own or d.method == "revise"}
         starts += [entry for method in sorted(methods) for entry in entries([run.validation.dataset.problem], method)]
         measures = dict.fromkeys(member.entry for member in e.members())
         digest = code_digest(
-            "neuroute.evaluation.driver:evaluate", *measures, *kinds, *counts, *problem, *libraries, *starts
+            "neuroute.evaluation.driver:evaluate", COUNTING, *measures, *kinds, *problem, *libraries, *starts
         )
         files = [file for b in benchmarks for file in (list_file(b), *packaged_files(b).values())]
         return digest + (_files_digest(files) if files else "")

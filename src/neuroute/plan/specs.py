@@ -11,15 +11,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from neuroute.plan.digest import exists, without_modules
+from neuroute.plan.digest import without_modules
 from neuroute.problems.vrp_variants import Variant
 
-# A class there counts the network of its name.
-COUNTS = (
-    "neuroute.accounting.counts",
-    "neuroute.accounting.counts_many_starts",
-)
-NETWORKS = "neuroute.networks"  # others are counted by a module `counts` beside theirs
 SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]
@@ -123,15 +117,6 @@ class Network(Spec):
 
     kind: str
     arguments: dict[str, Any]
-
-    @property
-    def counts_entry(self) -> str | None:
-        """Dotted name of the formulas for its parameters and FLOPs; None where there are none."""
-        module, _, name = self.kind.partition(":")
-        package = module.rpartition(".")[0]
-        modules = COUNTS if package == NETWORKS else (f"{package}.counts",) if package else ()
-        entries = [f"{counts}:{name}" for counts in modules]
-        return next(filter(exists, entries), None)
 
     @field_validator("arguments")
     @classmethod

@@ -2,8 +2,7 @@
 
 To add a system, list it here and write in `systems/<name>/`:
 
-1. `network.py`: the network.  `counts.py`, if it is not to be measured: a class of its name that counts it.
-   `layout.py`, where weights are published: `LAYOUTS`, see `networks/layouts/rules.py`.
+1. `network.py`: the network.  `layout.py`, where weights are published: `LAYOUTS`, see `networks/layouts/rules.py`.
 2. `system.py`: a block class on `Trained` (shape, training), a function (config, scale, block) -> [Rival] that calls
    `rival` once for each network, and both as `SYSTEM`, with a `Studied` if it takes part in the study of equal budgets.
    Its runs are `rivals/<name>`.

@@ -10,7 +10,7 @@ import pytest
 
 from fabricated import CONFIG, write_manifest
 from fabricated_scaling import ARTIFACTS, FABRIC, RUNS, SCALE, shown_as, study_of
-from neuroute.accounting.cost import counts
+from neuroute.accounting.counts import counts
 from neuroute.core.dotted import resolve
 from neuroute.papers.scaling.paper import PAPER
 from neuroute.papers.scaling.scale import ScalingScale

@@ -24,7 +24,7 @@ def in_all_digits(function: Callable[..., Tensor], first: Tensor, *more: Any) ->
     if device == "cuda" and torch.backends.cuda.matmul.allow_tf32:
         switched = _kept_whole() if torch.compiler.is_compiling() else _without_tf32
         out: Tensor = switched(function, arguments)
-    elif torch.is_autocast_enabled(device):
+    elif _casts(device):
         with torch.autocast(device, enabled=False):
             out = function(*arguments)
     else:
@@ -56,8 +56,13 @@ def at_least_float32(x: Tensor) -> Tensor:
 def in_products(x: Tensor) -> Tensor:
     """x in the precision in which autocast computes products: a stream that stays in it is not cast by each layer."""
     device = x.device.type
-    casts = torch.is_autocast_enabled(device) and x.dtype != torch.float64
+    casts = _casts(device) and x.dtype != torch.float64
     return x.to(torch.get_autocast_dtype(device)) if casts else x
+
+
+def _casts(device: str) -> bool:
+    """Whether autocast is on; of shapes alone ("meta") torch has none."""
+    return device != "meta" and torch.is_autocast_enabled(device)
 
 
 class FullLinear(nn.Linear):

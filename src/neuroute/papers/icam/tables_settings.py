@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from neuroute.accounting.counts_many_starts import Icam, Pomo
+from neuroute.accounting.counts import counts
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.needs import artifact
-from neuroute.plan.objects import Reinforced, Run, Stage
+from neuroute.plan.objects import Network, Reinforced, Run, Stage
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.licences import licence_table
 from neuroute.rendering.notes import notes
@@ -47,20 +47,15 @@ def table4(study: Study) -> Table:
 
 def _per_pair(study: Study) -> dict[str, float]:
     """FLOPs of one encoder layer for each pair of nodes: half the second difference in the number of nodes."""
-    icam, pomo = study.scale[IcamScale].network, study.scale[IcamScale].pomo
-
-    def attention(nodes: int) -> int:
-        return Pomo(1, pomo.width, pomo.heads, pomo.feed_forward).encoder(nodes)
-
-    def attention_free(nodes: int, adaptation: bool = True) -> int:
-        return Icam(1, icam.width, icam.feed_forward, adaptation=adaptation).encoder(nodes)
-
-    n = 100  # any will do: the counts are polynomials of degree two
-    return {
-        "Transformer": (attention(n + 1) - 2 * attention(n) + attention(n - 1)) / 2,
-        "AFT-full": (attention_free(n + 1) - 2 * attention_free(n) + attention_free(n - 1)) / 2,
-        "AFT-simple": sum(w * attention_free(n + i, False) for i, w in ((1, 1), (0, -2), (-1, 1))) / 2,
+    icam, pomo = study.scale[IcamScale].network.model_dump(), study.scale[IcamScale].pomo.model_dump()
+    layers = {
+        "Transformer": Network(kind=f"{POMO}:Pomo", arguments=pomo | {"depth": 1}),
+        "AFT-full": Network(kind=f"{ICAM}:Icam", arguments=icam | {"depth": 1}),
+        "AFT-simple": Network(kind=f"{ICAM}:Icam", arguments=icam | {"depth": 1, "adaptation": False}),
     }
+    encoders = {name: counts(network).encoder for name, network in layers.items()}
+    n = 100  # any will do: the counts are polynomials of degree two
+    return {name: (count(n + 1) - 2 * count(n) + count(n - 1)) / 2 for name, count in encoders.items()}
 
 
 # -- Table 5 ----------------------------------------------------------------------------------------------------------

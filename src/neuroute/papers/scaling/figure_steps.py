@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.accounting.counts import DecoderOnly
 from neuroute.accounting.flops import lengths_of, trained_sample
 from neuroute.papers.scaling import steps
+from neuroute.papers.scaling.counted import DecoderOnly
 from neuroute.papers.scaling.curves import HERE, PAPER, frame
 from neuroute.papers.scaling.roles import DEEPEST, GRID, Shape
 from neuroute.papers.scaling.scale import ScalingScale
@@ -197,7 +197,7 @@ def _implied(study: Study) -> Table:
 def _sample(shape: Shape, step: Step) -> float:
     """FLOPs of a training instance of the paper's."""
     counts = DecoderOnly(*shape, heads=8)
-    return trained_sample(counts.decision, counts.encoder, lengths_of(NODES), step, cvrp=False)
+    return trained_sample(counts.decision, lambda nodes: 0, lengths_of(NODES), step, cvrp=False)
 
 
 def _slope(study: Study, step: Step, in_print: float) -> Cell:

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from neuroute.accounting.counts import DecoderOnly
 from neuroute.accounting.flops import solution_paper
 from neuroute.analysis.bootstrap import resampled_gaps
 from neuroute.core.lazy import pd
 from neuroute.papers.scaling import curves, cvrp, roles
+from neuroute.papers.scaling.counted import DecoderOnly
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
 from neuroute.papers.scaling.roles import Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale

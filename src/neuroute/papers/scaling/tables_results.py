@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from neuroute.accounting.cost import counts
-from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import solution, solution_paper
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import (
@@ -18,6 +17,7 @@ from neuroute.papers.scaling.cells import (
     solver,
     solver_notes,
 )
+from neuroute.papers.scaling.counted import DecoderOnly
 from neuroute.papers.scaling.roles import BUDGETED, DEEP, GRID, LATENCY, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuroute.accounting.cost import counts, training_per_sample
-from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.cost import training_per_sample
+from neuroute.accounting.counts import counts
 from neuroute.papers.scaling.cells import ADDED
+from neuroute.papers.scaling.counted import DecoderOnly
 from neuroute.papers.scaling.roles import GRID, Shape, grid, is_added, run_id
 from neuroute.plan.needs import Log, artifact
 from neuroute.plan.objects import Supervised
@@ -29,7 +30,7 @@ def table1(study: Study) -> Table:
         values = {
             "heads": heads,
             "qkv_dim": width // heads if heads and width else None,
-            "ffn_dim": 4 * count.width if isinstance(count, DecoderOnly) else None,
+            "ffn_dim": 4 * width if width and network.kind.endswith(":DecoderOnly") else None,
             "params_m": count.parameters / 1e6,
         }
         rows = printed_numbers(study, 1, **shape._asdict())

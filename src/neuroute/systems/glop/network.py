@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.base import PathNetwork, RoutingNetwork
+from neuroute.networks.base import Count, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.norms import BatchNorm
@@ -267,6 +267,10 @@ class GlopPartition(RoutingNetwork):
             edges = layer(nn.functional.silu(edges) if number else edges)
         odds = edges.squeeze(-1).float().softmax(dim=-1)
         return Heat(neighbours, odds / (odds.flatten(1).amin(dim=1)[:, None, None] + FLOOR) + FLOOR)
+
+    def count_flops(self, count: Count, coords: Tensor, demand: Tensor) -> tuple[int, int]:
+        """See `base.Count`.  Decisions are none: a walk reads what is there."""
+        return count(lambda: self.encode(coords, demand))[1], 0
 
     def decide(self, heat: Heat, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Log-weights (batch, tours, n) of where tours may go next, -inf where the mask is; the context is idle.

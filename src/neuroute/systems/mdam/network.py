@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.base import Count, RoutingNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend, split_heads
 from neuroute.networks.blocks.contexts import CvrpEmbedding, TspEmbedding, rows_of
@@ -153,6 +153,19 @@ class Mdam(RoutingNetwork):
         context, current, closed = (x.reshape(len(prepared.nodes), -1, *x.shape[2:]) for x in (context, current, mask))
         step = self._step(prepared.nodes, context, current)
         return self._decoder(decoder).decide(prepared, step, closed).view_as(mask)
+
+    def count_flops(self, count: Count, coords: Tensor, *demand: Tensor) -> tuple[int, int]:
+        """See `base.Count`.  A decision is of each decoder one, and its part of the last layer and what follows it."""
+        encoded, encoder = count(lambda: self.encode(coords, *demand))
+        nodes = Encoded(*(part[..., :-1, :] for part in encoded))._replace(attention=encoded.attention[..., :-1, :-1])
+        _, prepare = count(lambda: self.prepare(0, encoded.nodes))
+        prepared, again = count(lambda: self.prepare(0, nodes.nodes))
+        mask, here = nodes.nodes.new_zeros(1, 1, nodes.nodes.shape[1]), coords.new_ones(1, 1, dtype=torch.int64)
+        context = coords.new_ones(1, 1) if demand else here
+        _, step = count(lambda: self.decide(0, prepared, context, here, mask))
+        _, glimpse = count(lambda: self.glimpse(nodes, mask))
+        decoders = len(self.decoders)
+        return encoder + decoders * prepare, decoders * (step + (glimpse + again) // self.glimpse_every)
 
     def _decoder(self, number: int) -> Decoder:
         decoder: Decoder = self.decoders[number]  # type: ignore[assignment]
