@@ -6,6 +6,7 @@ of an activation (`measured`).  All counts are integers; divide by 1e9 for GFLOP
 
 import hashlib
 import json
+import logging
 import math
 from bisect import bisect_right
 from contextlib import suppress
@@ -22,6 +23,7 @@ from neuroute.core.private import cache_folder
 from neuroute.plan.known_digests import code_digest
 from neuroute.plan.objects import Network
 
+log = logging.getLogger(__name__)
 MEASURE = "neuroute.accounting.measured:measure"  # by name: it loads torch, which what is kept does without
 MOST_KEPT = 5000
 
@@ -90,10 +92,16 @@ def _counts(kind: str, arguments: str) -> Counts:
         with suppress(ValueError, TypeError):
             parameters, encoder, decision = entry
             return Counts(parameters, _amount(encoder), _amount(decision))
+    _say_once()
     fresh: Counts = resolve(MEASURE)(Network(kind=kind, arguments=json.loads(arguments)))
     if key is not None and UNKNOWN not in (fresh.encoder, fresh.decision):
         _keep(key, [fresh.parameters, fresh.encoder.pieces, fresh.decision.pieces])
     return fresh
+
+
+@cache
+def _say_once() -> None:
+    log.info("FLOPs of networks are counted, once: about a third of a second for each")
 
 
 def _amount(pieces: list[list[float]]) -> Amount:
