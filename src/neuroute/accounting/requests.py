@@ -10,7 +10,7 @@ from neuroute.accounting.jobs import Cost, Estimates
 from neuroute.plan.objects import GivenRun
 from neuroute.plan.plan import Plan
 
-MARGIN = 2.0  # estimates have been off by less, mostly: docs/measured/speed_log.md
+MARGIN = 2.0  # estimates have been off by less, mostly: docs/measured/log.md
 LEAST_MINUTES = 10
 SHORT_S = 120.0  # jobs that take less are sent together
 UNKNOWN_S = 4 * 3600.0  # of a network or a solver without a rate
