@@ -99,38 +99,38 @@ def test_the_sets_are_those_of_the_survey() -> None:
 def test_files_of_ones_own_are_a_set(tmp_path: Path) -> None:
     for n in (9, 12):
         tsp_file(tmp_path / f"own{n}.tsp", n, seed=n)
-    found, _ = collect([str(tmp_path)], 0, 10, lambda name: tmp_path, None)
+    found, _ = collect([str(tmp_path)], 0, 10, lambda name: tmp_path)
     assert [(m.name, m.n) for m in found] == [("own9", 9)]
     assert found[0].instance.gap(list(range(9))) == 0  # of the tour beside it
     (tmp_path / "own9.tour").unlink()
     with pytest.raises(NeurouteError, match="no best cost of own9 is known"):
-        collect([str(tmp_path)], 0, 10, lambda name: tmp_path, None)
+        collect([str(tmp_path)], 0, 10, lambda name: tmp_path)
 
 
 def test_a_copy_by_hand_is_used_as_far_as_it_goes(tmp_path: Path) -> None:
     folder = tmp_path / "national"
     folder.mkdir()
     tsp_file(folder / "wi29.tsp", 29)
-    found, notes = collect(["national"], 0, 200, lambda name: tmp_path, tmp_path)
+    found, notes = collect(["national"], 0, 200, lambda name: tmp_path)
     assert [(m.name, m.best_known) for m in found] == [("wi29", 27603)]
     assert notes == ["Of national 1 of 3 instances of 0 to 200 nodes are there; not dj38, qa194."]
     tsp_file(folder / "dj38.tsp", 37)
-    with pytest.raises(NeurouteError, match=r"dj38.tsp: 37 nodes, EUC_2D; dj38 has 38, EUC_2D"):
-        collect(["national"], 0, 200, lambda name: tmp_path, tmp_path)
+    with pytest.raises(NeurouteError, match=r"dj38.tsp: not the National TSPs's dj38 \(38 nodes, EUC_2D\): 37 nodes"):
+        collect(["national"], 0, 200, lambda name: tmp_path)
 
 
 def test_without_copies_and_without_a_network_the_packages_instances_are_compared(tmp_path: Path) -> None:
-    gathered, notes = collect(["tsplib", "x"], 40, 105, lambda name: tmp_path, None)
+    gathered, notes = collect(["tsplib", "x"], 40, 105, lambda name: tmp_path)
     names = [m.name for m in gathered]
     assert len(names) == 16
     assert {"berlin52", "lin105", "X-n101-k25", "X-n106-k14"} <= set(names)
     assert notes == []  # nothing is missing
-    gathered, notes = collect(["tsplib"], 200, 226, lambda name: tmp_path, None)
+    gathered, notes = collect(["tsplib"], 200, 226, lambda name: tmp_path)
     assert [m.name for m in gathered] == ["kroA200", "kroB200"]
     assert notes == ["Of tsplib 2 of 5 instances of 200 to 226 nodes are there; not ts225, tsp225, pr226."]
     (tmp_path / "berlin52.tsp").write_text("rubbish")
     with pytest.raises(NeurouteError, match=f"{tmp_path}/berlin52.tsp, line 1: "):  # the user's copies go first
-        collect(["tsplib"], 40, 105, lambda name: tmp_path, None)
+        collect(["tsplib"], 40, 105, lambda name: tmp_path)
 
 
 def named(given: str) -> list[tuple[str, str]]:
@@ -227,7 +227,7 @@ def test_the_pages_function_is_a_sensible_method(tmp_path: Path, monkeypatch: py
     Path("the_page.py").write_text(code)
     search_working_folder()
     function = resolve("the_page:solve")
-    small, _ = collect(["tsplib"], 50, 76, lambda name: tmp_path, None)
+    small, _ = collect(["tsplib"], 50, 76, lambda name: tmp_path)
     for member in small:
         gap = member.instance.gap(function(member.instance, 1.0))
         assert gap is not None

@@ -259,6 +259,22 @@ def test_fetches_file_by_file_and_only_what_is_missing(
     assert sorted(p.name for p in folder.iterdir()) == sorted(f"{n}.tsp" for n in SOME)
 
 
+def test_files_without_a_digest_are_checked_by_nodes_and_edge_type(home: Path, server: str, tmp_path: Path) -> None:
+    for name, nodes in (("wi29", 29), ("dj38", 37)):
+        points = "".join(f"{i} {i} {i % 7}\n" for i in range(1, nodes + 1))
+        head = f"NAME: {name}\nTYPE: TSP\nDIMENSION: {nodes}\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+        (home / f"{name}.tsp").write_text(f"{head}{points}EOF\n")
+    here = fetch.fetch("national", tmp_path / "got", server)
+    assert here.missing.keys() == published_instances("national").keys() - {"wi29"}
+    assert "not the National TSPs's dj38 (38 nodes, EUC_2D): 37 nodes" in here.missing["dj38"]
+    (home / "wi29.tsp").unlink()  # what is there is not asked for again
+    assert "wi29" not in fetch.fetch("national", tmp_path / "got", server).missing
+
+
+def test_a_benchmark_without_a_server_says_so(tmp_path: Path) -> None:
+    assert "no server has the DIMACS challenge's files" in fetch.fetch("dimacs", tmp_path).missing["C1k.0"]
+
+
 def test_corrupted_downloads_are_not_kept_and_the_archive_helps(
     copy: Path, home: Path, server: str, few: None, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import typer
 from snakemake.cli import get_argument_parser
 
 from neuroute.cli import app
+from neuroute.datasets.benchmarks import BENCHMARKS, COMPARED
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from pages import PAGES, ROOT, commands, lines, mentions, name_of
@@ -85,7 +86,7 @@ def test_neuroute_takes_it(page: str, words: list[str], plans: list[Plan]) -> No
 
 def known(plans: list[Plan]) -> dict[str, set[str]]:
     """Ids that arguments of commands may have."""
-    found: dict[str, set[str]] = {"benchmark": {"tsplib", "cvrplib", "solomon"}}
+    found: dict[str, set[str]] = {"benchmark": {*BENCHMARKS, *COMPARED}}
     keys: dict[str, Any] = {
         "run": "runs",
         "evaluation": "evaluations",

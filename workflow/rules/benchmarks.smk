@@ -7,7 +7,7 @@ rule fetch_benchmark:
     log:
         f"{PLAN.work}/logs/fetch/{{benchmark}}.log",
     wildcard_constraints:
-        benchmark="tsplib|cvrplib|solomon",
+        benchmark="tsplib|cvrplib|solomon|national|vlsi|dimacs",
     localrule: True
     conda:
         "../../environment.yml"

@@ -104,7 +104,7 @@ def export(
 
 
 def fetch(
-    benchmark: Annotated[str, typer.Argument(help="tsplib, cvrplib or solomon")],
+    benchmark: Annotated[str, typer.Argument(help="tsplib, cvrplib, solomon, national or vlsi")],
     to: Annotated[Path | None, typer.Option(help="folder; default: <work_dir>/benchmarks/<benchmark>")] = None,
     config: ConfigFile = None,
 ) -> None:

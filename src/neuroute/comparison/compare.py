@@ -104,7 +104,7 @@ def compare(
             check_name(name, checkpoints or _no_runs)
     members, notes, sizes = list[Member](), list[str](), (choice.min_nodes, choice.max_nodes)
     if sources:
-        members, notes = collect(choice.sets, *sizes, places or _in(hand), hand)
+        members, notes = collect(choice.sets, *sizes, places or _in(hand))
     instances = {m.name: describe(m) for m in members} if sources else describe_listed(choice.sets, *sizes)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
     rows = list(

@@ -2,31 +2,26 @@
 
 Instances and best costs are those of the survey of neural routing solvers (Ba et al., arXiv 2602.21761): TSPLIB with
 plane coordinates, the National and VLSI collections, the clustered ones of the 8th DIMACS challenge, and of CVRPLIB the
-sets X and AGS.  The package knows the content of TSPLIB's and CVRPLIB's files, of the others (`datasets/survey.csv`)
-nodes, edge type and best cost alone; they are not downloaded.
+sets X and AGS (`datasets/benchmarks.py`).
 """
 
-import csv
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neuroute import datasets
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import PublishedInstance, check_folder, place_of, published_instances, read_known
+from neuroute.datasets.benchmarks import PublishedInstance, place_of, published_instances, read_known
 from neuroute.instances.instance import Instance
 from neuroute.instances.instances import Instances
-from neuroute.instances.tsplib import read_tsplib
 from neuroute.plan.config import LIBRARIES
 from neuroute.user.files import load_all
 
-BY_HAND = ("national", "vlsi", "dimacs")  # whose files are the user's to get
-SETS = (*LIBRARIES, *BY_HAND)
+SETS = tuple(LIBRARIES)
 CVRP = ("x", "ags")
 Places = Callable[[str], Path]  # a benchmark -> the folder where its files are
 
@@ -74,9 +69,7 @@ def _columns(problem: str, name: str, instance: str, n: int, best_known: float) 
     return {"problem": problem, "set": name, "instance": instance, "n": n, "best_known": best_known}
 
 
-def collect(
-    names: Sequence[str], least: int, most: int, places: Places, hand: Path | None
-) -> tuple[list[Member], list[str]]:
+def collect(names: Sequence[str], least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
     """Return the instances of sets with `least` to `most` nodes, smallest first, and a line for each that is not whole.
 
     Args:
@@ -84,7 +77,6 @@ def collect(
         least: nodes (TSP) or customers.
         most: likewise, counted in.
         places: where a library's files are, beside those that come with the package.
-        hand: the user's copies of benchmarks, in which a set that is not downloaded has a folder of its name.
 
     Raises:
         NeurouteError: for an unknown set, an altered file, an instance without a best cost, or if none is left.
@@ -93,8 +85,6 @@ def collect(
     for name in dict.fromkeys(names):
         if name in LIBRARIES:
             more, lacking = _of_library(name, least, most, places)
-        elif name in BY_HAND:
-            more, lacking = _by_hand(name, least, most, hand)
         elif Path(name).exists():
             more, lacking = _of_file(Path(name), least, most), []
         else:
@@ -117,23 +107,15 @@ def collect(
     return sorted(members, key=lambda m: (m.instance.problem != "tsp", m.n, m.name)), notes
 
 
-@cache
 def listed(name: str) -> tuple[PublishedInstance, ...]:
     """Return the instances of a set that this package knows, those of the survey."""
-    if name in LIBRARIES:
-        benchmark, part = LIBRARIES[name]
-        return tuple(k for k in published_instances(benchmark).values() if not part or k.set == part)
-    with Path(datasets.__path__[0], "survey.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["set"] == name]
-    return tuple(
-        PublishedInstance(r["name"], int(r["nodes"]), r["edge_type"], float(r["best_known"]), "", name) for r in rows
-    )
+    benchmark, part = LIBRARIES[name]
+    return tuple(k for k in published_instances(benchmark).values() if not part or k.set == part)
 
 
 def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
     benchmark, _ = LIBRARIES[name]
-    depot = benchmark != "tsplib"
-    listed_here = [k for k in listed(name) if least <= k.nodes - depot <= most]
+    listed_here = [k for k in listed(name) if least <= k.nodes - (name in CVRP) <= most]
     folder = places(benchmark) if listed_here else None
     there = {k: place for k in listed_here if (place := place_of(folder, k.name, benchmark))}
     members = [Member(name, k.name, _known_instance(place, k, benchmark), k.optimum) for k, place in there.items()]
@@ -142,30 +124,6 @@ def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[
 
 def _known_instance(folder: Path, k: PublishedInstance, benchmark: str) -> Instance:
     return replace(read_known(folder, k.name, benchmark), name=k.name, best_known=k.optimum)
-
-
-def _by_hand(name: str, least: int, most: int, hand: Path | None) -> tuple[list[Member], list[str]]:
-    members, lacking = list[Member](), list[str]()
-    if hand is not None:
-        check_folder(hand)
-    for k in listed(name):
-        if not least <= k.nodes <= most:
-            continue
-        path = next((p for p in _copies(hand, name, k.name) if p.is_file()), None)
-        if path is None:
-            lacking.append(k.name)
-            continue
-        file = read_tsplib(path)
-        if (file.nodes, file.distances) != (k.nodes, k.edge_type):
-            raise NeurouteError(
-                f"{path}: {file.nodes} nodes, {file.distances}; {k.name} has {k.nodes}, {k.edge_type}; get the original"
-            )
-        members.append(Member(name, k.name, replace(file, name=k.name, best_known=k.optimum), k.optimum))
-    return members, lacking
-
-
-def _copies(hand: Path | None, name: str, instance: str) -> list[Path]:
-    return [] if hand is None else [hand / name / f"{instance}.tsp", hand / f"{instance}.tsp"]
 
 
 def _of_file(path: Path, least: int, most: int) -> list[Member]:

@@ -7,6 +7,9 @@ that a file is what it says it is.  `libraries` says what its files are like.
 * `cvrplib`: of CVRPLIB, the sets X (Uchoa et al., 2017), Arnold (Antwerp1 to Flanders2; also called XXL or AGS) and Li
   (Li_21 to Li_32).  The costs of X and Arnold are those of CVRPLIB's best solutions, each computed anew from its
   routes; Li's are those that its files state, and keep to a limit on routes' lengths that learned solvers ignore.
+* `national`, `vlsi`, `dimacs`: the TSPs of these names in the survey of neural routing solvers (Ba et al., arXiv
+  2602.21761), with the best lengths known that it uses; no digests of their content are known, so files are checked by
+  nodes and edge type alone.
 * `solomon`: Solomon's instances with time windows of 100 customers, classes R1, RC1 and RC2; the costs are the best
   known ones that Table 7 of mvmoe prints, of ways that are cut after one decimal.
 """
@@ -26,6 +29,7 @@ from neuroute.instances.sections import read_text
 from neuroute.problems.public_instances import PACKAGED, list_file, packaged_files
 
 BENCHMARKS = ("tsplib", "cvrplib", "solomon")
+COMPARED = ("national", "vlsi", "dimacs")  # on which `neuroute compare` alone measures
 LARGE = 1000  # nodes from which on a study is one of large instances
 
 
@@ -37,7 +41,7 @@ class PublishedInstance:
     nodes: int  # with the depot
     edge_type: str
     optimum: float
-    sha256: str  # of the content, not of the file
+    sha256: str  # of the content, not of the file; empty where it is not known
     set: str = ""  # of the instances that were published together
 
 
@@ -50,7 +54,7 @@ class Library:
     problems: tuple[str, ...]  # whose models solve its instances
     suffix: str
     folders: tuple[str, ...]  # in which a copy may lie, inside the folder that is named
-    home: str
+    home: str  # its server; empty: none has it
     path: Callable[[PublishedInstance], str]  # from there to the file
     archive: str | None  # one file there with all instances
     parse: Callable[[str, str, str], Instance]  # (text, where, name)
@@ -59,8 +63,8 @@ class Library:
 
 def library(benchmark: str) -> Library:
     """Return the library of a benchmark.  Raises NeurouteError for an unknown one."""
-    if benchmark not in BENCHMARKS:
-        raise NeurouteError(f"unknown benchmark '{benchmark}'; known: {', '.join(BENCHMARKS)}")
+    if benchmark not in (*BENCHMARKS, *COMPARED):
+        raise NeurouteError(f"unknown benchmark '{benchmark}'; known: {', '.join((*BENCHMARKS, *COMPARED))}")
     about: Any = resolve(f"neuroute.datasets.libraries:{benchmark.upper()}")
     entry: Library = about
     return entry
@@ -76,7 +80,7 @@ def published_instances(benchmark: str = "tsplib") -> dict[str, PublishedInstanc
                 int(r["nodes"]),
                 r["edge_type"],
                 float(r.get("optimum") or r["best_known"]),
-                r["sha256"],
+                r.get("sha256", ""),
                 r.get("set", ""),
             )
             for r in csv.DictReader(file)
@@ -112,8 +116,12 @@ def study_instances(
 def verify(instance: Instance, expected: PublishedInstance, where: str, benchmark: str = "tsplib") -> None:
     """Raises NeurouteError if this is not the published instance."""
     about = library(benchmark)
-    if about.sha256(instance) != expected.sha256:
-        n = instance.nodes
+    n = instance.nodes
+    if expected.sha256:
+        same = about.sha256(instance) == expected.sha256
+    else:
+        same = (n, instance.distances) == (expected.nodes, expected.edge_type)
+    if not same:
         raise NeurouteError(
             f"{where}: not {about.title}'s {expected.name} ({expected.nodes} nodes, {expected.edge_type}): "
             f"{n} nodes, {instance.distances}, other content; `neuroute fetch {benchmark}` gets the original"

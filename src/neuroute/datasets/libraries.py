@@ -1,12 +1,13 @@
 """The public benchmarks' libraries: what their files are like, where they come from, how models meet their instances.
 
 Digests are of instances as parsed: line endings, headers and spellings of a number do not matter.  The addresses of
-CVRPLIB and of Solomon's instances, which CVRPLIB has too, are those that CVRPLIB's pages link to; they were never
-contacted from where this was written, so a first fetch may show that they have moved.  What comes back is checked
-against the digests all the same.
+CVRPLIB and of Solomon's instances, which CVRPLIB has too, are those that CVRPLIB's pages link to; they and those of the
+National and VLSI TSPs were never contacted from where this was written, so a first fetch may show that they have moved.
+What comes back is checked all the same.
 """
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,6 +41,17 @@ TSPLIB = Library(
     parse=parse_tsplib,
     sha256=lambda instance: _sha256(instance.distances, instance.coords),
 )
+
+
+def _of_the_survey(name: str, title: str, home: str) -> Library:
+    return replace(
+        TSPLIB, name=name, title=title, folders=(name,), home=home, path=lambda k: f"{k.name}.tsp", archive=None
+    )
+
+
+NATIONAL = _of_the_survey("national", "the National TSPs", "https://www.math.uwaterloo.ca/tsp/world")
+VLSI = _of_the_survey("vlsi", "the VLSI TSPs", "https://www.math.uwaterloo.ca/tsp/vlsi")
+DIMACS = _of_the_survey("dimacs", "the DIMACS challenge", "")  # which has a generator, `portcgen`, in place of files
 CVRPLIB = Library(
     name="cvrplib",
     title="CVRPLIB",

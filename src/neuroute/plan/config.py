@@ -16,7 +16,10 @@ from neuroute.plan.yaml_files import parse_yaml, read_yaml, validate
 __all__ = ["CONFIG_ENV", "Config", "Scale", "load_config", "load_scale", "parse_config", "schemas"]
 
 # Sets to compare on that are downloaded: of which benchmark, and of it which set.
-LIBRARIES = {"tsplib": ("tsplib", ""), "x": ("cvrplib", "X"), "ags": ("cvrplib", "Arnold")}
+LIBRARIES = {  # set of `compare` -> benchmark, and part of it
+    "tsplib": ("tsplib", ""), "x": ("cvrplib", "X"), "ags": ("cvrplib", "Arnold"), "national": ("national", ""),
+    "vlsi": ("vlsi", ""), "dimacs": ("dimacs", ""),
+}  # fmt: skip
 LAST_SEED = 2**20 - 1
 CONFIG_ENV = "NEUROUTE_CONFIG"  # the Snakefile hands its merged config to the jobs it starts
 

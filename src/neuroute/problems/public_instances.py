@@ -23,4 +23,4 @@ def instance_names(benchmark: str) -> tuple[str, ...]:
 @cache
 def packaged_files(benchmark: str) -> dict[str, Path]:
     """Return the files of the instances that come with the package, by name."""
-    return {path.stem: path for path in sorted((PACKAGED / benchmark).iterdir())}
+    return {path.stem: path for path in sorted((PACKAGED / benchmark).glob("*"))}
