@@ -1,4 +1,4 @@
-"""Neural routing: solve and evaluate from Python.
+"""Neural routing from Python: solve, train, evaluate, compare.
 
     import neuroute
 
@@ -19,6 +19,9 @@ if _typing.TYPE_CHECKING:
     from neuroute.core.errors import NeurouteError as NeurouteError
     from neuroute.instances.instance import Instance as Instance
     from neuroute.plan.decodings import Decoding as Decoding
+    from neuroute.training.callbacks import Callback as Callback
+    from neuroute.training.callbacks import Progress as Progress
+    from neuroute.training.callbacks import StopEarly as StopEarly
     from neuroute.user.evaluate import Evaluation as Evaluation
     from neuroute.user.evaluate import evaluate as evaluate
     from neuroute.user.files import load as load
@@ -29,10 +32,13 @@ if _typing.TYPE_CHECKING:
     from neuroute.user.solution import Solution as Solution
     from neuroute.user.solve import methods as methods
     from neuroute.user.solve import solve as solve
+    from neuroute.user.train import train as train
+    from neuroute.user.trainer import Trainer as Trainer
     from neuroute.user.zoo import Card as Card
     from neuroute.user.zoo import models as models
 
 _HOMES = {
+    "Callback": "neuroute.training.callbacks",
     "Card": "neuroute.user.zoo",
     "Comparison": "neuroute.comparison.compare",
     "Decoding": "neuroute.plan.decodings",
@@ -40,7 +46,10 @@ _HOMES = {
     "Instance": "neuroute.instances.instance",
     "Model": "neuroute.user.model",
     "NeurouteError": "neuroute.core.errors",
+    "Progress": "neuroute.training.callbacks",
     "Solution": "neuroute.user.solution",
+    "StopEarly": "neuroute.training.callbacks",
+    "Trainer": "neuroute.user.trainer",
     "compare": "neuroute.comparison.compare",
     "evaluate": "neuroute.user.evaluate",
     "generate": "neuroute.user.generate",
@@ -50,6 +59,7 @@ _HOMES = {
     "methods": "neuroute.user.solve",
     "models": "neuroute.user.zoo",
     "solve": "neuroute.user.solve",
+    "train": "neuroute.user.train",
 }
 __all__ = list(_HOMES)
 

@@ -32,7 +32,7 @@ def test_what_is_measured_is_reckoned_with(tmp_path: Path) -> None:
         path = keep_rates(config, Rates(measured="2026-01-02", devices={"cpu": slower}, solvers={solver: {100: 7.0}}))
     held = json.loads(path.read_text())
     assert set(held["solvers"]) == {"lkh", "hgs"}
-    found = rates_of(parse_config({"work_dir": str(tmp_path / "work"), "tensorboard": True}))
+    found = rates_of(parse_config({"work_dir": str(tmp_path / "work"), "loggers": ["csv"]}))
     assert found.measured == "2026-01-02"
     assert found.devices["cpu"].name == "mine"
     assert found.devices["cuda"] == TYPICAL.devices["cuda"]

@@ -1,8 +1,10 @@
 """Commands of how-to pages, run in a folder with small files of the names that the pages use."""
 
+import importlib
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,3 +94,16 @@ def test_searches_of_the_page_run(folder: Path) -> None:
         assert f"`{option}`" in text
         done = CliRunner().invoke(app, ["solve", "berlin52.tsp", "--model", "tsp.safetensors", *option.split()])
         assert done.exit_code == 0, f"{option}\n{done.output}"
+
+
+def test_the_python_of_own_networks_trains(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    training, loss = blocks(PAGES[1], "python")
+    small = 'batches=2, batch_size=4, validate_on=4, solver="nearest", workers=1, device="cpu"'
+    names: dict[str, Any] = {}
+    exec(training.replace("batches=300", small).replace('reference="lkh"', 'reference="nearest"'), names)
+    assert Path("mine.safetensors").exists()
+    assert Path("work/python/runs/python/decoderonly_tsp20/log.csv").exists()
+    (folder / "best_tour.py").write_text(loss)
+    monkeypatch.syspath_prepend(folder)
+    more = eval(f"dict({small})") | {"n": 6, "arguments": SHAPE, "how": importlib.import_module("best_tour").BestTour}
+    assert names["neuroute"].train("neuroute.networks.pomo:Pomo", **more).net.train_nodes == 6

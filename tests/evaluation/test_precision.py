@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.cli.options import in_precision_of_device
 from neuroute.core import device
+from neuroute.decoding.precision import in_precision_of_device
 from neuroute.plan.config import parse_config
 
 sys.path += [str(Path(__file__).parents[1] / "training")]

@@ -1,20 +1,11 @@
 """Where checkpoints come from, and where they go: train, import-weights, export-weights."""
 
-import hashlib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from neuroute.cli.options import (
-    ConfigFile,
-    Device,
-    ScaleName,
-    Threads,
-    in_precision_of_device,
-    labels_digest,
-    load_plan,
-)
+from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, load_plan
 from neuroute.core.errors import NeurouteError
 
 
@@ -40,43 +31,20 @@ def train(
 
         take_weights(r, p.run_dir(run), p.network_code(run))
         return
-    code = p.train_code(run)
-    starts, mend = p.files_to_start(run), f"train it with `neuroute train {(r.start or '').partition('@')[0]}`"
-    started = [_file_digest(path, mend) for path in starts]
     from neuroute.training.train import Settings
-    from neuroute.training.train import train as train_run
+    from neuroute.user.loggers import make_loggers
+    from neuroute.user.trainer import Trainer
 
-    threads = threads or p.scale.train_threads
-    r = in_precision_of_device(r, p.config)
-    train_run(
+    c = p.config
+    trainer = Trainer(
         r,
-        p.run_dir(run),
-        p.work / "state" / run / _state_key(r.canonical(), code, labels_digest(p, p.label_jobs_of_run(run)), *started),
+        p.work,
         p.label_dirs,
-        Settings(
-            p.config.device,
-            threads,
-            p.config.memory_gb,
-            p.config.compile,
-            p.config.tensorboard,
-            p.config.jobs_per_gpu,
-            p.config.tf32,
-        ),
-        code=code,
-        network_code=p.network_code(run),
-        start=starts[0] if starts else None,
+        Settings(c.device, threads or p.scale.train_threads, c.memory_gb, c.compile, c.jobs_per_gpu, c.tf32),
+        tuple(make_loggers(c.loggers)),
+        p.files_to_start(run),
     )
-
-
-def _file_digest(path: Path, mend: str) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except FileNotFoundError:
-        raise NeurouteError(f"{path}: missing; {mend}") from None
-
-
-def _state_key(*parts: str) -> str:
-    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+    trainer.train()
 
 
 def import_weights(

@@ -23,8 +23,6 @@ from neuroute.cli.options import (
     Start,
     Starts,
     Threads,
-    in_precision_of_device,
-    labels_digest,
     load_plan,
     parse_part,
 )
@@ -96,6 +94,8 @@ def evaluate(
 
 def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: tuple[int, int] | None) -> None:
     """Record every number of an evaluation of the plan, or keep those of a part of it."""
+    from neuroute.datasets.stored_labels import labels_digest
+    from neuroute.decoding.precision import in_precision_of_device
     from neuroute.evaluation import driver
     from neuroute.evaluation.loaded import RunContext
 
@@ -114,7 +114,7 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         tf32=p.config.tf32,
         compile=p.config.compile_decoding,
         label_dirs=p.label_dirs,
-        data=labels_digest(p, [j for j in p.label_jobs_of_evaluation(evaluation) if p.manifest(j).exists()]),
+        data=labels_digest([m for j in p.label_jobs_of_evaluation(evaluation) if (m := p.manifest(j)).exists()]),
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_to_fetch(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )

@@ -1,8 +1,5 @@
 """Options that several commands take, and the plan that `--config` and `--scale` choose."""
 
-import hashlib
-import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +9,6 @@ from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
     from neuroute.plan.build import Plan
-    from neuroute.plan.config import Config
-    from neuroute.plan.objects import Run
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="config file; default ./config.yaml")]
 ScaleName = Annotated[str | None, typer.Option("--scale", help="smoke, laptop, gpu, paper, or a .yaml file")]
@@ -65,32 +60,6 @@ def load_plan(config: Path | None, scale: str | None, device: str | None = None)
     if key not in _PLANS:
         _PLANS[key] = settle(build_plan(settings))
     return _PLANS[key]
-
-
-def in_precision_of_device(run: "Run", config: "Config") -> "Run":
-    """Return the run in fp32 instead of bf16 on a CPU that multiplies none; says so.
-
-    bf16 was 0.13 to 2.1 times as fast there, mostly below once.  Raises NeurouteError for a device that is not there.
-    """
-    from neuroute.core import device
-
-    if run.training.precision == "fp32":
-        return run
-    if device.has_bf16(device.claim(config.device, config.jobs_per_gpu, config.tf32)):
-        return run
-    print(f"{run.id}: in fp32, as this CPU has no products in bf16")
-    return run.model_copy(update={"training": run.training.model_copy(update={"precision": "fp32"})})
-
-
-def labels_digest(p: "Plan", jobs: Iterable[str]) -> str:
-    """Return a digest of the solutions that these label jobs have made, from their manifests."""
-    from neuroute.core.files import read_json
-
-    shards = []
-    for job in jobs:
-        manifest = read_json(p.manifest(job), f"make it with `neuroute label {job}`")
-        shards += [[manifest["labels"], s["shard"], s["sha256"]] for s in manifest["shards"]]
-    return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()
 
 
 def parse_part(text: str | None) -> tuple[int, int] | None:

@@ -26,6 +26,7 @@ from neuroute.plan.yaml_files import validate
 from neuroute.rendering import style
 from neuroute.rendering.style import Drawing, save_figure, with_suffix
 from neuroute.rendering.table import Table
+from neuroute.user.model import Model
 
 FIGURES: dict[str, Callable[[pd.DataFrame], Drawing | None]] = {"pareto": picture, "flips": flips, "budgets": budgets}
 
@@ -49,7 +50,7 @@ class Comparison:
 
 
 def compare(
-    methods: Sequence[str] | None = None,
+    methods: Sequence[str | Model] | None = None,
     sets: Sequence[str] | None = None,
     *,
     published: str | Sequence[str] | None = None,
@@ -71,9 +72,10 @@ def compare(
     method solves by that method alone.
 
     Args:
-        methods: solvers, shipped networks, checkpoints, `module:function` (of an instance and seconds, which returns
-            a tour or routes), or `module:Net=model.safetensors`, each perhaps under a name (`name=...`); None: those of
-            the settings; `none` alone: nothing is solved, and results are set out on all instances of the sets.
+        methods: models, solvers, shipped networks, checkpoints, `module:function` (of an instance and seconds, which
+            returns a tour or routes), or `module:Net=model.safetensors`, each perhaps under a name (`name=...`); None:
+            those of the settings; `none` alone: nothing is solved, and results are set out on all instances of the
+            sets.
         sets: `tsplib`, `x`, `ags`, `national`, `vlsi`, `dimacs`, or files and folders whose instances have a best cost.
         published: methods of a survey whose results join in: `all`, or as in `["lehd", "icam"]`.
         against: the method to which paired differences are; None: the best cheap construction.
@@ -91,8 +93,9 @@ def compare(
     Raises:
         NeurouteError: before anything is solved, if there is no such method, set or folder, or nothing to compare.
     """
+    given_methods = None if methods is None else [m.source if isinstance(m, Model) else m for m in methods]
     published = [published] if isinstance(published, str) else published
-    options: dict[str, Any] = {"methods": methods, "sets": sets, "published": published, "against": against}
+    options: dict[str, Any] = {"methods": given_methods, "sets": sets, "published": published, "against": against}
     options |= {"seconds": seconds, "max_nodes": max_nodes}
     set_options = {key: value for key, value in options.items() if value is not None}
     choice = validate(Compare, (settings or Compare()).model_dump() | set_options, "compare")

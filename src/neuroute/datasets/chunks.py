@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -13,7 +14,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -95,12 +98,29 @@ def solver_pool(workers: int) -> Iterator[Pool]:
         yield None
         return
     # Spawned, not forked: nothing of this process (threads, CUDA, open locks) leaks into the workers.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
+    pool = ProcessPoolExecutor(workers, mp_context=_Context(), initializer=_start_worker)
     try:
         yield pool
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Worker(SpawnProcess):
+    """A spawned process that does not run the user's script again, as those of a script without a main guard do."""
+
+    @staticmethod
+    def _Popen(process: Any) -> Any:
+        main = sys.modules["__main__"]
+        hidden: dict[str, Any] = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
+        main.__spec__ = None
+        try:
+            return SpawnProcess._Popen(process)
+        finally:
+            vars(main).update(hidden)
+
+
+class _Context(SpawnContext):
+    Process = _Worker
 
 
 def _start_worker() -> None:

@@ -1,7 +1,8 @@
 """Labels that are there: how many, and the solutions themselves, checked when they are read."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,15 @@ from neuroute.core.files import read_json
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import ShardFile, stream_part
 from neuroute.plan.objects import SHARD, Labels
+
+
+def labels_digest(manifests: Iterable[Path]) -> str:
+    """Return a digest of the solutions that label jobs have made, from their manifests (<job>.json)."""
+    shards = []
+    for path in manifests:
+        manifest = read_json(path, f"make it with `neuroute label {path.stem}`")
+        shards += [[manifest["labels"], s["shard"], s["sha256"]] for s in manifest["shards"]]
+    return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()
 
 
 def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:

@@ -29,7 +29,7 @@ def build(network: Network) -> RoutingNetwork:
     The name must come from the plan, never from a file: its module is imported.
     Raises NeurouteError if there is no such network, or it takes other arguments.
     """
-    kind = _class(network.kind)
+    kind = network_class(network.kind)
     try:
         net = kind(**network.arguments)
     except (TypeError, ValueError) as error:
@@ -39,7 +39,7 @@ def build(network: Network) -> RoutingNetwork:
     return net
 
 
-def _class(kind: str) -> type[RoutingNetwork]:
+def network_class(kind: str) -> type[RoutingNetwork]:
     module, _, name = kind.partition(":")
     if is_bundled(kind):
         unknown = NeurouteError(f"network '{kind}' does not exist in this version of neuroute")

@@ -207,7 +207,10 @@ class Config(Strict):
             "or {drawn set: file}"
         ),
     ] = "drawn"
-    tensorboard: Annotated[bool, Field(description="also write TensorBoard event files")] = False
+    loggers: Annotated[
+        list[Literal["csv", "tensorboard", "wandb", "mlflow"]],
+        Field(description="where trainings log besides log.jsonl: log.csv, TensorBoard, Weights & Biases, MLflow"),
+    ] = []
     work_dir: str = "work"
     results_dir: str = "results"
     machine: Machine = Machine()

@@ -26,6 +26,7 @@ from neuroute.plan.objects import (
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import load_paper, paper_folders
 from neuroute.plan.scale import load_scale, scale_names
+from neuroute.plan.trainings import OwnLoss
 from neuroute.problems.public_instances import list_file, packaged_files
 from neuroute.problems.registry import entries
 
@@ -183,12 +184,7 @@ class Plan:
         )
 
     def train_code(self, run: str) -> str:
-        r = self.runs[run]
-        if isinstance(r, GivenRun):
-            return code_digest("neuroute.networks.given_weights:take_weights", r.network.kind)
-        decision = ("decision",) if r.training.learns_decisions else ()
-        problem = entries([r.validation.dataset.problem], "spec", "environment", *decision, r.training.scheme)
-        return code_digest("neuroute.training.train:train", r.network.kind, *problem)
+        return code_digest(*train_entries(self.runs[run]))
 
     def network_code(self, run: str) -> str:
         return code_digest(self.runs[run].network.kind)
@@ -272,6 +268,16 @@ class Plan:
             return objects[name]
         meant = did_you_mean(near(name, objects)) or ";"
         raise NeurouteError(f"unknown {what} '{name}'{meant} `neuroute plan --all` lists all")
+
+
+def train_entries(run: Run) -> list[str]:
+    """The definitions that make a run's weights, for a code digest."""
+    if isinstance(run, GivenRun):
+        return ["neuroute.networks.given_weights:take_weights", run.network.kind]
+    decision = ("decision",) if run.training.learns_decisions else ()
+    problem = entries([run.validation.dataset.problem], "spec", "environment", *decision, run.training.scheme)
+    own_loss = [run.training.loss] if isinstance(run.training, OwnLoss) else []
+    return ["neuroute.training.train:train", run.network.kind, *problem, *own_loss]
 
 
 def _files_digest(files: Iterable[Path]) -> str:

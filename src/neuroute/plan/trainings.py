@@ -180,6 +180,29 @@ class OwnTraining(InEpochs, Spec):
         raise NotImplementedError
 
 
+class OwnLoss(OwnTraining):
+    """Training by a loss of the user's own (`training.own_loss`), from Python; the optimizer is Adam."""
+
+    kind: Literal["neuroute.plan.trainings:OwnLoss"] = "neuroute.plan.trainings:OwnLoss"
+    loss: str  # its class, as "module:Class"
+    steps: Positive
+    batch_size: Positive = 64
+    learning_rate: Rate = 1e-4
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    clip: Annotated[float | None, Field(gt=0)] = None  # largest norm of a gradient
+    validations: Positive = 10
+    precision: Precision = "fp32"
+    epochs: Literal[1] = 1
+
+    @property
+    def samples(self) -> int:
+        return self.steps * self.batch_size
+
+    @property
+    def scheme(self) -> str:
+        return "neuroute.training.own_loss:own_loss"
+
+
 KINDS: dict[str, type[Spec]] = {
     "supervised": Supervised,
     "self-improvement": SelfImprovement,

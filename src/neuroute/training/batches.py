@@ -73,6 +73,10 @@ class Batches(ABC):
         notes, self._notes = self._notes, []
         return notes
 
+    def leave(self, batches: int) -> None:
+        """Keep what the end of a training keeps, where a callback ends it after so many batches: nothing."""
+        return
+
     def _update(self, index: int) -> None:
         """Go along the gradient, which is no longer than the training's `clip`, at the rate of batch `index`."""
         for group in self.optimizer.param_groups:

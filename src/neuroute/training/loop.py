@@ -5,7 +5,7 @@ import logging
 import math
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
 from neuroute.networks.weights import all_finite
 from neuroute.training.batches import Batches
+from neuroute.training.callbacks import Callback, Progress, TrainingStart
 from neuroute.training.distributed import World
 from neuroute.training.saving import SavedState
 
@@ -39,12 +40,16 @@ class TrainingLoop:
         state_dir: Path,
         world: World,
         device: torch.device,
-        tensorboard: bool = False,
         keep_best: bool = False,
+        callbacks: Sequence[Callback] = (),
+        out: Path | None = None,
+        checks_first: bool = False,
     ) -> None:
         self.net, self.batches, self.total, self.samples = net, batches, total, batches.samples
         self.validate, self.validate_after = validate, validate_after
         self.dir, self.world, self.device = state_dir, world, device
+        self.out = state_dir if out is None else out
+        self.checks_first = checks_first  # whether the loss and the weights of the first batch have to be finite
         self.log_every = max(1, total // 200)
         self.done = 0
         self.updates = 0
@@ -58,7 +63,10 @@ class TrainingLoop:
         # The weights of the best validation so far, and its gap, where a run exports these instead of the last.
         self.keep_best, self.best, self.best_gap = keep_best, dict[str, Tensor](), float("inf")
         self._saved = SavedState(state_dir / "state.pt", device)
-        self._writer = _tensorboard(state_dir) if tensorboard and world.leads else None
+        self.callbacks = callbacks if world.leads else ()
+        self._is_followed = bool(callbacks)
+        self.is_ended = False  # by a callback, before its last batch
+        self.gaps: list[float] = []  # of all validations, on the first set
 
     # -- state ------------------------------------------------------------------------------------------------
 
@@ -74,6 +82,8 @@ class TrainingLoop:
             "processor_seconds": self.processor_seconds,
             "loss": [float(self.loss_sum), self.loss_updates, float(self.loss_max)],
             "lines": self.lines,
+            "gaps": self.gaps,
+            "is_ended": self.is_ended,
             "best": [self.best_gap, self.best],
             "batches": self.batches.state(),
         }
@@ -95,7 +105,8 @@ class TrainingLoop:
         self.processor_seconds = state["processor_seconds"]
         total, self.loss_updates, largest = state["loss"]
         self.loss_sum, self.loss_max = self.loss_sum.new_tensor(total), self.loss_sum.new_tensor(largest)
-        self.lines = state["lines"]
+        self.lines, self.gaps = state["lines"], state["gaps"]
+        self.is_ended = state["is_ended"] and self._is_followed  # without callbacks it goes on to its last batch
         self.best_gap, self.best = state["best"]
         self.batches.restore(state["batches"])
         log.info("resumed at batch %d of %d", self.done, self.total)
@@ -104,6 +115,17 @@ class TrainingLoop:
 
     def run(self) -> None:
         """Train to the end.  On SIGTERM or Ctrl-C the batch in hand is finished and the state saved."""
+        run, followers = self.batches.run, list[Callback]()
+        try:
+            for callback in self.callbacks:
+                callback.begin(TrainingStart(run.id, run.model_dump(mode="json"), self.dir, self.out, self.lines))
+                followers.append(callback)
+            self._run()
+        finally:
+            for callback in followers:
+                callback.end()
+
+    def _run(self) -> None:
         stop = self._signals
         handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in _SIGNALS}
         began = last_message = time.monotonic()
@@ -112,8 +134,13 @@ class TrainingLoop:
         if self.done == 0:
             self._validate()
         try:
-            while self.done < self.total:
+            while self.done < self.total and not self.is_ended:
                 loss, updates = self.batches.train(self.done)
+                if self.checks_first and self.done == 0 and not (loss.isfinite() and all_finite(self.net)):
+                    raise NeurouteError(
+                        f"{self.batches.run.id}: the loss of its first batch, {float(loss):g}, or the weights after it "
+                        "are no finite numbers; lower the learning rate, or look for log(0), 0/0 and overflow"
+                    )
                 self.seconds = before + time.monotonic() - began
                 for note in self.batches.notes():
                     self._note(note)
@@ -126,9 +153,10 @@ class TrainingLoop:
                 now = time.monotonic()
                 self.seconds = before + now - began
                 rate = (self.samples(self.done) - self.samples(start)) / (now - began)
-                if self.done % self.log_every == 0 or self.done == self.total:
+                self._ask("after_batch", loss / max(updates, 1))
+                if self.done % self.log_every == 0 or self.done == self.total or self.is_ended:
                     self._log_loss(rate)
-                if self.done in self.validate_after:
+                if self.done in self.validate_after or self.is_ended:
                     self._validate()
                     now = time.monotonic()
                     self.seconds = before + now - began
@@ -147,8 +175,19 @@ class TrainingLoop:
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+        if self.is_ended:
+            self.batches.leave(self.done)
         self._save()
         self._saved.wait()
+
+    def _ask(self, when: str, loss: Tensor | None = None) -> None:
+        """Let callbacks see where the training is, and end it."""
+        if not self._is_followed:
+            return
+        samples = self.samples(self.done)
+        progress = Progress(self.done, self.total, samples, self.seconds, loss, tuple(self.gaps), self.net)
+        answers = [getattr(callback, when)(progress) for callback in self.callbacks]
+        self.is_ended |= bool(self.world.tell(float(any(answers)), self.device))
 
     def stopping(self) -> bool:
         """Whether SIGTERM or Ctrl-C has asked to stop."""
@@ -160,9 +199,8 @@ class TrainingLoop:
 
     def _record(self, line: dict[str, Any]) -> None:
         self.lines.append(json.dumps(line))
-        name = {"validation": "gap_pct", "train": "loss", "round": "length_after"}.get(line["kind"])
-        if self._writer is not None and name is not None:
-            self._writer.add_scalar(name, line[name], line["samples"])
+        for callback in self.callbacks:
+            callback.record(line)
 
     def _note(self, note: dict[str, Any]) -> None:
         """A line that belongs before the batch in hand."""
@@ -218,6 +256,8 @@ class TrainingLoop:
             )
             text = ", ".join(f"{g:.3f} %" for g in gaps.values())
             log.info("batch %d/%d: validation gap %s", self.done, self.total, text)
+        self.gaps.append(gap)
+        self._ask("after_validation")
 
     def _show(self) -> None:
         """Let the log be followed while training; what counts for resuming is in the state."""
@@ -246,11 +286,3 @@ def _clock(seconds: float) -> str:
     minutes, s = divmod(int(seconds), 60)
     hours, m = divmod(minutes, 60)
     return f"{hours}h{m:02d}m" if hours else f"{m}m{s:02d}s"
-
-
-def _tensorboard(folder: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise NeurouteError("tensorboard: true, but it is not installed; pip install 'neuroute[tensorboard]'") from None
-    return SummaryWriter(str(folder / "tensorboard"))

@@ -97,6 +97,11 @@ class Reinforcement(Batches):
             keep_stage(self.scheme.state_dir, spec.stage.name, self._stage_network(), self.optimizer)
         return loss, 1
 
+    def leave(self, batches: int) -> None:
+        if self.world.leads:  # stages that never began end with the same weights
+            for stage in self.training.stages[self.training.place(batches - 1)[0] :]:
+                keep_stage(self.scheme.state_dir, stage.name, self._stage_network(), self.optimizer)
+
     def _end_batch(self, spec: BatchSpec, within: int) -> None:
         """What follows an update, the one after so many batches of its stage."""
 

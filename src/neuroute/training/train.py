@@ -1,7 +1,7 @@
 """The training stage: a run of the plan -> checkpoint, log and summary."""
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,24 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.compiled import can_compile, compiled
 from neuroute.decoding.construct import construct
+from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
-from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint, weights_digest
+from neuroute.networks.weights import (
+    build,
+    describe,
+    is_bundled,
+    load_checkpoint,
+    parameters,
+    save_checkpoint,
+    weights_digest,
+)
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
 from neuroute.training.batches import Batches, Scheme
+from neuroute.training.callbacks import Callback
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import TrainingLoop
+from neuroute.training.network_checks import check_network, in_one_line
 from neuroute.training.stages import export_stages
 
 DECISION = Part[Callable[[Any], torch.nn.Module]]("decision")  # what is trained of a network: one decision
@@ -38,7 +49,6 @@ class Settings:
     threads: int | None = None
     memory_gb: float | None = None
     compile: bool = False
-    tensorboard: bool = False
     jobs_per_gpu: int = 1
     tf32: bool = True
 
@@ -53,11 +63,13 @@ def train(
     code: str,
     network_code: str,
     start: Path | None = None,
-) -> None:
+    callbacks: Sequence[Callback] = (),
+) -> RoutingNetwork:
     """Train `run` and write model.safetensors, log.jsonl and run.json into `out`.
 
     `state` is the folder that survives a kill; the caller keys it by spec, code, data and start.  A finished state is
-    only exported again.  `start` is the checkpoint of the run that this one starts from, where it does.
+    only exported again.  `start` is the checkpoint of the run that this one starts from, where it does.  Returns the
+    network with the weights that the run is left with.
     Raises NeurouteError before training when CUDA, labels or the start are missing, when the start's weights do not
     fit, or when another process trains the same run.
     """
@@ -69,20 +81,23 @@ def train(
     with join(place) as world:
         alone = exclusive(out / ".lock", f"training of {run.id}") if world.leads else nullcontext()
         with alone:
-            loop, net = _train(run, state, label_dirs, settings, world, place, start)
+            loop, net = _train(run, out, state, label_dirs, settings, world, place, start, callbacks)
             if world.leads:
                 _export(run, out, state, loop, net, place, world, code, network_code)
+    return net.eval()
 
 
 def _train(
     run: Run,
+    out: Path,
     state: Path,
     label_dirs: list[Path],
     settings: Settings,
     world: World,
     place: torch.device,
     start: Path | None,
-) -> tuple[TrainingLoop, torch.nn.Module]:
+    callbacks: Sequence[Callback],
+) -> tuple[TrainingLoop, RoutingNetwork]:
     budget = devices.memory_budget_gb(place, settings.memory_gb, settings.jobs_per_gpu)
     torch.manual_seed(run.seed)
     net = build(run.network)
@@ -90,6 +105,7 @@ def _train(
         net.load_state_dict(_weights_to_start(run, net, start))
     net = net.to(place)
     problem, t = run.validation.dataset.problem, run.training
+    check_network(net, run.network, run.validation, place)
     model: torch.nn.Module = net
     compiles = settings.compile and can_compile(place.type)
     if t.learns_decisions:
@@ -121,11 +137,14 @@ def _train(
         state_dir=state,
         world=world,
         device=place,
-        tensorboard=settings.tensorboard,
         keep_best=isinstance(t, SelfImprovement | Reconstruction) or t.keep == "best",
+        callbacks=callbacks,
+        out=out,
+        checks_first=not is_bundled(run.network.kind),
     )
     loop.resume()
-    loop.run()
+    with in_one_line(run.network.kind, str(getattr(t, "loss", ""))):
+        loop.run()
     net.load_state_dict(loop.exported())
     return loop, net
 
@@ -161,15 +180,14 @@ def _export(
     code: str,
     network_code: str,
 ) -> None:
-    spec, network = run.model_dump(mode="json"), run.network.model_dump()
-    about = {"run": run.id, "spec": spec, "network": network, "code": network_code}
+    about = describe_checkpoint(run, network_code)
     if isinstance(run.training, Reinforced):
         export_stages(run.training, state, out, net, about)
     save_checkpoint(out / CHECKPOINT, net, about)
     write_text(out / LOG, "".join(line + "\n" for line in loop.lines))
     summary: dict[str, Any] = {
         "run": run.id,
-        "spec": spec,
+        "spec": about["spec"],
         "code": code,
         "weights_sha256": weights_digest(net),
         "device": place.type,
@@ -187,6 +205,12 @@ def _export(
         "peak_memory_mb": round(devices.peak_memory_mb(place), 1),
     }
     write_json(out / SUMMARY, summary)
+
+
+def describe_checkpoint(run: Run, network_code: str) -> dict[str, Any]:
+    """What a run's checkpoint says of itself."""
+    spec, network = run.model_dump(mode="json"), run.network.model_dump()
+    return {"run": run.id, "spec": spec, "network": network, "code": network_code}
 
 
 def _validation(  # type: ignore[no-untyped-def]

@@ -16,12 +16,12 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.instances.instance import Instance
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import all_finite, load_checkpoint
+from neuroute.networks.weights import all_finite, is_bundled, load_checkpoint, save_checkpoint
 from neuroute.plan.decoding_names import name_of, parse_decoding
 from neuroute.plan.decodings import Decoding, revise
-from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 from neuroute.user import zoo
+from neuroute.user.main_digest import digest_of
 
 LONGEST = 50  # stops of a sub-path: longer ones cost more and are improved less often (docs/choices.md)
 SOLVES = {"tsp": ("tsp",), "cvrp": ("cvrp",), "vrp": ("vrp", "cvrp")}  # what instances a model of each problem takes
@@ -36,12 +36,14 @@ class Model:
         about: what its checkpoint says of it: `run`, `network`, ...
         place: its device.
         card: of a shipped one.
+        path: of its checkpoint.
     """
 
     net: RoutingNetwork
     about: Mapping[str, Any]
     place: torch.device
     card: zoo.Card | None = None
+    path: Path | None = None
 
     def __repr__(self) -> str:
         parameters = sum(p.numel() for p in self.net.parameters())
@@ -58,6 +60,30 @@ class Model:
     def name(self) -> str:
         """Of a shipped network; else the run that trained it."""
         return str(self.about["run"]) if self.card is None else self.card.name
+
+    def save(self, path: str | Path) -> None:
+        """Write its checkpoint (.safetensors), which `load_model`, `neuroute solve` and `compare` read.
+
+        Raises:
+            NeurouteError: if the file cannot be written.
+        """
+        if Path(path).suffix != ".safetensors":
+            raise NeurouteError(f"{path}: a checkpoint ends in .safetensors")
+        save_checkpoint(Path(path), self.net, dict(self.about))
+
+    @property
+    def source(self) -> str:
+        """How `neuroute compare` names it: by a shipped network's name, or its checkpoint.
+
+        Raises:
+            NeurouteError: if it has no checkpoint, or its network is of a notebook, where no other process finds it.
+        """
+        if self.card is not None:
+            return self.card.name
+        kind = str(self.about["network"]["kind"])
+        if self.path is None or kind.startswith("__main__:"):
+            raise NeurouteError(f"{self.name}: other processes cannot load {kind}; put its class into a module")
+        return str(self.path) if is_bundled(kind) else f"{kind}={self.path}"
 
     @property
     def decoding(self) -> Decoding:
@@ -96,7 +122,7 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
         path, card = zoo.checkpoint(which)
         net, about = load_checkpoint(path)
         zoo.check_decision(net, card)
-        return Model(net.to(place), about, place, card)
+        return Model(net.to(place), about, place, card, path)
     path = Path(which)
     net, about = load_checkpoint(path, trusted=trusted)
     if not all_finite(net):
@@ -104,12 +130,12 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
             f"{path}: weights of {about['run']} are no finite numbers; its training diverged: lower the learning rate "
             "and train it anew"
         )
-    if about["code"] != code_digest(about["network"]["kind"]):
+    if about["code"] != digest_of(about["network"]["kind"]):
         raise NeurouteError(
             f"{path}: {about['run']} was written by another version of the network's code; make it again, or, if its "
             "arithmetic is the same, keep the weights with `neuroute import-weights`"
         )
-    return Model(net.to(place), about, place)
+    return Model(net.to(place), about, place, path=path)
 
 
 def default_decoding(net: RoutingNetwork) -> Decoding:

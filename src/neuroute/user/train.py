@@ -1,0 +1,209 @@
+"""Train a network from Python: the run that a paper would declare, by the DAG's own training."""
+
+from collections.abc import Mapping, Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.weights import network_class
+from neuroute.plan.label_blocks import BLOCK
+from neuroute.plan.objects import Dataset, Labels, Network, Run
+from neuroute.plan.reinforced import Reinforced, Stage
+from neuroute.plan.specs import Spec
+from neuroute.plan.trainings import OwnLoss, SelfImprovement, Supervised
+from neuroute.plan.yaml_files import validate
+from neuroute.solvers.stand_ins import is_installed, stand_in
+from neuroute.training.callbacks import Callback
+from neuroute.training.train import Settings
+from neuroute.user.loggers import make_loggers
+from neuroute.user.model import Model
+from neuroute.user.trainer import Trainer
+
+SOLVERS = {"tsp": "lkh", "cvrp": "hgs-short"}
+HOW = ("labels", "reinforce", "self-improvement")
+
+
+def train(
+    network: type[RoutingNetwork] | str | Model,
+    problem: str = "tsp",
+    n: int = 50,
+    how: str | type | None = None,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    batches: int = 1000,
+    batch_size: int = 64,
+    seed: int = 0,
+    validate_on: int = 128,
+    solver: str | None = None,
+    name: str | None = None,
+    work: str | Path = "work",
+    callbacks: Sequence[Callback] = (),
+    loggers: Sequence[str] = (),
+    device: str = "auto",
+    threads: int | None = None,
+    memory_gb: float | None = None,
+    compile: bool = False,
+    workers: int | None = None,
+    **settings: Any,
+) -> Model:
+    """Train a network on random instances, as a job of the DAG would; a killed call goes on, to the same weights.
+
+    Args:
+        network: a class that builds on `PathNetwork` or `MultiStartNetwork`, its dotted name, or a trained model, from
+            whose weights the training starts.
+        problem: `tsp` or `cvrp`.
+        n: nodes of the training instances (CVRP: customers).
+        how: `labels`, `reinforce`, `self-improvement`, or a class of your own, made of a `Scheme`, whose
+            `train(index)` returns the loss of a batch; None: `reinforce` for networks of many starts, else `labels`.
+        arguments: of the network's class; `train_nodes` is n where nothing is said.
+        batches: of the whole training.
+        batch_size: instances of a batch.
+        seed: of the weights and of all that is drawn.
+        validate_on: instances of the validation set.
+        solver: of the validation set and of labels; None: LKH for the TSP, HGS for the CVRP, or the next best one.
+        name: of the run; None: of network, problem and size.
+        work: folder of labels, states and results: the checkpoint is `<work>/python/runs/python/<name>`.
+        callbacks: follow the training, and may end it (`neuroute.Callback`, `neuroute.StopEarly`).
+        loggers: `csv`, `tensorboard`, `wandb`, `mlflow`; log.jsonl is always written.
+        device: `auto` (a GPU where there is one), `cpu` or `cuda`.
+        threads: of the CPU; None: torch's.
+        memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
+        compile: the network, by `torch.compile`.
+        workers: processes of the solver; None: as many as there are cores.
+        settings: all else that the training has: `learning_rate`, `precision`, `validations`, `weight_decay`, ...; see
+            `Supervised`, `Stage` and `Reinforced`, `SelfImprovement` and `OwnLoss` of `neuroute.plan`.
+
+    Raises:
+        NeurouteError: before the first batch, or at it, for a setting, network or loss that does not fit, a solver or
+            logger that is missing, and numbers that are not finite.
+    """
+    run = describe_run(
+        network, problem, n, how, arguments, batches, batch_size, seed, validate_on, solver, name, settings
+    )
+    folder, followers = Path(work), [*callbacks, *make_loggers(loggers)]
+    trainer = Trainer(
+        run,
+        folder / "python",
+        [folder / "labels"],
+        Settings(device, threads, memory_gb, compile),
+        followers,
+        [_path_of(network)] if isinstance(network, Model) else [],
+    )
+    trainer.label(workers)
+    return trainer.train()
+
+
+def describe_run(
+    network: type[RoutingNetwork] | str | Model,
+    problem: str,
+    n: int,
+    how: str | type | None,
+    arguments: Mapping[str, Any] | None,
+    batches: int,
+    batch_size: int,
+    seed: int,
+    validate_on: int,
+    solver: str | None,
+    name: str | None,
+    settings: Mapping[str, Any],
+) -> Run:
+    """Return the run that `train` trains.  Raises NeurouteError as `train` does, for what no run can have."""
+    if problem not in SOLVERS:
+        raise NeurouteError(f"problem '{problem}': train takes {' or '.join(SOLVERS)}; a VRP is trained by a paper")
+    spec, kind = _network(network, n, arguments)
+    if kind.problem != problem:
+        raise NeurouteError(f"problem '{problem}': {kind.__name__} is a network of problem '{kind.problem}'")
+    how = how or ("reinforce" if kind.multi_start else "labels")
+    training = _training(how, n, batches, batch_size, settings)
+    solver = solver or _installed(SOLVERS[problem])
+
+    def labels(split: str, first: int, count: int) -> Labels:
+        fields = {"problem": problem, "split": split, "n": n, "first": first, "count": count}
+        return Labels(dataset=validate(Dataset, fields, "train"), solver=solver)
+
+    samples = training.samples if isinstance(training, Supervised) else 0
+    return Run(
+        paper="python",
+        name=name or f"{spec.kind.rpartition(':')[2].lower()}_{problem}{n}",
+        network=spec,
+        training=training,
+        n=n,
+        data=tuple(labels("train", i, min(BLOCK, samples - i)) for i in range(0, samples, BLOCK)),
+        start=network.name if isinstance(network, Model) else None,
+        validation=labels("val", 0, validate_on),
+        seed=seed,
+    )
+
+
+def _network(
+    network: type[RoutingNetwork] | str | Model, n: int, arguments: Mapping[str, Any] | None
+) -> tuple[Network, type[RoutingNetwork]]:
+    """Return a network's description, and its class.  Raises NeurouteError if other processes could not make it."""
+    if isinstance(network, Model):
+        spec = Network.model_validate(network.about["network"])
+        return spec, type(network.net)
+    dotted = network if isinstance(network, str) else _dotted(network, "network")
+    kind = network_class(dotted)
+    values = dict(arguments or {})
+    if "train_nodes" in signature(kind).parameters:
+        values.setdefault("train_nodes", n)
+    try:
+        return Network(kind=dotted, arguments=values), kind
+    except TypeError as error:  # no JSON
+        raise NeurouteError(f"arguments of {dotted}: {error}; give numbers, texts, lists") from None
+
+
+def _training(how: str | type, n: int, batches: int, batch_size: int, settings: Mapping[str, Any]) -> Any:
+    """Return the description of a training.  Raises NeurouteError for a setting that it does not have."""
+    values: dict[str, Any]
+    if isinstance(how, type):
+        values = {"loss": _dotted(how, "how"), "steps": batches, "batch_size": batch_size, **settings}
+        return _checked(OwnLoss, values, OwnLoss)
+    if how == "labels":
+        epochs = settings.get("epochs", 1)
+        values = {"samples": batches * batch_size // epochs, "batch_size": batch_size, "validations": 10, **settings}
+        return _checked(Supervised, values, Supervised)
+    if how == "self-improvement":
+        values = {"epochs": 10, "batch_size": batch_size, "validations": 10, **settings}
+        values.setdefault("instances", max(1, batches * batch_size // values["epochs"] // values.get("passes", 1)))
+        return _checked(SelfImprovement, values, SelfImprovement)
+    if how == "reinforce":
+        of_stage = {key: value for key, value in settings.items() if key in Stage.model_fields}
+        values = {"name": "only", "epochs": 1, "sizes": (n, n), "batch_size": batch_size, "validations": 10}
+        values |= of_stage
+        values.setdefault("batches_per_epoch", -(-batches // values["epochs"]))
+        others = {key: value for key, value in settings.items() if key not in of_stage}
+        return _checked(Reinforced, {"stages": [values], **others}, Reinforced, Stage)
+    raise NeurouteError(f"how '{how}'{did_you_mean(near(how, HOW)) or ';'} one of {', '.join(HOW)}, or a class")
+
+
+def _checked(kind: type[Any], values: Mapping[str, Any], *names_of: type[Spec]) -> Any:
+    fields = [name for each in names_of for name in each.model_fields]
+    for name in values:
+        if name not in fields:
+            mend = did_you_mean(near(name, fields, most=1)) or f"; there are: {', '.join(fields)}"
+            raise NeurouteError(f"train: unknown setting '{name}' of training '{kind.__name__}'{mend}")
+    return validate(kind, dict(values), "train", see="the settings of neuroute.train")
+
+
+def _dotted(definition: type, argument: str) -> str:
+    if not isinstance(definition, type):
+        raise NeurouteError(f"{argument}: a class is needed, not {type(definition).__name__}; arguments= has its own")
+    if "<locals>" in definition.__qualname__:
+        raise NeurouteError(f"{argument}: {definition.__name__} is defined inside a function; move it to the top level")
+    return f"{definition.__module__}:{definition.__qualname__}"
+
+
+def _installed(solver: str) -> str:
+    name = solver if is_installed(solver) else stand_in(solver)
+    if name is None:
+        raise NeurouteError(f"{solver} is not installed, nor what could stand in for it; see `neuroute doctor`")
+    return name
+
+
+def _path_of(model: Model) -> Path:
+    if model.path is None:
+        raise NeurouteError(f"{model.name}: has no checkpoint to start from; `save` it, and load that")
+    return model.path

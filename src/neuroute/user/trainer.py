@@ -1,0 +1,91 @@
+"""A run and where its files go: as a job of the DAG trains it, and as Python does."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_json
+from neuroute.datasets.chunks import solver_pool
+from neuroute.datasets.labels import make_labels
+from neuroute.datasets.stored_labels import labels_digest
+from neuroute.decoding.precision import in_precision_of_device
+from neuroute.plan.objects import Run
+from neuroute.plan.plan import train_entries
+from neuroute.training.callbacks import Callback
+from neuroute.training.train import CHECKPOINT, Settings, describe_checkpoint, train
+from neuroute.user.main_digest import digest_of
+from neuroute.user.model import Model
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Trains a run, or goes on where it was killed, to the same weights.
+
+    Attributes:
+        run: what is trained on what, and how.
+        work: folder of its files: `runs/<run>` (checkpoint, log and summary), `state/<run>`, `labels` (manifests).
+        label_dirs: folders of label shards; the first is where missing ones go.
+        settings: on which device, in how many threads.
+        callbacks: follow the training, and may end it.
+        start: the checkpoint that the run starts from, where it does, and the moments beside it.
+    """
+
+    run: Run
+    work: Path
+    label_dirs: Sequence[Path]
+    settings: Settings = field(default_factory=Settings)
+    callbacks: Sequence[Callback] = ()
+    start: Sequence[Path] = ()
+
+    @property
+    def out(self) -> Path:
+        """The folder of the checkpoint."""
+        return self.work / "runs" / self.run.id
+
+    def label(self, workers: int | None = None) -> None:
+        """Solve what the run learns from and is validated on, as far as it is not there.
+
+        Raises NeurouteError if the solver is not installed, or is not for the problem.
+        """
+        n_workers = workers or os.cpu_count() or 1
+        with solver_pool(n_workers) as pool:
+            for labels in dict.fromkeys(self.run.labels):
+                manifest = self._manifest(labels.id)
+                if not manifest.exists():
+                    write_json(manifest, make_labels(labels, self.label_dirs[0], [], n_workers, pool=pool))
+
+    def train(self) -> Model:
+        """Train the run; one that is trained is only loaded.
+
+        Raises NeurouteError before the first batch, or at it, for labels that are missing, for a network or a loss that
+        does not fit, and for numbers that are not finite.
+        """
+        run = in_precision_of_device(self.run, self.settings)
+        try:
+            code, network_code = digest_of(*train_entries(run)), digest_of(run.network.kind)
+        except (LookupError, SyntaxError, ValueError) as error:
+            raise NeurouteError(f"{run.id}: {error}; define it in a module, at its top level") from None
+        labels = labels_digest(self._manifest(job) for job in dict.fromkeys(labels.id for labels in run.labels))
+        key = _digest("|".join([run.canonical(), code, labels, *map(self._start_digest, self.start)]).encode())
+        state, start = self.work / "state" / run.id / key[:16], self.start[0] if self.start else None
+        codes: dict[str, str] = {"code": code, "network_code": network_code}
+        dirs, more = list(self.label_dirs), {"start": start, "callbacks": self.callbacks}
+        net = train(run, self.out, state, dirs, self.settings, **codes, **more)  # type: ignore[arg-type]
+        place = next(net.parameters()).device
+        return Model(net, describe_checkpoint(run, network_code), place, path=self.out / CHECKPOINT)
+
+    def _start_digest(self, path: Path) -> str:
+        if path.exists():
+            return _digest(path.read_bytes())
+        first = (self.run.start or "").partition("@")[0]
+        raise NeurouteError(f"{path}: missing; train it with `neuroute train {first}`")
+
+    def _manifest(self, job: str) -> Path:
+        return self.work / "labels" / f"{job}.json"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

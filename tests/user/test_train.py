@@ -1,0 +1,257 @@
+"""Training from Python: the DAG's own, and one line for what cannot be trained."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import neuroute
+import own_parts
+from neuroute.cli import app
+from neuroute.networks.decoder_only import DecoderOnly
+from neuroute.plan.build import build_plan
+from neuroute.plan.config import parse_config
+from neuroute.training.train import Settings
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+SMALL = {"n": 8, "batches": 4, "batch_size": 4, "validations": 2, "validate_on": 4, "solver": "nearest", "workers": 1}
+TINY = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32}
+
+
+def train(network: Any, folder: Path, **more: Any) -> neuroute.Model:
+    return neuroute.train(network, **{**SMALL, "work": folder, "device": "cpu", **more})
+
+
+def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
+    (file,) = folder.glob("python/runs/python/*/log.jsonl")
+    return [line for line in map(json.loads, file.read_text().splitlines()) if line["kind"] == kind]
+
+
+def test_a_run_of_the_dag_and_the_same_from_python_have_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scale = (EXAMPLES / "toy.yaml").read_text().replace("samples: 4000", "samples: 96")
+    (tmp_path / "toy.yaml").write_text(scale)
+    settings = {"scale": str(tmp_path / "toy.yaml"), "papers_path": [str(EXAMPLES / "papers")], "papers": ["toy"]}
+    settings |= {"substitutes": {"concorde": "nearest", "lkh": "nearest"}, "device": "cpu"}
+    (tmp_path / "config.yaml").write_text(json.dumps(settings))
+    plan = build_plan(parse_config(settings))
+    monkeypatch.chdir(tmp_path)
+    for command in (*(["label", job, "--workers", "1"] for job in plan.label_jobs), ["train", "toy/decoder"]):
+        assert CliRunner().invoke(app, command, catch_exceptions=False).exit_code == 0
+    job = tmp_path / "work" / "toy" / "runs" / "toy" / "decoder"
+
+    run, work = plan.runs["toy/decoder"], tmp_path / "python"
+    trainer = neuroute.Trainer(run, work, [tmp_path / "work" / "labels"], Settings("cpu", 1))
+    trainer.label(workers=1)
+    trainer.train()
+    for name in ("model.safetensors", "run.json", "log.jsonl"):
+        assert (work / "runs" / "toy" / "decoder" / name).exists()
+    assert (work / "runs/toy/decoder/model.safetensors").read_bytes() == (job / "model.safetensors").read_bytes()
+
+    shape = {"depth": 2, "width": 32, "heads": 4}
+    same: dict[str, Any] = {"batches": 3, "batch_size": 32, "learning_rate": 2e-3, "validations": 4}
+    model = train(DecoderOnly, tmp_path / "w", how="labels", arguments=shape, validate_on=100, **same)
+    theirs = json.loads((job / "run.json").read_text())
+    ours = json.loads((model.path.parent / "run.json").read_text())  # type: ignore[union-attr]
+    assert ours["weights_sha256"] == theirs["weights_sha256"]
+
+
+KILLED = """
+import sys
+import neuroute
+from neuroute.networks.pomo import Pomo
+from neuroute.training import saving
+saving.SAVE_EVERY_S = saving.SHARE = 0.0
+neuroute.train(Pomo, n=8, batches=60, batch_size=4, validations=2, validate_on=4, solver="nearest", workers=1,
+               arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 32}, work=sys.argv[1], device="cpu")
+"""
+
+
+def test_a_killed_call_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    def call(folder: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", KILLED, folder], cwd=tmp_path, start_new_session=True)
+
+    assert call("whole").wait() == 0
+    process = call("killed")
+    while not list(tmp_path.glob("killed/python/state/python/*/*/state.pt")):
+        assert process.poll() is None, "the training ended before it could be killed"
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not list(tmp_path.glob("killed/python/runs/python/*/model.safetensors"))
+    assert call("killed").wait() == 0
+    name = "python/runs/python/pomo_tsp8/model.safetensors"
+    assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@pytest.mark.parametrize(("network", "how"), [("Path", "labels"), ("Path", "self-improvement"), ("Starts", None)])
+def test_networks_of_ones_own_learn_by_each_scheme(network: str, how: str | None, tmp_path: Path) -> None:
+    more = {"epochs": 2, "beam": 2, "rounds": 1} if how == "self-improvement" else {}
+    model = train(getattr(own_parts, network), tmp_path, how=how, **more)
+    assert [line["batch"] for line in lines(tmp_path, "validation")] == [0, 2, 4]
+    (instance,) = neuroute.generate("tsp", 8)
+    solution = neuroute.solve(instance, model=model, seconds=0)
+    measured = neuroute.evaluate(model, [instance], reference="lkh", workers=1)
+    assert solution.cost == pytest.approx(measured.lengths[0], rel=1e-5)
+    model.save(tmp_path / "kept.safetensors")
+    kind = f"own_parts:{network}"
+    again = neuroute.load_model(tmp_path / "kept.safetensors", "cpu", trusted=[kind])
+    assert np.array_equal(neuroute.evaluate(again, [instance]).lengths, measured.lengths)
+    assert model.source == f"{kind}={model.path}"
+
+
+def test_a_loss_of_ones_own_is_gone_down(tmp_path: Path) -> None:
+    rate = 0.01
+    more: dict[str, Any] = {"how": own_parts.Squares, "learning_rate": rate, "name": "squares"}
+    (after,) = train(own_parts.Starts, tmp_path, batches=1, validations=1, **more).net.parameters()
+    assert float(after.detach()) == pytest.approx(1 - rate, abs=1e-6)
+    assert [line["loss"] for line in lines(tmp_path, "train")] == [1.0]
+
+
+def test_a_loss_of_sampled_tours_is_learnt_from(tmp_path: Path) -> None:
+    (after,) = train(own_parts.Starts, tmp_path, how=own_parts.Reinforce, learning_rate=0.1).net.parameters()
+    assert float(after.detach()) != 1
+    assert after.isfinite()
+
+
+def test_it_starts_from_a_trained_model(tmp_path: Path) -> None:
+    first = train(own_parts.Starts, tmp_path, name="first")
+    frozen = train(first, tmp_path, how=own_parts.Squares, learning_rate=1e-9, batches=1, validations=1, name="second")
+    assert torch.allclose(*(net.nearness for net in (first.net, frozen.net)))  # type: ignore[arg-type]
+
+
+class Follower(neuroute.Callback):
+    def __init__(self, last: int) -> None:
+        self.last, self.seen = last, list[int]()
+
+    def after_batch(self, progress: neuroute.Progress) -> bool:
+        assert progress.loss is not None
+        assert progress.loss.isfinite()
+        self.seen.append(progress.batch)
+        return progress.batch == self.last
+
+
+@pytest.mark.parametrize("how", ["reinforce", own_parts.Squares])
+def test_a_callback_sees_each_batch_and_may_end_the_training(how: Any, tmp_path: Path) -> None:
+    follower = Follower(last=3)
+    model = train(own_parts.Starts, tmp_path, how=how, callbacks=[follower])
+    assert follower.seen == [1, 2, 3]
+    assert json.loads((model.path.parent / "run.json").read_text())["batches"] == 3  # type: ignore[union-attr]
+    train(own_parts.Starts, tmp_path, how=how, callbacks=[follower])
+    assert follower.seen == [1, 2, 3]  # it has ended
+    model = train(own_parts.Starts, tmp_path, how=how)
+    assert json.loads((model.path.parent / "run.json").read_text())["batches"] == 4  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("gaps", "ends"), [([5, 4, 3, 2], False), ([5, 4, 4.5, 4.2], False), ([5, 4, 4.5, 4.2, 4], True), ([5] * 4, True)]
+)
+def test_it_stops_early_where_validations_get_no_better(gaps: list[float], ends: bool) -> None:
+    progress = neuroute.Progress(1, 9, 1, 1.0, None, gaps, torch.nn.Identity())
+    assert neuroute.StopEarly(patience=3).after_validation(progress) is ends
+
+
+SCRIPT = """
+import logging, sys
+sys.path.append(sys.argv[1])
+import neuroute
+import own_parts
+HIDDEN = 4
+class Mine(own_parts.Path):
+    def __init__(self):
+        super().__init__(HIDDEN)
+model = neuroute.train(Mine, n=8, batches=1, batch_size=4, validate_on=4, solver="nearest", workers=1, device="cpu")
+print(neuroute.load_model(model.path, "cpu", trusted=["__main__:Mine"]).name)
+try:
+    model.source
+except neuroute.NeurouteError as error:
+    print(error)
+"""
+
+
+def test_a_class_of_a_script_is_trained_and_its_edit_is_noticed(tmp_path: Path) -> None:
+    def call(text: str) -> str:
+        program = [sys.executable, "-c", text, str(Path(__file__).parent)]
+        return subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    for text, states in ((SCRIPT, 1), (SCRIPT.replace("  super", "      super"), 1), (SCRIPT.replace("= 4", "= 5"), 2)):
+        assert call(text).splitlines() == [
+            "python/mine_tsp8",
+            "python/mine_tsp8: other processes cannot load __main__:Mine; put its class into a module",
+        ]
+        assert len(list((tmp_path / "work/python/state/python/mine_tsp8").iterdir())) == states
+
+
+NETWORKS = {
+    "WrongSignature": r"own_parts:WrongSignature.*(positional argument|do not fit together)",
+    "WrongShape": r"decide returns logits \(2, 6, 1\), where \(2, 6\) are needed",
+    "WrongRows": r"encode returns \(2, 7, 2\), not \(2, 8, E\)",
+    "WrongDevice": "decide returns logits on meta, but it is trained on cpu",
+    "NoGradient": "without a gradient",
+    "NotANumber": "no finite numbers",
+    "NoMask": "add the mask to them",
+    "NoNodes": "do not fit together",
+}
+SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
+    "no such setting": ({"learning_rat": 1.0}, "unknown setting 'learning_rat'.*did you mean learning_rate"),
+    "no such training": ({"how": "reinforc"}, "did you mean reinforce"),
+    "no such problem": ({"problem": "vrp"}, "train takes tsp or cvrp"),
+    "another problem": ({"problem": "cvrp"}, "Starts is a network of problem 'tsp'"),
+    "no such argument": ({"arguments": {"depth": 3}}, "cannot be built with"),
+    "no such logger": ({"loggers": ["wandv"]}, "no logger 'wandv'; did you mean wandb"),
+    "no number": ({"learning_rate": "fast"}, "learning_rate"),
+    "a rate that is far too high": ({"learning_rate": 1e38}, "finite numbers.*learning rate"),
+    "a loss that is a number": ({"how": own_parts.Number}, "returns float, where a loss is needed"),
+    "a loss without a gradient": ({"how": own_parts.Detached}, "a loss without a gradient"),
+    "a loss that is no number": ({"how": own_parts.Infinite}, "a loss of inf"),
+    "a loss that fails": ({"how": own_parts.Broken}, r"own_parts.py, line \d+, in train: RuntimeError"),
+}
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_network_that_does_not_fit_is_one_line(network: str, tmp_path: Path) -> None:
+    with pytest.raises(neuroute.NeurouteError, match=NETWORKS[network]):
+        train(getattr(own_parts, network), tmp_path)
+
+
+@pytest.mark.parametrize("what", SETTINGS)
+def test_a_setting_that_does_not_fit_is_one_line(what: str, tmp_path: Path) -> None:
+    more, message = SETTINGS[what]
+    with pytest.raises(neuroute.NeurouteError, match=message) as caught:
+        train(own_parts.Starts, tmp_path, **more)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_class_inside_of_a_function_is_refused(tmp_path: Path) -> None:
+    class Local(own_parts.Path):
+        pass
+
+    with pytest.raises(neuroute.NeurouteError, match="defined inside a function"):
+        train(Local, tmp_path)
+
+
+def test_the_cvrp_is_trained_too(tmp_path: Path) -> None:
+    pytest.importorskip("hygese")
+    cvrp = "neuroute.networks.pomo:PomoCvrp"
+    model = train(cvrp, tmp_path, problem="cvrp", arguments=TINY, solver="savings", batches=1, validations=1)
+    assert model.problem == "cvrp"
+    assert neuroute.solve(neuroute.generate("cvrp", 8)[0], model=model, seconds=0).cost > 0
+
+
+def test_a_script_without_a_main_guard_has_its_labels_made_in_processes(tmp_path: Path) -> None:
+    """Which spawned processes would run again, each of them."""
+    text = "import neuroute, own_parts\nneuroute.train(own_parts.Path, n=8, batches=40, batch_size=8, workers=2,"
+    (tmp_path / "script.py").write_text(text + ' validations=1, validate_on=4, solver="nearest", device="cpu")\n')
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, check=True, timeout=300)
