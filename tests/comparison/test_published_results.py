@@ -1,6 +1,7 @@
 """The survey's results that come with the package: its printed means follow, and they join what is measured."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -79,6 +80,16 @@ def test_published_rows_stand_beside_measured_ones(tmp_path: Path) -> None:
     assert above.low is not None
     assert above.low > 0  # LEHD beats insertion on each
     assert rows["lehd"]["above_points"].measured is None
+
+
+def test_beside_published_results_nothing_searches_unless_it_is_given_time(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"max_nodes": 52, "benchmarks": tmp_path, "out": tmp_path / "out"}
+    found = neuroute.compare(["nearest", "lkh", "tsp"], ["tsplib"], published="lehd", **how)
+    rows = {(row.labels[1], row.labels[2]) for row in found.table.rows}
+    assert rows == {("nearest", "one pass"), ("tsp", "multistart"), ("lehd", "published: greedy")}
+    assert "Left out: lkh: searches; give it time by --seconds." in found.table.notes
+    timed = neuroute.compare(["lkh"], ["tsplib"], published="lehd", seconds=0.2, **how)
+    assert ("TSP", "lkh", "0.2 s") in [row.labels for row in timed.table.rows]
 
 
 def test_kept_records_join_as_they_were_measured(tmp_path: Path) -> None:

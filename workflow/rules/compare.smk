@@ -6,6 +6,7 @@ rule compare:
     output:
         multiext(f"{PLAN.config.results_dir}/compare/table", ".csv", ".md", ".tex", ".html"),
         multiext(f"{PLAN.config.results_dir}/compare/pareto", ".pdf", ".svg", ".png", ".csv", ".json"),
+        f"{PLAN.config.results_dir}/compare/leaderboard.html",
         multiext(f"{PLAN.config.results_dir}/compare/flips", ".pdf", ".svg", ".png", ".csv", ".json"),
         f"{PLAN.config.results_dir}/compare/records.csv",
     log:

@@ -39,7 +39,11 @@ def compare(
         str | None, typer.Option(help="method to which paired differences are; default: the best cheap construction")
     ] = None,
     seconds: Annotated[
-        str | None, typer.Option(help="that each search has for an instance; several, as in 0.5,1,2, show what flips")
+        str | None,
+        typer.Option(
+            help="that each search has for an instance; several, as in 0.5,1,2, show what flips; default: 5; beside "
+            "--published nothing searches without it"
+        ),
     ] = None,
     limit: Annotated[
         float | None, typer.Option(help="wall-clock seconds after which an instance counts as unsolved")

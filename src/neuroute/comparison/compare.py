@@ -9,7 +9,8 @@ from typing import Any
 
 from neuroute.comparison.flips import budgets, flips
 from neuroute.comparison.methods import PROBLEMS, Checkpoints, Method, check_name, parse
-from neuroute.comparison.pareto import picture
+from neuroute.comparison.page import page
+from neuroute.comparison.pareto import by_size, picture
 from neuroute.comparison.records import read_published, read_results
 from neuroute.comparison.run import check_rows, run
 from neuroute.comparison.sets import Member, Places, collect, describe, describe_listed
@@ -28,7 +29,13 @@ from neuroute.rendering.style import Drawing, save_figure, with_suffix
 from neuroute.rendering.table import Table
 from neuroute.user.model import Model
 
-FIGURES: dict[str, Callable[[pd.DataFrame], Drawing | None]] = {"pareto": picture, "flips": flips, "budgets": budgets}
+FIGURES: dict[str, Callable[[pd.DataFrame, Sequence[int]], Drawing | None]] = {
+    "pareto": lambda records, _: picture(records),
+    "sizes": by_size,
+    "flips": lambda records, _: flips(records),
+    "budgets": lambda records, _: budgets(records),
+}
+ON_PAGE = {"pareto": "Gap against time", "sizes": "Gap against size"}
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,8 @@ def compare(
         sets: `tsplib`, `x`, `ags`, `national`, `vlsi`, `dimacs`, or files and folders whose instances have a best cost.
         published: methods of a survey whose results join in: `all`, or as in `["lehd", "icam"]`.
         against: the method to which paired differences are; None: the best cheap construction.
-        seconds: of wall-clock time that each search has for an instance; of several, each search is a row at each.
+        seconds: of wall-clock time that each search has for an instance; of several, each search is a row at each;
+            None: those of the settings, or 5; beside published results nothing searches then.
         max_nodes: of an instance (CVRP: customers).
         out: folder of records, table and pictures.
         benchmarks: a folder with copies of the libraries.
@@ -157,20 +165,24 @@ def write(
     }
     for kind, text in texts.items():
         write_text(with_suffix(folder / "table", kind), text)
+    pictures = []
     for name, draw in FIGURES.items():
         with style.house():
-            figure = draw(records)
+            figure = draw(records, beginnings)
         if figure is None:
             continue
         save_figure(figure.figure, folder / name)
         write_text(with_suffix(folder / name, "csv"), csv_text(figure.points))
         write_json(with_suffix(folder / name, "json"), {"notes": list(figure.notes), "alt": figure.alt})
+        if name in ON_PAGE:
+            pictures.append((ON_PAGE[name], folder / f"{name}.svg", figure))
+    write_text(folder / "leaderboard.html", page(records, beginnings, pictures, result_table.notes))
     return Comparison(records, folder, result_table)
 
 
 def _parsed(
     name: str,
-    seconds: float,
+    seconds: float | None,
     problems: Sequence[str],
     checkpoints: Checkpoints | None,
     trusted: Collection[str],

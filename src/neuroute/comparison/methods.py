@@ -82,14 +82,15 @@ def _code(kind: Kind) -> str:
 
 
 def parse(
-    text: str, seconds: float, problems: Sequence[str], checkpoints: Checkpoints, trusted: Collection[str]
+    text: str, seconds: float | None, problems: Sequence[str], checkpoints: Checkpoints, trusted: Collection[str]
 ) -> list[Method]:
-    """Return the rows of a method as it is named.
+    """Return the rows of a method as it is named; without `seconds`, of what does not search.
 
     `lkh`, `tsp`, a checkpoint, a run of the plan, `module:function`, or `module:Net=FILE`; `hgs@cvrp` is for that
     problem alone, and `fast=lkh` has a name of its own.
 
-    Raises NeurouteError if there is none of that name, or a name of its own stands for several runs.
+    Raises NeurouteError if there is none of that name, if it searches and has no seconds, or if a name of its own
+    stands for several runs.
     """
     search_working_folder()
     rows: list[Method]
@@ -139,14 +140,16 @@ def _runs(text: str, checkpoints: Checkpoints) -> Mapping[str, Path]:
     return runs
 
 
-def _solver(name: str, seconds: float) -> Method:
+def _solver(name: str, seconds: float | None) -> Method:
     version = get(name).version()  # raises, saying how to get it, where it is missing
     quick = name.partition("-")[0] in QUICK
     able = tuple(p for p in PROBLEMS if name in available(p))
+    if seconds is None and not quick:
+        raise NeurouteError(f"--method {name}: searches; give it time by --seconds")
     return Method(name, "solver", name, able, None if quick else seconds, name != "nearest", version)
 
 
-def _network(name: str, source: str, seconds: float, trusted: Collection[str]) -> list[Method]:
+def _network(name: str, source: str, seconds: float | None, trusted: Collection[str]) -> list[Method]:
     model = load_model(source, "cpu", trusted)
     able = tuple(p for p in PROBLEMS if p in SOLVES[model.problem])
     weights = zoo.checkpoint(source)[0] if model.card is not None else Path(source)
@@ -154,10 +157,10 @@ def _network(name: str, source: str, seconds: float, trusted: Collection[str]) -
     kinds = tuple(sorted(trusted))
     decoding = name_of(default_decoding(model.net))
     built = Method(name, "network", source, able, None, model.net.random_embeddings, version, kinds, decoding)
-    return [built, Method(name, "network", source, able, seconds, True, version, kinds)]
+    return [built, *([] if seconds is None else [replace(built, seconds=seconds, draws=True, decoding=None)])]
 
 
-def _function(dotted: str, seconds: float) -> Method:
+def _function(dotted: str, seconds: float | None) -> Method:
     try:
         function = resolve(dotted)
     except NeurouteError:
@@ -172,6 +175,8 @@ def _function(dotted: str, seconds: float) -> Method:
         raise NeurouteError(
             f"--method {dotted}: a function of (instance, seconds) is expected, which returns a tour or routes"
         ) from None
+    if seconds is None:
+        raise NeurouteError(f"--method {dotted}: give it time by --seconds")
     file = inspect.getsourcefile(inspect.unwrap(function))
     version = f"sha256 {sha256(Path(file))[:16]}" if file else ""
     module, _, name = dotted.rpartition(":")

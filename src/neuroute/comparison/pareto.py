@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuroute.comparison.records import MEASURED
-from neuroute.comparison.summary import Summary, by_cpu, by_problem, label, left_out
+from neuroute.comparison.summary import Summary, by_cpu, by_problem, groups, label, left_out
 from neuroute.core.lazy import mpl, pd
 from neuroute.rendering import style
 from neuroute.rendering.plots import mark
@@ -38,6 +38,7 @@ def picture(records: pd.DataFrame) -> Drawing:
     figure = style.new_figure(style.TWO_COLUMNS, 3.3)
     panels = figure.subplots(1, max(1, len(problems)), squeeze=False)[0]
     xlabel = "CPU time of an instance" if by_cpu(records) else "time of an instance"
+    xlabel += " (published: theirs)" if records.how.str.startswith("published").any() else ""
     rows: list[dict[str, Any]] = []
     if not problems:
         style.empty_axes(panels[0], "no instance was solved by all methods")
@@ -47,10 +48,7 @@ def picture(records: pd.DataFrame) -> Drawing:
         _panel(
             figure, axes, points, f"{problem.upper()}, {len(summary.common)} of {len(summary.sizes)} instances", xlabel
         )
-    kinds = dict.fromkeys(row["kind"] for row in rows)
-    entries = [mark(*_entry(kind)) for kind in LOOKS if kind in kinds]
-    if entries:
-        figure.legend(handles=entries, loc="outside lower center", ncols=len(entries), frameon=False)
+    _legend(figure, {row["kind"] for row in rows})
     notes = [
         "Means over the instances that all these methods solved. The line joins the methods that none beats in both; "
         "the axis of gaps is linear up to 1 %. Filled: without search; hollow: with a budget of time.",
@@ -60,6 +58,51 @@ def picture(records: pd.DataFrame) -> Drawing:
         f"{r['problem']}: {r['method']} ({r['how']}) {r['gap_pct']:.2f} % in {duration(r['seconds'])}" for r in rows
     )
     return drawing(figure, rows, notes, f"Mean gap against mean time. {first}")
+
+
+def by_size(records: pd.DataFrame, beginnings: Iterable[int]) -> Drawing | None:
+    """Draw a panel for each problem: mean gap in each group of sizes that a method solved whole; None for one group."""
+    problems = {p: [g for g in groups(beginnings) if s.within(g)] for p, s in by_problem(records).items()}
+    if max(map(len, problems.values())) < 2:
+        return None
+    figure = style.new_figure(style.TWO_COLUMNS, 3.3)
+    panels = figure.subplots(1, len(problems), squeeze=False)[0]
+    rows, kinds = list[dict[str, Any]](), set[str]()
+    for axes, (problem, summary) in zip(panels, by_problem(records).items(), strict=True):
+        here = problems[problem]
+        ends: list[dict[str, Any]] = []
+        for key in summary.keys:
+            kind = summary.first("kind", key) or "file"
+            whole = [(i, g, summary.within(g)) for i, g in enumerate(here)]
+            whole = [(i, g, names) for i, g, names in whole if len(summary.solved_by(key, names)) == len(names)]
+            gaps = [summary.mean("gap_pct", key, names) or 0.0 for _, _, names in whole]
+            about = {"problem": problem, "method": key[0], "how": key[1], "kind": kind}
+            rows += [about | {"sizes": str(g), "gap_pct": gap} for (_, g, _), gap in zip(whole, gaps, strict=True)]
+            if not whole:
+                continue
+            kinds.add(kind)
+            places, (_, color, marker) = [i for i, _, _ in whole], LOOKS[kind]
+            bold = kind in MEASURED
+            face = "white" if key[1].endswith(" s") else color
+            axes.plot(
+                places, gaps, color=color, marker=marker, markerfacecolor=face, linewidth=1.4 if bold else 0.5,
+                markersize=4 if bold else 2, alpha=1 if bold else 0.6, zorder=3 if bold else 2,
+            )  # fmt: skip
+            ends.append(about | {"seconds": places[-1], "gap_pct": gaps[-1]})
+        _gap_axis(axes, [row["gap_pct"] for row in rows if row["problem"] == problem])
+        axes.set_title(problem.upper())
+        axes.set_xlim(-0.3, len(here) + 0.3)
+        axes.set_xticks(range(len(here)), [str(g) for g in here], rotation=20)
+        _label(figure, axes, ends, [e for e in ends if e["kind"] in MEASURED or len(ends) <= NAMED])
+    _legend(figure, kinds)
+    notes = ["Means over the instances of a group; a method has a point where it solved all of them."]
+    return drawing(figure, rows, notes, "Mean gap of each method by size of the instances; the CSV has the numbers.")
+
+
+def _legend(figure: mpl.figure.Figure, kinds: Collection[str]) -> None:
+    entries = [mark(*_entry(kind)) for kind in LOOKS if kind in kinds]
+    if entries:
+        figure.legend(handles=entries, loc="outside lower center", ncols=min(len(entries), 4), frameon=False)
 
 
 def _entry(kind: str) -> tuple[str, str, str]:
@@ -91,14 +134,9 @@ def _beats(other: dict[str, Any], point: dict[str, Any]) -> bool:
 def _panel(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any]], title: str, xlabel: str) -> None:
     axes.set_title(title)
     style.log_axis(axes, "x", [p["seconds"] for p in points], pad=0.14)
-    axes.set_yscale("symlog", linthresh=LINEAR, linscale=0.6)
-    top = max([*(p["gap_pct"] for p in points), 1.0])
-    axes.set_ylim(min(-0.08, *(p["gap_pct"] for p in points)), top * 1.5)
-    axes.yaxis.set_major_locator(mpl.ticker.FixedLocator([t for t in TICKS if t <= top * 1.5]))
-    axes.yaxis.set_minor_locator(mpl.ticker.NullLocator())
-    axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))
+    _gap_axis(axes, [p["gap_pct"] for p in points])
     axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: _short(value)))
-    axes.set(xlabel=xlabel, ylabel="gap to the best known (%)")
+    axes.set_xlabel(xlabel)
     front = sorted((p for p in points if p["unbeaten"]), key=lambda p: p["seconds"])
     axes.plot([p["seconds"] for p in front], [p["gap_pct"] for p in front], color=style.GREY, linewidth=0.8, zorder=1)
     for point in points:
@@ -110,11 +148,19 @@ def _panel(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any
     _label(figure, axes, points, points if len(points) <= NAMED else crowd)
 
 
+def _gap_axis(axes: Axes, gaps: Sequence[float]) -> None:
+    top = max([*gaps, 1.0])
+    axes.set_yscale("symlog", linthresh=LINEAR, linscale=0.6)
+    axes.set_ylim(min(-0.08, *gaps), top * 1.5)
+    axes.yaxis.set_major_locator(mpl.ticker.FixedLocator([t for t in TICKS if t <= top * 1.5]))
+    axes.yaxis.set_minor_locator(mpl.ticker.NullLocator())
+    axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))
+    axes.set_ylabel("gap to the best known (%)")
+
+
 def _short(seconds: float) -> str:
-    """1 ms, 0.1 s, 10 s, 2 min"""
-    if seconds < 0.1:
-        return f"{1000 * seconds:g} ms"
-    return f"{seconds:g} s" if seconds < 100 else f"{seconds / 60:.3g} min"
+    """1 ms, 0.1 s, 1,000 s"""
+    return f"{1000 * seconds:g} ms" if seconds < 0.1 else f"{seconds:,g} s"
 
 
 def _label(

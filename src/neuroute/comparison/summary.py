@@ -1,7 +1,7 @@
 """What the records of one problem say of each method: on all instances, in groups, on those that all solved.
 
-A method that solved fewer than half as many instances as another leaves little in common with the rest: it is said
-for itself, and the others are compared without it.
+A method that solved few instances leaves little in common with the rest: it is said for itself, and the others are
+compared without it.
 """
 
 from __future__ import annotations
@@ -76,9 +76,19 @@ class Summary:
 
     @cached_property
     def apart(self) -> list[Key]:
-        """The methods that solved nothing, or fewer than half as many instances as the one that solved most."""
+        """The methods that solved nothing, or would leave the others fewer than half of what the best one solved.
+
+        They join by how many instances they solved.
+        """
         most = max(map(len, self._solved.values()), default=0)
-        return [key for key, solved in self._solved.items() if 2 * len(solved) < most or not solved]
+        everywhere, apart = set(self.sizes), list[Key]()
+        for key in sorted(self._solved, key=lambda key: -len(self._solved[key])):
+            remaining = everywhere & set(self._solved[key])
+            if 2 * len(remaining) < most or not remaining:
+                apart.append(key)
+            else:
+                everywhere = remaining
+        return apart
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -183,7 +193,7 @@ def left_out(problems: Mapping[str, Summary]) -> list[str]:
         for problem, summary in problems.items()
         for key in summary.apart
     ]
-    rule = "Left out of what all solved, as they solved none or fewer than half as many as another:"
+    rule = "Left out of what all solved, as they would leave fewer than half of what the best one solved:"
     return [f"{rule} {'; '.join(names)}."] if names else []
 
 

@@ -120,9 +120,12 @@ class Compare(Strict):
         str | None, Field(description="the method to which paired differences are; null: the best cheap construction")
     ] = None
     seconds: Annotated[
-        Seconds | Annotated[list[Seconds], Field(min_length=1)],
-        Field(description="that searches have for an instance; of several, each has a row at each"),
-    ] = 5.0
+        Seconds | Annotated[list[Seconds], Field(min_length=1)] | None,
+        Field(
+            description="that searches have for an instance; of several, each has a row at each; null: 5, and beside "
+            "published results none, where only what builds is compared"
+        ),
+    ] = None
     limit: Annotated[
         float,
         Field(gt=0, allow_inf_nan=False, description="wall-clock seconds after which an instance counts as unsolved"),
@@ -137,8 +140,10 @@ class Compare(Strict):
     ] = "wall"
 
     @property
-    def budgets(self) -> list[float]:
-        """The seconds of searches, shortest first."""
+    def budgets(self) -> list[float] | list[None]:
+        """The seconds of searches, shortest first; [None]: nothing searches."""
+        if self.seconds is None:
+            return [None] if self.published else [5.0]
         return sorted(set(self.seconds)) if isinstance(self.seconds, list) else [self.seconds]
 
     @property
