@@ -96,6 +96,17 @@ def test_searches_of_the_page_run(folder: Path) -> None:
         assert done.exit_code == 0, f"{option}\n{done.output}"
 
 
+def test_the_python_of_readme_trains_and_solves(folder: Path) -> None:
+    (text,) = blocks(ROOT / "README.md", "python")
+    few = text.replace(
+        "batches=200", 'batches=2, batch_size=4, validate_on=4, solver="nearest", workers=1, device="cpu"'
+    )
+    names: dict[str, Any] = {}
+    exec(few.replace('"lkh"', '"nearest"').replace("seconds=5", "seconds=1"), names)
+    assert names["solution"].instance.n == N
+    assert Path("berlin52.svg").exists()
+
+
 def test_the_python_of_own_networks_trains(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     training, loss = blocks(PAGES[1], "python")
     small = 'batches=2, batch_size=4, validate_on=4, solver="nearest", workers=1, device="cpu"'
