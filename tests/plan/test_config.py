@@ -8,7 +8,7 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_scale, parse_config, schemas
+from neuroute.plan.config import load_config, load_scale, parse_config, schemas
 from neuroute.plan.preflight import check
 from plans import ROOT, plan_of
 
@@ -83,3 +83,34 @@ def test_a_folder_that_cannot_be_written_stops_snakemake_before_its_first_job(tm
 def test_messages_name_the_config_that_was_given(values: dict[str, Any], words: str) -> None:
     with pytest.raises(NeurouteError, match=words):
         build_plan(parse_config(values, "mine.yaml"))
+
+
+def test_keys_are_changed_on_the_command_line_as_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("scale: smoke\nruns: {scaling/bq: {seed: 3}}\n")
+    changes = ["runs.scaling/bq.training.learning_rate=2e-4", "runs.scaling/base_6x128.seeds=2", "loggers=[csv]"]
+    config = load_config(file, [*changes, "scale_changes.scaling.depths.6=7", "device=cpu", "memory_gb=null"])
+    assert config.runs["scaling/bq"].seed == 3
+    assert config.runs["scaling/bq"].training.learning_rate == 2e-4  # type: ignore[attr-defined]
+    assert config.runs["scaling/base_6x128"].seeds == 2
+    assert config.scale_changes == {"scaling": {"depths": {6: 7}}}
+    assert (config.loggers, config.device, config.memory_gb) == (["csv"], "cpu", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("devise=cpu", "did you mean device"),
+        ("runs.scaling/bq.training.learning_rat=1", "did you mean learning_rate"),
+        ("runs.scaling/bq.seed=none", "runs.scaling/bq.seed"),
+        ("device", "--set device: write key=value"),
+        (".device=cpu", "write key=value"),
+        ("device.name=cpu", "device is cpu, and has no keys"),
+        ("loggers=[csv", "its value is no YAML"),
+    ],
+)
+def test_a_change_that_cannot_be_is_one_line(change: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("device: cpu\n")
+    with pytest.raises(NeurouteError, match=message) as caught:
+        load_config(tmp_path / "config.yaml", [change])
+    assert "\n" not in str(caught.value)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, load_plan
+from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, Threads, load_plan
 from neuroute.core.errors import NeurouteError
 
 
@@ -15,6 +15,7 @@ def train(
     scale: ScaleName = None,
     device: Device = None,
     threads: Threads = None,
+    changes: Changes = None,
 ) -> None:
     """Train a run.
 
@@ -24,7 +25,7 @@ def train(
     """
     from neuroute.plan.objects import GivenRun
 
-    p = load_plan(config, scale, device)
+    p = load_plan(config, scale, device, changes)
     r = p.find(p.runs, run, "run")
     if isinstance(r, GivenRun):
         from neuroute.networks.given_weights import take_weights

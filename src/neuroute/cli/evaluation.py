@@ -10,6 +10,7 @@ import typer
 from neuroute.cli.options import (
     Augment,
     Beam,
+    Changes,
     ConfigFile,
     DecodingName,
     Device,
@@ -69,6 +70,7 @@ def evaluate(
     scale: ScaleName = None,
     device: Device = None,
     threads: Threads = None,
+    changes: Changes = None,
 ) -> None:
     """Measure a trained run, or any checkpoint on any instances.
 
@@ -82,10 +84,11 @@ def evaluate(
 
     how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
     if model is not None and data is not None and evaluation is None and part is None:
-        p = load_plan(config, scale, device) if config or Path("config.yaml").exists() else None
+        has_plan = config or changes or Path("config.yaml").exists()
+        p = load_plan(config, scale, device, changes) if has_plan else None
         print(_evaluate_data(p, model, data, how, limit, out, device, threads, reference, workers))
     elif evaluation is not None and (model, data, out, limit, reference, how) == (*[None] * 6,):
-        _evaluate_test_sets(load_plan(config, scale, device), evaluation, threads, parse_part(part))
+        _evaluate_test_sets(load_plan(config, scale, device, changes), evaluation, threads, parse_part(part))
     else:
         raise NeurouteError(
             "give either an evaluation of the plan (`neuroute plan --all` lists them), or --model and --data"

@@ -1,5 +1,6 @@
 """Options that several commands take, and the plan that `--config` and `--scale` choose."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,14 @@ if TYPE_CHECKING:
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="config file; default ./config.yaml")]
 ScaleName = Annotated[str | None, typer.Option("--scale", help="smoke, laptop, gpu, paper, or a .yaml file")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="a key of the config with another value: runs.scaling/base_6x128.training.learning_rate=2e-4",
+    ),
+]
 Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's")]
 Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: the scale's")]
 
@@ -46,7 +55,9 @@ Images = Annotated[int, typer.Option(min=1, help="number of random rotations and
 _PLANS: dict[str, "Plan"] = {}  # built in this process, or in the warm one that it is a copy of
 
 
-def load_plan(config: Path | None, scale: str | None, device: str | None = None) -> "Plan":
+def load_plan(
+    config: Path | None, scale: str | None, device: str | None = None, changes: Sequence[str] | None = None
+) -> "Plan":
     """The plan of a config file with these settings instead of its own, where they are given.
 
     Raises NeurouteError when there is no such file or scale, or for a setting that is none.
@@ -55,7 +66,7 @@ def load_plan(config: Path | None, scale: str | None, device: str | None = None)
     from neuroute.plan.build import build_plan
     from neuroute.plan.config import load_config
 
-    settings = load_config(config, scale=scale, device=device)
+    settings = load_config(config, changes or (), scale=scale, device=device)
     key = settings.canonical()
     if key not in _PLANS:
         _PLANS[key] = settle(build_plan(settings))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from neuroute.cli.options import ConfigFile, ScaleName, load_plan
+from neuroute.cli.options import Changes, ConfigFile, ScaleName, load_plan
 
 
 def plan(
@@ -16,11 +16,12 @@ def plan(
     lists_all: Annotated[bool, typer.Option("--all", help="list every job, of whole papers, too")] = False,
     config: ConfigFile = None,
     scale: ScaleName = None,
+    changes: Changes = None,
 ) -> None:
     """List what a target needs and costs before anything runs."""
     from neuroute.accounting.estimate import describe
 
-    print(describe(load_plan(config, scale), target, lists_all=lists_all))
+    print(describe(load_plan(config, scale, changes=changes), target, lists_all=lists_all))
 
 
 def doctor(

@@ -1,9 +1,11 @@
 """`config.yaml` as a typed model: read, merged and checked before any job starts."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import Field, create_model, field_validator, model_validator
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
@@ -268,15 +270,42 @@ def parse_config(values: dict[str, Any], where: str = "config.yaml") -> Config:
     return config
 
 
-def load_config(path: Path | None = None, **overrides: Any) -> Config:
-    """The config of this process: an explicit file, else what the Snakefile handed down, else ./config.yaml."""
+def load_config(path: Path | None = None, changes: Sequence[str] = (), **overrides: Any) -> Config:
+    """The config of this process: an explicit file, else what the Snakefile handed down, else ./config.yaml.
+
+    changes: keys with other values, as in `runs.scaling/base_6x128.seed=1`.
+    """
     if path is None and CONFIG_ENV in os.environ:
         values, where = parse_yaml(os.environ[CONFIG_ENV]), f"${CONFIG_ENV}"
     else:
         path = path or Path("config.yaml")
         values, where = read_yaml(path), str(path)
     values |= {key: value for key, value in overrides.items() if value is not None}
-    return parse_config(values, where)
+    for change in changes:
+        set_key(values, change)
+    return parse_config(values, f"{where} with --set" if changes else where)
+
+
+def set_key(values: dict[str, Any], change: str) -> None:
+    """Change a key of nested mappings, as in `runs.scaling/base_6x128.seed=1`; the value is YAML.
+
+    Raises NeurouteError if it is no key=value, or if a value stands where a mapping is needed.
+    """
+    path, sign, text = change.partition("=")
+    keys: list[Any] = [int(key) if key.isdigit() else key for key in path.strip().split(".")]
+    if not sign or "" in keys:
+        raise NeurouteError(f"--set {change}: write key=value, as in runs.scaling/base_6x128.seed=1")
+    try:
+        value = parse_yaml(text)
+    except yaml.YAMLError:
+        raise NeurouteError(f"--set {change}: its value is no YAML; quote it") from None
+    for key in keys[:-1]:
+        below = values.get(key)
+        if not isinstance(below, dict | None):
+            raise NeurouteError(f"--set {change}: {key} is {below}, and has no keys")
+        values[key] = dict(below or {})
+        values = values[key]
+    values[keys[-1]] = value
 
 
 def schemas() -> dict[str, dict[str, Any]]:
