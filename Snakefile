@@ -98,6 +98,7 @@ onstart:
         clear(check_gpus, PLAN.config, gpus_at_once())
         if note := without_gpu(PLAN.config, sys.argv):
             logger.warning(note)
+        say_expected()
     else:
         check_cluster()
     clear(check_label_jobs)

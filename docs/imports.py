@@ -18,7 +18,7 @@ LAYERS = (
     ("networks",),
     ("accounting", "decoding"),
     ("training", "evaluation"),
-    ("user", "rendering"),
+    ("user", "rendering", "rehearsal"),
     ("papers", "systems", "comparison"),
     ("dag",),
     ("cli",),

@@ -72,7 +72,7 @@ PARTICIPLES = {
 NAMED_BY_NOUNS = (
     "accounting", "analysis", "cli", "comparison", "core", "dag", "datasets", "decoding", "evaluation", "instances",
     "networks",
-    "papers", "plan", "problems", "rendering", "solvers", "systems", "training", "user",
+    "papers", "plan", "problems", "rehearsal", "rendering", "solvers", "systems", "training", "user",
 )  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def test_plan_estimates_before_anything_runs(scale: str) -> None:
     assert sum(int(row[1]) for row in rows.values()) == 2 * int(rows["all"][1])
     code, text = run("plan", "--all", "--scale", scale)
     assert code == 0
-    assert text.startswith(totals.partition("Rates")[0])
+    assert text.startswith(totals.partition("Times are")[0])
     assert "scaling/base_42x512" in text
     assert "FLOP" in text
 

@@ -17,8 +17,8 @@ EVERY = 30  # seconds between two lines where a line cannot be written over
 class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  # Snakemake's own has no types
     """Writes what Snakemake says until jobs run, then the line, warnings, errors, and records with `shown`.
 
-    A dry run and `--verbose` show all.  The time left counts each job as the mean of its rule's jobs so far, or of all
-    while none of them is done.
+    A dry run and `--verbose` show all.  The time left counts each job as the mean of its rule's jobs so far; while none
+    of them is done as it was rehearsed (a record with `expected`), or as the mean of all.
     """
 
     # What Snakemake asks of a logger; its own formatter and filter (--quiet) are used.
@@ -35,8 +35,12 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
         self._started: dict[int, float] = {}  # of those that run
         self._seconds: dict[str, list[float]] = {}  # of those that are done
         self._begun = self._printed = 0.0
+        self._expected: Mapping[str, float] = {}  # seconds of a job of each rule
+        self._at_once = 1
 
     def emit(self, record: logging.LogRecord) -> None:
+        if hasattr(record, "expected"):
+            self._expected, self._at_once = record.expected, record.__dict__["at_once"]
         is_shown = not self._is_running or record.levelno >= logging.WARNING or hasattr(record, "shown")
         has_line = self._is_running and self._follow(record)
         with suppress(OSError):  # nobody reads any more: raised here, it would stop what follows the log
@@ -78,14 +82,16 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
         running = min(len(self._started), remaining)  # jobs that a cluster was sent together end together
         counts = f"{finished} of {finished + remaining} jobs done, {running} running, {remaining - running} waiting"
         worked = sum(map(sum, self._seconds.values()))
-        if not worked or not remaining:
+        if not remaining or not (worked or self._expected):
             return counts
-        ahead = sum(count * self._mean(rule, worked / finished) for rule, count in self._left.items())
-        return f"{counts}, about {_words((time.monotonic() - self._begun) * ahead / worked)} left"
+        mean = worked / finished if finished else 0.0
+        ahead = sum(count * self._mean(rule, mean) for rule, count in self._left.items())
+        pace = (time.monotonic() - self._begun) / worked if worked else 1 / self._at_once
+        return f"{counts}, about {_words(pace * ahead)} left"
 
     def _mean(self, rule: str, otherwise: float) -> float:
         seconds = self._seconds.get(rule)
-        return sum(seconds) / len(seconds) if seconds else otherwise
+        return sum(seconds) / len(seconds) if seconds else self._expected.get(rule, otherwise)
 
     def _print(self, last: bool) -> None:
         if self.is_tty:

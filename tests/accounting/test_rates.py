@@ -1,13 +1,13 @@
-"""Rates of this machine: measured, kept, and reckoned with."""
+"""Rates of this machine: typical, rehearsed, or as config.yaml says."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from neuroute.accounting import measure
-from neuroute.accounting.jobs import Estimates
-from neuroute.accounting.rates import TYPICAL, Rates, at_size, keep_rates, rates_of
+from neuroute.accounting.estimates import Estimates
+from neuroute.accounting.rates import TYPICAL, at_size, rates_of
+from neuroute.accounting.rehearsed import Paces, TrainingPace, keep_rehearsal, rehearsal_of
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import parse_config
@@ -24,25 +24,24 @@ def test_sizes_between_and_beyond() -> None:
     assert at_size({7: 3.0}, 1000, beyond=True) == 3
 
 
-def test_what_is_measured_is_reckoned_with(tmp_path: Path) -> None:
-    config = parse_config({"work_dir": str(tmp_path / "work")})
-    assert rates_of(config).devices == TYPICAL.devices
-    slower = TYPICAL.devices["cpu"].model_copy(update={"name": "mine", "gflops": {"fp32": {128: 1.0}}})
-    for solver in ("lkh", "hgs"):  # the second call keeps what the first has found
-        path = keep_rates(config, Rates(measured="2026-01-02", devices={"cpu": slower}, solvers={solver: {100: 7.0}}))
-    held = json.loads(path.read_text())
-    assert set(held["solvers"]) == {"lkh", "hgs"}
-    found = rates_of(parse_config({"work_dir": str(tmp_path / "work"), "loggers": ["csv"]}))
-    assert found.measured == "2026-01-02"
-    assert found.devices["cpu"].name == "mine"
-    assert found.devices["cuda"] == TYPICAL.devices["cuda"]
-    assert found.solvers["concorde"] == TYPICAL.solvers["concorde"]
-    plans = [
-        build_plan(parse_config({"papers": ["pens"], "device": "cpu", "work_dir": str(tmp_path / work)}))
-        for work in ("none", "work")
-    ]
-    typical, mine = (Estimates(plan) for plan in plans)
-    assert all(mine.train(run).seconds > typical.train(run).seconds for run in plans[0].runs)
+def test_what_was_rehearsed_stays_beside_what_comes_later(tmp_path: Path) -> None:
+    config = parse_config({"work_dir": str(tmp_path / "work"), "device": "cpu"})
+    assert rates_of(config) == TYPICAL
+    training = TrainingPace(of="a/b", batches_s=(1.0,), validation_s=1.0, validated=1, rest_s=0.0, memory_mb=1.0)
+    for name, solver in (("one", "lkh"), ("two", "hgs")):
+        paces = Paces(measured="2026-01-02", device="mine", trainings={name: training})
+        path = keep_rehearsal(config, "cpu", paces, {solver: {100: 7.0}}, 3.0)
+    assert set(json.loads(path.read_text())["solvers"]) == {"lkh", "hgs"}
+    assert rehearsal_of(config).devices["cpu"].trainings.keys() == {"one", "two"}
+    rates = rates_of(config)
+    assert rates.start_s == 3
+    assert rates.solvers["concorde"] == TYPICAL.solvers["concorde"]
+    slower = 7 / TYPICAL.solvers["lkh"][100]
+    assert at_size(rates.solvers["lkh"], 500) == pytest.approx(slower * TYPICAL.solvers["lkh"][500])
+    assert at_size(rates.solvers["lkh"], 20) == pytest.approx(slower * TYPICAL.solvers["lkh"][20])
+    paces = Paces(measured="2026-01-03", device="another", trainings={"three": training})
+    keep_rehearsal(config, "cpu", paces, {}, 3.0)
+    assert rehearsal_of(config).devices["cpu"].trainings.keys() == {"three"}
 
 
 def test_what_config_yaml_says_goes_first(tmp_path: Path) -> None:
@@ -52,22 +51,11 @@ def test_what_config_yaml_says_goes_first(tmp_path: Path) -> None:
     assert at_size(devices["cuda"].gflops["tf32"], 512) == 2000
 
 
-def test_a_damaged_file_of_rates_is_one_line(tmp_path: Path) -> None:
+def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
     config = parse_config({"work_dir": str(tmp_path)})
-    (tmp_path / "rates.json").write_text("{")
-    with pytest.raises(NeurouteError, match="rates.json: not valid JSON .* measure again: neuroute doctor --measure"):
+    (tmp_path / "rehearsal.json").write_text("{")
+    with pytest.raises(NeurouteError, match="rehearsal.json: not valid JSON .* rehearse again: neuroute rehearse"):
         rates_of(config)
-
-
-def test_a_core_and_a_solver_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "WIDTHS", {"cpu": (16,)})
-    monkeypatch.setattr(measure, "SIZES", (8, 12))
-    found = measure.measure_device("cpu")
-    assert found.gflops["fp32"][16] > 0.01
-    assert 0 < found.layer_us[16] < found.update_us[16]
-    points = measure.measure_solver("hgs-short")
-    assert points == {} or set(points) == {8, 12}
-    assert measure.measure_solver("nearest").keys() == {8, 12}
 
 
 def test_references_have_a_budget_and_unknown_solvers_no_estimate() -> None:

@@ -98,3 +98,12 @@ def test_a_screen_that_is_gone_stops_nothing(clock: Clock) -> None:
     line = begin(Gone(), render=1)
     run(line, clock, 1, "render", 1)
     assert line.line() == "1 of 1 jobs done, 0 running, 0 waiting"
+
+
+def test_what_was_rehearsed_counts_until_jobs_of_a_rule_are_done(clock: Clock) -> None:
+    logger = begin(io.StringIO(), train=4, evaluate=2)
+    assert "left" not in logger.line()
+    say(logger, "Rehearsed: about 1 min", expected={"train": 10.0, "evaluate": 30.0}, at_once=2)
+    assert "about 50 s left" in logger.line()
+    run(logger, clock, 1, "train", 20)
+    assert "about 2 min left" in logger.line()  # 3 x 20 and 2 x 30

@@ -26,7 +26,7 @@ READ = {
     "pip install": "it installs",
     "source .venv/bin/activate": "the tests run in such an environment",
     "snakemake": "minutes; tests/dag runs the same targets, small",
-    "neuroute doctor --measure": "minutes; run, small, by tests/accounting",
+    "neuroute rehearse": "minutes; run, small, by tests/rehearsal",
     "neuroute plan": "run by tests/test_cli.py",
     "neuroute label": "run, small, by tests/dag, as are train, evaluate, render and report",
     "neuroute train": "",
@@ -39,8 +39,7 @@ READ = {
     "neuroute difference": "run by tests/evaluation/test_difference.py",
     "cp -r": "it copies what an evaluation has kept",
     "neuroute fetch": "needs a network; tests/datasets fetches from files",
-    "neuroute doctor": "run by tests/test_cli.py",
-    "srun": "it needs a cluster",
+    "tools/first_gpu.sh": "it needs a GPU; run with stand-ins by tests/test_first_gpu.py",
     "neuroute compare": "minutes; run, small, by tests/comparison",
     "neuroute solve": "needs trained models; run by test_how_to.py with others",
 }

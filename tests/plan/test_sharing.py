@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from neuroute.accounting.jobs import Estimates
+from neuroute.accounting.estimates import Estimates
 from neuroute.core.errors import NeurouteError
 from neuroute.dag.captions import describe_measured
 from neuroute.papers.pens.roles import AttentionEvaluation

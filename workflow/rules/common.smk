@@ -95,6 +95,30 @@ def check_cluster():
         logger.warning("This node shows no GPU, so no job asks for one: `device: cuda` in config.yaml makes them ask.")
 
 
+def say_expected():
+    """What was rehearsed of the jobs that are to run, for the progress line until it knows their own times."""
+    if not REQUESTS.estimates.paces.device:
+        return
+    seconds = defaultdict(list)
+    for job in workflow.dag.needrun_jobs():
+        w = dict(job.wildcards.items())
+        if "labels" in w:
+            expected = REQUESTS.seconds("labels", w["labels"])
+        elif "run" in w:
+            expected = REQUESTS.seconds("train", w["run"])
+        elif "group" in w:
+            expected = REQUESTS.seconds("evaluate", f"{w['paper']}/{w['name']}/{w['group']}")
+        else:
+            expected = REQUESTS.estimates.render(artifact_at(job.wildcards).id).seconds if "artifact" in w else 0.0
+        seconds[job.rule.name].append(expected)
+    means = {rule: sum(each) / len(each) for rule, each in seconds.items()}
+    cores = workflow.resource_settings.cores or 1
+    logger.info(
+        f"Rehearsed: about {sum(map(sum, seconds.values())) / cores / 60:.0f} min",
+        extra={"expected": means, "at_once": cores, "shown": True},
+    )
+
+
 def check_label_jobs():
     """Stop before the first job when a solver that is needed now is missing or needs more memory than there is.
 

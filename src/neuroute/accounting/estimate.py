@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from neuroute.accounting.jobs import Cost, Estimates
-from neuroute.accounting.rates import rates_of
+from neuroute.accounting.estimates import Estimates
+from neuroute.accounting.jobs import Cost
 from neuroute.accounting.requests import most_threads, parts
 from neuroute.core.errors import NeurouteError
 from neuroute.core.gpus import count_visible
@@ -34,13 +34,13 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     """
     all_costs = costs(plan, target)
     missing = [c for c in all_costs if not c.there]
-    rates, limit = rates_of(plan.config), plan.config.machine.job_hours
+    limit = plan.config.machine.job_hours
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}"]
     lines += [f"{other} stands in for {name}" for name, other in (plan.config.substitutes or {}).items()]
     lines += [
         f"not trained: {run}, which starts from a stage of a run whose weights are given" for run in sorted(plan.lost)
     ]
-    lines += ["", *_totals(plan, all_costs)]
+    lines += ["", *totals(plan, all_costs)]
     unknown = sum(math.isnan(c.seconds) for c in missing)
     if unknown:
         lines.append(f"{counted(unknown, 'job')} without an estimate of time: not in the hours.")
@@ -50,10 +50,10 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
             f"{counted(len(too_long), 'job')} {one} more than the {limit:g} h that one may have "
             f"(`machine` in {plan.config.where}), so several goes."
         )
-    rates_text = (
-        f"measured on {rates.measured}" if rates.measured else "typical; measure yours: neuroute doctor --measure"
-    )
-    lines.append(f"Rates are {rates_text}. Labels that a cache holds are free.")
+    paces = Estimates(plan).paces
+    source = f"as rehearsed on {paces.measured} on {paces.device}" if paces.device else "typical"
+    mend = "" if paces.device else "; for yours: neuroute rehearse"
+    lines.append(f"Times are {source}{mend}. Labels that a cache holds are free.")
     if lists_all or not (target in WHOLE or target in plan.titles):
         return "\n".join([*lines, "", *_list(all_costs, limit)])
     return "\n".join([*lines, "`neuroute plan --all` lists every job."])
@@ -64,8 +64,8 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _totals(plan: Plan, all_costs: list[Cost]) -> list[str]:
-    """A line for the labels, which papers share, one for each paper, and one for all."""
+def totals(plan: Plan, all_costs: list[Cost], *, anew: bool = False) -> list[str]:
+    """A line for the labels, which papers share, one for each paper, and one for all; anew: as if nothing was there."""
     papers: dict[str, list[Cost]] = {key: [] for key in ("labels", *plan.titles)}
     for c in all_costs:
         papers.setdefault("labels" if c.stage == "labels" else c.id.partition("/")[0], []).append(c)
@@ -82,7 +82,7 @@ def _totals(plan: Plan, all_costs: list[Cost]) -> list[str]:
         f"{'paper':9} {'to do':>13} {'time here':>11} {'core-hours':>11} {'GPU-hours':>10} {'disk GB':>8}",
     ]
     for key, jobs in rows.items():
-        missing = [c for c in jobs if not c.there]
+        missing = [c for c in jobs if anew or not c.there]
         timed = [c for c in missing if not math.isnan(c.seconds)]
         gpu = [gpu_hours[c.stage](c.id).gpu_hours for c in timed if c.stage in gpu_hours]
         to_do, core_hours = f"{len(missing)} of {len(jobs)}", sum(c.cpu_hours for c in timed)

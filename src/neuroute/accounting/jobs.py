@@ -25,6 +25,7 @@ WORKER_MB = 300  # a solver's process
 # Bytes of n^2 that HGS keeps of an instance of n customers: 108 MB measured at 2,000, 384 MB at 6,000 (less by rows).
 HGS_BYTES = 8.6
 ACTIVATIONS_GB = 4.0  # on a CPU, where config.yaml says nothing (core/device.py)
+DRAWING_S = 0.7  # of a table or figure in its five formats
 WARM_START_S = 0.3  # a copy of a process that has loaded all
 
 
@@ -60,8 +61,8 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Estimates:
-    """What the jobs of a plan take on its machine."""
+class ByFlops:
+    """What the jobs of a plan take on its machine, by FLOPs and calls; as rehearsed see `estimates`."""
 
     plan: Plan
     rates: Rates = field(init=False)
@@ -132,7 +133,6 @@ class Estimates:
         flops = training_flops(r)
         nodes = t.batches * self._batch_size(r) * r.n
         weights = cost.parameters_of(r.network)
-        bytes_of_labels = sum(labels.dataset.count * labels.dataset.n * 9 for labels in r.data)  # coordinates and tours
         return self._network_job(
             "train",
             run,
@@ -143,7 +143,7 @@ class Estimates:
             threads=self.plan.scale.train_threads,
             gpus=self.gpus,
             more_s=self.rates.node_us * 1e-6 * nodes,
-            more_mb=(5 * 4 * weights + bytes_of_labels) / 1e6,
+            more_mb=5 * 4 * weights / 1e6 + label_mb(r),
             disk_mb=4 * 4 * weights / 1e6,  # weights, and weights with two moments in the state
         )
 
@@ -187,15 +187,17 @@ class Estimates:
         more_mb: float,
         disk_mb: float,
     ) -> Cost:
-        """FLOPs at the rate of the network's width, the calls that even nothing takes, and what comes on top."""
-        device = self.rates.devices["cuda" if gpus else "cpu"]
-        width = _width(run)
-        rate = at_size(device.gflops[self.precision(run)], width) * 1e9 * (gpus or threads)
-        seconds = self.start_s + more_s + flops / rate
-        seconds += 1e-6 * (calls[0] * at_size(device.update_us, width) + calls[1] * at_size(device.layer_us, width))
+        seconds = self.start_s + more_s + self.network_s(run, flops, calls, gpus, threads)
         budget = self.plan.config.memory_gb or ACTIVATIONS_GB
         memory = PROCESS_MB + more_mb + (CUDA_MB * gpus if gpus else 1000 * budget)
         return Cost(stage, name, path, seconds, threads, gpus, flops, memory, disk_mb)
+
+    def network_s(self, run: Run, flops: float, calls: tuple[float, float], gpus: int, threads: int) -> float:
+        """Seconds of FLOPs and of calls, in updates and forward, on so many GPUs or threads."""
+        device, width = self.rates.devices["cuda" if gpus else "cpu"], _width(run)
+        rate = at_size(device.gflops[self.precision(run)], width) * 1e9 * (gpus or threads)
+        each = at_size(device.update_us, width), at_size(device.layer_us, width)
+        return flops / rate + 1e-6 * (calls[0] * each[0] + calls[1] * each[1])
 
     def precision(self, run: Run) -> str:
         """In which its products are computed."""
@@ -204,7 +206,12 @@ class Estimates:
 
     def render(self, artifact: str) -> Cost:
         path = self.plan.artifact_stem(artifact).with_suffix(".json")
-        return Cost("render", artifact, path, seconds=self.start_s, disk_mb=0.3, scale=self.plan.scale.name)
+        return Cost("render", artifact, path, seconds=self.start_s + DRAWING_S, disk_mb=0.3, scale=self.plan.scale.name)
+
+
+def label_mb(run: Run) -> float:
+    """Coordinates and tours that a training reads."""
+    return sum(labels.dataset.count * labels.dataset.n * 9 for labels in run.data) / 1e6
 
 
 def _width(run: Run) -> float:

@@ -1,19 +1,11 @@
-"""What this machine does in a second: measured once by `neuroute doctor --measure`, typical values until then."""
+"""What a machine does in a second: typical values, for what was not rehearsed (`rehearsed`)."""
 
 import math
 from bisect import bisect_left
-from functools import cache
-from pathlib import Path
-from typing import Literal
 
-from neuroute.core.files import read_json, write_text
+from neuroute.accounting.rehearsed import BySize, Kind, rehearsal_of
 from neuroute.plan.config import Config
 from neuroute.plan.specs import Spec
-from neuroute.plan.yaml_files import validate
-
-Kind = Literal["cpu", "cuda"]
-BySize = dict[int, float]
-FILE = "rates.json"
 
 
 class DeviceRates(Spec):
@@ -29,7 +21,6 @@ class DeviceRates(Spec):
 class Rates(Spec):
     """Of a machine.  `solvers`: seconds of one core for one instance of n nodes."""
 
-    measured: str | None = None  # when
     start_s: float = 12.0  # from the start of a process to its first batch: Python, torch, the plan, the data
     node_us: float = 0.2  # CPU microseconds for each node of an instance that is drawn and checked
     devices: dict[Kind, DeviceRates]
@@ -79,49 +70,35 @@ SIX_HOURS = 6 * 3600.0
 LIMITS = {"concorde-6h": SIX_HOURS, "lkh": SIX_HOURS, "lkh-long": SIX_HOURS}  # of an instance of 5,000 nodes and more
 
 
-def rates_file(config: Config) -> Path:
-    return Path(config.work_dir) / FILE
-
-
 def rates_of(config: Config) -> Rates:
-    """Measured rates where there are some, typical ones for the rest; what config.yaml says goes before both.
+    """Typical rates, and solvers' times as they were rehearsed; what config.yaml says goes before both.
 
-    Raises NeurouteError for a damaged file.
+    Raises NeurouteError for a damaged file of the rehearsal.
     """
-    path = rates_file(config)
-    rates = _read_with_typical(path, path.stat().st_mtime_ns) if path.exists() else TYPICAL
+    rehearsal = rehearsal_of(config)
     devices = {}
     for kind, configured in (("cpu", config.machine.cpu_gflops_per_thread), ("cuda", config.machine.gpu_tflops)):
-        device = rates.devices[kind]  # type: ignore[index]
+        device = TYPICAL.devices[kind]  # type: ignore[index]
         if configured is not None:
             rate = configured if kind == "cpu" else 1e3 * configured
             device = device.model_copy(update={"gflops": {p: {128: rate} for p in ("fp32", "tf32", "bf16")}})
         devices[kind] = device
-    return rates.model_copy(update={"devices": devices})
+    solvers = TYPICAL.solvers | {
+        name: _by_size(TYPICAL.solvers.get(name, {}), points) for name, points in rehearsal.solvers.items()
+    }
+    start_s = rehearsal.start_s or TYPICAL.start_s
+    return TYPICAL.model_copy(update={"devices": devices, "solvers": solvers, "start_s": start_s})
 
 
-def keep_rates(config: Config, rates: Rates) -> Path:
-    """Write rates; those of devices and solvers that are not among them stay as an earlier call found them."""
-    path = rates_file(config)
-    before = _read_file(path) if path.exists() else Rates(devices={})
-    all_of = {"devices": before.devices | rates.devices, "solvers": before.solvers | rates.solvers}
-    write_text(path, rates.model_copy(update=all_of).model_dump_json(indent=1) + "\n")
-    return path
-
-
-def _read_file(path: Path) -> Rates:
-    content = read_json(path, "measure again: neuroute doctor --measure")
-    if isinstance(content, dict):
-        content.pop("bf16", None)  # of an earlier version
-    return validate(Rates, content, str(path))
-
-
-@cache
-def _read_with_typical(path: Path, _changed: int) -> Rates:
-    rates = _read_file(path)
-    return rates.model_copy(
-        update={"devices": TYPICAL.devices | rates.devices, "solvers": TYPICAL.solvers | rates.solvers}
-    )
+def _by_size(typical: BySize, rehearsed: BySize) -> BySize:
+    """What was rehearsed; sizes beyond it take as much more or less than is typical as its nearest."""
+    if not typical:
+        return rehearsed
+    low, high = min(rehearsed), max(rehearsed)
+    ratios = {n: rehearsed[n] / at_size(typical, n, beyond=True) for n in (low, high)}
+    below = {n: seconds * ratios[low] for n, seconds in typical.items() if n < low}
+    above = {n: seconds * ratios[high] for n, seconds in typical.items() if n > high}
+    return below | rehearsed | above
 
 
 def at_size(points: BySize, n: float, beyond: bool = False) -> float:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from neuroute.accounting.jobs import Cost, Estimates
+from neuroute.accounting.estimates import Estimates
+from neuroute.accounting.jobs import Cost
 from neuroute.plan.objects import GivenRun
 from neuroute.plan.plan import Plan
 

@@ -17,7 +17,7 @@ from neuroute.cli.checkpoints import export_weights, import_weights, train
 from neuroute.cli.compare import compare
 from neuroute.cli.data import export, fetch, generate, label
 from neuroute.cli.evaluation import evaluate, models, solve
-from neuroute.cli.overview import doctor, plan, schema
+from neuroute.cli.overview import doctor, plan, rehearse, schema
 from neuroute.cli.results import claims, difference, keep, render, report
 from neuroute.cli.warm import warm
 from neuroute.cli.workspace import init
@@ -25,8 +25,8 @@ from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.core.text import printable
 
 COMMANDS = (  # in the order of the help
-    plan, label, train, evaluate, render, report, claims, difference, keep, doctor, solve, compare, models, generate,
-    export, fetch, schema, import_weights, export_weights, init,
+    plan, rehearse, label, train, evaluate, render, report, claims, difference, keep, doctor, solve, compare, models,
+    generate, export, fetch, schema, import_weights, export_weights, init,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""What there is to do, and what there is to do it with: plan, doctor, schema."""
+"""What there is to do, and what there is to do it with: plan, rehearse, doctor, schema."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from neuroute.cli.options import Changes, ConfigFile, ScaleName, load_plan
+from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, load_plan
 
 
 def plan(
@@ -24,25 +24,48 @@ def plan(
     print(describe(load_plan(config, scale, changes=changes), target, lists_all=lists_all))
 
 
-def doctor(
-    is_measuring: Annotated[
-        bool, typer.Option("--measure", help="measure this machine's rates, for `neuroute plan`: some minutes")
-    ] = False,
+def rehearse(
+    minutes: Annotated[
+        float | None, typer.Option(min=0.1, help="how long at most; default 2 where jobs take seconds, else 10")
+    ] = None,
+    on: Annotated[str | None, typer.Option(help="slurm: as one job of a cluster, whose output comes here")] = None,
     config: ConfigFile = None,
+    scale: ScaleName = None,
+    device: Device = None,
+    changes: Changes = None,
 ) -> None:
+    """Try everything of a scale shortly, before any long run.
+
+    A few batches of every training with its true network, batch and precision, a batch of every evaluation, a call of
+    each solver, on labels that are made up.  Says all that fails, seconds a batch, memory, and the hours that follow;
+    `neuroute plan`, what jobs ask a cluster for and the progress line then go by what was measured.
+    """
+    p = load_plan(config, scale, device, changes=changes)
+    minutes = minutes or (2 if p.scale.warm_jobs else 10)
+    if on is not None:
+        from neuroute.dag.slurm import send_rehearsal
+
+        words: list[tuple[str, object]] = [
+            ("--config", config),
+            ("--scale", scale),
+            ("--device", device),
+            ("--minutes", minutes),
+        ]
+        words += [("--set", change) for change in changes or ()]
+        options = [str(part) for name, value in words if value is not None for part in (name, value)]
+        raise typer.Exit(send_rehearsal(on, p.config, p.scale.train_threads, minutes, options))
+    from neuroute.rehearsal.rehearse import rehearse as try_all
+
+    if try_all(p, minutes, print).failures:
+        raise typer.Exit(1)
+
+
+def doctor() -> None:
     """Say which solvers are there, and how to get the others.
 
     Each solves a small instance.  Say, too, which package does the work of each one that was asked for.
     """
     from neuroute.solvers.doctor import examine, packages
-
-    if is_measuring:
-        from neuroute.accounting.measure import measure
-        from neuroute.accounting.rates import keep_rates
-        from neuroute.plan.config import load_config
-
-        print(keep_rates(load_config(config), measure(print)))
-        return
 
     for finding in examine():
         print(finding.line())

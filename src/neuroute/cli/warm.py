@@ -6,8 +6,6 @@ process that waits for it, and all end with this one, which ends with the Snakem
 """
 
 import ctypes
-import gc
-import importlib
 import json
 import os
 import selectors
@@ -24,23 +22,14 @@ import typer
 
 from neuroute.cli.options import load_plan
 from neuroute.core.dotted import resolve
-from neuroute.plan.plan import Plan
-from neuroute.problems.registry import PARTS
+from neuroute.rehearsal.loading import load_what_jobs_use
 
-LOADED = (
-    "neuroute.training.train", "neuroute.evaluation.driver",
-    "neuroute.datasets.labels", "neuroute.datasets.libraries", "neuroute.rendering.render",
-    "neuroute.rendering.report", "neuroute.rendering.verdicts.comparisons", "neuroute.dag.headlines",
-    # behind `core/lazy.py`, and what optimizers and backends load at their first use
-    "pandas", "torch._dynamo", "matplotlib.pyplot", "matplotlib.backends.backend_agg",
-    "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg", "PIL.PngImagePlugin",
-)  # fmt: skip
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 
 
 def warm(path: Annotated[Path, typer.Argument(help="socket to listen on")]) -> None:
     """Run jobs of the workflow in copies of this process, until standard input ends."""
-    _load(load_plan(None, None))
+    load_what_jobs_use(load_plan(None, None))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         try:
@@ -48,25 +37,6 @@ def warm(path: Annotated[Path, typer.Argument(help="socket to listen on")]) -> N
             _Server(listener).serve()
         finally:
             path.unlink(missing_ok=True)
-
-
-def _load(plan: Plan) -> None:
-    """Import what the jobs of a plan use, and look up their code digests."""
-    entries = {entry for parts in PARTS.values() for entry in parts.values()}
-    entries |= {run.network.kind for run in plan.runs.values()}
-    entries |= {artifact.function for artifact in plan.artifacts.values()}
-    entries |= {member.entry for evaluation in plan.evaluations.values() for member in evaluation.members()}
-    for name in (*LOADED, *sorted({entry.partition(":")[0] for entry in entries})):
-        importlib.import_module(name)
-    for run in plan.runs:  # parsed once, where planning has not kept them
-        plan.network_code(run), plan.train_code(run)
-    for evaluation in plan.evaluations:
-        plan.evaluate_code(evaluation)
-    from numba.core.registry import cpu_target
-
-    cpu_target.target_context.refresh()  # what a compiled function needs before it is loaded
-    gc.collect()
-    gc.freeze()  # a copy neither looks through what it shares with the others, nor copies its pages to do so
 
 
 @dataclass

@@ -4,13 +4,18 @@ import math
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
+from neuroute.plan.config import Config
+from neuroute.plan.preflight import gpus
+from neuroute.plan.yaml_files import read_yaml
 
 PROFILE = "profiles/slurm/profile.yaml"
+REHEARSAL_CPUS, REHEARSAL_GB = 4, 16
 
 
 @dataclass(frozen=True)
@@ -117,3 +122,23 @@ def _ask(*command: str) -> list[str]:
     if process.returncode:
         raise NeurouteError(f"{command[0]}: {(process.stderr.strip().splitlines() or ['failed'])[-1]}")
     return process.stdout.splitlines()
+
+
+def send_rehearsal(cluster: str, config: Config, threads: int, minutes: float, options: list[str]) -> int:
+    """Run `neuroute rehearse` as one job, with what the profile says of a partition and an account; its exit status.
+
+    Raises NeurouteError for another cluster than slurm, and where there is none.
+    """
+    if cluster != "slurm":
+        raise NeurouteError(f"--on {cluster}: there is only slurm")
+    profile = read_yaml(Path(PROFILE)) if Path(PROFILE).exists() else {}
+    defaults = profile.get("default-resources") or {}
+    places = {"partition": defaults.get("slurm_partition"), "account": defaults.get("slurm_account")}
+    command = ["srun", "--job-name=neuroute-rehearse", "--nodes=1", "--ntasks=1", f"--time={math.ceil(minutes) + 10}"]
+    command += [f"--cpus-per-task={max(threads, REHEARSAL_CPUS)}", f"--mem={REHEARSAL_GB}G"]
+    command += [f"--{name}={value}" for name, value in places.items() if value is not None]
+    command += ["--gpus=1"] if gpus(config) else []
+    try:
+        return subprocess.run([*command, sys.executable, "-m", "neuroute", "rehearse", *options]).returncode
+    except FileNotFoundError:
+        raise NeurouteError("--on slurm: no srun here; start it on a node from which jobs are sent") from None

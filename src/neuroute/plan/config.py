@@ -65,7 +65,7 @@ class Machine(Strict):
 
     job_hours: Annotated[float, Field(gt=0, description="longest time that one job may have on your cluster")] = 48.0
     cpu_gflops_per_thread: Annotated[
-        float | None, Field(gt=0, description="sustained; null: as `neuroute doctor --measure` found, or typical")
+        float | None, Field(gt=0, description="sustained; null: typical. What `neuroute rehearse` measured goes before")
     ] = None
     gpu_tflops: Annotated[float | None, Field(gt=0, description="of a GPU, likewise")] = None
 

@@ -171,6 +171,11 @@ class OwnTraining(InEpochs, Spec):
         @property
         def precision(self) -> Precision: ...
 
+    def shortened(self, batches: int) -> "OwnTraining":
+        """About so many of its batches, of their true size, and one validation: what a rehearsal times."""
+        short = {"epochs": 1, "samples": batches * self.batch_size, "validations": 1}
+        return self.model_copy(update={key: value for key, value in short.items() if key in type(self).model_fields})
+
     def flops_per_sample(self, counts: Any, run: Any) -> float:
         """Of one training instance, forward and backward; counts: of the run's network (`accounting.counts.Counts`)."""
         raise NotImplementedError

@@ -205,7 +205,7 @@ class TrainingLoop:
     def _note(self, note: dict[str, Any]) -> None:
         """A line that belongs before the batch in hand."""
         samples = self.samples(self.done)
-        self._record({**note, "batch": self.done, "samples": samples, "seconds": round(self.seconds, 2)})
+        self._record({**note, "batch": self.done, "samples": samples, "seconds": round(self.seconds, 4)})
 
     def _log_loss(self, rate: float) -> None:
         sums = torch.stack([self.loss_sum, self.loss_sum.new_tensor(self.loss_updates)])
@@ -224,7 +224,7 @@ class TrainingLoop:
                 "lr": self.batches.learning_rate(self.done - 1),
                 "samples_per_s": round(rate, 2),
                 "eta_s": round((self.samples(self.total) - self.samples(self.done)) / rate, 1),
-                "seconds": round(self.seconds, 2),
+                "seconds": round(self.seconds, 4),
             }
         )
         self.loss_sum, self.loss_updates = torch.zeros_like(self.loss_sum), 0
@@ -251,7 +251,7 @@ class TrainingLoop:
                     "samples": self.samples(self.done),
                     "gap_pct": gap,
                     "gaps_pct": gaps,
-                    "seconds": round(self.seconds, 2),
+                    "seconds": round(self.seconds, 4),
                 }
             )
             text = ", ".join(f"{g:.3f} %" for g in gaps.values())

@@ -200,7 +200,7 @@ def _export(
         "batches": loop.done,
         "updates": loop.updates,
         "samples": loop.samples(loop.done),
-        "wall_time_s": round(loop.seconds, 2),
+        "wall_time_s": round(loop.seconds, 4),
         "processor_time_s": round(loop.processor_seconds, 2),
         "peak_memory_mb": round(devices.peak_memory_mb(place), 1),
     }

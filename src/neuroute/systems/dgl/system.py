@@ -63,6 +63,9 @@ class BeamPool(OwnTraining):
     def scheme(self) -> str:
         return "neuroute.systems.dgl.training:beam_pool"
 
+    def shortened(self, batches: int) -> BeamPool:
+        return self.model_copy(update={"epochs": 1, "loops": min(self.loops, batches), "validations": 1})
+
     def flops_per_sample(self, counts: Counts, run: Run) -> float:
         from neuroute.accounting import flops
 

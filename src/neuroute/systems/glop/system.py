@@ -73,6 +73,16 @@ class Revising(OwnTraining):
     def scheme(self) -> str:
         return "neuroute.systems.glop.revising:revising"
 
+    def shortened(self, batches: int) -> Revising:
+        """Two epochs of each phase, as the baseline is judged from the second one on; on as many paths for a batch."""
+        half, phases = batches // 2, []
+        for phase in self.phases:
+            samples = min(phase.samples, half * phase.batch_size)
+            phases.append(phase.model_copy(update={"epochs": min(2, phase.epochs), "samples": samples}))
+        share = half / max(phase.batches_per_epoch for phase in self.phases)
+        judged = max(2, round(self.baseline_samples * min(1.0, share)))
+        return self.model_copy(update={"phases": tuple(phases), "baseline_samples": judged, "validations": 1})
+
     def flops_per_sample(self, counts: Counts, run: Run) -> float:
         """Sampled and learnt, three times as much, and rolled out by the baseline."""
         from neuroute.accounting.revised import path

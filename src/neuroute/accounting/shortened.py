@@ -1,0 +1,216 @@
+"""What a rehearsal takes of a training or of an evaluation: a few true batches, or one, on made-up labels."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from neuroute.datasets.benchmarks import study_instances
+from neuroute.plan.objects import (
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    Labels,
+    OwnTraining,
+    Reconstruction,
+    Reinforced,
+    RescalingEvaluation,
+    Run,
+    RunEvaluation,
+    SelfImprovement,
+    StageEvaluation,
+    Supervised,
+    Test,
+    Training,
+)
+from neuroute.plan.specs import Spec
+from neuroute.problems.public_instances import PACKAGED, packaged_files
+
+BATCHES = 6  # of a training: the first half loads and compiles
+MADE_AT_ONCE = 256  # instances, by a training that makes its own labels
+MADE_UP = "nearest"  # in whose name labels are made up: a solver without proofs
+NODES = {"cpu": 8192, "cuda": 1 << 20}  # of one batch of a decoding (decoding/memory.py)
+ROWS = 4096
+ITERATIONS = (1, 3)  # of a search that has more: what one takes follows from the difference
+FACTORS = 3  # of a sweep, which needs so many
+
+
+# -- trainings --------------------------------------------------------------------------------------------------------
+
+
+def short_run(run: Run, kind: str) -> Run:
+    """The run with few batches of their true size and one validation of one batch, on labels that are made up."""
+    training = short_training(run.training)
+    count = getattr(training, "samples", 0)
+    return Run(
+        paper=run.paper,
+        name=run.name,
+        network=run.network,
+        training=training,
+        n=run.n,
+        data=tuple(_made_up(run.data[0], kind, count) for _ in run.data[:1]),
+        start=run.start,
+        validation=_made_up(run.validation, kind),
+        also_validation=tuple(_made_up(labels, kind) for labels in run.also_validation),
+    )
+
+
+def short_training(training: Training) -> Training:
+    """About BATCHES batches of a training; what comes once in a round or a stage comes as often for each batch."""
+    if isinstance(training, OwnTraining):
+        return training.shortened(BATCHES)
+    if isinstance(training, Reinforced):
+        return _short_stages(training)
+    if isinstance(training, Supervised):
+        samples = min(training.samples, BATCHES * training.batch_size)
+        epochs = min(training.epochs, -(-BATCHES * training.batch_size // samples))
+        return training.model_copy(update={"samples": samples, "epochs": epochs, "validations": 1})
+    half = BATCHES // 2 * training.batch_size
+    if isinstance(training, SelfImprovement):
+        instances = min(training.instances, MADE_AT_ONCE)
+        passes = -(-half // instances)
+        return training.model_copy(update={"epochs": 2, "instances": instances, "passes": passes, "validations": 2})
+    assert isinstance(training, Reconstruction)
+    short: dict[str, Any] = {
+        "rounds": 2,
+        "validations": 2,
+        "epochs_per_round": 1,
+        "warm_up": False,
+        "initial": "labels",
+    }
+    short |= {"samples": min(training.samples, max(half, MADE_AT_ONCE))}
+    return training.model_copy(update=short | {"reconstructions": min(training.reconstructions, 1)})
+
+
+def labels_made(training: Training) -> float:
+    """Instances that a training makes labels of, over all of it, for each iteration of a search; 0 for others."""
+    if isinstance(training, SelfImprovement):
+        return training.epochs * training.instances
+    if isinstance(training, Reconstruction):
+        return (training.rounds - training.warm_up) * training.samples * training.reconstructions
+    return 0
+
+
+def _short_stages(training: Reinforced) -> Reinforced:
+    baseline = training.baseline
+    epochs = 1 if baseline is None else 2  # it may begin with the second one
+    stages = tuple(
+        stage.model_copy(
+            update={
+                "epochs": min(epochs, stage.epochs),
+                "batches_per_epoch": min(BATCHES // epochs, stage.batches_per_epoch),
+                "drops": (),
+                "validations": 1,
+            }
+        )
+        for stage in training.stages
+    )
+    if baseline is not None:  # which is judged once in an epoch
+        share = BATCHES / epochs / max(stage.batches_per_epoch for stage in training.stages)
+        baseline = baseline.model_copy(update={"instances": max(2, math.ceil(baseline.instances * min(1.0, share)))})
+    return training.model_copy(update={"stages": stages, "baseline": baseline})
+
+
+def training_key(run: Run, kind: str) -> str:
+    """Equal for trainings that take as long, but for how many batches they have."""
+    short = short_run(run, kind)
+    return _key(run.network, short.n, short.training, short.validation.dataset)
+
+
+# -- evaluations ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of an evaluation that one batch shows."""
+
+    whole: RunEvaluation
+    part: RunEvaluation  # the batch
+    times: float  # how often the batch comes, instances and repeats
+    iterations: int = 0  # of a search, in the whole
+
+    def key(self, run: Run) -> str:
+        described = self.part.model_dump(mode="json", exclude={"run", "group"})
+        return _key(run.network, run.training.precision, run.validation.dataset.problem, described)
+
+
+def pieces(evaluation: RunEvaluation, kind: str) -> Iterator[Piece]:
+    """Each test, sweep or decoding of an evaluation on one batch; what is none of these as it is."""
+    for member in evaluation.members():
+        if tests := getattr(member, "tests", None):
+            stages = getattr(member, "stages", ("",))
+            for test in tests:
+                short = _short_test(test, kind)
+                update: dict[str, Any] = {"tests": (short,)}
+                update |= {"stages": stages[:1]} if isinstance(member, StageEvaluation) else {}
+                share = test.labels.dataset.count / short.labels.dataset.count
+                times = len(stages) * share * test.decoding.repeats
+                whole = member.model_copy(update={"tests": (test,)})
+                yield Piece(whole, member.model_copy(update=update), times, test.decoding.iterations)
+        elif isinstance(member, RescalingEvaluation):
+            for sweep in member.sweeps:
+                dataset = _first(sweep.dataset, kind)
+                times = sweep.dataset.count / dataset.count * max(1.0, len(sweep.factors) / FACTORS)
+                short_sweep = sweep.model_copy(update={"dataset": dataset, "factors": sweep.factors[:FACTORS]})
+                whole = member.model_copy(update={"sweeps": (sweep,)})
+                yield Piece(whole, member.model_copy(update={"sweeps": (short_sweep,)}), times)
+        elif isinstance(member, BenchmarkEvaluation):
+            yield from _of_benchmark(member)
+        else:
+            yield Piece(member, _with_made_up(member, kind), 1.0)
+
+
+def _short_test(test: Test, kind: str) -> Test:
+    return Test(labels=_made_up(test.labels, kind), decoding=_short_decoding(test.decoding))
+
+
+def _short_decoding(decoding: Decoding) -> Decoding:
+    change: dict[str, Any] = {"repeats": 1, "milestones": ()}
+    if decoding.iterations > ITERATIONS[-1]:
+        change |= {"iterations": ITERATIONS[-1], "milestones": ITERATIONS}
+    return decoding.model_copy(update=change)
+
+
+def _of_benchmark(evaluation: BenchmarkEvaluation) -> Iterator[Piece]:
+    """One instance that comes with the package, of the middle size; time goes with nodes, at least."""
+    e = evaluation
+    listed = study_instances(e.max_nodes, e.min_nodes, e.benchmark, e.sets, e.names)
+    there = sorted((i for i in listed if i.name in packaged_files(e.benchmark)), key=lambda i: i.nodes)
+    if not there or not PACKAGED.is_dir():
+        return
+    middle = there[len(there) // 2]
+    times = sum(i.nodes for i in there) / middle.nodes
+    for decoding in e.decodings:
+        update = {"names": (middle.name,), "decodings": (_short_decoding(decoding),)}
+        yield Piece(e, e.model_copy(update=update), times * decoding.repeats, decoding.iterations)
+
+
+# -- labels -----------------------------------------------------------------------------------------------------------
+
+
+def _first(dataset: Dataset, kind: str, count: int | None = None) -> Dataset:
+    """The first instances of the same stream: as many as make a batch, unless it is said how many."""
+    most = max(1, min(ROWS, NODES[kind] // dataset.nodes))
+    return dataset.model_copy(update={"count": count or min(dataset.count, most), "first": 0, "file": None})
+
+
+def _made_up(labels: Labels, kind: str, count: int | None = None) -> Labels:
+    return Labels(dataset=_first(labels.dataset, kind, count), solver=MADE_UP)
+
+
+def _with_made_up(value: Any, kind: str) -> Any:
+    """The same with made-up labels wherever there are some."""
+    if isinstance(value, Labels):
+        return _made_up(value, kind)
+    if isinstance(value, BaseModel):
+        return value.model_copy(update={name: _with_made_up(part, kind) for name, part in value})
+    return tuple(_with_made_up(part, kind) for part in value) if isinstance(value, tuple) else value
+
+
+def _key(*parts: Any) -> str:
+    texts = [part.canonical() if isinstance(part, Spec) else json.dumps(part, sort_keys=True) for part in parts]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]

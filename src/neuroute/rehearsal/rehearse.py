@@ -1,0 +1,303 @@
+"""`neuroute rehearse`: everything of a scale once and shortly, on this machine; all that fails, and the hours."""
+
+import math
+import os
+import re
+import shutil
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import partial
+from multiprocessing import connection, get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from neuroute.accounting.estimate import costs, totals
+from neuroute.accounting.estimates import Estimates
+from neuroute.accounting.rates import at_size, rates_of
+from neuroute.accounting.rehearsed import Kind, Paces, PiecePace, TrainingPace, keep_rehearsal, kind_of
+from neuroute.accounting.requests import most_threads
+from neuroute.accounting.shortened import pieces, training_key
+from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.objects import GivenRun, Labels, Run
+from neuroute.plan.plan import Plan
+from neuroute.rehearsal.loading import load_what_jobs_use
+from neuroute.rehearsal.trials import Stage, try_piece, try_solver, try_training
+from neuroute.solvers.registry import FROM_FILES
+
+LONGEST_CALL = 0.1  # of the whole time, of one call of a solver by what is typical
+HALVINGS = 4  # of a batch that does not fit
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One thing to try: its name in what is printed, its key in the file, and what to call in a process of its own."""
+
+    stage: str
+    name: str
+    key: str
+    call: Callable[[Stage], Any]
+    expected_s: float  # of all jobs that it tells of, by what is typical
+    turn: int = 0  # first of everything, of each evaluation its longest part; then the next ones
+    smaller: "Trial | None" = None  # with half the batch, where that is something to say
+
+    def counting(self, other: "Trial") -> "Trial":
+        """It, as it tells of another job, too."""
+        return replace(self, expected_s=self.expected_s + other.expected_s, turn=min(self.turn, other.turn))
+
+
+@dataclass
+class Findings:
+    """What came of the trials."""
+
+    trainings: dict[str, TrainingPace] = field(default_factory=dict)
+    pieces: dict[str, PiecePace] = field(default_factory=dict)
+    solvers: dict[str, dict[int, float]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    all: int = 0  # trials
+    left: int = 0  # not tried, as time was up
+
+    def add(self, trial: Trial, answer: Any) -> None:
+        if isinstance(answer, TrainingPace):
+            self.trainings[trial.key] = answer
+        elif isinstance(answer, PiecePace):
+            self.pieces[trial.key] = answer
+        else:
+            self.solvers.setdefault(trial.key, {}).update([answer])
+
+
+def rehearse(plan: Plan, minutes: float, say: Callable[[str], None]) -> Findings:
+    """Try all of a plan for so many minutes, keep what was measured, and say what failed and what follows.
+
+    Trials run side by side on a CPU's cores, one at a time on a GPU.  A failure is one line, and the rest goes on.
+    """
+    began = time.monotonic()
+    kind = kind_of(plan.config)
+    load_what_jobs_use(plan)
+    start_s = time.process_time()  # of this process, until all is loaded: what a job's process takes
+    findings = Findings()
+    findings.failures += _lacking_space(plan)
+    trials = sorted(_trials(plan, kind, 60 * minutes), key=lambda trial: (trial.turn, -trial.expected_s))
+    say(f"scale {plan.scale.name}: {len(trials)} trials on {_device(plan)}, at most {minutes:g} minutes")
+    findings.all = len(trials)
+    _run(plan, kind, trials, began + 60 * minutes, findings)
+    paces = Paces(
+        measured=date.today().isoformat(),
+        device=_device(plan),
+        trainings=findings.trainings,
+        pieces=findings.pieces,
+    )
+    try:
+        path = keep_rehearsal(plan.config, kind, paces, findings.solvers, start_s)
+    except NeurouteError as error:
+        findings.failures.append(f"keep what was measured: {error}")
+        path = None
+    for line in report(plan, findings):
+        say(line)
+    say(f"{time.monotonic() - began:.0f} s" + (f"; {path} has what was measured" if path else ""))
+    return findings
+
+
+def _device(plan: Plan) -> str:
+    if kind_of(plan.config) == "cpu":
+        return devices.name(torch.device("cpu"))
+    return "a GPU"  # which this process leaves alone, so that its copies may use it
+
+
+# -- what to try ------------------------------------------------------------------------------------------------------
+
+
+def _trials(plan: Plan, kind: Kind, seconds: float) -> Iterator[Trial]:
+    estimates = Estimates(plan)
+    distinct: dict[str, Trial] = {}
+
+    def add(trial: Trial) -> None:
+        trial = replace(trial, expected_s=0.0) if math.isnan(trial.expected_s) else trial
+        same = distinct.get(trial.key)
+        distinct[trial.key] = same.counting(trial) if same else trial
+
+    for run in plan.runs.values():
+        if not isinstance(run, GivenRun):
+            add(_training(run, training_key(run, kind), estimates.train(run.id).seconds))
+    for evaluation in plan.evaluations.values():
+        run = plan.runs[evaluation.run]
+        parts = [(estimates.piece_s(run, piece), piece) for piece in pieces(evaluation, kind)]
+        for turn, (expected_s, piece) in enumerate(sorted(parts, key=lambda part: -part[0])):
+            call = partial(try_piece, run=run, piece=piece)
+            add(Trial("evaluate", evaluation.id, piece.key(run), call, expected_s, turn))
+    yield from distinct.values()
+    yield from _of_solvers(plan, estimates, seconds)
+
+
+def _training(run: Run, key: str, expected_s: float, halvings: int = HALVINGS) -> Trial:
+    smaller, size = None, getattr(run.training, "batch_size", 1)
+    if halvings and size > 1 and "batch_size" in type(run.training).model_fields:
+        training = run.training.model_copy(update={"batch_size": size // 2})
+        smaller = _training(run.model_copy(update={"training": training}), key, expected_s, halvings - 1)
+    return Trial("train", run.id, key, partial(try_training, run=run), expected_s, smaller=smaller)
+
+
+def _of_solvers(plan: Plan, estimates: Estimates, seconds: float) -> Iterator[Trial]:
+    """One call of each solver at each size whose call is short enough; at half the size, where it is not."""
+    rates, calls = rates_of(plan.config), dict[tuple[str, str, int], tuple[Labels, float]]()
+    for labels in plan.label_jobs.values():
+        if labels.solver in FROM_FILES:
+            continue
+        typical, dataset = rates.solvers.get(labels.solver, {10: 0.0}), labels.dataset
+        while at_size(typical, dataset.n, beyond=True) > LONGEST_CALL * seconds and dataset.n > 20:
+            dataset = dataset.model_copy(update={"n": dataset.n // 2})
+        dataset = dataset.model_copy(update={"first": 0, "file": None})
+        whole = estimates.label_seconds(labels)
+        place = labels.solver, dataset.problem, dataset.n
+        _, before = calls.get(place, (labels, 0.0))
+        total = before + (0.0 if math.isnan(whole) else whole)
+        calls[place] = labels.model_copy(update={"dataset": dataset}), total
+    for (solver, problem, n), (labels, whole) in calls.items():
+        yield Trial("solve", f"{solver} ({problem}, {n})", solver, partial(try_solver, labels=labels), whole)
+
+
+def _lacking_space(plan: Plan) -> list[str]:
+    needed = sum(c.disk_mb for c in costs(plan, None) if not c.there)
+    folder = Path(plan.config.work_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free / 1e6
+    return (
+        [f"disk: {needed / 1e3:.1f} GB are needed in {folder}, {free / 1e3:.1f} GB are free"] if needed > free else []
+    )
+
+
+# -- trying -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Running:
+    trial: Trial
+    first: Trial  # with the batch that was asked for
+    process: Any
+    answer: connection.Connection
+    folder: Path
+
+
+def _run(plan: Plan, kind: Kind, trials: list[Trial], until: float, findings: Findings) -> None:
+    """Each trial in a copy of this process, which has loaded all: what ends one, ends no other."""
+    at_once = 1 if kind == "cuda" else max(1, most_threads() // plan.scale.train_threads)
+    place = plan.work / "rehearsal"
+    waiting = [(trial, trial) for trial in reversed(trials)]
+    running: list[_Running] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once and time.monotonic() < until:
+                trial, first = waiting.pop()
+                running.append(_start(plan, kind, trial, first, place / str(len(waiting))))
+            if not running:
+                break
+            ready = connection.wait([each.answer for each in running], max(0.0, until - time.monotonic()))
+            for each in [r for r in running if r.answer in ready]:
+                running.remove(each)
+                if smaller := _finish(each, findings):
+                    waiting.append((smaller, each.first))
+            if not ready and time.monotonic() >= until:
+                break
+    finally:
+        for each in running:
+            each.process.kill()
+            each.process.join()
+        shutil.rmtree(place, ignore_errors=True)
+    findings.left = len(waiting) + len(running)
+
+
+def _start(plan: Plan, kind: Kind, trial: Trial, first: Trial, folder: Path) -> _Running:
+    context = get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_in_copy, args=(trial, Stage(plan, kind, folder), there), daemon=False)
+    process.start()
+    there.close()
+    return _Running(trial, first, process, here, folder)
+
+
+def _in_copy(trial: Trial, stage: Stage, answer: connection.Connection) -> None:
+    """Send (pace, None), or (None, what went wrong and whether memory was short)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 1)
+        os.dup2(nothing.fileno(), 2)
+    try:
+        torch.set_num_threads(1)
+        stage.folder.mkdir(parents=True, exist_ok=True)
+        answer.send((trial.call(stage), None))
+    except BaseException as error:
+        answer.send((None, (_line(error), _is_memory(error))))
+    finally:
+        os._exit(0)
+
+
+def _finish(ended: _Running, findings: Findings) -> Trial | None:
+    """Take what a trial has sent; the same with half the batch, if memory was short."""
+    try:
+        pace, fault = ended.answer.recv()
+    except EOFError:  # killed
+        ended.process.join()
+        pace, fault = None, (f"was killed (signal {-(ended.process.exitcode or 0)}), for want of memory perhaps", True)
+    ended.process.join()
+    shutil.rmtree(ended.folder, ignore_errors=True)
+    first, is_smaller = ended.first, ended.trial is not ended.first
+    if fault is None:
+        findings.add(first, pace)
+        if is_smaller:
+            size = ended.trial.call.keywords["run"].training.batch_size  # type: ignore[attr-defined]
+            findings.failures.append(f"{first.stage} {first.name}: a batch of {size} fits")
+        return None
+    text, lacks_memory = fault
+    if not (is_smaller and lacks_memory):  # that less does not fit either is nothing new
+        findings.failures.append(f"{first.stage} {first.name}: {text}")
+    return ended.trial.smaller if lacks_memory else None
+
+
+def _is_memory(error: BaseException) -> bool:
+    texts = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(t in str(error).lower() for t in texts)
+
+
+def _line(error: BaseException) -> str:
+    """What was raised, and where in this package or the user's code, unless it says how to mend it."""
+    text = re.sub(r"\s+", " ", str(error)).strip()
+    text = text if len(text) <= 300 else text[:300] + "..."
+    if isinstance(error, NeurouteError):
+        return text
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f.filename]
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {text}{where}"
+
+
+# -- what is said -----------------------------------------------------------------------------------------------------
+
+
+def report(plan: Plan, findings: Findings) -> Iterator[str]:
+    """What failed, a line each; seconds a batch and memory of each training; the hours that follow."""
+    hours = {c.id: c.seconds / 3600 for c in costs(plan, None)}
+    trainings = sorted(findings.trainings.values(), key=lambda pace: -hours.get(pace.of, 0.0))
+    if trainings:
+        yield f"{'training':28} {'s a batch':>20} {'s a validation':>14} {'peak MB':>8} {'hours':>8}"
+    for pace in trainings:
+        batches = ", ".join(f"{seconds:.3g}" for seconds in pace.batches_s)
+        yield (
+            f"{pace.of:28} {batches:>20} {pace.validation_s:14.3g} {pace.memory_mb:8.0f} {hours.get(pace.of, 0.0):8.2g}"
+        )
+    for solver, points in sorted(findings.solvers.items()):
+        yield f"{solver}: " + ", ".join(f"{n} nodes {seconds:.3g} s" for n, seconds in sorted(points.items()))
+    if findings.pieces:
+        most = max(pace.memory_mb for pace in findings.pieces.values())
+        yield f"{len(findings.pieces)} batches of evaluations, {most:.0f} MB at most"
+    yield ""
+    yield from totals(plan, costs(plan, None), anew=True)
+    yield ""
+    if findings.left:
+        yield f"{findings.left} of {findings.all} trials were left when time was up: reckoned from the others"
+    yield f"{len(findings.failures)} failed" + (":" if findings.failures else "")
+    yield from findings.failures
