@@ -41,6 +41,11 @@ def test_the_package_runs_as_a_module() -> None:
     assert done.stdout.startswith("Usage: neuroute [OPTIONS] COMMAND")
 
 
+def test_the_help_waits_for_nothing_that_plans_or_computes() -> None:
+    script = "import sys, neuroute.cli; print(*{'numpy', 'pandas', 'pydantic', 'torch', 'yaml'} & {*sys.modules})"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "\n"
+
+
 @pytest.mark.parametrize("width", [50, 80, 120])
 def test_no_summary_is_cut_off(width: int) -> None:
     words = " ".join(CliRunner().invoke(app, ["-h"], terminal_width=width).output.split())

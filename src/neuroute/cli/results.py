@@ -7,9 +7,9 @@ import typer
 
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.objects import Artifact
 
 if TYPE_CHECKING:
+    from neuroute.plan.objects import Artifact
     from neuroute.plan.plan import Plan
     from neuroute.rendering.claims import Judged
     from neuroute.rendering.verdicts.evidence import DrawnTables

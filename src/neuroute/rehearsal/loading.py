@@ -7,7 +7,7 @@ from neuroute.plan.plan import Plan
 from neuroute.problems.registry import PARTS
 
 LOADED = (
-    "neuroute.training.train", "neuroute.evaluation.driver",
+    "neuroute.user.trainer", "neuroute.user.loggers", "neuroute.evaluation.driver",
     "neuroute.datasets.labels", "neuroute.datasets.libraries", "neuroute.rendering.render",
     "neuroute.rendering.report", "neuroute.rendering.verdicts.comparisons", "neuroute.dag.headlines",
     # behind `core/lazy.py`, and what optimizers and backends load at their first use
