@@ -105,3 +105,5 @@ def test_methods_that_solve_other_instances_leave_most_to_compare() -> None:
     summary = Summary(records(costs))
     assert len(summary.common) == 4
     assert {key[0] for key in summary.apart} == {"last", "middle"}
+    mine = Summary(records(costs, kinds=dict.fromkeys(("a", "first", "middle"), "file")))
+    assert {key[0] for key in mine.apart} == {"first"}  # what is measured here goes first

@@ -78,11 +78,12 @@ class Summary:
     def apart(self) -> list[Key]:
         """The methods that solved nothing, or would leave the others fewer than half of what the best one solved.
 
-        They join by how many instances they solved.
+        Those measured here join first, then others, by how many instances they solved.
         """
         most = max(map(len, self._solved.values()), default=0)
         everywhere, apart = set(self.sizes), list[Key]()
-        for key in sorted(self._solved, key=lambda key: -len(self._solved[key])):
+        here = {key for key in self._solved if self.first("kind", key) in MEASURED}
+        for key in sorted(self._solved, key=lambda key: (key not in here, -len(self._solved[key]))):
             remaining = everywhere & set(self._solved[key])
             if 2 * len(remaining) < most or not remaining:
                 apart.append(key)
