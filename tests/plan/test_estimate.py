@@ -1,5 +1,7 @@
 """What a target costs: runs that others start from are behind it too, and re-construction is counted."""
 
+import math
+
 import pytest
 
 from neuroute.accounting import cost
@@ -46,3 +48,11 @@ def test_a_paper_is_a_target() -> None:
     rendered = {c.id for c in costs(plan, "pens") if c.stage == "render"}
     assert rendered == {a for a, artifact in plan.artifacts.items() if artifact.paper == "pens"}
     assert {"sit/tsp_100k", "scaling/bq"} <= {c.id for c in costs(plan, "sit")}
+
+
+@pytest.mark.slow
+def test_scale_gpu_is_a_day_on_one_graphics_card_by_its_plan() -> None:
+    plan = plan_of("gpu", device="cuda", machine={"gpu_tflops": 40})
+    jobs = [job for job in costs(plan, None) if not math.isnan(job.seconds)]
+    assert sum(job.seconds * job.gpus for job in jobs) <= 24.5 * 3600
+    assert sum(job.seconds * job.threads for job in jobs if job.stage == "labels") <= 14 * 3600
