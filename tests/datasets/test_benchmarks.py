@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
@@ -271,8 +272,22 @@ def test_files_without_a_digest_are_checked_by_nodes_and_edge_type(home: Path, s
     assert "wi29" not in fetch.fetch("national", tmp_path / "got", server).missing
 
 
-def test_a_benchmark_without_a_server_says_so(tmp_path: Path) -> None:
-    assert "no server has the DIMACS challenge's files" in fetch.fetch("dimacs", tmp_path).missing["C1k.0"]
+def nearest_neighbour(points: np.ndarray) -> float:
+    """The length of the tour from the first node on, in rounded distances."""
+    left, node, length = np.ones(len(points), bool), 0, 0.0
+    for _ in range(len(points) - 1):
+        left[node] = False
+        distances = np.where(left, np.floor(np.hypot(*(points - points[node]).T) + 0.5), np.inf)
+        node = int(distances.argmin())
+        length += distances[node]
+    return float(length + np.floor(np.hypot(*(points[0] - points[node])) + 0.5))
+
+
+@pytest.mark.parametrize(("name", "logged"), [("C1k.0", 14802408), ("C1k.9", 14161183), ("C3k.1", 25389612)])
+def test_clustered_instances_are_made_from_their_names(name: str, logged: int, tmp_path: Path) -> None:
+    """The survey's logs state the lengths of nearest-neighbour tours of the originals."""
+    assert place_of(tmp_path, name, "dimacs") == PACKAGED
+    assert nearest_neighbour(read_known(tmp_path, name, "dimacs").coords) == logged
 
 
 def test_corrupted_downloads_are_not_kept_and_the_archive_helps(

@@ -9,7 +9,7 @@ that a file is what it says it is.  `libraries` says what its files are like.
   routes; Li's are those that its files state, and keep to a limit on routes' lengths that learned solvers ignore.
 * `national`, `vlsi`, `dimacs`: the TSPs of these names in the survey of neural routing solvers (Ba et al., arXiv
   2602.21761), with the best lengths known that it uses; no digests of their content are known, so files are checked by
-  nodes and edge type alone.
+  nodes and edge type alone.  Those of `dimacs` are made from their names (`dimacs.py`).
 * `solomon`: Solomon's instances with time windows of 100 customers, classes R1, RC1 and RC2; the costs are the best
   known ones that Table 7 of mvmoe prints, of ways that are cut after one decimal.
 """
@@ -54,11 +54,12 @@ class Library:
     problems: tuple[str, ...]  # whose models solve its instances
     suffix: str
     folders: tuple[str, ...]  # in which a copy may lie, inside the folder that is named
-    home: str  # its server; empty: none has it
+    home: str
     path: Callable[[PublishedInstance], str]  # from there to the file
     archive: str | None  # one file there with all instances
     parse: Callable[[str, str, str], Instance]  # (text, where, name)
     sha256: Callable[[Instance], str]  # of what makes an instance the published one
+    make: Callable[[PublishedInstance], str] | None = None  # its text, where a generator stands for files
 
 
 def library(benchmark: str) -> Library:
@@ -144,18 +145,23 @@ def instance_file(folder: Path, name: str, benchmark: str = "tsplib") -> Path:
 def read_known(folder: Path, name: str, benchmark: str = "tsplib") -> Instance:
     """Return a published instance of a folder.  Raises NeurouteError if it is missing, altered or unreadable."""
     path, about = instance_file(folder, name, benchmark), library(benchmark)
-    if not path.is_file():
+    expected = published_instances(benchmark)[name]
+    if path.is_file():
+        text = read_text(path, f"a {about.title} {about.suffix} file")
+    elif about.make:
+        text = about.make(expected)
+    else:
         raise NeurouteError(f"{path}: no such file; `neuroute fetch {benchmark}` gets it")
-    instance = about.parse(read_text(path, f"a {about.title} {about.suffix} file"), str(path), name)
-    verify(instance, published_instances(benchmark)[name], str(path), benchmark)
+    instance = about.parse(text, str(path), name)
+    verify(instance, expected, str(path), benchmark)
     return instance
 
 
 def place_of(folder: Path | None, name: str, benchmark: str) -> Path | None:
-    """Return the folder that has an instance: `folder`, else the package's; None if neither has."""
+    """Return the folder that has an instance: `folder`, else the package's, also if it is made; None if neither has."""
     if folder is not None and instance_file(folder, name, benchmark).is_file():
         return folder
-    return PACKAGED if name in packaged_files(benchmark) else None
+    return PACKAGED if name in packaged_files(benchmark) or library(benchmark).make else None
 
 
 def survey(folder: Path, benchmark: str = "tsplib") -> dict[str, str]:

@@ -65,8 +65,6 @@ def fetch(benchmark: str, folder: Path, source: str | None = None) -> Fetched:
             try:
                 if name in packaged:
                     data = packaged[name].read_bytes()
-                elif not source:
-                    raise NeurouteError(f"no server has {about.title}'s files; get them, and set `benchmarks_dir`")
                 elif offline:  # one that does not answer is not asked for the others
                     raise NeurouteError(offline)
                 else:

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from neuroute.datasets.benchmarks import Library
+from neuroute.datasets.dimacs import make_clustered
 from neuroute.instances.instance import Instance
 from neuroute.instances.solomon import parse_solomon
 from neuroute.instances.tsplib import parse_tsplib, parse_vrplib
@@ -51,7 +52,7 @@ def _of_the_survey(name: str, title: str, home: str) -> Library:
 
 NATIONAL = _of_the_survey("national", "the National TSPs", "https://www.math.uwaterloo.ca/tsp/world")
 VLSI = _of_the_survey("vlsi", "the VLSI TSPs", "https://www.math.uwaterloo.ca/tsp/vlsi")
-DIMACS = _of_the_survey("dimacs", "the DIMACS challenge", "")  # which has a generator, `portcgen`, in place of files
+DIMACS = replace(_of_the_survey("dimacs", "the DIMACS challenge", ""), make=make_clustered)
 CVRPLIB = Library(
     name="cvrplib",
     title="CVRPLIB",
