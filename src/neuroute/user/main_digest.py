@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from neuroute.plan.digest import exists
 from neuroute.plan.known_digests import code_digest
 
 MAIN = "__main__:"
@@ -42,18 +43,23 @@ def _texts(waiting: list[str]) -> Iterator[str]:
 
 def _describe(value: Any) -> tuple[str, set[str]]:
     """Return what a value is, as text, and the names that it uses."""
-    if isinstance(value, FunctionType):
-        return _describe(value.__code__)
     if isinstance(value, CodeType):
         parts = [_describe(each) for each in value.co_consts if isinstance(each, CodeType)]
         plain = [repr(each) for each in value.co_consts[1:] if not isinstance(each, CodeType)]  # the first: a docstring
         text = f"{value.co_code.hex()} {value.co_names} {plain} {[text for text, _ in parts]}"
         return text, set(value.co_names).union(*(uses for _, uses in parts))
-    if isinstance(value, type) and value.__module__ == "__main__":
-        members = sorted((name, each) for name, each in vars(value).items() if name not in ("__dict__", "__doc__"))
-        of_class = [(name, *_describe(each)) for name, each in members]
+    if isinstance(value, FunctionType | type) and value.__module__ != "__main__":
+        entry = f"{value.__module__}:{value.__qualname__}"
+        return (code_digest(entry) if exists(entry) else entry), set()
+    if isinstance(value, FunctionType):
+        return _describe(value.__code__)
+    if isinstance(value, type):
+        members = sorted(
+            (k, v) for k, v in vars(value).items() if isinstance(v, FunctionType) or not k.startswith("__")
+        )
+        described = [(name, *_describe(getattr(each, "__func__", each))) for name, each in members]
         bases = {base.__name__ for base in value.__bases__}
-        return str([(name, text) for name, text, _ in of_class]), bases.union(*(uses for *_, uses in of_class))
-    if isinstance(value, int | float | str | tuple | None):
-        return repr(value), set()
-    return type(value).__name__, set()
+        return str([(name, text) for name, text, _ in described]), bases.union(*(uses for *_, uses in described))
+    if isinstance(value, tuple):
+        return str([_describe(each)[0] for each in value]), set()
+    return (repr(value) if isinstance(value, int | float | str | None) else type(value).__name__), set()
