@@ -101,7 +101,7 @@ def _counts(kind: str, arguments: str) -> Counts:
 
 @cache
 def _say_once() -> None:
-    log.info("FLOPs of networks are counted, once: about a third of a second for each")
+    log.info("FLOPs of networks are counted, once: about a sixth of a second for each")
 
 
 def _amount(pieces: list[list[float]]) -> Amount:

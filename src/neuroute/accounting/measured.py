@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache, partial
 from typing import Any
 
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 FIRST = (3, 4, 5, 6, 8, 12, 24)  # nodes: some networks need so many
 LAST = {"meta": 1 << 13, "cpu": 192}  # beyond, the last quadratic goes on
 MOST_PIECES = 8
+SMALL = 64  # nodes up to which a CPU computes sooner than torch reckons shapes
 STEP = 48  # where amounts are in steps, of as many nodes as divide this
 
 aten = torch.ops.aten
@@ -51,9 +53,10 @@ def measure(network: Network) -> Counts:
     reason = ""
     for place in LAST:
         try:
-            with torch.device(place), torch.random.fork_rng(devices=[]):
-                net = build(network).eval()
-                amounts = _amounts(net, LAST[place])
+            with torch.random.fork_rng(devices=[]):
+                with torch.device(place):
+                    net = build(network).eval()
+                amounts = _amounts(_counter(net, place), LAST[place])
             return Counts(_parameters(net), *amounts)
         except NeurouteError:
             raise
@@ -67,9 +70,28 @@ def _parameters(net: RoutingNetwork) -> int:
     return sum(parameter.numel() for parameter in net.parameters())
 
 
-def _amounts(net: RoutingNetwork, last: int) -> tuple[Amount, Amount]:
+def _counter(net: RoutingNetwork, place: str) -> Callable[[int], tuple[int, int]]:
+    """`count_at` of a network by size, each counted once; on shapes alone where the network is, and the size no small
+    one: there any numbers do.
+    """
+    in_memory = net if place == "cpu" else deepcopy(net).to_empty(device="cpu")
+
+    @cache
+    def count(size: int) -> tuple[int, int]:
+        if size <= SMALL or place == "cpu":
+            try:
+                return count_at(in_memory, size)
+            except Exception:  # too few nodes, or tensors that were left where they are
+                if place == "cpu":
+                    raise
+        with torch.device(place):
+            return count_at(net, size)
+
+    return count
+
+
+def _amounts(at: Callable[[int], tuple[int, int]], last: int) -> tuple[Amount, Amount]:
     """FLOPs of an encoder and of a decision, by size."""
-    at = cache(lambda size: count_at(net, size))
     first = _smallest(at)
     encoder, decision = (Amount(_pieces(lambda size: at(size)[part], first, last)) for part in (0, 1))  # noqa: B023
     return encoder, decision
