@@ -122,10 +122,16 @@ def test_it_ends_when_time_is_up(plan: Plan, monkeypatch: pytest.MonkeyPatch) ->
     assert not (plan.work / "rehearsal").exists()
 
 
+def test_long_trials_and_quick_ones_go_by_turns() -> None:
+    trials = [Trial("train", str(s), str(s), print, float(s), turn=s > 7) for s in range(10)]
+    assert [trial.name for trial in rehearsal._in_order(trials)] == list("7012364598")
+
+
 # -- what follows -----------------------------------------------------------------------------------------------------
 
 
-def pace_of(_stage: object, run: Run) -> TrainingPace:
+def pace_of(_stage: object, run: Run, batches: int) -> TrainingPace:
+    assert batches >= 2
     stages = len(getattr(run.training, "ends", [0]))
     return TrainingPace(of=run.id, batches_s=(2.0,) * stages, validation_s=3.0, validated=1, rest_s=5.0, memory_mb=7000)
 
@@ -171,7 +177,7 @@ def test_what_was_not_rehearsed_is_off_by_as_much(plan: Plan, monkeypatch: pytes
         assert after[run] - start_s == pytest.approx(3 * (before[run] - start_s), rel=0.01)
 
 
-def _as_estimated(plan: Plan, times: float, _stage: object, run: Run) -> TrainingPace:
+def _as_estimated(plan: Plan, times: float, _stage: object, run: Run, batches: int) -> TrainingPace:
     estimates = Estimates(plan)
     each = times * (estimates.train(run.id).seconds - estimates.start_s) / run.training.batches
     return TrainingPace(of=run.id, batches_s=(each,), validation_s=0, validated=1, rest_s=0, memory_mb=1)
@@ -191,6 +197,7 @@ def test_trainings_that_differ_by_their_length_alone_are_one(plan: Plan) -> None
 @pytest.mark.parametrize("name", ["scaling/sigd", "sit/tsp_1k", "icam/icam_tsp", "rivals/elg_tsp", "rivals/glop", BQ])
 def test_short_runs_have_few_batches_of_their_true_size(name: str) -> None:
     run = build_plan(parse_config({"scale": "paper", "papers": ["scaling", "sit", "icam"]})).runs[name]
+    assert short_run(run, "cuda", 2).training.batches >= 2
     short = short_run(run, "cuda")
     stages = len(getattr(short.training, "ends", [0]))
     assert 2 <= short.training.batches <= 2 * stages * BATCHES

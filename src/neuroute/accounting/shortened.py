@@ -42,9 +42,9 @@ FACTORS = 3  # of a sweep, which needs so many
 # -- trainings --------------------------------------------------------------------------------------------------------
 
 
-def short_run(run: Run, kind: str) -> Run:
+def short_run(run: Run, kind: str, batches: int = BATCHES) -> Run:
     """The run with few batches of their true size and one validation of one batch, on labels that are made up."""
-    training = short_training(run.training)
+    training = short_training(run.training, batches)
     count = getattr(training, "samples", 0)
     return Run(
         paper=run.paper,
@@ -59,17 +59,17 @@ def short_run(run: Run, kind: str) -> Run:
     )
 
 
-def short_training(training: Training) -> Training:
-    """About BATCHES batches of a training; what comes once in a round or a stage comes as often for each batch."""
+def short_training(training: Training, batches: int) -> Training:
+    """About so many batches of a training; what comes once in a round or a stage comes as often for each batch."""
     if isinstance(training, OwnTraining):
-        return training.shortened(BATCHES)
+        return training.shortened(batches)
     if isinstance(training, Reinforced):
-        return _short_stages(training)
+        return _short_stages(training, batches)
     if isinstance(training, Supervised):
-        samples = min(training.samples, BATCHES * training.batch_size)
-        epochs = min(training.epochs, -(-BATCHES * training.batch_size // samples))
+        samples = min(training.samples, batches * training.batch_size)
+        epochs = min(training.epochs, -(-batches * training.batch_size // samples))
         return training.model_copy(update={"samples": samples, "epochs": epochs, "validations": 1})
-    half = BATCHES // 2 * training.batch_size
+    half = batches // 2 * training.batch_size
     if isinstance(training, SelfImprovement):
         instances = min(training.instances, MADE_AT_ONCE)
         passes = -(-half // instances)
@@ -95,14 +95,14 @@ def labels_made(training: Training) -> float:
     return 0
 
 
-def _short_stages(training: Reinforced) -> Reinforced:
+def _short_stages(training: Reinforced, batches: int) -> Reinforced:
     baseline = training.baseline
     epochs = 1 if baseline is None else 2  # it may begin with the second one
     stages = tuple(
         stage.model_copy(
             update={
                 "epochs": min(epochs, stage.epochs),
-                "batches_per_epoch": min(BATCHES // epochs, stage.batches_per_epoch),
+                "batches_per_epoch": min(batches // epochs, stage.batches_per_epoch),
                 "drops": (),
                 "validations": 1,
             }
@@ -110,7 +110,7 @@ def _short_stages(training: Reinforced) -> Reinforced:
         for stage in training.stages
     )
     if baseline is not None:  # which is judged once in an epoch
-        share = BATCHES / epochs / max(stage.batches_per_epoch for stage in training.stages)
+        share = batches / epochs / max(stage.batches_per_epoch for stage in training.stages)
         baseline = baseline.model_copy(update={"instances": max(2, math.ceil(baseline.instances * min(1.0, share)))})
     return training.model_copy(update={"stages": stages, "baseline": baseline})
 

@@ -7,10 +7,12 @@ import shutil
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
+from itertools import count, groupby
 from multiprocessing import connection, get_context
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from neuroute.accounting.estimates import Estimates
 from neuroute.accounting.rates import at_size, rates_of
 from neuroute.accounting.rehearsed import Kind, Paces, PiecePace, TrainingPace, keep_rehearsal, kind_of
 from neuroute.accounting.requests import most_threads
-from neuroute.accounting.shortened import pieces, training_key
+from neuroute.accounting.shortened import BATCHES, pieces, training_key
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import GivenRun, Labels, Run
@@ -33,6 +35,8 @@ from neuroute.solvers.registry import FROM_FILES
 
 LONGEST_CALL = 0.1  # of the whole time, of one call of a solver by what is typical
 HALVINGS = 4  # of a batch that does not fit
+SLOW_S, FEW = 0.5, 2  # where a batch is expected to take so long, so few are tried
+QUICK = 4  # quick trials that go between two long ones: hours hang on these, what fails on all
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def rehearse(plan: Plan, minutes: float, say: Callable[[str], None]) -> Findings
     start_s = time.process_time()  # of this process, until all is loaded: what a job's process takes
     findings = Findings()
     findings.failures += _lacking_space(plan)
-    trials = sorted(_trials(plan, kind, 60 * minutes), key=lambda trial: (trial.turn, -trial.expected_s))
+    trials = _in_order(_trials(plan, kind, 60 * minutes))
     say(f"scale {plan.scale.name}: {len(trials)} trials on {_device(plan)}, at most {minutes:g} minutes")
     findings.all = len(trials)
     _run(plan, kind, trials, began + 60 * minutes, findings)
@@ -124,7 +128,9 @@ def _trials(plan: Plan, kind: Kind, seconds: float) -> Iterator[Trial]:
 
     for run in plan.runs.values():
         if not isinstance(run, GivenRun):
-            add(_training(run, training_key(run, kind), estimates.train(run.id).seconds))
+            expected_s = estimates.train(run.id).seconds
+            slow = expected_s > SLOW_S * run.training.batches
+            add(_training(run, training_key(run, kind), expected_s, FEW if slow else BATCHES))
     for evaluation in plan.evaluations.values():
         run = plan.runs[evaluation.run]
         parts = [(estimates.piece_s(run, piece), piece) for piece in pieces(evaluation, kind)]
@@ -135,12 +141,24 @@ def _trials(plan: Plan, kind: Kind, seconds: float) -> Iterator[Trial]:
     yield from _of_solvers(plan, estimates, seconds)
 
 
-def _training(run: Run, key: str, expected_s: float, halvings: int = HALVINGS) -> Trial:
+def _in_order(trials: Iterable[Trial]) -> list[Trial]:
+    """By turn, and in each the longest and some of the quickest by turns."""
+    in_order: list[Trial] = []
+    for _, group in groupby(sorted(trials, key=lambda trial: (trial.turn, trial.expected_s)), lambda t: t.turn):
+        waiting = deque(group)
+        while waiting:
+            in_order.append(waiting.pop())
+            in_order += [waiting.popleft() for _ in range(min(QUICK, len(waiting)))]
+    return in_order
+
+
+def _training(run: Run, key: str, expected_s: float, batches: int, halvings: int = HALVINGS) -> Trial:
     smaller, size = None, getattr(run.training, "batch_size", 1)
     if halvings and size > 1 and "batch_size" in type(run.training).model_fields:
         training = run.training.model_copy(update={"batch_size": size // 2})
-        smaller = _training(run.model_copy(update={"training": training}), key, expected_s, halvings - 1)
-    return Trial("train", run.id, key, partial(try_training, run=run), expected_s, smaller=smaller)
+        smaller = _training(run.model_copy(update={"training": training}), key, expected_s, batches, halvings - 1)
+    call = partial(try_training, run=run, batches=batches)
+    return Trial("train", run.id, key, call, expected_s, smaller=smaller)
 
 
 def _of_solvers(plan: Plan, estimates: Estimates, seconds: float) -> Iterator[Trial]:
@@ -190,11 +208,12 @@ def _run(plan: Plan, kind: Kind, trials: list[Trial], until: float, findings: Fi
     place = plan.work / "rehearsal"
     waiting = [(trial, trial) for trial in reversed(trials)]
     running: list[_Running] = []
+    numbers = count()
     try:
         while waiting or running:
             while waiting and len(running) < at_once and time.monotonic() < until:
                 trial, first = waiting.pop()
-                running.append(_start(plan, kind, trial, first, place / str(len(waiting))))
+                running.append(_start(plan, kind, trial, first, place / str(next(numbers))))
             if not running:
                 break
             ready = connection.wait([each.answer for each in running], max(0.0, until - time.monotonic()))

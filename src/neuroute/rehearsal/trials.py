@@ -61,9 +61,9 @@ class Stage:
         return path
 
 
-def try_training(stage: Stage, run: Run) -> TrainingPace:
-    """Train a few batches.  Raises whatever the training raises."""
-    short, config = short_run(run, stage.kind), stage.plan.config
+def try_training(stage: Stage, run: Run, batches: int) -> TrainingPace:
+    """Train so many batches, at least two.  Raises whatever the training raises."""
+    short, config = short_run(run, stage.kind, batches), stage.plan.config
     for labels in short.labels:
         stage.make_up(labels)
     start = stage.checkpoint(stage.plan.runs[run.start.partition("@")[0]]) if run.start else None
