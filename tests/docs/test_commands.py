@@ -7,7 +7,7 @@ import pytest
 import typer
 from snakemake.cli import get_argument_parser
 
-from neuroute.cli import app
+from neuroute.cli import COMMANDS, app
 from neuroute.datasets.benchmarks import BENCHMARKS, COMPARED
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
@@ -71,7 +71,10 @@ def plans() -> list[Plan]:
     ]
 
 
-@pytest.mark.parametrize(("page", "words"), commands("neuroute"), ids=words_of)
+EXAMPLES = [("--help", example.split()[1:]) for commands in COMMANDS.values() for example in commands.values()]
+
+
+@pytest.mark.parametrize(("page", "words"), [*commands("neuroute"), *EXAMPLES], ids=words_of)
 def test_neuroute_takes_it(page: str, words: list[str], plans: list[Plan]) -> None:
     command = typer.main.get_command(app).commands.get(words[0])  # type: ignore[attr-defined]
     if words[0] in ("--version", "--help") or (command is not None and words[1:] in ([], ["..."])):

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import Annotated, Any, TextIO, cast
 
 import typer
+from typer.core import TyperGroup
 
 from neuroute.cli.checkpoints import export_weights, import_weights, train
 from neuroute.cli.compare import compare
@@ -24,12 +25,57 @@ from neuroute.cli.workspace import init
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.core.text import printable
 
-COMMANDS = (  # in the order of the help
-    plan, rehearse, label, train, evaluate, render, report, claims, difference, keep, doctor, solve, compare, models,
-    generate, export, fetch, schema, import_weights, export_weights, init,
-)  # fmt: skip
+# In the order of the help: what stands below each heading, with an example.
+COMMANDS: dict[str, dict[Callable[..., None], str]] = {
+    "Instances and networks": {
+        solve: "neuroute solve berlin52.tsp --seconds 10",
+        compare: "neuroute compare --set tsplib --max-nodes 200 --published all",
+        evaluate: "neuroute evaluate --model tsp --data mine.npz --reference lkh",
+        train: "neuroute train scaling/base_6x128 --set runs.scaling/base_6x128.training.learning_rate=2e-4",
+        models: "neuroute models tsp",
+        generate: "neuroute generate cvrp --n 50 --count 100 --out mine.npz",
+        export: "neuroute export mine.npz --to folder",
+        import_weights: "neuroute import-weights lehd.pt --out lehd.safetensors",
+        export_weights: "neuroute export-weights lehd.safetensors --out lehd.pt",
+    },
+    "Papers, stage by stage": {
+        plan: "neuroute plan table12 --scale laptop",
+        rehearse: "neuroute rehearse --scale gpu",
+        label: "neuroute label tsp_uniform_val_n20_c32_concorde",
+        render: "neuroute render scaling/table12",
+        report: "neuroute report",
+        claims: "neuroute claims --kept docs/measured/laptop",
+        difference: "neuroute difference scaling/base_6x128 scaling/base_42x128",
+        keep: "neuroute keep docs/measured/mine",
+    },
+    "Set-up": {
+        init: "neuroute init my-study",
+        doctor: "neuroute doctor",
+        fetch: "neuroute fetch tsplib",
+        schema: "neuroute schema",
+    },
+}
+
+
+class _Grouped(TyperGroup):
+    """Lists commands below their headings."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for heading, commands in COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(_name(command), _summary(command)) for command in commands])
+
+
+def _name(command: Callable[..., None]) -> str:
+    return command.__name__.replace("_", "-")
+
+
+def _summary(command: Callable[..., None]) -> str:
+    return (command.__doc__ or "").partition("\n")[0]
+
 
 app = typer.Typer(
+    cls=_Grouped,
     help="Neural-routing research as one DAG: instances, labels, training, evaluation, tables and figures.\n\n"
     "Snakemake calls the stages below; each runs by hand too, from the folder that holds the Snakefile. "
     "Start with `neuroute doctor` (which solvers are there) and `neuroute plan` (what would run, and for how long).",
@@ -96,6 +142,7 @@ def _options(
     pass
 
 
-for _command in COMMANDS:  # summaries are whole, however narrow the screen
-    app.command(short_help=(_command.__doc__ or "").partition("\n")[0])(_guarded(_command))
+for _commands in COMMANDS.values():
+    for _command, _example in _commands.items():
+        app.command(epilog=f"Example: {_example}")(_guarded(_command))
 app.command(hidden=True)(_guarded(warm))
