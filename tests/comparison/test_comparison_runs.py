@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import neuroute
 from compared import members, method, tsp_file
 from neuroute.cli import app
+from neuroute.comparison import worker
 from neuroute.comparison.methods import Method, parse
 from neuroute.comparison.run import run, tasks
 from neuroute.comparison.sets import Member, collect, listed
@@ -22,6 +23,7 @@ from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.config import Compare
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
+from neuroute.user.within_time import Construction
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = [method("nearest", draws=False), method("lkh", 1.0), method("net", kind="network", draws=False)]
@@ -299,14 +301,31 @@ def test_a_process_that_takes_too_long_or_too_much_memory_costs_one_answer(
     )
     own = method("slow_or_not:solve", 1.0, kind="function")
     six, seven, eight, thirty = (Instance.from_arrays(m.instance.coords) for m in members()[:4])
-    with Worker(Machine(memory_gb=1.0)) as worker:
-        assert worker.answer(own, six, 0, 0.3).unsolved == "time"
-        found = worker.answer(own, eight, 0, 60)
+    with Worker(Machine(memory_gb=1.0)) as process:
+        assert process.answer(own, six, 0, 0.3).unsolved == "time"
+        found = process.answer(own, eight, 0, 60)
         assert found.cost == pytest.approx(eight.cost(list(range(8))))
         assert found.seconds is not None
-        assert worker.answer(own, thirty, 0, 60).unsolved == "memory"  # 8 GB
-        refused = worker.answer(own, seven, 0, 60)
+        assert process.answer(own, thirty, 0, 60).unsolved == "memory"  # 8 GB
+        refused = process.answer(own, seven, 0, 60)
         assert refused.cost is None
         assert "with n = 7 is expected" in refused.unsolved
         with pytest.raises(NeurouteError, match="no_such: cannot be loaded"):
-            worker.answer(method("no_such", 1.0, kind="network"), eight, 0, 60)
+            process.answer(method("no_such", 1.0, kind="network"), eight, 0, 60)
+
+
+def test_what_builds_for_a_search_is_loaded_before_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = list[int]()
+
+    class Recorded(Construction):
+        def __init__(self, instance: Instance, seconds: float, seed: int) -> None:
+            sizes.append(instance.n)
+            super().__init__(instance, seconds, seed)
+
+    monkeypatch.setattr("neuroute.user.within_time.Construction", Recorded)
+    search = next(m for m in parse("tsp", 0.3, ["tsp"], lambda name: {}, ()) if m.seconds)
+    thirty = members()[3].instance
+    assert worker.load(Machine(), search, thirty) is True
+    for answers in (1, 2):
+        assert worker.solve(search, thirty, 0).cost is not None
+        assert sizes == [8] * answers  # of the small one; the answer's own is not that of this module
