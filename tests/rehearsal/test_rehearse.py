@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from neuroute.accounting.estimate import describe
 from neuroute.accounting.estimates import Estimates
@@ -18,6 +19,7 @@ from neuroute.accounting.rehearsed import PiecePace, TrainingPace, rehearsal_of
 from neuroute.accounting.requests import Requests
 from neuroute.accounting.shortened import BATCHES, pieces, short_run, training_key
 from neuroute.core import files
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import parse_config
 from neuroute.plan.objects import Network, Run
@@ -98,6 +100,14 @@ def test_a_disk_too_small_for_all_of_it_is_a_line(plan: Plan, monkeypatch: pytes
 
 class _Usage:
     free = 0
+
+
+def test_a_gpu_that_is_not_there_is_one_line(plan: Plan) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    there_is_none = replace(plan, config=plan.config.model_copy(update={"device": "cuda"}))
+    with pytest.raises(NeurouteError, match="^device: the GPU cannot be used "):
+        try_all(there_is_none)
 
 
 def test_what_ends_a_trial_ends_no_other(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,17 +83,19 @@ def rehearse(plan: Plan, minutes: float, say: Callable[[str], None]) -> Findings
     """
     began = time.monotonic()
     kind = kind_of(plan.config)
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # so that a look for CUDA does not start it here
     load_what_jobs_use(plan)
+    device = _device(kind)
     start_s = time.process_time()  # of this process, until all is loaded: what a job's process takes
     findings = Findings()
     findings.failures += _lacking_space(plan)
     trials = _in_order(_trials(plan, kind, 60 * minutes))
-    say(f"scale {plan.scale.name}: {len(trials)} trials on {_device(plan)}, at most {minutes:g} minutes")
+    say(f"scale {plan.scale.name}: {len(trials)} trials on {device}, at most {minutes:g} minutes")
     findings.all = len(trials)
     _run(plan, kind, trials, began + 60 * minutes, findings)
     paces = Paces(
         measured=date.today().isoformat(),
-        device=_device(plan),
+        device=device,
         trainings=findings.trainings,
         pieces=findings.pieces,
     )
@@ -108,10 +110,15 @@ def rehearse(plan: Plan, minutes: float, say: Callable[[str], None]) -> Findings
     return findings
 
 
-def _device(plan: Plan) -> str:
-    if kind_of(plan.config) == "cpu":
-        return devices.name(torch.device("cpu"))
-    return "a GPU"  # which this process leaves alone, so that its copies may use it
+def _device(kind: Kind) -> str:
+    """Its name; of a GPU as a copy finds it: copies of a process that uses CUDA could not."""
+    if kind == "cpu":
+        return devices.name(torch.device(kind))
+    try:
+        with get_context("fork").Pool(1) as pool:
+            return pool.apply(devices.name, (torch.device(kind, 0),))
+    except (RuntimeError, AssertionError) as error:
+        raise NeurouteError(f"device: the GPU cannot be used ({_line(error)})") from None
 
 
 # -- what to try ------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from neuroute.core import device as devices
 from neuroute.datasets.chunks import Chunk, chunks, solve_chunk
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import stream_part, write_shard
+from neuroute.decoding.precision import in_precision_of_device
 from neuroute.evaluation.driver import measure
 from neuroute.evaluation.loaded import RunContext, load_run
 from neuroute.evaluation.records import write_records
@@ -63,7 +64,8 @@ class Stage:
 
 def try_training(stage: Stage, run: Run, batches: int) -> TrainingPace:
     """Train so many batches, at least two.  Raises whatever the training raises."""
-    short, config = short_run(run, stage.kind, batches), stage.plan.config
+    config = stage.plan.config
+    short = in_precision_of_device(short_run(run, stage.kind, batches), config)
     for labels in short.labels:
         stage.make_up(labels)
     start = stage.checkpoint(stage.plan.runs[run.start.partition("@")[0]]) if run.start else None
@@ -165,6 +167,7 @@ def try_piece(stage: Stage, run: Run, piece: Piece) -> PiecePace:
         label_dirs=[stage.folder],
     )
     stages = part.stages if isinstance(part, StageEvaluation) else ()
+    run = in_precision_of_device(run, config)
     loaded = load_run(run, stage.checkpoint(run, *stages), context)
     loaded = replace(loaded, best_factors=(np.array([run.n]), np.array([1.0])))
     began, spent = time.monotonic(), time.process_time()
