@@ -24,7 +24,8 @@ from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import parse_config
 from neuroute.plan.objects import Network, Run
 from neuroute.rehearsal import rehearse as rehearsal
-from neuroute.rehearsal.rehearse import Findings, Trial, rehearse
+from neuroute.rehearsal.findings import Findings
+from neuroute.rehearsal.rehearse import Trial, rehearse
 
 BQ = "scaling/bq"
 

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import count, groupby
@@ -19,16 +19,17 @@ from typing import Any
 
 import torch
 
-from neuroute.accounting.estimate import costs, totals
+from neuroute.accounting.estimate import costs
 from neuroute.accounting.estimates import Estimates
 from neuroute.accounting.rates import at_size, rates_of
-from neuroute.accounting.rehearsed import Kind, Paces, PiecePace, TrainingPace, keep_rehearsal, kind_of
+from neuroute.accounting.rehearsed import Kind, Paces, keep_rehearsal, kind_of
 from neuroute.accounting.requests import most_threads
 from neuroute.accounting.shortened import BATCHES, pieces, training_key
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import GivenRun, Labels, Run
 from neuroute.plan.plan import Plan
+from neuroute.rehearsal.findings import Findings, report
 from neuroute.rehearsal.loading import load_what_jobs_use
 from neuroute.rehearsal.trials import Stage, try_piece, try_solver, try_training
 from neuroute.solvers.registry import FROM_FILES
@@ -54,26 +55,6 @@ class Trial:
     def counting(self, other: "Trial") -> "Trial":
         """It, as it tells of another job, too."""
         return replace(self, expected_s=self.expected_s + other.expected_s, turn=min(self.turn, other.turn))
-
-
-@dataclass
-class Findings:
-    """What came of the trials."""
-
-    trainings: dict[str, TrainingPace] = field(default_factory=dict)
-    pieces: dict[str, PiecePace] = field(default_factory=dict)
-    solvers: dict[str, dict[int, float]] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
-    all: int = 0  # trials
-    left: int = 0  # not tried, as time was up
-
-    def add(self, trial: Trial, answer: Any) -> None:
-        if isinstance(answer, TrainingPace):
-            self.trainings[trial.key] = answer
-        elif isinstance(answer, PiecePace):
-            self.pieces[trial.key] = answer
-        else:
-            self.solvers.setdefault(trial.key, {}).update([answer])
 
 
 def rehearse(plan: Plan, minutes: float, say: Callable[[str], None]) -> Findings:
@@ -274,7 +255,7 @@ def _finish(ended: _Running, findings: Findings) -> Trial | None:
     shutil.rmtree(ended.folder, ignore_errors=True)
     first, is_smaller = ended.first, ended.trial is not ended.first
     if fault is None:
-        findings.add(first, pace)
+        findings.add(first.key, pace)
         if is_smaller:
             size = ended.trial.call.keywords["run"].training.batch_size  # type: ignore[attr-defined]
             findings.failures.append(f"{first.stage} {first.name}: a batch of {size} fits")
@@ -299,31 +280,3 @@ def _line(error: BaseException) -> str:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f.filename]
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {text}{where}"
-
-
-# -- what is said -----------------------------------------------------------------------------------------------------
-
-
-def report(plan: Plan, findings: Findings) -> Iterator[str]:
-    """What failed, a line each; seconds a batch and memory of each training; the hours that follow."""
-    hours = {c.id: c.seconds / 3600 for c in costs(plan, None)}
-    trainings = sorted(findings.trainings.values(), key=lambda pace: -hours.get(pace.of, 0.0))
-    if trainings:
-        yield f"{'training':28} {'s a batch':>20} {'s a validation':>14} {'peak MB':>8} {'hours':>8}"
-    for pace in trainings:
-        batches = ", ".join(f"{seconds:.3g}" for seconds in pace.batches_s)
-        yield (
-            f"{pace.of:28} {batches:>20} {pace.validation_s:14.3g} {pace.memory_mb:8.0f} {hours.get(pace.of, 0.0):8.2g}"
-        )
-    for solver, points in sorted(findings.solvers.items()):
-        yield f"{solver}: " + ", ".join(f"{n} nodes {seconds:.3g} s" for n, seconds in sorted(points.items()))
-    if findings.pieces:
-        most = max(pace.memory_mb for pace in findings.pieces.values())
-        yield f"{len(findings.pieces)} batches of evaluations, {most:.0f} MB at most"
-    yield ""
-    yield from totals(plan, costs(plan, None), anew=True)
-    yield ""
-    if findings.left:
-        yield f"{findings.left} of {findings.all} trials were left when time was up: reckoned from the others"
-    yield f"{len(findings.failures)} failed" + (":" if findings.failures else "")
-    yield from findings.failures
