@@ -20,6 +20,7 @@ from neuroute.networks.weights import all_finite, is_bundled, load_checkpoint, s
 from neuroute.plan.decoding_names import name_of, parse_decoding
 from neuroute.plan.decodings import Decoding, revise
 from neuroute.plan.objects import Network
+from neuroute.problems.longest import SHORTEST
 from neuroute.user import zoo
 from neuroute.user.main_digest import digest_of
 
@@ -171,7 +172,9 @@ def search_step(model: Model, n: int) -> Decoding:
     how = Decoding(method="prc", longest=LONGEST)
     if model.card is not None and model.card.decoding.method in ("rrc", "prc"):
         how = model.card.decoding
-    return how if how.longest is None else how.model_copy(update={"longest": min(how.longest, n)})
+    if how.longest is None:
+        return how
+    return how.model_copy(update={"longest": min(how.longest, n) if n >= SHORTEST else None})
 
 
 def name_of_search(net: RoutingNetwork, seconds: float, has_start: bool) -> str:
