@@ -72,6 +72,8 @@ def test_an_empty_folder_is_enough(python: Path, tmp_path: Path) -> None:
     assert str(python.parents[1]) in where
     script = "import neuroute; i = neuroute.generate('tsp', 10)[0]; print(neuroute.solve(i, 'nearest'))"
     assert "length" in run(python, tmp_path, "-c", script)
+    training = "neuroute.train('neuroute.networks.pomo:Pomo', n=8, batches=1, validate_on=2, workers=1)"
+    assert "python/pomo_tsp8" in run(python, tmp_path, "-c", f"import neuroute; print({training})")
     assert "TSP" in run(python, tmp_path, *cli, "models")
     (tmp_path / "a.tsp").write_text(FILE)
     assert "a: n=5, length " in run(python, tmp_path, *cli, "solve", "a.tsp", "--seconds", "0.1", "--out", "a.svg")
