@@ -176,7 +176,7 @@ def test_the_smallest_instances_are_searched(problem: str) -> None:
     corners = np.array([[0.5, 0.5], [0.1, 0.2], [0.8, 0.3], [0.4, 0.9]])
     demand = {"demand": np.array([0, 6, 6, 3]), "capacity": 10} if problem == "cvrp" else {}
     instance = neuroute.Instance.from_arrays(corners, **demand)
-    assert neuroute.solve(instance, model=problem, seconds=0.3).length > 0
+    assert neuroute.solve(instance, model=problem, seconds=0.3).cost > 0
 
 
 def test_a_network_that_improves_nothing_takes_no_start(ship: Ship) -> None:
