@@ -34,6 +34,7 @@ READ = {
     "neuroute render": "",
     "neuroute report": "",
     "neuroute keep": "run by tests/rendering",
+    "python docs/generate/leaderboard.py": "its page is that of tests/docs/test_leaderboard_page.py",
     "python docs/generate/claims.py": "its pages are those of tests/docs/test_what_reproduces.py",
     "neuroute claims": "its verdicts are those of tests/rendering/test_kept_verdicts.py",
     "neuroute difference": "run by tests/evaluation/test_difference.py",

@@ -1,0 +1,108 @@
+"""The leaderboard, from kept records and the survey's results: `python docs/generate/leaderboard.py`.
+
+It fills the part of docs/results/leaderboard.md between `<!-- made by docs/generate/leaderboard.py -->` and
+`<!-- end -->`, and puts the page of one file and its pictures beside the records.
+"""
+
+import re
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import neuroute
+from neuroute.comparison.pareto import LOOKS
+from neuroute.comparison.records import frame, read_published, read_results
+from neuroute.comparison.sets import describe_listed
+from neuroute.comparison.summary import Key, Summary, by_problem, groups
+from neuroute.plan.config import Compare
+from neuroute.rendering.table import duration
+
+DOCS = Path(__file__).resolve().parents[1]
+FOLDER = DOCS / "measured" / "compare" / "leaderboard"
+PAGE = DOCS / "results" / "leaderboard.md"
+SETS, MOST, GROUPS = ("tsplib", "x"), 1000, [100, 200, 500]
+AGAINST = {"tsp": ("tsp", "multistart"), "cvrp": ("cvrp", "greedy")}  # the network that differences are to
+MADE = re.compile(r"(<!-- made by docs/generate/leaderboard\.py -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def filled(text: str) -> str:
+    """The page with its tables as the records have them."""
+    return MADE.sub(lambda part: f"{part[1]}\n{tables()}\n{part[2]}", text)
+
+
+@cache
+def tables() -> str:
+    """A table for each problem."""
+    instances = describe_listed(SETS, 0, MOST)
+    rows = read_results(FOLDER / "records.csv", instances).rows + read_published(["all"], instances).rows
+    return "\n".join(_table(problem, summary) for problem, summary in by_problem(frame(rows)).items())
+
+
+def _table(problem: str, summary: Summary) -> str:
+    sizes = [group for group in groups(GROUPS) if summary.within(group)]
+    sets = " and ".join(sorted(summary.records.set.unique()))
+    heads = [
+        "#",
+        "Method",
+        "How",
+        *map(str, sizes),
+        "All",
+        "Solved",
+        "Time",
+        f"To `{AGAINST[problem][0]}`",
+        "Kind",
+        "On",
+    ]
+    lines = [
+        f"### {problem.upper()}: {len(summary.sizes)} instances of {sets}, {len(summary.common)} solved by all ranks\n",
+        f"| {' | '.join(heads)} |",
+        f"|---:|---|---|{'---:|' * (len(sizes) + 4)}---|---|",
+    ]
+    return "\n".join([*lines, *(_line(problem, summary, key) for key in summary.keys)]) + "\n"
+
+
+def _line(problem: str, summary: Summary, key: Key) -> str:
+    solved = summary.solved_by(key)
+    kind = LOOKS[summary.first("kind", key) or "file"][0]
+    name = key[0] if kind.startswith("published") else f"**{key[0]}**"
+    tried = summary.records[(summary.records.method == key[0]) & (summary.records.how == key[1])].instance.nunique()
+    seconds = summary.mean("time_s", key, solved)
+    cells = [
+        str(summary.ranks.get(key, "–")), name, key[1].removeprefix("published: "),
+        *(_gap(summary, key, summary.within(group)) for group in groups(GROUPS) if summary.within(group)),
+        _gap(summary, key, list(summary.sizes)), f"{len(solved)}/{tried}",
+        "–" if seconds is None else duration(seconds), _difference(summary, key, AGAINST[problem]), kind,
+        summary.first("device", key) or "–",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def _gap(summary: Summary, key: Key, instances: list[str]) -> str:
+    """The mean over the instances solved; in parentheses where these are not all."""
+    solved = summary.solved_by(key, instances)
+    mean = summary.mean("gap_pct", key, solved)
+    text = "–" if mean is None else f"{mean:.2f}"
+    return text if len(solved) == len(instances) or mean is None else f"({text})"
+
+
+def _difference(summary: Summary, key: Key, other: Key) -> str:
+    difference = summary.difference(key, other)
+    if difference is None:
+        return "–"
+    mean, interval = difference
+    return f"{mean:+.2f}" + (f" [{interval.low:+.2f}, {interval.high:+.2f}]" if interval else "")
+
+
+def main() -> None:
+    """Write the page, and the leaderboard of one file with its pictures."""
+    PAGE.write_text(filled(PAGE.read_text()))
+    settings = Compare(results=[str(FOLDER / "records.csv")], groups=GROUPS)
+    with tempfile.TemporaryDirectory() as folder:
+        neuroute.compare(["none"], list(SETS), published="all", max_nodes=MOST, settings=settings, out=folder)
+        for name in ("leaderboard.html", "pareto.png", "sizes.png"):
+            shutil.copy(Path(folder, name), FOLDER / name)
+
+
+if __name__ == "__main__":
+    main()
