@@ -133,6 +133,20 @@ def test_it_ends_when_time_is_up(plan: Plan, monkeypatch: pytest.MonkeyPatch) ->
     assert not (plan.work / "rehearsal").exists()
 
 
+def test_a_trial_that_takes_long_is_ended(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    pace = TrainingPace(of="b", batches_s=(1.0,), validation_s=1.0, validated=1, rest_s=0.0, memory_mb=1.0)
+    trials = [Trial("train", "a", "1", lambda _stage: time.sleep(600), 9.0) for _ in range(9)]
+    trials.append(Trial("train", "b", "2", lambda _stage: pace, 1.0))
+    monkeypatch.setattr(rehearsal, "LONGEST_TRIAL", 1e-4)
+    monkeypatch.setattr(rehearsal, "_trials", lambda *_: iter(trials[:9]))
+    findings, said = try_all(plan, minutes=60)
+    assert (findings.all, findings.left, findings.too_long) == (9, 9, ["train a"] * 9)
+    assert any("9 of them were ended" in line for line in said)
+    monkeypatch.setattr(rehearsal, "LONGEST_TRIAL", 0.15)
+    monkeypatch.setattr(rehearsal, "_trials", lambda *_: iter(trials[9:]))
+    assert try_all(plan)[0].trainings == {"2": pace}
+
+
 def test_long_trials_and_quick_ones_go_by_turns() -> None:
     trials = [Trial("train", str(s), str(s), print, float(s), turn=s > 7) for s in range(10)]
     assert [trial.name for trial in rehearsal._in_order(trials)] == list("7012364598")

@@ -18,7 +18,8 @@ class Findings:
     solvers: dict[str, dict[int, float]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     all: int = 0  # trials
-    left: int = 0  # not tried, as time was up
+    left: int = 0  # not tried to their end, as time was up
+    too_long: list[str] = field(default_factory=list)  # of these: ended before
 
     def add(self, key: str, answer: Any) -> None:
         if isinstance(answer, TrainingPace):
@@ -50,5 +51,7 @@ def report(plan: Plan, findings: Findings) -> Iterator[str]:
     yield ""
     if findings.left:
         yield f"{findings.left} of {findings.all} trials were left when time was up: reckoned from the others"
+    if findings.too_long:
+        yield f"{len(findings.too_long)} of them were ended, as they took long: {', '.join(findings.too_long)}"
     yield f"{len(findings.failures)} failed" + (":" if findings.failures else "")
     yield from findings.failures

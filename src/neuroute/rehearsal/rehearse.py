@@ -35,6 +35,7 @@ from neuroute.rehearsal.trials import Stage, try_piece, try_solver, try_training
 from neuroute.solvers.registry import FROM_FILES
 
 LONGEST_CALL = 0.1  # of the whole time, of one call of a solver by what is typical
+LONGEST_TRIAL = 0.15  # likewise, of one trial
 HALVINGS = 4  # of a batch that does not fit
 SLOW_S, FEW = 0.5, 2  # where a batch is expected to take so long, so few are tried
 QUICK = 4  # quick trials that go between two long ones: hours hang on these, what fails on all
@@ -123,8 +124,8 @@ def _trials(plan: Plan, kind: Kind, seconds: float) -> Iterator[Trial]:
         run = plan.runs[evaluation.run]
         parts = [(estimates.piece_s(run, piece), piece) for piece in pieces(evaluation, kind)]
         for turn, (expected_s, piece) in enumerate(sorted(parts, key=lambda part: -part[0])):
-            call = partial(try_piece, run=run, piece=piece)
-            add(Trial("evaluate", evaluation.id, piece.key(run), call, expected_s, turn))
+            call, is_unknown = partial(try_piece, run=run, piece=piece), not expected_s > 0  # which may be long
+            add(Trial("evaluate", evaluation.id, piece.key(run), call, expected_s, turn + is_unknown))
     yield from distinct.values()
     yield from _of_solvers(plan, estimates, seconds)
 
@@ -188,10 +189,20 @@ class _Running:
     process: Any
     answer: connection.Connection
     folder: Path
+    until: float = math.inf
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _run(plan: Plan, kind: Kind, trials: list[Trial], until: float, findings: Findings) -> None:
-    """Each trial in a copy of this process, which has loaded all: what ends one, ends no other."""
+    """Each trial in a copy of this process, which has loaded all: what ends one, ends no other.
+
+    One that takes a large part of the time is ended, too: it says nothing, and others wait.
+    """
+    longest_s = LONGEST_TRIAL * (until - time.monotonic())
     at_once = 1 if kind == "cuda" else max(1, most_threads() // plan.scale.train_threads)
     place = plan.work / "rehearsal"
     waiting = [(trial, trial) for trial in reversed(trials)]
@@ -202,21 +213,26 @@ def _run(plan: Plan, kind: Kind, trials: list[Trial], until: float, findings: Fi
             while waiting and len(running) < at_once and time.monotonic() < until:
                 trial, first = waiting.pop()
                 running.append(_start(plan, kind, trial, first, place / str(next(numbers))))
+                running[-1].until = min(until, time.monotonic() + longest_s)
             if not running:
                 break
-            ready = connection.wait([each.answer for each in running], max(0.0, until - time.monotonic()))
+            soonest = min(each.until for each in running)
+            ready = connection.wait([each.answer for each in running], max(0.0, soonest - time.monotonic()))
             for each in [r for r in running if r.answer in ready]:
                 running.remove(each)
                 if smaller := _finish(each, findings):
                     waiting.append((smaller, each.first))
-            if not ready and time.monotonic() >= until:
-                break
+            for each in [r for r in running if r.until <= time.monotonic()]:
+                running.remove(each)
+                each.end()
+                findings.left += 1
+                if time.monotonic() < until:
+                    findings.too_long.append(f"{each.first.stage} {each.first.name}")
     finally:
         for each in running:
-            each.process.kill()
-            each.process.join()
+            each.end()
         shutil.rmtree(place, ignore_errors=True)
-    findings.left = len(waiting) + len(running)
+    findings.left += len(waiting)
 
 
 def _start(plan: Plan, kind: Kind, trial: Trial, first: Trial, folder: Path) -> _Running:
