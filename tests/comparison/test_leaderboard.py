@@ -57,6 +57,7 @@ def test_the_page_adds_up_what_was_solved(tmp_path: Path) -> None:
     assert all(figure["source"].startswith("data:image/svg+xml;base64,") for figure in data["figures"])
 
 
+@pytest.mark.slow
 def test_one_command_sets_a_network_of_ones_own_among_published_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

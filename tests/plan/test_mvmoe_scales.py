@@ -48,6 +48,7 @@ def test_the_training_is_the_papers(paper: Plan, name: str, size: int) -> None:
     assert {labels.dataset.split for labels in (run.validation, *run.also_validation)} == {"val"}
 
 
+@pytest.mark.slow
 def test_networks_have_the_published_parameters(paper: Plan) -> None:
     """Those of the published code, built with each configuration."""
     found = {

@@ -165,6 +165,7 @@ def piece_of(_stage: object, run: Run, piece: Any) -> PiecePace:
     return PiecePace(of=piece.part.id, rest_s=1.0, first_s=2.0, each_s=0.5, memory_mb=10.0)
 
 
+@pytest.mark.slow
 def test_plan_and_requests_go_by_what_was_rehearsed(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "for yours: neuroute rehearse" in describe(plan, None)
     by_flops = Requests(plan, 4)

@@ -132,6 +132,7 @@ def test_every_epoch_has_its_own_instances_and_every_pass_sees_all(problem: str)
     assert not (later[:, None] == coords[None]).all((-1, -2)).any()
 
 
+@pytest.mark.slow
 def test_solutions_depend_on_seed_and_epoch_and_not_on_memory(problem: str) -> None:
     run = self_improving(problem, instances=260)  # more than are sampled together
     a, b = training_set(run).batch(1, 0, 520), training_set(run, memory_gb=2e-4).batch(1, 0, 520)

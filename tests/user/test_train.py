@@ -78,6 +78,7 @@ neuroute.train(Pomo, n=8, batches=60, batch_size=4, validations=2, validate_on=4
 """
 
 
+@pytest.mark.slow
 def test_a_killed_call_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     def call(folder: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-c", KILLED, folder], cwd=tmp_path, start_new_session=True)
@@ -180,6 +181,7 @@ except neuroute.NeurouteError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_class_of_a_script_is_trained_and_its_edit_is_noticed(tmp_path: Path) -> None:
     def call(text: str) -> str:
         program = [sys.executable, "-c", text, str(Path(__file__).parent)]
@@ -249,6 +251,7 @@ def test_the_cvrp_is_trained_too(tmp_path: Path) -> None:
     assert neuroute.solve(neuroute.generate("cvrp", 8)[0], model=model, seconds=0).cost > 0
 
 
+@pytest.mark.slow
 def test_a_script_without_a_main_guard_has_its_labels_made_in_processes(tmp_path: Path) -> None:
     """Which spawned processes would run again, each of them."""
     text = "import neuroute, own_parts\nneuroute.train(own_parts.Path, n=8, batches=40, batch_size=8, workers=2,"
