@@ -82,6 +82,7 @@ def test_published_rows_stand_beside_measured_ones(tmp_path: Path) -> None:
     assert rows["lehd"]["above_points"].measured is None
 
 
+@pytest.mark.slow
 def test_beside_published_results_nothing_searches_unless_it_is_given_time(tmp_path: Path) -> None:
     how: dict[str, Any] = {"max_nodes": 52, "benchmarks": tmp_path, "out": tmp_path / "out"}
     found = neuroute.compare(["nearest", "lkh", "tsp"], ["tsplib"], published="lehd", **how)

@@ -105,6 +105,7 @@ def test_second_run_does_nothing(finished: Path) -> None:
     assert planned(snakemake_in(finished)) == {}
 
 
+@pytest.mark.slow
 def test_single_targets_run_only_what_they_need(tmp_path: Path) -> None:
     run = copy_checkout(tmp_path, "scaling", "pens")
     replace(tmp_path / "workflow/scales/micro.yaml", "evaluate_together: true", "evaluate_together: false")

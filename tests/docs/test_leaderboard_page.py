@@ -21,6 +21,7 @@ def leaderboard(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return leaderboard
 
 
+@pytest.mark.slow
 def test_the_page_is_that_of_the_kept_records(leaderboard: ModuleType) -> None:
     text = leaderboard.PAGE.read_text()
     assert text == leaderboard.filled(text), "run: python docs/generate/leaderboard.py"

@@ -39,6 +39,7 @@ def test_nothing_is_trained_or_labelled_for_a_given_run(file: Path) -> None:
     assert plan.evaluations == before.evaluations
 
 
+@pytest.mark.slow
 def test_a_plan_shows_what_a_table_costs_without_training(file: Path) -> None:
     runs = (MAIN, "icam/pomo_tsp", "icam/icam_cvrp", "icam/pomo_cvrp")
     text = describe(plan_with(file, *runs), "icam/table1")

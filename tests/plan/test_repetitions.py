@@ -45,6 +45,7 @@ def test_each_is_another_seed_of_the_changed_run_and_is_measured_like_it(scale: 
     assert {f"{copy}/{group}" for copy in COPIES} <= {*plan.artifacts["pens/table1"].evaluations}
 
 
+@pytest.mark.slow
 def test_what_they_cost_is_part_of_everything() -> None:
     plan = plan_with("smoke", seeds=2)
     assert COPIES[0] in describe(plan, None, lists_all=True)

@@ -236,6 +236,7 @@ def test_short_runs_have_few_batches_of_their_true_size(name: str) -> None:
 # -- for real ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_training_an_evaluation_and_a_solver_are_measured(plan: Plan) -> None:
     evaluation = next(e for e in plan.evaluations if e.startswith(f"{BQ}/"))
     findings, _ = try_all(only(plan, {BQ: plan.runs[BQ]}, (evaluation,), ("lkh",)))

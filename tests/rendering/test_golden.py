@@ -59,7 +59,7 @@ def digests(paper: str, records_of: Callable[[Any], Path], folder: Path) -> dict
     return found
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", [pytest.param(p, marks=[pytest.mark.slow] * (p == "scaling")) for p in PAPERS])
 def test_nothing_that_is_drawn_has_changed(
     paper: str, records_of: Callable[[Any], Path], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

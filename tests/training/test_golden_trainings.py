@@ -75,6 +75,7 @@ def glop_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.label_store(tmp_path_factory.mktemp("labels"), tiny.labels("val", 8))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", RUNS)
 def test_a_training_is_as_before(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -91,6 +91,7 @@ def on_paper(kind: type[nn.Module], **arguments: Any) -> Any:
         return kind(**arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "arguments", "size"), CASES, ids=str)
 def test_published_sizes(kind: type[nn.Module], arguments: dict[str, Any], size: int) -> None:
     network = Network(kind=f"{kind.__module__}:{kind.__name__}", arguments=arguments)
