@@ -195,6 +195,7 @@ def test_results_of_others_become_rows(tmp_path: Path) -> None:
         (["theirs,m6,-4,1"], r"line 2: cost '-4' is no number above 0"),
         (["theirs,m6,ten,1"], r"line 2: cost 'ten' is no number"),
         (["theirs,m6,104,nan"], r"line 2: seconds 'nan' is no number"),
+        (['theirs,m6,104,"1\n2"'], r"seconds '1\\n2' is no number"),
         (["theirs,m6,104,1", ",m7,104,1"], r"line 3: no method"),
         (["theirs,m6,104,1", "theirs,m6,105,1"], r"line 3: theirs on m6 comes twice"),
         (["theirs,other,104,1"], r"none of its instances is compared; these are m6, m7, m8"),

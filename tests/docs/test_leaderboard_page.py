@@ -1,7 +1,7 @@
 """The leaderboard's page and its one file follow from the records that are kept, and name every run of the survey."""
 
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -12,13 +12,9 @@ from neuroute.comparison.records import published_runs
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def leaderboard(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(ROOT / "docs" / "generate")
-    import leaderboard
-
-    monkeypatch.delitem(sys.modules, "leaderboard")
-    return leaderboard
+@pytest.fixture(scope="module")
+def leaderboard(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("docs/generate/leaderboard.py")
 
 
 @pytest.mark.slow

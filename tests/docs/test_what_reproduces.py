@@ -2,7 +2,7 @@
 
 import re
 import shutil
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -14,13 +14,9 @@ FINDING = re.compile(r"^\d+\. (.*)$", re.MULTILINE)
 VERDICT = re.compile(r"`(\w+\.[\w.-]+)`: ([a-z ]+)")
 
 
-@pytest.fixture
-def claims(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(ROOT / "docs" / "generate")
-    import claims
-
-    monkeypatch.delitem(sys.modules, "claims")
-    return claims
+@pytest.fixture(scope="module")
+def claims(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("docs/generate/claims.py")
 
 
 @pytest.mark.slow

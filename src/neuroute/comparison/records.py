@@ -113,8 +113,9 @@ def read_results(
         about["seed"] = int(numbers["seed"] or 0)
         key = (method, about["how"], instance["instance"], str(about["seed"]))
         if key in keys:
+            name = " ".join(method.split())
             raise NeurouteError(
-                f"{where}: {method} on {instance['instance']} comes twice; tell them apart by a column 'seed' or 'how'"
+                f"{where}: {name} on {instance['instance']} comes twice; tell them apart by a column 'seed' or 'how'"
             )
         keys.add(key)
         about.setdefault("unsolved", "" if cost is not None else "not solved")
@@ -165,5 +166,5 @@ def _number(text: str | None, name: str, where: str, zero: bool = False) -> floa
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
-        raise NeurouteError(f"{where}: {name} '{text}' is no number above 0; leave it empty if it is unknown")
+        raise NeurouteError(f"{where}: {name} {text!r} is no number above 0; leave it empty if it is unknown")
     return value
