@@ -19,7 +19,8 @@ from neuroute.plan.objects import (
 from neuroute.plan.papers import load_paper
 from neuroute.plan.plan import Plan
 from neuroute.plan.repetitions import check_seeds, repeat_factors, repeat_needs, repeat_runs
-from neuroute.plan.scale import TestFile, find_test_files
+from neuroute.plan.scale import Scale, TestFile, changed, find_test_files
+from neuroute.plan.shapes import SWEEP
 
 __all__ = ["Plan", "build_plan"]
 
@@ -27,10 +28,11 @@ __all__ = ["Plan", "build_plan"]
 def build_plan(config: Config) -> Plan:
     """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run."""
     substitutes = config.substitutes or {}
-    scale = load_scale(config.scale, config.papers, config.scale_changes, config.where).with_solvers(substitutes)
+    scale = _scale_of(config).with_solvers(substitutes)
     test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels", config.where)
     scale = scale.model_copy(update={"test_files": test_files})
-    papers = {key: load_paper(key) for key in config.papers or scale.blocks}
+    swept = [SWEEP] if config.sweep else []
+    papers = {key: load_paper(key) for key in dict.fromkeys([*(config.papers or scale.blocks), *swept])}
     label_jobs: dict[str, Labels] = {}
     runs: dict[str, Run] = {}
     evaluations: dict[str, RunEvaluation] = {}
@@ -77,11 +79,21 @@ def build_plan(config: Config) -> Plan:
     _check_test_files(plan)
     if substitutes:
         plan = replace(plan, artifacts={a.id: _with_stand_ins(plan, a) for a in artifacts.values()})
-    for changed in config.runs:
-        if changed not in plan.runs:
-            meant = did_you_mean(near(changed, plan.runs)) or ";"
-            raise NeurouteError(f"{config.where}: runs.{changed}: no such run{meant} `neuroute plan --all` lists all")
+    for name in config.runs:
+        if name not in plan.runs and not (config.sweep and config.sweep.run == name):
+            meant = did_you_mean(near(name, plan.runs)) or ";"
+            raise NeurouteError(f"{config.where}: runs.{name}: no such run{meant} `neuroute plan --all` lists all")
     return plan
+
+
+def _scale_of(config: Config) -> Scale:
+    """Return the scale, with a block and seeds for what config.yaml sweeps, and the block of the run that is swept."""
+    changes, papers = config.scale_changes, config.papers
+    if config.sweep:
+        added = {SWEEP: config.sweep.model_dump(), "seeds": {f"{SWEEP}/*": config.sweep.seeds}}
+        changes = changed(changes, added)
+        papers = papers and [*papers, SWEEP, config.sweep.run.partition("/")[0]]
+    return load_scale(config.scale, papers, changes, config.where)
 
 
 def _with_stand_ins(plan: Plan, artifact: Artifact) -> Artifact:

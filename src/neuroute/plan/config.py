@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import Field, create_model, field_validator, model_validator
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.papers import add_folders, all_papers, load_paper, paper_folders
 from neuroute.plan.scale import Scale, ScaleFile, load_scale
-from neuroute.plan.shapes import TrainingChange
+from neuroute.plan.shapes import Sweep, TrainingChange
 from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.yaml_files import parse_yaml, read_yaml, validate
+from neuroute.plan.yaml_files import parse_yaml, read_yaml, set_key, validate
 
 __all__ = ["CONFIG_ENV", "Config", "Scale", "load_config", "load_scale", "parse_config", "schemas"]
 
@@ -223,6 +222,9 @@ class Config(Strict):
     machine: Machine = Machine()
     compare: Compare = Compare()
     runs: Annotated[dict[str, RunChange], Field(description="changes to single runs, by id")] = {}
+    sweep: Annotated[Sweep | None, Field(description="a run at every point of a grid, with a table and a figure")] = (
+        None
+    )
     _where: str = "config.yaml"
 
     @property
@@ -284,28 +286,6 @@ def load_config(path: Path | None = None, changes: Sequence[str] = (), **overrid
     for change in changes:
         set_key(values, change)
     return parse_config(values, f"{where} with --set" if changes else where)
-
-
-def set_key(values: dict[str, Any], change: str) -> None:
-    """Change a key of nested mappings, as in `runs.scaling/base_6x128.seed=1`; the value is YAML.
-
-    Raises NeurouteError if it is no key=value, or if a value stands where a mapping is needed.
-    """
-    path, sign, text = change.partition("=")
-    keys: list[Any] = [int(key) if key.isdigit() else key for key in path.strip().split(".")]
-    if not sign or "" in keys:
-        raise NeurouteError(f"--set {change}: write key=value, as in runs.scaling/base_6x128.seed=1")
-    try:
-        value = parse_yaml(text)
-    except yaml.YAMLError:
-        raise NeurouteError(f"--set {change}: its value is no YAML; quote it") from None
-    for key in keys[:-1]:
-        below = values.get(key)
-        if not isinstance(below, dict | None):
-            raise NeurouteError(f"--set {change}: {key} is {below}, and has no keys")
-        values[key] = dict(below or {})
-        values = values[key]
-    values[keys[-1]] = value
 
 
 def schemas() -> dict[str, dict[str, Any]]:

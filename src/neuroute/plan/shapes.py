@@ -1,9 +1,11 @@
-"""What scales and config.yaml say besides: shapes of networks, and changes to trainings."""
+"""What scales and config.yaml say besides: shapes of networks, changes to trainings, and grids of changes."""
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator, Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from neuroute.plan.reinforced import Reinforced, Stage
 from neuroute.plan.specs import Spec
@@ -11,6 +13,7 @@ from neuroute.plan.specs import Spec as Strict
 from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised
 
 Positive = Annotated[int, Field(ge=1)]
+SWEEP = "sweep"  # the paper whose runs a sweep's points are
 Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
 
 
@@ -122,3 +125,63 @@ class TrainingChange(_TrainingFields):
 
     stages: Annotated[dict[str, StageChange], Field(description="icam, POMO and mvmoe: of single stages, by name")] = {}
     own: Annotated[dict[str, Any], Field(description="what only the training of a system of other authors has")] = {}
+
+
+class Sweep(Spec):
+    """`sweep: {run: scaling/base_6x128, grid: {training.learning_rate: [1.0e-4, 5.0e-4]}, seeds: 2}`."""
+
+    run: Annotated[str, Field(pattern="^[a-z]+/.+", description="the declared run that each point changes")]
+    grid: Annotated[
+        dict[str, Annotated[list[Any], Field(min_length=1)]],
+        Field(
+            min_length=1, description="key of `runs.<run>` -> its values: training.learning_rate, arguments.depth, ..."
+        ),
+    ]
+    seeds: Annotated[Positive, Field(description="trainings of each point")] = 1
+    test_count: Annotated[Positive | None, Field(description="test instances; null: as many as validate")] = None
+
+    @field_validator("grid", mode="before")
+    @classmethod
+    def _with_dotted_keys(cls, grid: Any) -> Any:
+        """Take nested mappings, too: {training: {learning_rate: [...]}}."""
+        return dict(_flat(grid)) if isinstance(grid, Mapping) else grid
+
+    @field_validator("grid")
+    @classmethod
+    def _says_nothing_twice(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for key, values in grid.items():
+            if below := [other for other in grid if other.startswith(f"{key}.")]:
+                raise ValueError(f"{below[0]} is a part of {key}; give one of them")
+            if key == "seeds":
+                raise ValueError("seeds are no key of the grid; give `seeds` beside it")
+            if len({_name(value) for value in values}) < len(values):
+                raise ValueError(f"{key}: {values} has a value twice")
+        return grid
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """Key -> value of each point, the last key's values next to each other."""
+        return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
+
+    def name_of(self, point: Mapping[str, Any]) -> str:
+        """What a point's run is called, wherever it lies in the grid: base_6x128_learning_rate_0.0001."""
+        words = (f"{self.short(key)}_{_name(value)}" for key, value in point.items())
+        return "_".join([self.run.partition("/")[2], *words])
+
+    def short(self, key: str) -> str:
+        """The last part of a key, where no other key ends alike."""
+        last = key.rpartition(".")[2]
+        return last if sum(other.rpartition(".")[2] == last for other in self.grid) == 1 else key
+
+
+def _flat(grid: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in grid.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _name(value: Any) -> str:
+    """A value in the letters of file names."""
+    return re.sub(r"[^\w.]+", "-", str(value))

@@ -1,6 +1,6 @@
 """YAML files as typed models: what is wrong with one is one clear line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +32,36 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 def parse_yaml(text: str) -> Any:
     return yaml.load(text, Loader=_Loader)
+
+
+def set_key(values: dict[str, Any], change: str) -> None:
+    """Change a key of nested mappings, as in `runs.scaling/base_6x128.seed=1`; the value is YAML.
+
+    Raises NeurouteError if it is no key=value, or if a value stands where a mapping is needed.
+    """
+    path, sign, text = change.partition("=")
+    keys: list[Any] = [int(key) if key.isdigit() else key for key in path.strip().split(".")]
+    if not sign or "" in keys:
+        raise NeurouteError(f"--set {change}: write key=value, as in runs.scaling/base_6x128.seed=1")
+    try:
+        value = parse_yaml(text)
+    except yaml.YAMLError:
+        raise NeurouteError(f"--set {change}: its value is no YAML; quote it") from None
+    put(values, keys, value, f"--set {change}")
+
+
+def put(values: dict[str, Any], keys: Sequence[Any], value: Any, what: str) -> None:
+    """Put a value under a path of keys; mappings on the way are copied.
+
+    Raises NeurouteError, of `what`, if a value stands where a mapping is needed.
+    """
+    for key in keys[:-1]:
+        below = values.get(key)
+        if not isinstance(below, dict | None):
+            raise NeurouteError(f"{what}: {key} is {below}, and has no keys")
+        values[key] = dict(below or {})
+        values = values[key]
+    values[keys[-1]] = value
 
 
 def validate(kind: type[M], values: Any, where: str, key: str = "", see: str = "workflow/schemas") -> M:
