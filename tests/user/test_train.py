@@ -20,7 +20,10 @@ from neuroute.cli import app
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import parse_config
+from neuroute.plan.reinforced import Reinforced
+from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.training.train import Settings
+from neuroute.user.train import describe_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -208,8 +211,8 @@ NETWORKS = {
 SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "no such setting": ({"learning_rat": 1.0}, "unknown setting 'learning_rat'.*did you mean learning_rate"),
     "no such training": ({"how": "reinforc"}, "did you mean reinforce"),
-    "no such problem": ({"problem": "vrp"}, "train takes tsp or cvrp"),
     "another problem": ({"problem": "cvrp"}, "Starts is a network of problem 'tsp'"),
+    "no problem": ({"problem": []}, "Starts is a network of problem 'tsp'"),
     "no such argument": ({"arguments": {"depth": 3}}, "cannot be built with"),
     "no such logger": ({"loggers": ["wandv"]}, "no logger 'wandv'; did you mean wandb"),
     "no number": ({"learning_rate": "fast"}, "learning_rate"),
@@ -249,6 +252,63 @@ def test_the_cvrp_is_trained_too(tmp_path: Path) -> None:
     model = train(cvrp, tmp_path, problem="cvrp", arguments=TINY, solver="savings", batches=1, validations=1)
     assert model.problem == "cvrp"
     assert neuroute.solve(neuroute.generate("cvrp", 8)[0], model=model, seconds=0).cost > 0
+
+
+VRP: dict[str, Any] = {
+    "network": "neuroute.networks.mvmoe:MvMoe",
+    "arguments": TINY | {"experts": 0},
+    "solver": "ortools-short",
+}
+
+
+@pytest.mark.parametrize(
+    ("problem", "name", "variants"),
+    [
+        ("vrptw", "mvmoe_vrptw8", ("VRPTW",)),
+        (["cvrp", "OVRPB"], "mvmoe_cvrp_ovrpb8", ("CVRP", "OVRPB")),
+    ],
+)
+@pytest.mark.parametrize("how", [None, own_parts.Reinforce])
+def test_one_of_the_16_problems_or_several_are_trained(
+    problem: Any, name: str, variants: tuple[str, ...], how: Any, tmp_path: Path
+) -> None:
+    pytest.importorskip("ortools")
+    model = train(folder=tmp_path, problem=problem, how=how, **VRP)
+    assert model.name == f"python/{name}"
+    for variant in variants:
+        (instance,) = neuroute.generate(variant.lower(), 8)
+        assert neuroute.solve(instance, model=model, seconds=0).cost > 0
+    labels = {path.name.split("_uniform")[0] for path in (tmp_path / "labels").glob("*.npy")}
+    assert labels == {f"vrp_{variant}" for variant in variants}
+    assert all(line["gap_pct"] > -50 for line in lines(tmp_path, "validation"))
+
+
+def test_all_16_problems_are_a_run_like_that_of_a_paper() -> None:
+    network, arguments = VRP["network"], VRP["arguments"]
+    run = describe_run(network, "vrp", 8, None, arguments, 4, 4, 0, 32, "ortools-short", None, {"learning_rate": 1e-3})  # type: ignore[arg-type]
+    assert isinstance(run.training, Reinforced)
+    (stage,) = run.training.stages
+    assert set(stage.variants) == set(SWITCHES)
+    assert [each.dataset.count for each in (run.validation, *run.also_validation)] == [2] * 16
+    assert run.name == "mvmoe_vrp8"
+
+
+@pytest.mark.parametrize(
+    ("problem", "how", "message"),
+    [
+        ("vrptv", None, "no routing problem 'VRPTV'; is VRPTW"),
+        ("tsp", None, "MvMoe is a network of problem 'vrp'"),
+        ([], None, "MvMoe is a network of problem 'vrp'"),
+        ("vrptw", "labels", "learn by reinforce"),
+        ("vrptw", "self-improvement", "learn by reinforce"),
+    ],
+)
+def test_what_networks_of_the_16_problems_do_not_take_is_one_line(
+    problem: Any, how: Any, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(neuroute.NeurouteError, match=message) as caught:
+        train(folder=tmp_path, problem=problem, how=how, **VRP)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.slow

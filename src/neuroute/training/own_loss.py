@@ -59,15 +59,17 @@ def own_loss(scheme: Scheme) -> OwnLossBatches:
 def draw_batch(scheme: Scheme, index: int) -> Batch:
     """Instances of batch `index`, of the training stream, on the network's device: a function of the index alone.
 
-    Of several processes each has its part.
+    Of several processes each has its part.  A run for several of the 16 problems takes them in turn.
     """
     t: Any = scheme.run.training
-    like = scheme.run.validation.dataset
+    problems = (scheme.run.validation, *scheme.run.also_validation)
+    labels = problems[index % len(problems)]
+    like = labels.dataset
     rows = scheme.world.part(t.batch_size)
     fields = {"split": "train", "n": scheme.run.n, "first": index * t.batch_size + rows.start, "count": len(rows)}
     same = {"problem": like.problem, "capacity": like.capacity, "variant": like.variant}
     dataset = Dataset.model_validate(same | fields)
-    batch: Batch = ENVIRONMENT.of(like.problem).batch(spec_of(scheme.run.validation).instances(dataset), scheme.device)
+    batch: Batch = ENVIRONMENT.of(like.problem).batch(spec_of(labels).instances(dataset), scheme.device)
     return batch
 
 

@@ -14,6 +14,7 @@ from neuroute.plan.reinforced import Reinforced, Stage
 from neuroute.plan.specs import Spec
 from neuroute.plan.trainings import OwnLoss, SelfImprovement, Supervised
 from neuroute.plan.yaml_files import validate
+from neuroute.problems.vrp_variants import SWITCHES, Variant
 from neuroute.solvers.stand_ins import is_installed, stand_in
 from neuroute.training.callbacks import Callback
 from neuroute.training.train import Settings
@@ -21,13 +22,13 @@ from neuroute.user.loggers import make_loggers
 from neuroute.user.model import Model
 from neuroute.user.trainer import Trainer
 
-SOLVERS = {"tsp": "lkh", "cvrp": "hgs-short"}
+SOLVERS = {"tsp": "lkh", "cvrp": "hgs-short", "vrp": "ortools-short"}
 HOW = ("labels", "reinforce", "self-improvement")
 
 
 def train(
     network: type[RoutingNetwork] | str | Model,
-    problem: str = "tsp",
+    problem: str | Sequence[str] = "tsp",
     n: int = 50,
     how: str | type | None = None,
     *,
@@ -53,7 +54,8 @@ def train(
     Args:
         network: a class that builds on `PathNetwork` or `MultiStartNetwork`, its dotted name, or a trained model, from
             whose weights the training starts.
-        problem: `tsp` or `cvrp`.
+        problem: `tsp`, `cvrp`, or one of the 16 vehicle routing problems, such as `vrptw`; a list of them, of which
+            each batch draws one; `vrp`: all 16.
         n: nodes of the training instances (CVRP: customers).
         how: `labels`, `reinforce`, `self-improvement`, or a class of your own, made of a `Scheme`, whose
             `train(index)` returns the loss of a batch; None: `reinforce` for networks of many starts, else `labels`.
@@ -61,8 +63,9 @@ def train(
         batches: of the whole training.
         batch_size: instances of a batch.
         seed: of the weights and of all that is drawn.
-        validate_on: instances of the validation set.
-        solver: of the validation set and of labels; None: LKH for the TSP, HGS for the CVRP, or the next best one.
+        validate_on: instances of the validation set, of all problems together.
+        solver: of the validation set and of labels; None: LKH for the TSP, HGS for the CVRP, OR-Tools for networks of
+            the 16 problems, or the next best one.
         name: of the run; None: of network, problem and size.
         work: folder of labels, states and results: the checkpoint is `<work>/python/runs/python/<name>`.
         callbacks: follow the training, and may end it (`neuroute.Callback`, `neuroute.StopEarly`).
@@ -97,7 +100,7 @@ def train(
 
 def describe_run(
     network: type[RoutingNetwork] | str | Model,
-    problem: str,
+    problem: str | Sequence[str],
     n: int,
     how: str | type | None,
     arguments: Mapping[str, Any] | None,
@@ -110,29 +113,32 @@ def describe_run(
     settings: Mapping[str, Any],
 ) -> Run:
     """Return the run that `train` trains.  Raises NeurouteError as `train` does, for what no run can have."""
-    if problem not in SOLVERS:
-        raise NeurouteError(f"problem '{problem}': train takes {' or '.join(SOLVERS)}; a VRP is trained by a paper")
     spec, kind = _network(network, n, arguments)
-    if kind.problem != problem:
-        raise NeurouteError(f"problem '{problem}': {kind.__name__} is a network of problem '{kind.problem}'")
+    variants = _variants(problem, kind)
     how = how or ("reinforce" if kind.multi_start else "labels")
-    training = _training(how, n, batches, batch_size, settings)
-    solver = solver or _installed(SOLVERS[problem])
+    if variants and how in ("labels", "self-improvement"):
+        raise NeurouteError(f"how '{how}': networks of the 16 problems learn by reinforce, or by a class of your own")
+    training = _training(how, n, batches, batch_size, settings, variants)
+    solver = solver or _installed(SOLVERS[kind.problem])
 
-    def labels(split: str, first: int, count: int) -> Labels:
-        fields = {"problem": problem, "split": split, "n": n, "first": first, "count": count}
+    def labels(split: str, first: int, count: int, variant: str | None = None) -> Labels:
+        fields = {"problem": kind.problem, "variant": variant, "split": split, "n": n, "first": first, "count": count}
         return Labels(dataset=validate(Dataset, fields, "train"), solver=solver)
 
+    each = max(1, validate_on // max(1, len(variants)))
+    validation, *more = [labels("val", 0, each, variant) for variant in variants or (None,)]
+    words = "vrp" if len(variants) == len(SWITCHES) else "_".join(variants).lower() or kind.problem
     samples = training.samples if isinstance(training, Supervised) else 0
     return Run(
         paper="python",
-        name=name or f"{spec.kind.rpartition(':')[2].lower()}_{problem}{n}",
+        name=name or f"{spec.kind.rpartition(':')[2].lower()}_{words}{n}",
         network=spec,
         training=training,
         n=n,
         data=tuple(labels("train", i, min(BLOCK, samples - i)) for i in range(0, samples, BLOCK)),
         start=network.name if isinstance(network, Model) else None,
-        validation=labels("val", 0, validate_on),
+        validation=validation,
+        also_validation=tuple(more),
         seed=seed,
     )
 
@@ -155,7 +161,24 @@ def _network(
         raise NeurouteError(f"arguments of {dotted}: {error}; give numbers, texts, lists") from None
 
 
-def _training(how: str | type, n: int, batches: int, batch_size: int, settings: Mapping[str, Any]) -> Any:
+def _variants(problem: str | Sequence[str], network: type[RoutingNetwork]) -> tuple[str, ...]:
+    """Return which of the 16 problems batches are of; none for networks of the TSP or of the CVRP alone.
+
+    Raises NeurouteError if the network is of another problem, or there is none of that name.
+    """
+    names = [problem] if isinstance(problem, str) else list(problem)
+    if network.problem == "vrp" and names and "tsp" not in names:
+        return tuple(SWITCHES if names == ["vrp"] else dict.fromkeys(str(Variant(name.upper())) for name in names))
+    if names != [network.problem]:
+        raise NeurouteError(
+            f"problem '{', '.join(names)}': {network.__name__} is a network of problem '{network.problem}'"
+        )
+    return ()
+
+
+def _training(
+    how: str | type, n: int, batches: int, batch_size: int, settings: Mapping[str, Any], variants: tuple[str, ...]
+) -> Any:
     """Return the description of a training.  Raises NeurouteError for a setting that it does not have."""
     values: dict[str, Any]
     if isinstance(how, type):
@@ -172,7 +195,7 @@ def _training(how: str | type, n: int, batches: int, batch_size: int, settings: 
     if how == "reinforce":
         of_stage = {key: value for key, value in settings.items() if key in Stage.model_fields}
         values = {"name": "only", "epochs": 1, "sizes": (n, n), "batch_size": batch_size, "validations": 10}
-        values |= of_stage
+        values |= {"variants": variants} | of_stage
         values.setdefault("batches_per_epoch", -(-batches // values["epochs"]))
         others = {key: value for key, value in settings.items() if key not in of_stage}
         return _checked(Reinforced, {"stages": [values], **others}, Reinforced, Stage)
