@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import neuroute
 from checkout import MICRO, config
-from neuroute.accounting.estimate import costs
+from neuroute.accounting.overview import costs
 from neuroute.cli import app, checkpoints, data, evaluation, results
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.accounting.estimate import describe
+from neuroute.accounting.overview import describe
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.stand_ins import check_solvers, settle

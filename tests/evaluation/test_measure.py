@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.accounting import cost
+from neuroute.accounting import flops
 from neuroute.accounting.counts import counts
 from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
@@ -167,6 +167,6 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
         values = (
             records[records.decoding == name_of(decoding)].set_index("metric").value
         )  # beams search from each start
-        one = cost.per_solution(network, nodes, tours)
+        one = flops.per_solution(network, nodes, tours)
         assert values["gflops_shrinking"] == pytest.approx(one["gflops_shrinking"])
     assert list(records.decoding.unique()[:3]) == ["greedy", "multistart", "multistart-x8"]

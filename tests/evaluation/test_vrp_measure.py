@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.accounting import cost
+from neuroute.accounting import flops
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import optimum_of, published_instances, survey, write_manifest
 from neuroute.datasets.problem_specs import VRP
@@ -86,7 +86,7 @@ def test_gaps_are_against_references_of_which_some_keep_to_the_networks_rules(
         assert values["reference_feasible_pct"] == 100 * np.mean(kept)
         places = N - 2 if dataset.variant == "VRPB" else N  # a fifth are pick-ups
         tours, images = (8 * places, 8) if test.decoding == X8 else (2, 1)
-        expected = cost.per_solution(NETWORK, N + 1, tours, images, shrinks=False)["gflops_shrinking"]
+        expected = flops.per_solution(NETWORK, N + 1, tours, images, shrinks=False)["gflops_shrinking"]
         assert values["gflops_shrinking"] == pytest.approx(expected)
 
 

@@ -12,7 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 from neuroute.accounting.counts import counts
-from neuroute.accounting.estimate import describe
+from neuroute.accounting.overview import describe
 from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint, parameters

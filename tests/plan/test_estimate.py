@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from neuroute.accounting import cost
-from neuroute.accounting.estimate import costs
-from neuroute.accounting.jobs import ModelPrice
+from neuroute.accounting.flops import RunFlops, per_solution
+from neuroute.accounting.overview import costs
 from neuroute.plan.objects import Dataset, Decoding
 from plans import plan_of
 
@@ -32,13 +31,13 @@ def test_re_construction_costs_as_much_as_its_blocks(problem: str) -> None:
     dataset = Dataset(problem=problem, n=1000, count=3)  # type: ignore[arg-type]
 
     def of(**how: object) -> float:
-        return ModelPrice(run).improve(dataset, Decoding(method="prc", **how))  # type: ignore[arg-type]
+        return RunFlops(run).improve(dataset, Decoding(method="prc", **how))  # type: ignore[arg-type]
 
     assert of(iterations=0) == 0
     assert of(iterations=20, longest=50) == pytest.approx(2 * of(iterations=10, longest=50))
     assert of(iterations=10, longest=50) < of(iterations=10)
     assert of(iterations=10, most_blocks=1) < of(iterations=10)
-    whole = dataset.count * cost.per_solution(run.network, dataset.nodes)["gflops_shrinking"] * 1e9
+    whole = dataset.count * per_solution(run.network, dataset.nodes)["gflops_shrinking"] * 1e9
     assert 0.3 * whole < of(iterations=1) < 1.5 * whole  # half as many tokens a decision, nearly as many decisions
 
 

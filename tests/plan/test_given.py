@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from neuroute.accounting.estimate import costs, describe
+from neuroute.accounting.overview import costs, describe
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan
 from neuroute.plan.config import parse_config

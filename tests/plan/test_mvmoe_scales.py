@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuroute.accounting import cost
+from neuroute.accounting.counts import counts
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, UNSEEN, VARIANTS, RoutingEvaluation
 from neuroute.papers.mvmoe.scale import MvmoeScale
@@ -52,7 +52,7 @@ def test_the_training_is_the_papers(paper: Plan, name: str, size: int) -> None:
 def test_networks_have_the_published_parameters(paper: Plan) -> None:
     """Those of the published code, built with each configuration."""
     found = {
-        run.name: cost.parameters_of(run.network)
+        run.name: counts(run.network).parameters
         for run in paper.runs.values()
         if run.network.kind.startswith("neuroute.networks.mvmoe")
     }

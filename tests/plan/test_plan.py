@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from neuroute.accounting.estimate import costs
+from neuroute.accounting.overview import costs
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.plan import digest
 from neuroute.plan.objects import BenchmarkEvaluation

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from neuroute.accounting.estimate import describe
+from neuroute.accounting.overview import describe
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import parse_config

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from neuroute.accounting.cost import parameters_of
+from neuroute.accounting.counts import counts
 from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import Reinforced, Run
@@ -60,7 +60,7 @@ def test_mdam(runs: dict[str, Run]) -> None:
         assert stage.batches_per_epoch * stage.batch_size == 1_280_000
         assert {training.learning_rate(index) for index in range(0, training.batches, 50_000)} == {1e-4}
         assert (network.arguments["decoders"], network.arguments["glimpse_every"]) == (5, 2)
-        assert parameters_of(network) == size
+        assert counts(network).parameters == size
 
 
 def test_invit(runs: dict[str, Run]) -> None:
@@ -76,4 +76,4 @@ def test_invit(runs: dict[str, Run]) -> None:
         assert (stage.epochs, stage.batches_per_epoch, stage.learning_rate, stage.decay) == (400, 300, 1e-4, 0.99)
         assert network.arguments["views"] == [35, 50, 65][: 2 if name == "invit_2v" else 3]
         assert network.arguments["actions"] == 15
-        assert parameters_of(network) == size
+        assert counts(network).parameters == size

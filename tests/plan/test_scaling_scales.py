@@ -3,7 +3,7 @@
 import pytest
 
 from neuroute.accounting.counts import counts
-from neuroute.accounting.estimate import costs, describe
+from neuroute.accounting.overview import costs, describe
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan import needs

@@ -46,8 +46,8 @@ def test_every_job_of_every_scale_asks_for_time_memory_and_processors(scale: str
         assert LEAST_MINUTES <= minutes[0] <= minutes[1] <= minutes[2] <= most
         assert 60 * minutes[0] >= min(60 * most, requests.seconds(stage, name))
         assert 1000 < requests.mem_mb(stage, name, 1) < requests.mem_mb(stage, name, 2)
-        assert 1 <= requests.threads(stage, name) <= 16
-        gpus = requests.gpus(stage, name)
+        assert 1 <= requests.cost(stage, name).threads <= 16
+        gpus = requests.cost(stage, name).gpus
         assert gpus in ((0,) if device == "cpu" or stage == "labels" else (1, 2))
         group = requests.group(stage, name)
         assert group is None or (gpus == 0 and requests.seconds(stage, name) <= SHORT_S)
@@ -75,7 +75,7 @@ def test_weights_that_are_given_ask_for_what_reading_them_takes(tmp_path: Path) 
     before = requests.mem_mb("train", "icam/icam_tsp")
     for run in given:
         assert requests.runtime("train", run) <= LEAST_MINUTES + 1
-        assert (requests.gpus("train", run), requests.group("train", run)) == (0, "train0")
+        assert (requests.cost("train", run).gpus, requests.group("train", run)) == (0, "train0")
     with file.open("r+b") as opened:
         opened.truncate(10**9)
     assert requests.mem_mb("train", "icam/icam_tsp") == before

@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.accounting.estimate import describe
 from neuroute.accounting.estimates import Estimates
-from neuroute.accounting.rehearsed import PiecePace, TrainingPace, rehearsal_of
+from neuroute.accounting.overview import describe
+from neuroute.accounting.rates import rehearsal_of
 from neuroute.accounting.requests import Requests
-from neuroute.accounting.shortened import BATCHES, pieces, short_run, training_key
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
@@ -26,6 +25,7 @@ from neuroute.plan.objects import Network, Run
 from neuroute.rehearsal import rehearse as rehearsal
 from neuroute.rehearsal.findings import Findings
 from neuroute.rehearsal.rehearse import Trial, rehearse
+from neuroute.rehearsal.short import BATCHES, PiecePace, TrainingPace, pieces, short_run, training_key
 
 BQ = "scaling/bq"
 
@@ -247,5 +247,5 @@ def test_a_training_an_evaluation_and_a_solver_are_measured(plan: Plan) -> None:
     assert training.memory_mb > 0
     assert all(pace.first_s > 0 for pace in findings.pieces.values())
     kept = rehearsal_of(plan.config)
-    assert kept.devices["cpu"].trainings == findings.trainings
+    assert {job.of for job in kept.devices["cpu"].jobs.values()} == {BQ, evaluation}
     assert kept.solvers == findings.solvers

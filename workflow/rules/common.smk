@@ -97,7 +97,7 @@ def check_cluster():
 
 def say_expected():
     """What was rehearsed of the jobs that are to run, for the progress line until it knows their own times."""
-    if not REQUESTS.estimates.paces.device:
+    if not REQUESTS.estimates.rehearsed.device:
         return
     seconds = defaultdict(list)
     for job in workflow.dag.needrun_jobs():

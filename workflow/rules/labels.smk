@@ -11,7 +11,7 @@ rule labels:
     retries: 2
     conda:
         "../../environment.yml"
-    threads: lambda w: REQUESTS.threads("labels", w.labels)
+    threads: lambda w: REQUESTS.cost("labels", w.labels).threads
     group: lambda w: group_of("labels", w.labels)
     resources:
         runtime=lambda w, attempt: REQUESTS.runtime("labels", w.labels, attempt),

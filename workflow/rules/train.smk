@@ -22,7 +22,7 @@ for name, urgency, files, runs in trainings():
         priority: urgency
         threads: PLAN.scale.train_threads
         resources:
-            gpu=lambda w: REQUESTS.gpus("train", w.run),
+            gpu=lambda w: REQUESTS.cost("train", w.run).gpus,
             runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
             mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
             # Several GPUs of a job are of one node.  Not said of others: jobs that go together would ask for a node each.

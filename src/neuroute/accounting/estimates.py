@@ -1,99 +1,219 @@
-"""What jobs take: as rehearsed on this machine, and what was not by FLOPs and calls, corrected by what was."""
+"""What each job takes, as rehearsed on this machine, else by its FLOPs and one rate; memory and disk."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 
-from neuroute.accounting.calls import CallPrice
-from neuroute.accounting.jobs import PROCESS_MB, ByFlops, Cost, ModelPrice, label_mb
-from neuroute.accounting.rehearsed import Paces, PiecePace, TrainingPace, kind_of, rehearsal_of
-from neuroute.accounting.shortened import Piece, labels_made, pieces, training_key
-from neuroute.plan.objects import GivenRun, Run
+from neuroute.accounting.counts import counts
+from neuroute.accounting.flops import RunFlops
+from neuroute.accounting.rates import (
+    DECISION_S,
+    JobTime,
+    Kind,
+    OnDevice,
+    Rehearsal,
+    flops_per_second,
+    kind_of,
+    rehearsal_of,
+)
+from neuroute.plan.label_blocks import with_count
+from neuroute.plan.objects import GivenRun, Labels, Run, RunEvaluation
+from neuroute.plan.plan import Plan
+from neuroute.plan.preflight import gpus
+from neuroute.solvers.registry import FROM_FILES
+
+PROCESS_MB = 1000  # torch, pandas and the plan
+CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries
+WORKER_MB = 300  # a solver's process
+# Bytes of n^2 that HGS keeps of an instance of n customers: 108 MB measured at 2,000, 384 MB at 6,000 (less by rows).
+HGS_BYTES = 8.6
+ACTIVATIONS_GB = 4.0  # on a CPU, where config.yaml says nothing (core/device.py)
+DRAWING_S = 0.7  # of a table or figure in its five formats
+WARM_START_S = 0.3  # a copy of a process that has loaded all
+MANY_S = 60.0  # of solving, from which on a label job uses more than one core
 
 
 @dataclass(frozen=True)
-class Estimates(ByFlops):
-    """Of each job.  FLOPs and calls are off by as much, on the median, as they are for what was rehearsed."""
+class Cost:
+    """One job: where its result lies, whether it is there, and what it takes."""
+
+    stage: str
+    id: str
+    path: Path
+    seconds: float = 0.0  # with these threads and GPUs
+    threads: int = 1
+    gpus: int = 0
+    flops: float = 0.0
+    memory_mb: float = PROCESS_MB
+    disk_mb: float = 0.0
+    scale: str = ""  # for artifacts, which all scales write to the same place
+
+    @property
+    def cpu_hours(self) -> float:
+        return 0.0 if self.gpus else self.seconds * self.threads / 3600
+
+    @property
+    def gpu_hours(self) -> float:
+        return self.seconds * self.gpus / 3600
+
+    @property
+    def there(self) -> bool:
+        if not self.path.exists():
+            return False
+        return not self.scale or json.loads(self.path.read_text())["measured_on"]["scale"] == self.scale
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Of each job of a plan on its machine; a label job has `cpus` cores at most."""
+
+    plan: Plan
+    cpus: int = field(default_factory=lambda: os.cpu_count() or 1)
 
     @cached_property
-    def paces(self) -> Paces:
-        """What was rehearsed on the kind of device that networks run on."""
-        nothing = Paces(measured="", device="")
-        return rehearsal_of(self.plan.config).devices.get(kind_of(self.plan.config), nothing)
+    def rehearsal(self) -> Rehearsal:
+        return rehearsal_of(self.plan.config)
 
-    # -- trainings ----------------------------------------------------------------------------------------------
+    @cached_property
+    def rehearsed(self) -> OnDevice:
+        """What was rehearsed on the kind of device that networks run on."""
+        return self.rehearsal.devices.get(self.kind, OnDevice(measured="", device=""))
+
+    @cached_property
+    def kind(self) -> Kind:
+        return kind_of(self.plan.config)
+
+    @cached_property
+    def gpus(self) -> int:
+        """GPUs of one training."""
+        return gpus(self.plan.config)
+
+    @property
+    def start_s(self) -> float:
+        return WARM_START_S if self.plan.scale.warm_jobs else self.rehearsal.start_s
+
+    # -- labels -------------------------------------------------------------------------------------------------
+
+    def labels(self, job: str) -> Cost:
+        """A label job, on as many cores as it can make use of."""
+        labels = self.plan.label_jobs[job]
+        n, fresh = labels.dataset.n, labels.dataset.count - self._at_hand.get(job, 0)
+        seconds = self.label_seconds(labels) * fresh / labels.dataset.count
+        threads = self.plan.config.label_workers
+        if not threads:  # more than there are instances would wait for the last one
+            is_long = seconds >= MANY_S and not self.plan.scale.warm_jobs
+            threads = max(1, min(self.cpus, labels.dataset.count)) if is_long else 1
+        worker_mb = WORKER_MB + (HGS_BYTES * n**2 / 1e6 if labels.solver.startswith("hgs") else 0.0)
+        return Cost(
+            "labels",
+            job,
+            self.plan.manifest(job),
+            seconds=self.start_s + seconds / threads,
+            threads=threads,
+            memory_mb=PROCESS_MB + threads * worker_mb,
+            disk_mb=fresh * n * (1 if n <= 256 else 2) / 1e6,
+        )
+
+    def label_seconds(self, labels: Labels) -> float:
+        """Core-seconds to solve all instances; not a number for a solver that nobody has measured."""
+        if labels.solver in FROM_FILES:
+            return 0.0
+        return labels.dataset.count * self.rehearsal.solver_s(labels.solver, labels.dataset.n)
+
+    @cached_property
+    def _at_hand(self) -> dict[str, int]:
+        """Label job -> how many of its labels the next shorter one on the same stream makes."""
+        sizes: dict[Labels, list[int]] = {}
+        for labels in self.plan.label_jobs.values():
+            sizes.setdefault(with_count(labels, 0), []).append(labels.dataset.count)
+        return {
+            with_count(stream, longer).id: shorter
+            for stream, each in sizes.items()
+            for shorter, longer in pairwise(sorted(each))
+        }
+
+    # -- networks -----------------------------------------------------------------------------------------------
 
     def train(self, run: str) -> Cost:
-        r, by_flops = self.plan.runs[run], super().train(run)
+        """A training; of given weights, what reading them takes."""
+        r, path = self.plan.runs[run], self.plan.run_dir(run) / "model.safetensors"
+        weights_mb = 4 * counts(r.network).parameters / 1e6
         if isinstance(r, GivenRun):
-            return by_flops
-        if pace := self._pace(r):
-            seconds = self.start_s + self._training_s(r, pace)
-            memory = by_flops.memory_mb if by_flops.gpus else max(PROCESS_MB, pace.memory_mb) + label_mb(r)
-            return replace(by_flops, seconds=seconds, memory_mb=memory)
-        return replace(by_flops, seconds=self.start_s + (by_flops.seconds - self.start_s) * self._off_in_training)
-
-    def _pace(self, run: Run) -> TrainingPace | None:
-        return self.paces.trainings.get(training_key(run, kind_of(self.plan.config))) if self.paces.trainings else None
-
-    def _training_s(self, run: Run, pace: TrainingPace) -> float:
-        """Seconds without the start of a process; several GPUs share batches, and what they tell each other is free."""
-        t = run.training
-        ends: list[int] = getattr(t, "ends", [t.batches])
-        stages = (end - before for before, end in pairwise([0, *ends]))
-        updates = sum(count * each for count, each in zip(stages, pace.batches_s, strict=True))
-        work = (updates + labels_made(t) * pace.made_s) / max(1, self.gpus)
-        instances = sum(labels.dataset.count for labels in (run.validation, *run.also_validation))
-        return pace.rest_s + work + (t.validations + 1) * pace.validation_s * instances / pace.validated
-
-    @cached_property
-    def _off_in_training(self) -> float:
-        runs = [run for run in self.plan.runs.values() if not isinstance(run, GivenRun)]
-        rehearsed = [(run, pace) for run in runs if (pace := self._pace(run))]
-        off = [
-            self._training_s(run, pace) / max(1e-6, super(Estimates, self).train(run.id).seconds - self.start_s)
-            for run, pace in rehearsed
-        ]
-        return median(off) if off else 1.0
-
-    # -- evaluations --------------------------------------------------------------------------------------------
+            file_mb = Path(r.weights).stat().st_size / 1e6  # which may hold an optimizer's state, too
+            memory = PROCESS_MB + file_mb + 2 * weights_mb
+            return Cost("weights", run, path, self.start_s, memory_mb=memory, disk_mb=weights_mb)
+        flops, threads, data_mb = RunFlops(r).train(), self.plan.scale.train_threads, label_mb(r)
+        memory = self._memory_mb(self.gpus) + 5 * weights_mb + data_mb
+        if job := self.rehearsed.jobs.get(r.digest()):
+            seconds = job.seconds
+            memory = memory if self.gpus else max(PROCESS_MB, job.memory_mb) + data_mb
+        else:
+            seconds = self._off_in_trainings * self.training_s(r, flops)
+        # On disk: weights, and weights with two moments in the state.
+        return Cost("train", run, path, self.start_s + seconds, threads, self.gpus, flops, memory, 4 * weights_mb)
 
     def evaluate(self, evaluation: str) -> Cost:
-        by_flops = super().evaluate(evaluation)
-        if not self.paces.pieces:
-            return by_flops
-        run = self.plan.runs[self.plan.evaluations[evaluation].run]
-        seconds = self.start_s + sum(self.piece_s(run, piece) for piece in self._pieces(evaluation))
-        return replace(by_flops, seconds=seconds)
+        """Benchmarks are left out (their instances are not known before they are fetched)."""
+        e = self.plan.evaluations[evaluation]
+        r, devices = self.plan.runs[e.run], min(self.gpus, 1)
+        flops, threads = e.flops(RunFlops(r)), self.plan.scale.evaluate_threads
+        job = self.rehearsed.jobs.get(evaluation_key(r, e)) if self.rehearsed.jobs else None
+        seconds = job.seconds if job else self._off_in_evaluations * self.evaluation_s(flops)
+        memory = self._memory_mb(devices) + 4 * counts(r.network).parameters / 1e6
+        disk = sum(8 * labels.dataset.count for labels in e.labels) / 1e6
+        path = self.plan.evaluation_file(evaluation)
+        return Cost("evaluate", evaluation, path, self.start_s + seconds, threads, devices, flops, memory, disk)
 
-    def piece_s(self, run: Run, piece: Piece) -> float:
-        """Seconds of a part of an evaluation: of all of its batches."""
-        pace = self._piece_pace(run, piece)
-        if pace is not None:
-            return pace.seconds(piece.times, piece.iterations)
-        return self._piece_by_flops(run, piece) * self._off_in_tests
+    def training_s(self, run: Run, flops: float) -> float:
+        """Seconds of a training by its FLOPs, and by its decisions: a narrow network takes long for few FLOPs."""
+        decisions = run.training.batches * (1 if getattr(run.training, "step", "") == "decision" else run.n)
+        rate = flops_per_second(self.plan.config, self.kind) * (self.gpus or self.plan.scale.train_threads)
+        return flops / rate + decisions * DECISION_S[self.kind]
 
-    def _pieces(self, evaluation: str) -> Iterator[Piece]:
-        return pieces(self.plan.evaluations[evaluation], kind_of(self.plan.config))
+    def evaluation_s(self, flops: float) -> float:
+        """Seconds of an evaluation, or of a part of one, by its FLOPs."""
+        threads = 1 if self.gpus else self.plan.scale.evaluate_threads
+        return flops / (flops_per_second(self.plan.config, self.kind) * threads)
 
-    def _piece_pace(self, run: Run, piece: Piece) -> PiecePace | None:
-        return self.paces.pieces.get(piece.key(run)) if self.paces.pieces else None
-
-    def _piece_by_flops(self, run: Run, piece: Piece) -> float:
-        gpus = min(self.gpus, 1)
-        calls = 0.0, piece.whole.flops(CallPrice(run, gpus > 0))
-        threads = self.plan.scale.evaluate_threads
-        return self.network_s(run, piece.whole.flops(ModelPrice(run)), calls, gpus, threads)
+    def _memory_mb(self, devices: int) -> float:
+        return PROCESS_MB + (CUDA_MB * devices if devices else 1000 * (self.plan.config.memory_gb or ACTIVATIONS_GB))
 
     @cached_property
-    def _off_in_tests(self) -> float:
-        off = []
-        for evaluation in self.plan.evaluations:
-            run = self.plan.runs[self.plan.evaluations[evaluation].run]
-            for piece in self._pieces(evaluation):
-                by_flops = self._piece_by_flops(run, piece)
-                if by_flops and (pace := self._piece_pace(run, piece)):
-                    off.append(pace.seconds(piece.times, piece.iterations) / by_flops)
-        return median(off) if off else 1.0
+    def _off_in_trainings(self) -> float:
+        jobs = self.rehearsed.jobs
+        runs = (r for r in self.plan.runs.values() if jobs and not isinstance(r, GivenRun))
+        return _off((jobs[r.digest()], self.training_s(r, RunFlops(r).train())) for r in runs if r.digest() in jobs)
+
+    @cached_property
+    def _off_in_evaluations(self) -> float:
+        jobs, runs = self.rehearsed.jobs, self.plan.runs
+        keys = {e.id: evaluation_key(runs[e.run], e) for e in self.plan.evaluations.values() if jobs}
+        rehearsed = ((e, jobs[keys[e.id]]) for e in self.plan.evaluations.values() if keys.get(e.id) in jobs)
+        return _off((job, self.evaluation_s(e.flops(RunFlops(runs[e.run])))) for e, job in rehearsed)
+
+    # -- drawings -----------------------------------------------------------------------------------------------
+
+    def render(self, artifact: str) -> Cost:
+        path = self.plan.artifact_stem(artifact).with_suffix(".json")
+        return Cost("render", artifact, path, seconds=self.start_s + DRAWING_S, disk_mb=0.3, scale=self.plan.scale.name)
+
+
+def evaluation_key(run: Run | GivenRun, evaluation: RunEvaluation) -> str:
+    """In the file of a rehearsal."""
+    return f"{run.digest()}/{evaluation.digest()}"
+
+
+def label_mb(run: Run) -> float:
+    """Coordinates and tours that a training reads."""
+    return sum(labels.dataset.count * labels.dataset.n * 9 for labels in run.data) / 1e6
+
+
+def _off(jobs: Iterable[tuple[JobTime, float]]) -> float:
+    """How much longer jobs took than by their FLOPs, on the median: so do those that were not rehearsed."""
+    ratios = [job.seconds / by_flops for job, by_flops in jobs if by_flops > 0]
+    return median(ratios) if ratios else 1.0

@@ -1,13 +1,28 @@
-"""Floating-point operations of solutions and of training, as sums over decisions; of one decision see `counts`."""
+"""FLOPs of solutions, of evaluations and of trainings, as sums over decisions; of one decision see `counts`."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from typing import Literal
 
-from neuroute.accounting.counts import Amount
-from neuroute.problems.longest import SHORTEST
+from neuroute.accounting.counts import Amount, Counts, counts
+from neuroute.plan.decodings import Revision
+from neuroute.plan.objects import (
+    Dataset,
+    Decoding,
+    Network,
+    OwnTraining,
+    Reconstruction,
+    Reinforced,
+    Run,
+    SelfImprovement,
+)
+from neuroute.problems.longest import SHORTEST, longest_sub_path
 
 Flops = Callable[[int], int]  # of so many tokens or nodes
+GREEDY = Decoding()
+
 Step = Literal["sub-path", "decision", "summed"]
 SubPaths = Literal["random", "suffix", "pairs"]
 
@@ -58,6 +73,41 @@ def rollouts(decision: Flops, nodes: int, tours: int) -> int:
     return tours * (nodes - 2) * decision(nodes + 1)
 
 
+def per_solution(
+    network: Network, nodes: int, beam: int = 1, images: int = 1, *, shrinks: bool = True
+) -> dict[str, float]:
+    """Count the GFLOPs of one solution: as scaling counts (Table 17), and as computed on the shrinking set.
+
+    Either way an encoder runs once, or once for each of the instance's `images`.  V customers take as many decisions as
+    a TSP of V + 1 nodes.  Without `shrinks`, as where a network of many starts is not searched with, all decisions are
+    on all nodes, and `beam` is the number of solutions: starts, times images.
+    """
+    c = counts(network)
+    encoder = images * c.encoder(nodes)
+    decisions = solution(c.decision, nodes, beam) if shrinks else rollouts(c.decision, nodes, beam)
+    return {
+        "gflops_paper": (encoder + beam * solution_paper(c.decision, nodes)) / 1e9,
+        "gflops_shrinking": (encoder + decisions) / 1e9,
+    }
+
+
+def revised_path(c: Counts, nodes: int) -> int:
+    """Count a path that is built anew: its encoder, and one construction from either end."""
+    return c.encoder(nodes) + 2 * _all_sizes(c.decision, 4, nodes)
+
+
+def revised_tour(c: Counts, n: int, how: Revision | str, blocks: tuple[int, ...]) -> int:
+    """Count a tour of n nodes that is revised; unless it is said how, of ten, at a quarter of a block's places."""
+    if not isinstance(how, Revision):
+        how = Revision(blocks=tuple((nodes, max(1, nodes // 4)) for nodes in blocks), width=10)
+    total = 0
+    for number, (nodes, iterations) in enumerate(how.blocks):
+        tours = how.width * (4 if how.flips == "tours" else 1) if number == 0 or not how.prune else 1
+        flips = 4 if how.flips == "blocks" else 1
+        total += tours * iterations * (n // nodes) * flips * revised_path(c, nodes)
+    return total
+
+
 # -- training ---------------------------------------------------------------------------------------------------------
 #
 # A sub-path of w stops has w - 3 decisions of the TSP, on w to 4 tokens (both ends are given, the last choice goes
@@ -106,3 +156,101 @@ def reconstruction(
     lengths = lengths_of(longest)
     blocks = ((stops // w, encoder(w + cvrp) + each) for w, each in sub_paths(decision, lengths, cvrp=cvrp))
     return sum((n if most_blocks is None else min(n, most_blocks)) * each for n, each in blocks) / len(lengths)
+
+
+def training_per_sample(run: Run) -> float:
+    """Count one training instance: forward and backward, and its share of making the solutions it is trained on."""
+    c, t = counts(run.network), run.training
+    cvrp = run.validation.dataset.problem != "tsp"  # the other problems have a depot
+    if isinstance(t, Reconstruction):
+        return _reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
+    if isinstance(t, Reinforced):
+        return _reinforced_per_sample(c, t, cvrp=cvrp)
+    if isinstance(t, OwnTraining):
+        return t.flops_per_sample(c, run)
+    lengths = lengths_of(run.n, t.sub_paths, cvrp=cvrp)
+    total = trained_sample(c.decision, c.encoder, lengths, t.step, cvrp=cvrp)
+    if isinstance(t, SelfImprovement):  # rounds of beam searches, over the passes that their solution is trained on
+        nodes = run.n + cvrp
+        total += (c.encoder(nodes) + t.rounds * solution(c.decision, nodes, t.beam)) / t.passes
+    return total
+
+
+def _reconstruction_per_sample(c: Counts, stops: int, training: Reconstruction, *, cvrp: bool) -> float:
+    """Count sub-paths, and re-constructions over a round's epochs; greedy first solutions over all epochs."""
+    longest = longest_sub_path(training.longest, stops)
+    total = trained_sample(c.decision, c.encoder, lengths_of(longest), training.step, cvrp=cvrp)
+    each = reconstruction(c.decision, c.encoder, stops, longest, training.most_blocks, cvrp=cvrp)
+    total += training.reconstructions * each / training.epochs_per_round
+    if training.initial == "greedy":
+        nodes = stops + cvrp
+        total += (c.encoder(nodes) + solution(c.decision, nodes)) / training.epochs
+    return total
+
+
+def _reinforced_per_sample(c: Counts, training: Reinforced, *, cvrp: bool) -> float:
+    """Count the mean over all sizes: solutions are sampled, and all their decisions made once more to be learnt.
+
+    With a greedy baseline its solutions are built too.  Ways back to the depot are not counted.
+    """
+    total, more = 0.0, training.baseline is not None
+    for stage in training.stages:
+        for n, instances in stage.expected_instances().items():
+            nodes, moves = n + cvrp, n if cvrp else n - 2
+            decisions = stage.starts_of(n) * moves * c.decision(nodes + 1)
+            total += instances * stage.images * ((3 + more) * c.encoder(nodes) + (4 + more) * decisions)
+    return total / (training.samples * training.epochs)
+
+
+# -- of a run ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunFlops:
+    """FLOPs of a run's training and of its solutions (`plan.evaluations.Price`)."""
+
+    run: Run
+
+    def train(self) -> float:
+        """Count updates, and the solutions that validations build."""
+        t = self.run.training
+        starts = t.validated_starts if isinstance(t, Reinforced) else 1
+        sets = (self.run.validation, *self.run.also_validation)
+        validation = sum(self.construct(labels.dataset, Decoding(starts=starts)) for labels in sets)
+        return t.samples * t.epochs * training_per_sample(self.run) + (t.validations + 1) * validation
+
+    def construct(self, dataset: Dataset, decoding: Decoding = GREEDY) -> float:
+        """Count the first solutions of all instances."""
+        starts = dataset.n if decoding.starts == "all" else decoding.starts
+        images = decoding.number_of_images
+        # Models that are trained from many starts mask nodes instead of dropping them.
+        shrinks = decoding.method == "beam" or not isinstance(self.run.training, Reinforced)
+        return (
+            decoding.repeats
+            * dataset.count
+            * self._solution(dataset.nodes, images * starts * decoding.beam, images, shrinks)
+        )
+
+    def improve(self, dataset: Dataset, decoding: Decoding) -> float:
+        """Count their re-construction."""
+        network = self.run.network
+        if decoding.method == "revise":
+            blocks = tuple(network.arguments.get("blocks", (100, 50, 20)))
+            return dataset.count * revised_tour(counts(network), dataset.n, decoding.revision, blocks)
+        if decoding.method == "prc":
+            c, longest = counts(network), longest_sub_path(decoding.longest, dataset.n)
+            cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
+            each = reconstruction(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
+        else:  # a segment has half the nodes on average, and costs go with their square at least
+            each = self._solution(decoding.longest or dataset.n) / 3
+        return dataset.count * decoding.iterations * each
+
+    def _solution(self, nodes: int, at_a_time: int = 1, images: int = 1, shrinks: bool = True) -> float:
+        return _solution_of(self.run.network.model_dump_json(), nodes, at_a_time, images, shrinks)
+
+
+@cache
+def _solution_of(network: str, nodes: int, at_a_time: int, images: int, shrinks: bool) -> float:
+    """Count one solution; models share their networks and sizes, and large sizes are sums of many decisions."""
+    described = Network.model_validate_json(network)
+    return per_solution(described, nodes, at_a_time, images, shrinks=shrinks)["gflops_shrinking"] * 1e9

@@ -1,13 +1,11 @@
 """What a cluster is asked for, for each job: its estimate with a margin, capped, and more at each attempt."""
 
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from neuroute.accounting.estimates import Estimates
-from neuroute.accounting.jobs import Cost
+from neuroute.accounting.estimates import Cost, Estimates
 from neuroute.plan.objects import GivenRun
 from neuroute.plan.plan import Plan
 
@@ -16,16 +14,6 @@ LEAST_MINUTES = 10
 SHORT_S = 120.0  # jobs that take less are sent together
 UNKNOWN_S = 4 * 3600.0  # of a network or a solver without a rate
 RETRIES = 2
-
-
-def most_threads() -> int:
-    """CPUs of this machine."""
-    return os.cpu_count() or 1
-
-
-def parts(job: Cost, limit_hours: float) -> int:
-    """In how many goes a job ends that goes on where it was."""
-    return math.ceil(job.seconds / (3600 * limit_hours))
 
 
 @dataclass(frozen=True)
@@ -37,7 +25,7 @@ class Requests:
 
     @cached_property
     def estimates(self) -> Estimates:
-        return Estimates(self.plan)
+        return Estimates(self.plan, self.cpus)
 
     @cached_property
     def _costs(self) -> dict[tuple[str, str], Cost]:
@@ -45,13 +33,9 @@ class Requests:
 
     def cost(self, stage: str, name: str) -> Cost:
         """The estimate, made once."""
-        key = stage, name
-        if key not in self._costs:
-            if stage == "labels":
-                self._costs[key] = self.estimates.labels(name, self.cpus)
-            else:
-                self._costs[key] = self.estimates.train(name) if stage == "train" else self.estimates.evaluate(name)
-        return self._costs[key]
+        if (stage, name) not in self._costs:
+            self._costs[stage, name] = getattr(self.estimates, stage)(name)
+        return self._costs[stage, name]
 
     def seconds(self, stage: str, name: str) -> float:
         seconds = self.cost(stage, name).seconds
@@ -66,25 +50,17 @@ class Requests:
         """Memory: half as much again, and as much more at each attempt, as one may have ended for want of it."""
         return math.ceil(self.cost(stage, name).memory_mb * (0.5 + attempt))
 
-    def threads(self, stage: str, name: str) -> int:
-        return self.cost(stage, name).threads
-
-    def gpus(self, stage: str, name: str) -> int:
-        return self.cost(stage, name).gpus
-
     def retries(self, stage: str, names: Iterable[str]) -> int:
         """How often the longest of these jobs may be started again: as often as its time needs, and for mishaps."""
-        limit = self.plan.config.machine.job_hours
         longest = max((self.seconds(stage, name) for name in names), default=0.0)
-        return RETRIES + math.ceil(MARGIN * longest / (3600 * limit)) - (longest > 0)
+        return RETRIES + math.ceil(MARGIN * longest / (3600 * self.plan.config.machine.job_hours)) - (longest > 0)
 
     def group(self, stage: str, name: str) -> str | None:
         """Short jobs of one stage that do not hang on each other are sent together; None: a job goes alone.
 
         Those with a GPU go alone: jobs that are sent together may run at once.
         """
-        job = self.cost(stage, name)
-        if job.gpus or self.seconds(stage, name) > SHORT_S:
+        if self.cost(stage, name).gpus or self.seconds(stage, name) > SHORT_S:
             return None
         return f"{stage}{self._depth(stage, name)}"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.accounting import cost
+from neuroute.accounting.flops import per_solution
 from neuroute.analysis.gaps import gaps
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
@@ -107,12 +107,12 @@ def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: in
     places: nodes where these may begin.  Beams search from each.
     """
     if decoding.is_own:  # all of an instance's nodes are computed at every decision
-        return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam, shrinks=False)
+        return per_solution(loaded.run.network, dataset.nodes, decoding.beam, shrinks=False)
     if not loaded.net.multi_start:
-        return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam)
+        return per_solution(loaded.run.network, dataset.nodes, decoding.beam)
     images, starts = decoding.number_of_images, min(starts_of(decoding) or places, places)
     solutions, searches = decoding.beam * starts * images, decoding.method != "greedy"
-    return cost.per_solution(loaded.run.network, dataset.nodes, solutions, images, shrinks=searches)
+    return per_solution(loaded.run.network, dataset.nodes, solutions, images, shrinks=searches)
 
 
 def describe_repeats(

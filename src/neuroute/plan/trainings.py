@@ -180,10 +180,6 @@ class OwnTraining(InEpochs, Spec):
         """Of one training instance, forward and backward; counts: of the run's network (`accounting.counts.Counts`)."""
         raise NotImplementedError
 
-    def calls(self, price: Any) -> tuple[float, float]:
-        """Calls of layers (`accounting.calls`): in updates, and forward besides."""
-        raise NotImplementedError
-
 
 class OwnLoss(OwnTraining):
     """Training by a loss of the user's own (`training.own_loss`), from Python; the optimizer is Adam."""

@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
-from neuroute.accounting.estimate import costs, totals
-from neuroute.accounting.rehearsed import PiecePace, TrainingPace
+from neuroute.accounting.estimates import Estimates, evaluation_key
+from neuroute.accounting.flops import RunFlops
+from neuroute.accounting.overview import costs, totals
+from neuroute.accounting.rates import JobTime
+from neuroute.plan.objects import GivenRun
 from neuroute.plan.plan import Plan
+from neuroute.rehearsal.short import PiecePace, TrainingPace, pieces, training_key
 
 
 @dataclass
@@ -28,6 +33,34 @@ class Findings:
             self.pieces[key] = answer
         else:
             self.solvers.setdefault(key, {}).update([answer])
+
+
+def job_times(plan: Plan, findings: Findings) -> dict[str, JobTime]:
+    """Times of whole trainings and evaluations, for the file.
+
+    Of an evaluation a part that was not tried takes as long for its FLOPs as those that were, on the median.
+    """
+    estimates, jobs = Estimates(plan), dict[str, JobTime]()
+    for run in plan.runs.values():
+        pace = None if isinstance(run, GivenRun) else findings.trainings.get(training_key(run, estimates.kind))
+        if pace:
+            seconds = pace.seconds(run, estimates.gpus)
+            jobs[run.digest()] = JobTime(of=run.id, seconds=seconds, memory_mb=pace.memory_mb)
+    parts: dict[str, list[tuple[float | None, float]]] = {}  # by evaluation: seconds, if known, and FLOPs
+    for evaluation in plan.evaluations.values():
+        run = plan.runs[evaluation.run]
+        for piece in pieces(evaluation, estimates.kind):
+            part = findings.pieces.get(piece.key(run))
+            part_s = part.seconds(piece) if part else None
+            parts.setdefault(evaluation.id, []).append((part_s, piece.whole.flops(RunFlops(run))))
+    per_flop = [s / flops for each in parts.values() for s, flops in each if s is not None and flops > 0]
+    typical = median(per_flop) if per_flop else 0.0
+    for id, each in parts.items():
+        evaluation = plan.evaluations[id]
+        if any(s is not None for s, _ in each):
+            seconds = sum(flops * typical if s is None else s for s, flops in each)
+            jobs[evaluation_key(plan.runs[evaluation.run], evaluation)] = JobTime(of=id, seconds=seconds)
+    return jobs
 
 
 def report(plan: Plan, findings: Findings) -> Iterator[str]:

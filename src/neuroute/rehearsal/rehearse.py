@@ -19,18 +19,17 @@ from typing import Any
 
 import torch
 
-from neuroute.accounting.estimate import costs
 from neuroute.accounting.estimates import Estimates
-from neuroute.accounting.rates import at_size, rates_of
-from neuroute.accounting.rehearsed import Kind, Paces, keep_rehearsal, kind_of
-from neuroute.accounting.requests import most_threads
-from neuroute.accounting.shortened import BATCHES, pieces, training_key
+from neuroute.accounting.flops import RunFlops
+from neuroute.accounting.overview import costs
+from neuroute.accounting.rates import Kind, OnDevice, keep_rehearsal, kind_of
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import GivenRun, Labels, Run
 from neuroute.plan.plan import Plan
-from neuroute.rehearsal.findings import Findings, report
+from neuroute.rehearsal.findings import Findings, job_times, report
 from neuroute.rehearsal.loading import load_what_jobs_use
+from neuroute.rehearsal.short import BATCHES, pieces, training_key
 from neuroute.rehearsal.trials import Stage, try_piece, try_solver, try_training
 from neuroute.solvers.registry import FROM_FILES
 
@@ -75,14 +74,9 @@ def rehearse(plan: Plan, minutes: float, say: Callable[[str], None]) -> Findings
     say(f"scale {plan.scale.name}: {len(trials)} trials on {device}, at most {minutes:g} minutes")
     findings.all = len(trials)
     _run(plan, kind, trials, began + 60 * minutes, findings)
-    paces = Paces(
-        measured=date.today().isoformat(),
-        device=device,
-        trainings=findings.trainings,
-        pieces=findings.pieces,
-    )
     try:
-        path = keep_rehearsal(plan.config, kind, paces, findings.solvers, start_s)
+        fresh = OnDevice(measured=date.today().isoformat(), device=device, jobs=job_times(plan, findings))
+        path = keep_rehearsal(plan.config, kind, fresh, findings.solvers, start_s)
     except NeurouteError as error:
         findings.failures.append(f"keep what was measured: {error}")
         path = None
@@ -122,7 +116,7 @@ def _trials(plan: Plan, kind: Kind, seconds: float) -> Iterator[Trial]:
             add(_training(run, training_key(run, kind), expected_s, FEW if slow else BATCHES))
     for evaluation in plan.evaluations.values():
         run = plan.runs[evaluation.run]
-        parts = [(estimates.piece_s(run, piece), piece) for piece in pieces(evaluation, kind)]
+        parts = [(estimates.evaluation_s(p.whole.flops(RunFlops(run))), p) for p in pieces(evaluation, kind)]
         for turn, (expected_s, piece) in enumerate(sorted(parts, key=lambda part: -part[0])):
             call, is_unknown = partial(try_piece, run=run, piece=piece), not expected_s > 0  # which may be long
             add(Trial("evaluate", evaluation.id, piece.key(run), call, expected_s, turn + is_unknown))
@@ -152,12 +146,12 @@ def _training(run: Run, key: str, expected_s: float, batches: int, halvings: int
 
 def _of_solvers(plan: Plan, estimates: Estimates, seconds: float) -> Iterator[Trial]:
     """One call of each solver at each size whose call is short enough; at half the size, where it is not."""
-    rates, calls = rates_of(plan.config), dict[tuple[str, str, int], tuple[Labels, float]]()
+    calls: dict[tuple[str, str, int], tuple[Labels, float]] = {}
     for labels in plan.label_jobs.values():
         if labels.solver in FROM_FILES:
             continue
-        typical, dataset = rates.solvers.get(labels.solver, {10: 0.0}), labels.dataset
-        while at_size(typical, dataset.n, beyond=True) > LONGEST_CALL * seconds and dataset.n > 20:
+        dataset, longest_s = labels.dataset, LONGEST_CALL * seconds
+        while estimates.rehearsal.solver_s(labels.solver, dataset.n) > longest_s and dataset.n > 20:
             dataset = dataset.model_copy(update={"n": dataset.n // 2})
         dataset = dataset.model_copy(update={"first": 0, "file": None})
         whole = estimates.label_seconds(labels)
@@ -203,7 +197,7 @@ def _run(plan: Plan, kind: Kind, trials: list[Trial], until: float, findings: Fi
     One that takes a large part of the time is ended, too: it says nothing, and others wait.
     """
     longest_s = LONGEST_TRIAL * (until - time.monotonic())
-    at_once = 1 if kind == "cuda" else max(1, most_threads() // plan.scale.train_threads)
+    at_once = 1 if kind == "cuda" else max(1, (os.cpu_count() or 1) // plan.scale.train_threads)
     place = plan.work / "rehearsal"
     waiting = [(trial, trial) for trial in reversed(trials)]
     running: list[_Running] = []

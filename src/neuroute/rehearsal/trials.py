@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.accounting.flops import lengths_of
-from neuroute.accounting.rehearsed import Kind, PiecePace, TrainingPace
-from neuroute.accounting.shortened import ITERATIONS, Piece, labels_made, short_run
+from neuroute.accounting.rates import Kind
 from neuroute.core import device as devices
 from neuroute.datasets.chunks import Chunk, chunks, solve_chunk
 from neuroute.datasets.problem_spec import spec_of
@@ -27,6 +26,7 @@ from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import Labels, Reconstruction, Run, SelfImprovement, StageEvaluation, Supervised
 from neuroute.plan.plan import Plan
 from neuroute.problems.longest import longest_sub_path
+from neuroute.rehearsal.short import ITERATIONS, Piece, PiecePace, TrainingPace, labels_made, short_run
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.training.train import LOG, SUMMARY, Settings, train
 

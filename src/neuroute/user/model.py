@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from neuroute.accounting.cost import per_solution
+from neuroute.accounting.flops import per_solution
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import ENVIRONMENT

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from neuroute.accounting.cost import parameters_of
+from neuroute.accounting.counts import counts
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
@@ -95,7 +95,7 @@ def on_paper(kind: type[nn.Module], **arguments: Any) -> Any:
 @pytest.mark.parametrize(("kind", "arguments", "size"), CASES, ids=str)
 def test_published_sizes(kind: type[nn.Module], arguments: dict[str, Any], size: int) -> None:
     network = Network(kind=f"{kind.__module__}:{kind.__name__}", arguments=arguments)
-    assert parameters(on_paper(kind, **arguments)) == parameters_of(network) == size
+    assert parameters(on_paper(kind, **arguments)) == counts(network).parameters == size
 
 
 @pytest.mark.parametrize("kind", [Icam, IcamCvrp])

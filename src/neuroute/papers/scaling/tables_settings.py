@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuroute.accounting.cost import training_per_sample
 from neuroute.accounting.counts import counts
+from neuroute.accounting.flops import training_per_sample
 from neuroute.papers.scaling.cells import ADDED
 from neuroute.papers.scaling.counted import DecoderOnly
 from neuroute.papers.scaling.roles import GRID, Shape, grid, is_added, run_id

@@ -14,7 +14,6 @@ from neuroute.plan.systems import Rival, System, Trained, rival
 from neuroute.plan.trainings import OwnTraining
 
 if TYPE_CHECKING:
-    from neuroute.accounting.calls import CallPrice
     from neuroute.accounting.counts import Counts
 
 DGL = "neuroute.systems.dgl.network:Dgl"
@@ -71,10 +70,6 @@ class BeamPool(OwnTraining):
 
         learnt = 3 * sum(counts.decision(tokens) for tokens in range(3, run.n + 2))
         return learnt + self.starts * flops.solution(counts.decision, run.n, self.beam)
-
-    def calls(self, price: CallPrice) -> tuple[float, float]:
-        n, chunks = price.run.n, price.chunks(self.pool * self.beam, price.run.n)
-        return self.batches * price.solution(n), self.batches * self.starts * chunks * price.solution(n)
 
 
 class DglShape(BaselineShape):

@@ -17,7 +17,6 @@ from neuroute.plan.systems import PAPER, Rival, System, Trained, rival
 from neuroute.plan.trainings import OwnTraining
 
 if TYPE_CHECKING:
-    from neuroute.accounting.calls import CallPrice
     from neuroute.accounting.counts import Counts
 
 Count = Annotated[int, Field(ge=1)]
@@ -85,14 +84,10 @@ class Revising(OwnTraining):
 
     def flops_per_sample(self, counts: Counts, run: Run) -> float:
         """Sampled and learnt, three times as much, and rolled out by the baseline."""
-        from neuroute.accounting.revised import path
+        from neuroute.accounting.flops import revised_path
 
-        total = sum(p.epochs * p.samples * 4 * path(counts, p.block) for p in self.phases)
+        total = sum(p.epochs * p.samples * 4 * revised_path(counts, p.block) for p in self.phases)
         return total / (self.samples * self.epochs)
-
-    def calls(self, price: CallPrice) -> tuple[float, float]:
-        steps = sum(phase.batches * (phase.block - 3) for phase in self.phases)
-        return self.batches * price.depth, 2 * (self.batches * price.depth + steps)
 
     @property
     def ends(self) -> list[int]:
@@ -151,10 +146,6 @@ class Partitioning(OwnTraining):
 
     def flops_per_sample(self, counts: Counts, run: Run) -> float:
         return 3 * counts.encoder(run.n + 1)
-
-    def calls(self, price: CallPrice) -> tuple[float, float]:
-        instances = self.samples * self.epochs
-        return instances * price.depth, instances * 2 * price.run.n
 
 
 class ReviserShape(BaselineShape):

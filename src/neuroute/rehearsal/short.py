@@ -1,10 +1,11 @@
-"""What a rehearsal takes of a training or of an evaluation: a few true batches, or one, on made-up labels."""
+"""What a rehearsal takes of a training or of an evaluation: a few true batches, or one; and the time of the whole."""
 
 import hashlib
 import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel
@@ -86,6 +87,29 @@ def short_training(training: Training, batches: int) -> Training:
     return training.model_copy(update=short | {"reconstructions": min(training.reconstructions, 1)})
 
 
+@dataclass(frozen=True)
+class TrainingPace:
+    """Of trainings that are equal but for how many batches they have."""
+
+    of: str  # the run that was rehearsed
+    batches_s: tuple[float, ...]  # a batch of each stage
+    validation_s: float
+    validated: int  # instances of that validation
+    rest_s: float  # what comes once: data, files
+    memory_mb: float
+    made_s: float = 0.0  # to make labels of an instance, for each iteration of a search (`labels_made`)
+
+    def seconds(self, run: Run, gpus: int) -> float:
+        """Of the whole; several GPUs share batches, and what they tell each other is free."""
+        t = run.training
+        ends: list[int] = getattr(t, "ends", [t.batches])
+        stages = (end - before for before, end in pairwise([0, *ends]))
+        updates = sum(count * each for count, each in zip(stages, self.batches_s, strict=True))
+        work = (updates + labels_made(t) * self.made_s) / max(1, gpus)
+        instances = sum(labels.dataset.count for labels in (run.validation, *run.also_validation))
+        return self.rest_s + work + (t.validations + 1) * self.validation_s * instances / self.validated
+
+
 def labels_made(training: Training) -> float:
     """Instances that a training makes labels of, over all of it, for each iteration of a search; 0 for others."""
     if isinstance(training, SelfImprovement):
@@ -136,6 +160,21 @@ class Piece:
     def key(self, run: Run) -> str:
         described = self.part.model_dump(mode="json", exclude={"run", "group"})
         return _key(run.network, run.training.precision, run.validation.dataset.problem, described)
+
+
+@dataclass(frozen=True)
+class PiecePace:
+    """Of one batch of a test: what is built first and each iteration of a search, and what comes once beside them."""
+
+    of: str  # the evaluation that it was rehearsed in
+    rest_s: float
+    first_s: float
+    memory_mb: float
+    each_s: float = 0.0
+
+    def seconds(self, piece: Piece) -> float:
+        """Of all batches."""
+        return self.rest_s + piece.times * (self.first_s + max(0, piece.iterations - ITERATIONS[0]) * self.each_s)
 
 
 def pieces(evaluation: RunEvaluation, kind: str) -> Iterator[Piece]:
