@@ -19,7 +19,6 @@ from neuroute.problems.vrp import Vrp, to_routes
 from neuroute.systems.glop.decoding import walk
 from neuroute.systems.glop.network import (
     FLOOR,
-    GatedGraphLayer,
     Glop,
     GlopPartition,
     Heat,
@@ -146,38 +145,6 @@ def test_a_reviser_attends_as_the_published_one(tmp_path: Path) -> None:
     qkv = layer.qkv(x).view(1, 5, 3, 2, -1).permute(2, 0, 3, 1, 4)
     mixed = torch.nn.functional.scaled_dot_product_attention(*qkv).transpose(1, 2).reshape(1, 5, 16)
     torch.testing.assert_close(layer.out(mixed)[0], found, rtol=1e-4, atol=1e-4)
-
-
-# -- the gated graph --------------------------------------------------------------------------------------------------
-
-
-def test_a_layer_is_its_formula() -> None:
-    torch.manual_seed(0)
-    n, k, width = 6, 3, 5
-    layer = GatedGraphLayer(width).double().eval()
-    settle(layer)
-    nodes = torch.randn(2, n, width, dtype=torch.float64)
-    edges = torch.randn(2, n, k, width, dtype=torch.float64)
-    near = torch.stack([torch.stack([torch.randperm(n)[:k] for _ in range(n)]) for _ in range(2)])
-    found_nodes, found_edges = layer(nodes, edges, near)
-
-    def norm(x: Tensor, of: torch.nn.BatchNorm1d) -> Tensor:
-        return (x - of.running_mean) / torch.sqrt(of.running_var + of.eps) * of.weight + of.bias
-
-    def linear(x: Tensor, of: torch.nn.Linear) -> Tensor:
-        return of.weight @ x + of.bias
-
-    for b, i in itertools.product(range(2), range(n)):
-        gates = [torch.sigmoid(edges[b, i, e]) * linear(nodes[b, near[b, i, e]], layer.message) for e in range(k)]
-        told = linear(nodes[b, i], layer.node) + sum(gates) / k
-        torch.testing.assert_close(found_nodes[b, i], nodes[b, i] + F.silu(norm(told, layer.node_norm.norm)), **EXACT)
-        for e in range(k):
-            j = near[b, i, e]
-            seen = (
-                linear(edges[b, i, e], layer.edge) + linear(nodes[b, i], layer.tail) + linear(nodes[b, j], layer.head)
-            )
-            wanted = edges[b, i, e] + F.silu(norm(seen, layer.edge_norm.norm))
-            torch.testing.assert_close(found_edges[b, i, e], wanted, **EXACT)
 
 
 # -- the partition ----------------------------------------------------------------------------------------------------

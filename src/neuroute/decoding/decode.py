@@ -109,10 +109,10 @@ def improve(
 def check_own(net: RoutingNetwork, decoding: Decoding) -> None:
     """Raises NeurouteError for a network that is decoded in a way of its own, unless that is it."""
     method = getattr(net, "own_method", None)
-    if method is not None and decoding.method != method:
-        raise NeurouteError(
-            f"{type(net).__name__} is decoded by method '{method.rpartition(':')[2]}' alone, not by '{decoding.method}'"
-        )
+    methods = [method, *getattr(net, "other_methods", ())]
+    if method is not None and decoding.method not in methods:
+        names = " or ".join(f"'{name.rpartition(':')[2]}'" for name in methods)
+        raise NeurouteError(f"{type(net).__name__} is decoded by method {names} alone, not by '{decoding.method}'")
 
 
 @dataclass

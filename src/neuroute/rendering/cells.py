@@ -47,6 +47,7 @@ SOLVERS = {
     "pyvrp-long": "PyVRP (60,000 iterations)",
     "pyvrp-short": "short PyVRP",
     "savings": "savings",
+    "softdist": "tree search by distance",
 }
 
 

@@ -29,6 +29,7 @@ SOLVERS = {
     "pyvrp-long": "neuroute.solvers.pyvrp:LONG",
     "pyvrp-short": "neuroute.solvers.pyvrp:SHORT",
     "savings": "neuroute.solvers.savings:SOLVER",
+    "softdist": "neuroute.solvers.softdist:SOLVER",
 }
 
 

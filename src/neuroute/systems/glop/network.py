@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.base import Count, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.norms import BatchNorm
+from neuroute.networks.blocks.gated_graph import EdgeHead, GatedGraph
 from neuroute.networks.blocks.post_norm_layer import KoolLayer
 
 LEAST_EXTENT = 1e-10  # of a path whose nodes coincide
@@ -172,55 +171,6 @@ class Glop(PathNetwork):
         return paths_from_either_end(rows, self.heads)
 
 
-def gather_neighbours(nodes: Tensor, neighbours: Tensor) -> Tensor:
-    """nodes (batch, n, width), neighbours (batch, n, k) int64 -> what each edge ends on, (batch, n, k, width)."""
-    instance = torch.arange(len(nodes), device=nodes.device)[:, None, None]
-    return nodes[instance, neighbours]
-
-
-class GatedGraphLayer(nn.Module):
-    """h_i' = h_i + SiLU(BN(U h_i + mean_j sigmoid(e_ij) * V h_j))
-    e_ij' = e_ij + SiLU(BN(P e_ij + Q h_i + R h_j))
-
-    5 W^2 + 9 W parameters.  The gate is the edge as it comes in, and edges read nodes as they come in.
-    """
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.node = nn.Linear(width, width)  # U
-        self.message = nn.Linear(width, width)  # V
-        self.edge = nn.Linear(width, width)  # P
-        self.tail = nn.Linear(width, width)  # Q
-        self.head = nn.Linear(width, width)  # R
-        self.node_norm = BatchNorm(width)
-        self.edge_norm = BatchNorm(width)
-
-    def forward(self, nodes: Tensor, edges: Tensor, neighbours: Tensor) -> tuple[Tensor, Tensor]:
-        """nodes (batch, n, W), edges (batch, n, k, W), neighbours (batch, n, k) int64 -> nodes and edges anew."""
-        messages = edges.sigmoid() * gather_neighbours(self.message(nodes), neighbours)
-        node_update = self.node(nodes) + messages.mean(dim=2)
-        edge_update = self.edge(edges) + self.tail(nodes)[:, :, None] + gather_neighbours(self.head(nodes), neighbours)
-        nodes = nodes + F.silu(self.node_norm(node_update))
-        return nodes, edges + F.silu(self.edge_norm(edge_update.flatten(1, 2))).view_as(edges)
-
-
-class GatedGraph(nn.Module):
-    """The embeddings of nodes and edges, D layers, and the edges that leave them."""
-
-    def __init__(self, depth: int, width: int, node_features: int, edge_features: int) -> None:
-        super().__init__()
-        self.embed_nodes = FullLinear(node_features, width)
-        self.embed_edges = FullLinear(edge_features, width)
-        self.layers = nn.ModuleList(GatedGraphLayer(width) for _ in range(depth))
-
-    def forward(self, nodes: Tensor, edges: Tensor, neighbours: Tensor) -> Tensor:
-        """nodes (batch, n, features), edges (batch, n, k, features), neighbours (batch, n, k) -> (batch, n, k, W)."""
-        nodes, edges = F.silu(self.embed_nodes(nodes)), F.silu(self.embed_edges(edges))
-        for layer in self.layers:
-            nodes, edges = layer(nodes, edges, neighbours)
-        return edges
-
-
 FLOOR = 1e-5  # of a weight, and of the smallest one that all are divided by
 NEIGHBOURS_AT_ONCE = 1 << 24  # pairs of nodes whose directions are compared at a time
 
@@ -252,7 +202,7 @@ class GlopPartition(RoutingNetwork):
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.neighbours, self.near = neighbours, near
         self.graph = GatedGraph(depth, width, 3, 2)
-        self.head = nn.ModuleList([nn.Linear(width, width), nn.Linear(width, width), FullLinear(width, 1)])
+        self.head = EdgeHead(width)
 
     def encode(self, coords: Tensor, demand: Tensor) -> Heat:
         """coords (batch, 1 + V, 2), demand (batch, 1 + V) in shares of the capacity, depot first.
@@ -262,9 +212,7 @@ class GlopPartition(RoutingNetwork):
         out = coords - coords[:, :1]
         radius, angle = out.norm(dim=-1), torch.atan2(out[..., 1], out[..., 0])
         neighbours, features = self._similar(coords, out, radius)
-        edges = self.graph(torch.stack([demand, radius, angle], dim=-1), features, neighbours)
-        for number, layer in enumerate(self.head):
-            edges = layer(nn.functional.silu(edges) if number else edges)
+        edges = self.head(self.graph(torch.stack([demand, radius, angle], dim=-1), features, neighbours))
         odds = edges.squeeze(-1).float().softmax(dim=-1)
         return Heat(neighbours, odds / (odds.flatten(1).amin(dim=1)[:, None, None] + FLOOR) + FLOOR)
 
