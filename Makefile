@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CORES ?= all
 
-.PHONY: all env test test-all bench lint schema docs clean
+.PHONY: all env test test-all bench lint schema docs lock clean
 
 all: env
 	$(BIN)/snakemake --cores $(CORES) all
@@ -14,6 +14,8 @@ all: env
 # carry Concorde and LKH-3 prebuilt (only for Linux on x86_64, LKH-3 up to Python 3.12; elsewhere others stand in).
 env: $(VENV)/.ready
 
+# Pins without hashes: any build of torch serves, and pip takes what the machine's index has.  `make env HASHES=yes` takes
+# the files of requirements.lock alone.
 # pip takes one core: the other makes torch's bytecode meanwhile, and all make the rest.
 PIP = $(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt
 COMPILE = $(BIN)/python -m compileall -qq -x '/tests?/'
@@ -21,12 +23,17 @@ COMPILE = $(BIN)/python -m compileall -qq -x '/tests?/'
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) workflow/machine.py
 	$(PYTHON) -m venv $(VENV)
+ifdef HASHES
+	$(BIN)/python -m pip install --no-compile --quiet --no-deps --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --no-compile --quiet --no-deps --editable .
+else
 	$(PIP) torch
 	$(COMPILE) $(VENV)/lib/python*/site-packages/torch & $(PIP) --editable '.[dev]'; installed=$$?; wait; exit $$installed
 	$(PIP) --no-deps --only-binary ml4co-kit ml4co-kit \
 		|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"
 	$(PIP) --no-deps --only-binary LKHpy LKHpy \
 		|| echo "note: no prebuilt LKH-3 for this machine and Python; another solver stands in: neuroute doctor"
+endif
 	$(COMPILE) -j 0 $(VENV)/lib & $(BIN)/python -m neuroute.kernels || true; wait
 	$(BIN)/snakemake -n all > /dev/null 2>&1 || true  # fills what planning keeps beside the bytecode
 	touch $@
@@ -57,6 +64,11 @@ docs: $(VENV)/.docs
 $(VENV)/.docs: $(VENV)/.ready docs/constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --constraint docs/constraints.txt --editable '.[docs]'
 	touch $@
+
+# The same pins with hashes, for uv (`uv sync`) and for pip.  Needs uv, and the network.
+lock:
+	uv lock $$(sed -n 's/^\([A-Za-z].*==[^ ;]*\).*/--upgrade-package=\1/p' constraints.txt)
+	uv export --quiet --frozen --no-emit-project --no-annotate --output-file requirements.lock
 
 clean:
 	git clean -fdXq results .snakemake

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import tomllib
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -60,13 +61,87 @@ def test_metadata_and_check_name_the_same_pythons(machine: ModuleType) -> None:
 
 
 def test_the_base_needs_no_package_whose_pins_hold_others_back() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = PROJECT["project"]
     assert not [need for need in project["dependencies"] if need.startswith("lkh")]
-    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
-    assert int(pins["networkx"].split(".")[0]) >= 3
-    assert "click" not in pins  # nothing that is installed needs it
-    conda = (ROOT / "environment.yml").read_text()
-    named = re.findall(r"([\w-]+)==(\S+)", conda)
-    assert {name for name, _ in named} == {"ml4co-kit", "LKHpy"}
-    lower = {name.lower().replace("_", "-"): pin for name, pin in pins.items()}
-    assert all(lower[name.lower()] == pin for name, pin in named)
+    assert int(PINS["networkx"].split(".")[0]) >= 3
+    assert "click" not in PINS  # nothing that is installed needs it
+
+
+def canonical(name: str) -> str:
+    return re.sub("[-_.]+", "-", name).lower()
+
+
+def pins_in(text: str) -> dict[str, str]:
+    return {canonical(name): pin for name, pin in re.findall(r"([\w.-]+)==([\w.]+)", text)}
+
+
+PINS = pins_in((ROOT / "constraints.txt").read_text())
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_every_file_names_the_pins(script: Callable[[str], ModuleType]) -> None:
+    places = {
+        "environment.yml": (ROOT / "environment.yml").read_text(),
+        "pyproject.toml": str(PROJECT["dependency-groups"]["solvers"]),
+        "repack.py": script("workflow/concorde/repack.py").PUBLISHED,
+    }
+    for place, text in places.items():
+        named = pins_in(text)
+        assert named, place
+        assert named.items() <= PINS.items(), place
+
+
+def test_locks_are_of_the_pins_and_have_a_hash_of_every_file() -> None:
+    """Else: `make lock`."""
+    packages = {each["name"]: each for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
+    assert {name: packages[name]["version"] for name in PINS} == PINS
+    files = [file for each in packages.values() for file in (*each.get("wheels", ()), each.get("sdist"))]
+    hashes = {file["hash"] for file in files if file}
+    locked = [entry for entry in re.split(r"\n(?=\w)", (ROOT / "requirements.lock").read_text()) if "==" in entry]
+    assert len(locked) > 100
+    for entry in locked:
+        ((name, pin),) = pins_in(entry.partition(" ")[0]).items()
+        assert packages[name]["version"] == pin
+        given = set(re.findall(r"--hash=(sha256:\w{64})", entry))
+        assert given, name
+        assert given <= hashes
+    of_others = {"snakemake-executor-plugin-slurm", "snakemake-executor-plugin-slurm-jobstep"}
+    assert PINS.keys() - pins_in("\n".join(locked)).keys() == of_others
+
+
+def test_the_lock_is_of_the_dependencies_that_the_project_has() -> None:
+    """Else: `make lock`."""
+    packages = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    (metadata,) = [each["metadata"] for each in packages if each["name"] == "neuroute"]
+    project = PROJECT["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(each for needs in extras.values() for each in needs)]
+    assert sorted(canonical(re.match(r"[\w.-]+", each)[0]) for each in wanted) == sorted(  # type: ignore[index]
+        each["name"] for each in metadata["requires-dist"]
+    )
+    assert set(metadata["provides-extras"]) == set(extras)
+
+
+def test_concordes_wheel_is_packed_again_without_dependencies(
+    script: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repack = script("workflow/concorde/repack.py")
+    about = "ml4co_kit-0.5.7.dist-info"
+    text = b"Name: ml4co_kit\nVersion: 0.5.7\nRequires-Dist: pyvrp<=0.13.4\n\nRequires care.\n"
+    files = {
+        "ml4co_kit/extension.so": bytes(range(256)),
+        f"{about}/METADATA": text,
+        f"{about}/RECORD": f"ml4co_kit/extension.so,sha256=a,256\n{about}/METADATA,sha256=b,9\n".encode(),
+    }
+
+    def download(command: list[str], check: bool) -> None:
+        with zipfile.ZipFile(Path(command[command.index("--dest") + 1], "a.whl"), "w") as wheel:
+            for name, content in files.items():
+                wheel.writestr(name, content)
+
+    monkeypatch.setattr(repack.subprocess, "run", download)
+    with zipfile.ZipFile(tmp_path / repack.build_wheel(str(tmp_path))) as wheel:
+        packed = {name: wheel.read(name) for name in wheel.namelist()}
+    assert packed["ml4co_kit/extension.so"] == files["ml4co_kit/extension.so"]
+    assert packed[f"{about}/METADATA"] == text.replace(b"Requires-Dist: pyvrp<=0.13.4\n", b"")
+    assert packed[f"{about}/RECORD"] == f"ml4co_kit/extension.so,sha256=a,256\n{about}/METADATA,,\n".encode()
