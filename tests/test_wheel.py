@@ -73,11 +73,29 @@ def test_an_empty_folder_is_enough(python: Path, tmp_path: Path) -> None:
     script = "import neuroute; i = neuroute.generate('tsp', 10)[0]; print(neuroute.solve(i, 'nearest'))"
     assert "length" in run(python, tmp_path, "-c", script)
     training = "neuroute.train('neuroute.networks.pomo:Pomo', n=8, batches=1, validate_on=2, workers=1)"
-    assert "python/pomo_tsp8" in run(python, tmp_path, "-c", f"import neuroute; print({training})")
+    saving = f"model = {training}; model.save('mine.safetensors'); print(model)"
+    assert "python/pomo_tsp8" in run(python, tmp_path, "-c", f"import neuroute; {saving}")
     assert "TSP" in run(python, tmp_path, *cli, "models")
     (tmp_path / "a.tsp").write_text(FILE)
     assert "a: n=5, length " in run(python, tmp_path, *cli, "solve", "a.tsp", "--seconds", "0.1", "--out", "a.svg")
     assert (tmp_path / "a.svg").is_file()
+    (tmp_path / "a.tour").write_text("TYPE: TOUR\nTOUR_SECTION\n1\n2\n3\n4\n5\n-1\nEOF\n")
+    methods = "nearest,mine=neuroute.networks.pomo:Pomo=mine.safetensors"
+    run(
+        python,
+        tmp_path,
+        *cli,
+        "compare",
+        "--set",
+        "a.tsp",
+        "--method",
+        methods,
+        "--seconds",
+        "0.1",
+        "--out",
+        "compared",
+    )
+    assert "mine" in (tmp_path / "compared" / "table.csv").read_text()
 
 
 @pytest.mark.slow
