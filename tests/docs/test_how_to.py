@@ -3,7 +3,9 @@
 import importlib
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,12 @@ from typer.testing import CliRunner
 from neuroute.cli import app
 from neuroute.networks.import_weights import export_weights
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan import needs
 from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Network
+from neuroute.plan.objects import Dataset, Labels, Network
 from neuroute.user.classical import available
-from pages import ROOT, blocks, lines
+from pages import PAGES as EVERY_PAGE
+from pages import ROOT, blocks, lines, name_of
 
 PAGES = [ROOT / "docs" / "how-to" / name for name in ("own_data.md", "own_network.md", "published_weights.md")]
 N = 12
@@ -85,6 +89,33 @@ def test_its_python_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert float(better) <= float(insertion)
     assert gap == "None"
     assert (folder / "berlin52.tour").is_file()
+
+
+def test_the_python_of_the_api_page_runs(folder: Path) -> None:
+    (code,) = blocks(ROOT / "docs" / "reference" / "python.md", "python")
+    exec(compile(code.replace("seconds=10", "seconds=1"), "python.md", "exec"), {})
+    assert (folder / "berlin52.svg").is_file()
+
+
+def test_the_example_of_needs_declares_a_table() -> None:
+    """Of the module's docstring, which stands on the API page."""
+    code = dedent("\n".join(re.findall(r"^    .*|^$", str(needs.__doc__), re.MULTILINE)))
+    labels = Labels(dataset=Dataset(n=8, count=4), solver="lkh")
+    names: dict[str, Any] = vars(needs) | {"Iterator": Iterator, "Study": Any, "Table": Any, "Scale": Any}
+    names |= {"__name__": "tables", "toy_test_set": lambda scale: labels}
+    exec(compile(code, "needs.py", "exec"), names)
+    assert [need.test.labels for need in names["table3"].declaration.needs(None)] == [labels]
+
+
+def test_every_page_with_python_is_run() -> None:
+    """Here, by tests/examples, test_module.py and tests/comparison/test_comparison_runs.py."""
+    names = ("how-to/own_data", "how-to/own_network", "reference/python")
+    run = {"README.md", *(f"docs/{name}.md" for name in names)}
+    run |= {
+        f"docs/{name}.md"
+        for name in ("tutorial/add_a_network", "tutorial/add_a_table", "how-to/module", "how-to/compare")
+    }
+    assert {name_of(page) for page in EVERY_PAGE if blocks(page, "python")} == run
 
 
 def test_searches_of_the_page_run(folder: Path) -> None:

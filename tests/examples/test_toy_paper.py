@@ -1,5 +1,6 @@
 """A paper in a folder of the user's: planned, trained, measured and drawn; a table is added in one file."""
 
+import importlib
 import re
 import shutil
 from pathlib import Path
@@ -50,6 +51,9 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     plan = plan_in(tmp_path, "sample", code(0))
     assert list(plan.artifacts) == ["sample/table1", "sample/table2", "sample/figure1"]
+    names = dict(vars(importlib.import_module("neuroute.papers.sample.tables")))
+    exec(code(1), names)
+    assert [type(need).__name__ for need in names["_needs"](plan.scale)] == ["Tested", "Solved", "Log"]
     (measured,) = plan.evaluations.values()
     assert [name_of(t.decoding) for t in measured.tests] == ["beam2", "beam4", "greedy"]  # type: ignore[attr-defined]
     for job in plan.label_jobs:
