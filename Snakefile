@@ -23,7 +23,7 @@ from neuroute.core.job import SOCKET_ENV
 from neuroute.core.private import scratch_folder
 from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan
-from neuroute.dag.captions import describe_measured
+from neuroute.dag.headlines import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import GivenRun, formats

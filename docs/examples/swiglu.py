@@ -5,9 +5,8 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.gated_decoder import GatedDecoderLayer
 from neuroute.networks.blocks.rezero import scaled_linear
-from neuroute.networks.decoder_only import DecoderOnly
+from neuroute.networks.decoder_only import DecoderOnly, GatedDecoderLayer
 
 
 class SwigluLayer(GatedDecoderLayer):

@@ -17,7 +17,7 @@ from neuroute.accounting.counts import Amount, counts
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import build, parameters
-from neuroute.papers.scaling.counted import DecoderOnly
+from neuroute.papers.scaling.cells import DecoderOnly
 from neuroute.plan.objects import Network
 
 SHAPE: dict[str, Any] = {"depth": 3, "width": 24, "feed_forward": 40}

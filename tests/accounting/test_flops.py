@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from neuroute.accounting import flops
-from neuroute.papers.scaling.counted import DecoderOnly
+from neuroute.papers.scaling.cells import DecoderOnly
 
 HEADS = {32: 8, 64: 8, 128: 8, 256: 16, 512: 16}
 

@@ -15,7 +15,7 @@ from neuroute.datasets.streams import coordinates, dataset_coordinates
 from neuroute.plan.objects import SHARD, Dataset, Labels
 from neuroute.problems.tsp import canonical, tour_length
 from neuroute.solvers.base import Solver, missing
-from neuroute.training.data import TrainingSet
+from neuroute.training.supervised import TrainingSet
 from tours import wanted
 
 

@@ -7,8 +7,7 @@ from torch import Tensor
 import by_the_book
 from networks import PATH, decision, make
 from neuroute.networks.blocks.residual_layer import ResidualLayer
-from neuroute.networks.blocks.rezero_cross_attention import ReZeroCrossLayer
-from neuroute.networks.bq import Bq, BqCvrp
+from neuroute.networks.bq import Bq, BqCvrp, ReZeroCrossLayer
 from neuroute.training.decisions import PathDecision, loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")

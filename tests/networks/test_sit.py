@@ -10,8 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from networks import idle
 from neuroute.kernels.library import describe, library
 from neuroute.kernels.linear import look_up
-from neuroute.networks.blocks.folding import folds
-from neuroute.networks.blocks.linear_cross_attention import CrossLayer, seen_by
+from neuroute.networks.blocks.linear_cross_attention import CrossLayer, folds, seen_by
 from neuroute.networks.sit import Sit, SitCvrp
 from sit_by_the_book import cvrp_logits, tsp_logits
 

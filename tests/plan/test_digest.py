@@ -191,7 +191,7 @@ def test_stages_do_not_reach_each_other() -> None:
     assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.rendering")) for m in labels)
     assert not any(m.startswith(("neuroute.rendering", "neuroute.papers", "neuroute.evaluation")) for m in train)
     assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.solvers")) for m in render)
-    assert "neuroute.networks.blocks.gated_decoder" in train
+    assert "neuroute.networks.decoder_only" in train
 
 
 @pytest.mark.parametrize(("folder", "is_own"), [("mine", True), ("site-packages", False), ("dist-packages", False)])

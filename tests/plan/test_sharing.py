@@ -7,7 +7,7 @@ import yaml
 
 from neuroute.accounting.estimates import Estimates
 from neuroute.core.errors import NeurouteError
-from neuroute.dag.captions import describe_measured
+from neuroute.dag.headlines import describe_measured
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.build import Plan

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from neuroute.core.dotted import resolve
 from neuroute.datasets.benchmarks import PublishedInstance, study_instances
 from neuroute.evaluation.records import COLUMNS
+from neuroute.plan.build import repeat_needs, repeat_runs
 from neuroute.plan.changes import can_be_met, left_out
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.decoding_names import name_of
@@ -35,7 +36,6 @@ from neuroute.plan.objects import (
     Test,
 )
 from neuroute.plan.paper import Needs, Paper
-from neuroute.plan.repetitions import repeat_needs, repeat_runs
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 

@@ -9,7 +9,7 @@ import pytest
 from fabricated import CONFIG
 from neuroute.core.dotted import resolve
 from neuroute.plan import needs as kinds
-from neuroute.plan.repetitions import repeat_needs
+from neuroute.plan.build import repeat_needs
 from neuroute.rendering.study import Study
 
 

@@ -10,8 +10,7 @@ from torch import Tensor
 
 import tiny_reinforced
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.images import draw_images, images_of
-from neuroute.decoding.multi_start import roll_out
+from neuroute.decoding.multi_start import draw_images, images_of, roll_out
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.reinforced import GreedyBaseline, Reinforced
 from neuroute.training import challenge

@@ -15,10 +15,8 @@ from neuroute.networks.weights import load_checkpoint, weights_digest
 from neuroute.plan.digest import locate
 from neuroute.plan.objects import Labels, Network, Run
 from neuroute.problems import sub_paths
-from neuroute.training import data as data_module
-from neuroute.training import decisions
-from neuroute.training.data import TrainingSet
-from neuroute.training.supervised import SupervisedBatches
+from neuroute.training import decisions, supervised
+from neuroute.training.supervised import SupervisedBatches, TrainingSet
 from neuroute.training.train import Settings, train
 from tiny import log_lines, make_run, run_training, scheme_of, self_improving, training_set
 from validation_gaps import same_weights, set_gaps
@@ -190,13 +188,13 @@ def test_a_thread_loads_the_next_shard_and_each_is_checked_once(
         for first in (0, 40, 80)
     ]
     loads: list[tuple[int, bool]] = []
-    load = data_module.load_tours
+    load = supervised.load_tours
 
     def counted(labels: Labels, *rest: Any, check: bool, job: Labels) -> np.ndarray:
         loads.append((labels.dataset.first, check))
         return load(labels, *rest, check=check, job=job)
 
-    monkeypatch.setattr(data_module, "load_tours", counted)
+    monkeypatch.setattr(supervised, "load_tours", counted)
     plain, data = (TrainingSet(blocks, [store], 0, shuffle=True, ahead=each) for each in (False, ahead))
     for epoch in range(3):
         for start in range(0, 120, 24):

@@ -14,14 +14,14 @@ import torch
 
 from neuroute.datasets.labels import make_labels
 from neuroute.networks.weights import build
-from neuroute.papers.rivals.systems import rivals
+from neuroute.papers.rivals.scale import rivals
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.problems.registry import PARTS
 from neuroute.systems.dgl.system import BeamPool
 from neuroute.training.batches import Scheme
-from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
+from neuroute.training.supervised import TrainingSet
 from neuroute.training.train import DECISION, Settings, train
 
 N = 10

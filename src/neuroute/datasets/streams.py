@@ -25,19 +25,53 @@ are shifted and scaled at the end, alike on both axes, so that they span the uni
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 from scipy.special import log1p, ndtri
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets import mixtures
 from neuroute.datasets.published import read_coordinates, read_vehicles
 from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.vrp import Vrp
 
+CENTRES, RANGE, DEVIATION = 3, (0.2, 0.8), 0.07
+
+
+class Unit(Protocol):
+    """Numbers in (0, 1) of some instances: (instances, width)."""
+
+    def __call__(self, field: str, width: int) -> np.ndarray: ...
+
+
+def mixture_points(kind: str, unit: Unit, n: int) -> np.ndarray:
+    """Return depot and n customers: float32 (rows, n + 1, 2), the depot first."""
+    every = np.concatenate([unit("DEPOT", 2), unit("CUSTOMERS", 2 * n)], axis=1).reshape(-1, n + 1, 2)
+    numbers = unit("INSTANCE", 2 * CENTRES + 1)
+    low, high = RANGE
+    centres = low + (high - low) * numbers[:, :-1].reshape(-1, CENTRES, 2)
+    if kind == "centred":
+        part = np.minimum(np.arange(n + 1) // max(1, (n + 1) // CENTRES), CENTRES - 1)
+        placed = _around(centres[:, part], every)
+        depot = (numbers[:, -1] * (n + 1)).astype(np.int64)
+        order = np.arange(n + 1) + np.zeros_like(depot)[:, None]
+        rows = np.arange(len(depot))
+        order[:, 0], order[rows, depot] = depot, 0
+        placed = np.take_along_axis(placed, order[..., None], axis=1)
+    else:
+        ranks = unit("NODES", n).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
+        moved = np.pad(ranks < n // 2, ((0, 0), (1, 0)))[..., None]
+        placed = np.where(moved, _around(centres[:, :1], every), every)
+    return placed.astype(np.float32)
+
+
+def _around(centres: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    return np.clip(centres + DEVIATION * ndtri(numbers), 0.0, 1.0)
+
+
 SPLITS = {"train": 1, "val": 2, "test": 3}
 DISTRIBUTIONS = {"uniform": 0, "cluster": 1, "explosion": 2, "implosion": 3}
-MIXTURES = {"centred": 4, "half-centred": 5}  # CVRP; see `mixtures`
+MIXTURES = {"centred": 4, "half-centred": 5}  # CVRP; see `mixture_points`
 POINTS, INSTANCE, NODES = 0, 1, 2
 CUSTOMERS, DEPOT, DEMANDS = 3, 4, 5
 
@@ -86,7 +120,7 @@ def coordinates(distribution: str, split: str, n: int, first: int, count: int) -
 def cvrp_dataset(dataset: Dataset) -> Vrp:
     """Return CVRP instances of n customers; any two calls agree bit for bit on the instances they share.
 
-    Depot and customers are uniform in the unit square, or around centres (`mixtures`), in float32.  Raises
+    Depot and customers are uniform in the unit square, or around centres (`mixture_points`), in float32.  Raises
     NeurouteError for other distributions.
     """
     if dataset.file is not None:
@@ -100,7 +134,7 @@ def cvrp_dataset(dataset: Dataset) -> Vrp:
         draw = drawer(word, shard, first, stop - first)
         coords[rows], demand[rows] = draw_customers(draw, n)
         if d.distribution in MIXTURES:
-            coords[rows] = mixtures.points(d.distribution, _draw_by_field(draw), n)
+            coords[rows] = mixture_points(d.distribution, _draw_by_field(draw), n)
         row_out = rows.stop
     return Vrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
 
@@ -143,7 +177,7 @@ def drawer(word: int, shard: int, row: int, rows: int) -> Draw:
     return draw
 
 
-def _draw_by_field(draw: Draw) -> mixtures.Unit:
+def _draw_by_field(draw: Draw) -> Unit:
     """Draws by the names of their fields, strictly inside (0, 1)."""
     fields = {"DEPOT": DEPOT, "CUSTOMERS": CUSTOMERS, "INSTANCE": INSTANCE, "NODES": NODES}
     return lambda field, width: _open_unit(draw(fields[field], width))

@@ -5,6 +5,7 @@ customers that would break it, and constraints add up.  Loads are whole numbers;
 precision, so that what may be driven here may be driven by `problems.vrp_checker.valid`, whatever the network says.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -15,7 +16,9 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, RouteEnvironment, RouteRollout
+from neuroute.decoding.multi_start import check_starts
 from neuroute.decoding.rollout import Rollout
+from neuroute.decoding.search import Search
 from neuroute.kernels.moves import Routes
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.experts.routing import Routing
@@ -198,3 +201,33 @@ class VrpEnvironment(RouteEnvironment[VrpBatch]):
 
 
 VRP = VrpEnvironment()
+
+
+class VrpSearch(Search[VrpBatch]):
+    environment = VRP
+
+    def check(self, net: RoutingNetwork, decoding: Decoding, *, improves: bool = False) -> None:
+        if improves:
+            raise self._refusal(net)
+        if not net.multi_start or net.problem != "vrp":
+            raise NeurouteError(
+                f"{type(net).__name__} is not for the 16 vehicle routing problems; networks as MvMoe are"
+            )
+        check_starts(net, decoding)
+        if decoding.method != "greedy" or decoding.milestones:
+            raise self._refusal(net)
+
+    def reconstruct(self, net: RoutingNetwork, *args: Any, **settings: Any) -> Iterator[Tensor]:
+        raise self._refusal(net)
+
+    def search_beams(self, net: RoutingNetwork, *args: Any, **settings: Any) -> Tensor:
+        raise self._refusal(net)
+
+    def _refusal(self, net: RoutingNetwork) -> NeurouteError:
+        return NeurouteError(
+            f"{type(net).__name__}: beam search and re-construction are for the TSP and the CVRP; decode instances of "
+            "the 16 vehicle routing problems greedily, from all starts and with symmetric images if you like"
+        )
+
+
+SEARCH = VrpSearch()

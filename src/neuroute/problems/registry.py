@@ -41,7 +41,7 @@ PARTS: dict[str, dict[str, str]] = {
     "vrp": {
         "spec": "neuroute.datasets.problem_specs:VRP",
         "environment": "neuroute.decoding.vrp:VRP",
-        "search": "neuroute.decoding.vrp_search:SEARCH",
+        "search": "neuroute.decoding.vrp:SEARCH",
         "reinforce": "neuroute.training.reinforce_vrp:reinforce",
     },
 }

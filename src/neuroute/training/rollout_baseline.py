@@ -15,9 +15,8 @@ from torch import Tensor
 
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.environment import Batch
-from neuroute.decoding.images import images_of
 from neuroute.decoding.memory import autocast, bytes_of_decision
-from neuroute.decoding.multi_start import multi_start, roll_out
+from neuroute.decoding.multi_start import images_of, multi_start, roll_out
 from neuroute.plan.objects import Dataset
 from neuroute.plan.reinforced import GreedyBaseline, Stage
 from neuroute.training.batches import Scheme

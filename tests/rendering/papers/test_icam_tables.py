@@ -12,7 +12,7 @@ from fabricated_icam import ARTIFACTS, FABRIC, SCALE, draw, set_id, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.papers.icam.table_benchmarks import GROUPS
+from neuroute.papers.icam.tables_test_sets import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.rendering.table import Cell
 from table_cells import cell, of

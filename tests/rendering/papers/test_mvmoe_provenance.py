@@ -15,8 +15,8 @@ from fabricated_mvmoe import study as table_study
 from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, N, fabricate, study
 from figure_checks import drawn, drawn_figure
 from neuroute.core.dotted import resolve
-from neuroute.papers.mvmoe import methods, roles
-from neuroute.papers.mvmoe.cells import mean_gap_cell
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.cells import BUDGETS, mean_gap_cell
 from neuroute.papers.mvmoe.figures_routing import HATCH
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.rendering import cells, style
@@ -94,9 +94,9 @@ def test_budgets_are_those_of_the_solvers() -> None:
         "pyvrp-short": f"{setting(pyvrp.SHORT, 'iterations')} iterations",
     }
     assert lkh3.RUNS == 1
-    assert set(methods.BUDGETS) == set(expected) <= set(cells.SOLVERS) & set(SOLVERS)
+    assert set(BUDGETS) == set(expected) <= set(cells.SOLVERS) & set(SOLVERS)
     for solver, words in expected.items():
-        assert methods.BUDGETS[solver].startswith(words), solver
+        assert BUDGETS[solver].startswith(words), solver
 
 
 def test_tables_say_when_searches_end(tmp_path: Path) -> None:

@@ -11,8 +11,17 @@ import pytest
 from fabricated_mvmoe import FABRIC
 from fabricated_mvmoe_figures import ABLATIONS, FIGURES, fabricate, falling, run_of, seconds, study, write_logs
 from figure_checks import drawn_figure, texts
-from neuroute.papers.mvmoe import few_shot, roles
-from neuroute.papers.mvmoe.figures_training import BOTH, WITH, WITHOUT, Curve, epochs, idle_limits
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.figures_training import (
+    BOTH,
+    WITH,
+    WITHOUT,
+    Curve,
+    epochs,
+    few_shot_needs,
+    few_shot_points,
+    idle_limits,
+)
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.objects import FIGURE_FORMATS, Dataset, Decoding, Reinforced, StageEvaluation
 from neuroute.rendering.render import render
@@ -52,7 +61,7 @@ def test_trainings_in_stages_are_followed_over_a_test_set_of_so_many_instances()
     block = FIGURES[MvmoeScale]
     few = block.few_shot.model_copy(update={"stages": epochs_})
     scale = FIGURES.with_block(block.model_copy(update={"few_shot": few, "few_shot_count": 50}))
-    wanted = list(few_shot.needs(scale))
+    wanted = list(few_shot_needs(scale))
     assert {need.stages for need in wanted if isinstance(need, StageEvaluation)} == {("epoch1", "epoch2")}
     dataset, run = roles.adapted(scale, "VRPBLTW").dataset, "mvmoe/few_mtl_vrpbltw"
     assert dataset == roles.reference(scale, "VRPBLTW", 50).dataset.model_copy(update={"count": 50})
@@ -62,11 +71,11 @@ def test_trainings_in_stages_are_followed_over_a_test_set_of_so_many_instances()
         assert (metric, on, decoding) == ("gap_mean_of_ratios_pct", dataset, roles.X8)
         return gaps.get(name)
 
-    found = few_shot.points(SimpleNamespace(scale=scale, value=value), "POMO-MTL", "VRPBLTW")  # type: ignore[arg-type]
+    found = few_shot_points(SimpleNamespace(scale=scale, value=value), "POMO-MTL", "VRPBLTW")  # type: ignore[arg-type]
     assert [(epoch, gap) for epoch, _, _, gap in found] == [(0, 9.0), (1, 5.0), (2, 4.0), (3, 3.0)]
     assert [batch for _, batch, _, _ in found] == [i * one.batches for i in range(4)]
     del gaps[f"{run}@epoch2"]  # not measured yet: the others are drawn
-    found = few_shot.points(SimpleNamespace(scale=scale, value=value), "POMO-MTL", "VRPBLTW")  # type: ignore[arg-type]
+    found = few_shot_points(SimpleNamespace(scale=scale, value=value), "POMO-MTL", "VRPBLTW")  # type: ignore[arg-type]
     assert [epoch for epoch, *_ in found] == [0, 1, 3]
 
 

@@ -8,10 +8,8 @@ import pytest
 from fabricated import Fabric
 from neuroute.papers.rivals.figures import figure1
 from neuroute.papers.rivals.paper import PAPER
-from neuroute.papers.rivals.scale import RivalsScale
+from neuroute.papers.rivals.scale import RivalsScale, StudyBlock, rivals
 from neuroute.papers.rivals.study import BUDGETS, problems_of
-from neuroute.papers.rivals.study_block import StudyBlock
-from neuroute.papers.rivals.systems import rivals
 from neuroute.papers.rivals.tables import table1, table2
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.objects import Dataset, Decoding, Reinforced, Run

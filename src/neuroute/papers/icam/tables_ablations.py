@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import baselines_note, reference_note, sets_of
-from neuroute.papers.icam.methods import REFERENCE, WAYS, models, searched
+from neuroute.papers.icam.methods import REFERENCE, WAYS, baselines_note, models, reference_note, searched, sets_of
 from neuroute.papers.icam.roles import ABLATIONS, BETAS, KS, MULTI, OWN, SINGLE, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale

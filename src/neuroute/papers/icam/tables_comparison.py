@@ -3,8 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import baselines_note, reference_note, sets_of
-from neuroute.papers.icam.methods import REFERENCE, SOLVERS, models, pomo_in_stages
+from neuroute.papers.icam.methods import (
+    REFERENCE,
+    SOLVERS,
+    baselines_note,
+    models,
+    pomo_in_stages,
+    reference_note,
+    sets_of,
+)
 from neuroute.papers.icam.roles import MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested

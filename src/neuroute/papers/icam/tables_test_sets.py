@@ -1,15 +1,77 @@
-"""Tables 3 and 6 of paper `icam`: instances larger than those of training."""
+"""Tables 2, 3, 6 and 13 of paper `icam`: Set-X of CVRPLIB, larger instances, and, our own, trainings at one size."""
 
+from collections.abc import Iterator
+from math import isnan
+
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import baselines_note, reference_note
-from neuroute.papers.icam.methods import REFERENCE, models
-from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
+from neuroute.papers.icam.methods import REFERENCE, baselines_note, models, reference_note, sets_of
+from neuroute.papers.icam.roles import (
+    BASELINES,
+    ELG,
+    LARGE_SIZES,
+    MULTI,
+    ORIGINAL,
+    OWN,
+    TAM_SIZES,
+    group,
+    on_set_x,
+    run_id,
+)
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.needs import artifact
-from neuroute.plan.objects import Problem, Reinforced
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, from_print, grid_table, needs_of, of_each
+from neuroute.plan.decoding_names import name_of
+from neuroute.plan.needs import Log, Need, artifact, tested
+from neuroute.plan.objects import Benchmark, Problem, Reinforced
+from neuroute.rendering.benchmark import Solved, measured_here, not_measured
+from neuroute.rendering.cells import UNTRAINED, gap_cell, model_here, number, printed_numbers
+from neuroute.rendering.columns import HERE, WHOLE, described
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, from_print, grid_table, needs_of, of_each
+from neuroute.rendering.notes import notes
+from neuroute.rendering.seeds import above_over_seeds, summary_over_seeds
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Table
+from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+
+TSP: Problem = "tsp"
+MEANS = "a training"
+QUANTITIES = {"instances": "samples", "updates": "batches", "processor_s": "processor_time_s"}  # in run.json
+
+
+def _needs(scale: Scale) -> Iterator[Need]:
+    for run in _rows(scale).values():
+        yield Log(run, all_seeds=True)
+        for labels in sets_of(scale, TSP).values():
+            yield from tested(run, labels, MULTI)
+
+
+def _rows(scale: Scale) -> dict[str, str]:
+    """What each row is called, and its run; none where the scale has no control."""
+    if scale[IcamScale].one_size is None:
+        return {}
+    return {"Three stages": roles.run_id(OWN[TSP]), "One size, in the same time": roles.run_id(roles.ONE_SIZE)}
+
+
+@artifact("Our own: three stages against one size", needs=_needs)
+def table13(study: Study) -> Table:
+    """Gaps of ICAM in the three stages, and of ICAM at the first one's size in about the same time."""
+    tests = sets_of(study.scale, TSP)
+    sets = {size: labels.dataset for size, labels in tests.items()}
+    columns = (
+        Column("instances", "Instances", "", WHOLE, at=MEANS),
+        Column("updates", "Updates", "", WHOLE, at=MEANS),
+        Column("processor_s", "Processor time", "s", fixed(0), at=MEANS),
+        *(Column(f"gap_{n}_pct", f"TSP{d.n}", "%", fixed(2), "Gap", described(d)) for n, d in sets.items()),
+        *(Column(f"above_{n}", f"TSP{d.n}", "points", fixed(2), "Above", described(d)) for n, d in sets.items()),
+    )
+    rows, staged = [], roles.run_id(OWN[TSP])
+    for label, run in _rows(study.scale).items():
+        means = summary_over_seeds(study, run, QUANTITIES).values()
+        cells = [Cell(None if isnan(mean) else mean) for mean in means]
+        cells += [gap_cell(study, run, dataset, None, MULTI) for dataset in sets.values()]
+        above = (Cell() if run == staged else above_over_seeds(study, run, staged, d, MULTI) for d in sets.values())
+        rows.append(Row((label,), (*cells, *above)))
+    reference = reference_note({TSP: tests}, {TSP: "Concorde"})
+    return Table(study.artifact.title, ("Training",), columns, tuple(rows), notes(study, reference=reference))
 
 
 def table3_grid(scale: Scale) -> Grid:
@@ -57,3 +119,73 @@ def _trained(study: Study, problem: Problem) -> str:
         return "The paper trains on 100 to 500 nodes."
     low, high = (f(size for stage in run.training.stages for size in stage.sizes) for f in (min, max))
     return f"ICAM is trained on {low} to {high} nodes here, on 100 to 500 in the paper."
+
+
+BENCHMARK: Benchmark = "cvrplib"
+SET = "X"
+# The paper's groups by their printed names, as nodes from and to, both counted in: its customers and the depot.
+GROUPS = {"n<=200": (2, 201), "200<n<=500": (202, 501), "500<n<=1000": (502, 1001), "all": (2, 1001)}
+HEADS = {"n<=200": "N ≤ 200", "200<n<=500": "200 < N ≤ 500", "500<n<=1000": "500 < N ≤ 1000", "all": "Total"}
+KEYS = {"n<=200": "to_200", "200<n<=500": "to_500", "500<n<=1000": "to_1000", "all": "all"}
+RUNS = BASELINES["cvrp"] | {"POMO": run_id(ORIGINAL["cvrp"]), "ELG": ELG["cvrp"], "ICAM": run_id(OWN["cvrp"])}
+
+
+METHODS = (
+    Method("LEHD greedy", {"method": "LEHD"}, runs=RUNS["LEHD"]),
+    Method("BQ* greedy", {"method": "BQ"}, runs=RUNS["BQ"]),
+    Method("POMO no augment.", {"method": "POMO"}, runs=RUNS["POMO"], decoding=MULTI),
+    Method("ELG no augment.", {"method": "ELG"}, runs=RUNS["ELG"], decoding=MULTI),
+    Method("ICAM no augment.", {"method": "ICAM"}, runs=RUNS["ICAM"], decoding=MULTI),
+)
+
+
+def _table2_needs(scale: Scale) -> list[Need]:
+    return [on_set_x(scale, run) for run in RUNS.values()]
+
+
+@artifact("CVRPLIB's Set-X", needs=_table2_needs)
+def table2(study: Study) -> Table:
+    """Mean gaps by size of the instances, and mean time."""
+    solved = Solved.by_all(study, (f"{run}/{group(run, BENCHMARK)}" for run in RUNS.values()), BENCHMARK)
+    names = {
+        f"{BENCHMARK}_{k.name}" for k in study_instances(GROUPS["all"][1] + 1, GROUPS["all"][0], BENCHMARK, (SET,))
+    }
+    solved = Solved(BENCHMARK, solved.records[solved.records.test.isin(names)])
+    at = {name: solved.describe(nodes, (SET,)) for name, nodes in GROUPS.items()}
+    columns = [Column(f"gap_x_{KEYS[name]}_pct", HEADS[name], "%", fixed(2), "Gap", at[name]) for name in GROUPS]
+    columns.append(Column("time_x_s", "Avg. time", "", duration, "", at["all"]))
+    rows = (_best_known(study, solved), *(_row(study, solved, method) for method in METHODS))
+    return Table(study.artifact.title, ("Method", HERE), tuple(columns), rows, _notes(study, solved))
+
+
+def _best_known(study: Study, solved: Solved) -> Row:
+    """Show the costs that gaps are against: 0 by construction."""
+    rows = printed_numbers(study, 2, method="BKS")
+    cells = [
+        Cell(0.0 if solved.count(nodes) else None, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()
+    ]
+    return Row(("BKS", UNTRAINED), (*cells, Cell(None, number(rows, "all", "time_s"))))
+
+
+def _row(study: Study, solved: Solved, method: Method) -> Row:
+    run, rows = method.run(None), printed_numbers(study, 2, **(method.printed or {}))
+    how = run, name_of(method.decoding)
+    cells = [solved.gap_cell(study, *how, nodes, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
+    time = Cell(solved.mean("time_s", *how, GROUPS["all"]), number(rows, "all", "time_s"))
+    return Row((*method.labels, model_here(study, run)), (*cells, time))
+
+
+def _models_here(study: Study) -> dict[str, str]:
+    """The models of this scale, which may do without ELG."""
+    return {name: run for name, run in RUNS.items() if run in study.runs or run != ELG["cvrp"]}
+
+
+def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
+    least, below = study.scale[IcamScale].cvrp.benchmark_nodes
+    trained = [f"{name} at n={study.runs[run].n}" for name, run in RUNS.items() if run in study.runs]
+    return notes(
+        study,
+        here=measured_here(study, least, below, BENCHMARK),
+        not_measured=not_measured(study, solved.records, below, _models_here(study), BENCHMARK, least, (SET,)),
+        trained=", ".join(trained) or "none",
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +11,58 @@ import numpy as np
 
 from neuroute.analysis.bootstrap import percentile_interval
 from neuroute.core.lazy import mpl
-from neuroute.papers.mvmoe import few_shot, roles
+from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, X8, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.needs import Log, Need, artifact
-from neuroute.plan.objects import Reinforced
+from neuroute.plan.needs import Log, Need, artifact, tested
+from neuroute.plan.objects import Reinforced, StageEvaluation, Test
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering import style
-from neuroute.rendering.cells import number, printed_numbers, resampled_mean_of_gaps
+from neuroute.rendering.cells import MEAN_OF_GAPS, number, printed_numbers, resampled_mean_of_gaps
 from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import line
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, drawing, new_figure
+
+
+def few_shot_stages(scale: Scale) -> tuple[str, ...]:
+    """Names of the stages of a few-shot training."""
+    return tuple(stage.name for stage in scale[MvmoeScale].few_shot.stages)
+
+
+def few_shot_needs(scale: Scale) -> Iterator[Need]:
+    """The checkpoints before, after each stage and at the end on the problem's test set; of one stage the log."""
+    *earlier, _ = few_shot_stages(scale)
+    for method in MULTI_TASK:
+        for variant in FEW:
+            run = run_id(roles.few(method, variant))
+            if not earlier:
+                yield Log(run)
+                continue
+            labels = roles.adapted(scale, variant)
+            test = Test(labels=labels, decoding=X8)
+            yield StageEvaluation(run=run, stages=tuple(earlier), tests=(test,))
+            yield from tested(run, labels, X8)
+            yield from tested(run_id(roles.multi(scale, method, SIZES[0])), labels, X8)
+
+
+def few_shot_points(study: Study, method: str, variant: str) -> list[tuple[float, int, int, float]]:
+    """Return (epoch, batch, instances, mean of the instances' gaps in %) before training and after each stage."""
+    scale, run = study.scale, run_id(roles.few(method, variant))
+    dataset = roles.adapted(scale, variant).dataset
+    *earlier, _ = few_shot_stages(scale)
+    weights = [run_id(roles.multi(scale, method, SIZES[0])), *(f"{run}@{stage}" for stage in earlier), run]
+    gaps, epoch, batch, samples = [], 0, 0, 0
+    for name, stage in zip(weights, (None, *scale[MvmoeScale].few_shot.stages), strict=True):
+        if stage is not None:
+            epoch, batch = epoch + stage.epochs, batch + stage.batches
+            samples += stage.batches * stage.batch_size
+        gap = study.value(MEAN_OF_GAPS, name, dataset, X8)
+        if gap is not None:
+            gaps.append((float(epoch), batch, samples, gap))
+    return gaps
+
 
 LOOKS = {  # method -> colour and marker
     "POMO-MTL": (style.GREY, "s"),
@@ -87,12 +126,12 @@ def epochs(training: Reinforced, batches: int) -> float:
 
 def _few_curve(study: Study, method: str, variant: str) -> Curve:
     run = run_id(roles.few(method, variant))
-    if len(few_shot.stages(study.scale)) > 1:
-        return Curve(run, variant, method, tuple(few_shot.points(study, method, variant)))
+    if len(few_shot_stages(study.scale)) > 1:
+        return Curve(run, variant, method, tuple(few_shot_points(study, method, variant)))
     return curve(study, run, variant, method)
 
 
-@artifact("Few-shot training on two unseen problems", needs=few_shot.needs, printed_files=("table2",))
+@artifact("Few-shot training on two unseen problems", needs=few_shot_needs, printed_files=("table2",))
 def figure5(study: Study) -> Drawing:
     """Gaps while models of six problems go on with one that they have not seen."""
     figure = new_figure(height=2.6)
@@ -106,7 +145,7 @@ def figure5(study: Study) -> Drawing:
         text = ", ".join(f"{gap:.3f}" for gap in zero[variant].values())
         axes.text(0, 1.03, f"zero-shot in print (Table 2): {text} %", transform=axes.transAxes, fontsize=6.5)
         every += curves
-    gap = "Gap" if len(few_shot.stages(study.scale)) > 1 else "Validation gap"
+    gap = "Gap" if len(few_shot_stages(study.scale)) > 1 else "Validation gap"
     panels[0].set_ylabel(f"{gap}, n = {study.scale[MvmoeScale].sizes[SIZES[0]]} (%)")
     handles = [line(method, color=colour, marker=marker, markersize=3.5) for method, (colour, marker) in LOOKS.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
@@ -150,7 +189,7 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
         f"Gaps are ratios of mean lengths, greedy from many starts without augmentation, on {count:,} validation "
         "instances, which are not those of Table 2; nothing is selected on them."
     )
-    if len(few_shot.stages(study.scale)) > 1:
+    if len(few_shot_stages(study.scale)) > 1:
         count = roles.adapted(study.scale, FEW[0]).dataset.count
         gaps_text = f"Gaps are means over {count:,} test instances, those of Table 2 first, with its 8 images."
     changes = []
@@ -167,7 +206,7 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
 
 def _gain(study: Study, each: Curve) -> str:
     """Say how much lower a gap is after than before, with its interval; of trainings in one stage nothing."""
-    if len(few_shot.stages(study.scale)) == 1:
+    if len(few_shot_stages(study.scale)) == 1:
         return ""
     dataset = roles.adapted(study.scale, each.variant).dataset
     runs = (run_id(roles.multi(study.scale, each.series, SIZES[0])), each.run)

@@ -6,14 +6,15 @@ from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import (
     budgets_note,
     joined,
+    learned,
     mean_over,
     models_here,
     references_note,
+    rows,
     rule_notes,
     sets_of,
     trained_note,
 )
-from neuroute.papers.mvmoe.methods import learned, rows
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, MULTI_TASK, SIZES, TRAINED, UNSEEN, VARIANTS, X8, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact

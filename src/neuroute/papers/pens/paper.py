@@ -1,16 +1,56 @@
 """Paper `pens`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
+from collections.abc import Iterator
+
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.protocol import protocol
-from neuroute.papers.pens.roles import BQ, LEHD, SMALL, validation
+from neuroute.papers.pens.roles import BQ, ESF, GREEDY, LEHD, SIZES, SMALL, SMALL_SIZES, TIMED, reference, validation
 from neuroute.papers.pens.scale import PensScale, PensShape
 from neuroute.plan.changes import declare_run
+from neuroute.plan.claims import AVERAGING, Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
+from neuroute.plan.decodings import Decoding
 from neuroute.plan.label_blocks import training_blocks
 from neuroute.plan.objects import Network, Run, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
+from neuroute.rendering.cells import MEAN_OF_GAPS
+
+COUNTS = {100: 128, 250: 128, 500: 128, 1000: 128, 10_000: 10}
+FIVE = Decoding(repeats=5)
+RESCALED = Decoding(repeats=5, rescale="best")
+TIMES = (TIMED, TIMED.model_copy(update={"esf": True}))
+SOLVERS = dict.fromkeys(SIZES[:-1], "Concorde") | {SIZES[-1]: "Concorde, at most 6 h"}
+ON_SMALL = ("figure5", "table_figure5")
+MEAN = AVERAGING[MEAN_OF_GAPS]
+
+
+def protocol(scale: Scale) -> Iterator[Protocol]:
+    """The uniform test sets, those of the models trained on TSP20, and TSPLIB."""
+    p = scale[PensScale]
+    ways = (GREEDY, ESF, FIVE, RESCALED)
+    large = (*(f"table{i}" for i in (1, 2, 3, 4)), "figure1", "figure4", "table_figure4")
+    for size in SIZES:
+        for count in dict.fromkeys((p.test_counts[size], p.timed_counts[size])):
+            labels = reference(scale, size, count)
+            solver = SOLVERS[size]
+            yield Protocol(
+                f"TSP{size}",
+                labels,
+                COUNTS[size],
+                solver,
+                (*ways, *TIMES),
+                averaging=MEAN,
+                shown=MEAN_OF_GAPS,
+                only=large,
+            )
+    for size in SMALL_SIZES:
+        labels = reference(scale, size)
+        yield Protocol(
+            f"TSP{size}", labels, None, "Concorde", (FIVE,), averaging=MEAN, shown=MEAN_OF_GAPS, only=ON_SMALL
+        )
+    yield on_benchmark("tsplib", 72, *ways)
+
 
 PENS = "neuroute.networks.pens:Pens"
 

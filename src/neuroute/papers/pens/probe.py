@@ -20,8 +20,7 @@ from neuroute.evaluation.probing import check_instance, parameter_rows, wrong_ne
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.positions import pairwise_distances
-from neuroute.networks.blocks.pre_norm_layer import PreNormLayer
-from neuroute.networks.pens import Pens
+from neuroute.networks.pens import Pens, PreNormLayer
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.plan.objects import Decoding
 

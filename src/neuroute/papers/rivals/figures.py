@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from neuroute.core.lazy import pd
+from neuroute.papers.rivals.scale import StudyBlock
 from neuroute.papers.rivals.study import BUDGETS, decodings, problems_of, studied, tests
-from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.papers.rivals.tables import notes_of, study_of, table2
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import artifact

@@ -3,9 +3,8 @@
 `plan/systems.py` says how one is added.
 """
 
-from neuroute.papers.rivals.scale import RivalsScale
+from neuroute.papers.rivals.scale import RivalsScale, rivals
 from neuroute.papers.rivals.study import study_runs
-from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Labels, Run
 from neuroute.plan.paper import Paper

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from neuroute.papers.rivals.scale import RivalsScale
-from neuroute.papers.rivals.study_block import StudyBlock
+from neuroute.papers.rivals.scale import RivalsScale, StudyBlock
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Reinforced, Run

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from neuroute.papers.rivals.scale import RivalsScale
+from neuroute.papers.rivals.scale import RivalsScale, StudyBlock, rivals
 from neuroute.papers.rivals.study import decodings, problems_of, studied, tests
-from neuroute.papers.rivals.study_block import StudyBlock
-from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Log, Need, Solved, artifact, tested

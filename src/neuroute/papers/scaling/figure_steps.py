@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroute.accounting.flops import lengths_of, trained_sample
 from neuroute.papers.scaling import steps
-from neuroute.papers.scaling.counted import DecoderOnly
+from neuroute.papers.scaling.cells import DecoderOnly
 from neuroute.papers.scaling.curves import HERE, PAPER, frame
 from neuroute.papers.scaling.roles import DEEPEST, GRID, Shape
 from neuroute.papers.scaling.scale import ScalingScale

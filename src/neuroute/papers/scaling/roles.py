@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal, NamedTuple
 
 from neuroute.papers.scaling.scale import SIZES as SIZES
-from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.papers.scaling.scale import Cvrp, ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, Tested
-from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Distribution, Labels
+from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Distribution, Labels, Split
 
 PAPER = "scaling"
 
@@ -142,3 +142,26 @@ def probe_needs(scale: Scale) -> list[Need]:
     nodes = scale[ScalingScale].sizes[100]
     decision = min(max(1, nodes // 10), nodes - 4)
     return [ProbeEvaluation(run=run_id(shape), optimal=probed(scale), decision=decision) for shape in PROBED]
+
+
+def cvrp_labels(scale: Scale, learnt: Cvrp, split: Split, count: int, customers: int | None = None) -> Labels:
+    """Return labelled instances of the size that LEHD for the CVRP learns, or with so many customers."""
+    dataset = Dataset(problem="cvrp", split=split, n=customers or learnt.customers, count=count)
+    if split == "test":
+        return scale.reference(dataset, learnt.reference_solver)
+    return Labels(dataset=dataset, solver=learnt.label_solver if split == "train" else learnt.reference_solver)
+
+
+def grid_shapes(scale: Scale) -> list[Shape]:
+    """Return the models of the grid; none where the scale has no grid."""
+    c = scale[ScalingScale].cvrp_grid
+    return [] if c is None else [shape for shape in GRID if shape.depth in c.depths and shape.width in c.widths]
+
+
+def grid_tests(scale: Scale) -> list[Labels]:
+    """Return the test sets of the grid, that of the training's size first; none where the scale has no grid."""
+    c = scale[ScalingScale].cvrp_grid
+    if c is None:
+        return []
+    counts = {c.customers: c.test_count} | c.larger
+    return [cvrp_labels(scale, c, "test", count, customers) for customers, count in counts.items()]

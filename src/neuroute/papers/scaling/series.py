@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from neuroute.accounting.flops import solution_paper
 from neuroute.analysis.bootstrap import resampled_gaps
 from neuroute.core.lazy import pd
-from neuroute.papers.scaling import curves, cvrp, roles
-from neuroute.papers.scaling.counted import DecoderOnly
+from neuroute.papers.scaling import curves, roles
+from neuroute.papers.scaling.cells import DecoderOnly
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
 from neuroute.papers.scaling.roles import Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
@@ -73,8 +73,8 @@ class Models:
     @classmethod
     def cvrp(cls, scale: Scale) -> Models:
         """LEHD on the CVRP, our own; no models where the scale has none."""
-        tests = cvrp.grid_tests(scale) or [roles.reference(scale, 100)]
-        return cls(cvrp.grid_shapes(scale), tests, "cvrp")
+        tests = roles.grid_tests(scale) or [roles.reference(scale, 100)]
+        return cls(roles.grid_shapes(scale), tests, "cvrp")
 
     @property
     def of_paper(self) -> Models:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from neuroute.papers.scaling.cells import model, sets_of
-from neuroute.papers.scaling.counted import DecoderOnly
+from neuroute.papers.scaling.cells import DecoderOnly, model, sets_of
 from neuroute.papers.scaling.roles import DATA, DEEPEST, FEW, LOG_N, Shape, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested

@@ -11,13 +11,13 @@ from neuroute.accounting.flops import solution, solution_paper
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import (
     MEAN_OF_RATIOS,
+    DecoderOnly,
     model,
     of_grid,
     sets_of,
     solver,
     solver_notes,
 )
-from neuroute.papers.scaling.counted import DecoderOnly
 from neuroute.papers.scaling.roles import BUDGETED, DEEP, GRID, LATENCY, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale

@@ -6,8 +6,7 @@ from typing import Any
 
 from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import training_per_sample
-from neuroute.papers.scaling.cells import ADDED
-from neuroute.papers.scaling.counted import DecoderOnly
+from neuroute.papers.scaling.cells import ADDED, DecoderOnly
 from neuroute.papers.scaling.roles import GRID, Shape, grid, is_added, run_id
 from neuroute.plan.needs import Log, artifact
 from neuroute.plan.objects import Supervised

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import in_one_go, models_note, prc_words, reference_note
+from neuroute.papers.sit.baselines import in_one_go, models_note, prc_words, reference_note
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import reference_note
+from neuroute.papers.sit.baselines import reference_note
 from neuroute.papers.sit.roles import ABLATED, BASELINES, BQ_SIZES, NO_SIT, SELF, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
