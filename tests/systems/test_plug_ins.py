@@ -20,6 +20,8 @@ ROWS = {  # system -> a table, and what its rows there begin with
     "pointerformer": ("icam", "table1", "Pointerformer"),
     "glop": ("icam", "table1", "GLOP"),
     "mdam": ("icam", "table1", "MDAM"),
+    "att_gcn": ("icam", "table1", "Att-GCN"),
+    "difusco": ("icam", "table1", "DIFUSCO"),
 }
 SCRIPT = """
 import importlib, sys

@@ -14,6 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import tiny
 import tiny_glop
+import tiny_maps
 import tiny_mdam
 import tiny_reinforced
 import tiny_reinforced_vrp
@@ -60,6 +61,7 @@ def runs() -> dict[str, Run]:
         "self-improvement cvrp": tiny.self_improving("cvrp", **improving),
         "beam-pool": tiny.pooled(pool=7),
         "partitioning": tiny_glop.partitioning_run(batch_size=3),
+        **{f"map {kind}": tiny_maps.map_run(kind, batch_size=31, validations=1) for kind in tiny_maps.KINDS},
         "decoders tsp": tiny_mdam.make_run("tsp", stage={"batch_size": 5}),
         "decoders cvrp": tiny_mdam.make_run("cvrp", baseline=WarmBaseline(instances=8, warm_up=0.8)),
         **{

@@ -15,6 +15,7 @@ import torch
 
 import tiny
 import tiny_glop
+import tiny_maps
 import tiny_mdam
 import tiny_reinforced
 import tiny_reinforced_vrp
@@ -37,6 +38,8 @@ RUNS: dict[str, tuple[Callable[[], Run], str]] = {  # name -> (run, store of its
     "rollout_baseline": (tiny_reinforced.rollout_run, "store"),
     "beam_pool": (tiny.pooled, "store"),
     "revising": (tiny_glop.revising_run, "glop_store"),
+    "att_gcn": (lambda: tiny_maps.map_run("AttGcn"), "store"),
+    "difusco": (lambda: tiny_maps.map_run("Difusco"), "store"),
     "mdam": (lambda: tiny_mdam.make_run("tsp"), "store"),
 }
 COLUMNS = ("training", "parameters", "names", "loss", "moved", "towards")

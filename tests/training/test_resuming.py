@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import tiny_glop
+import tiny_maps
 import tiny_mdam
 import tiny_reinforced
 import tiny_reinforced_vrp
@@ -103,6 +104,8 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     "rollouts, TSP": (tiny_reinforced.rollout_run, "store", (0, 1, 2)),
     "rollouts, CVRP": (lambda: tiny_reinforced.rollout_run("invit_cvrp"), "cvrp_store", (3,)),
     # Inside of the first epoch, whose baseline is a mean, and at its end.
+    "map, AttGcn": (lambda: tiny_maps.map_run("AttGcn"), "store", (1, 5)),
+    "map, Difusco": (lambda: tiny_maps.map_run("Difusco"), "store", (1, 5)),
     "decoders, TSP": (lambda: tiny_mdam.make_run("tsp", baseline=WARMED), "store", (0, 1, 2)),
     "decoders, CVRP": (lambda: tiny_mdam.make_run("cvrp", baseline=WARMED), "cvrp_store", (1,)),
     "VRP": (vrp_run, "vrp_store", (0, 3)),

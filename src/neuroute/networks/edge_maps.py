@@ -13,7 +13,8 @@ Map = tuple[np.ndarray, np.ndarray]  # neighbours (n, k) and how likely each is,
 
 
 class EdgeMapNetwork(RoutingNetwork):
-    """encode(coords (1, n, 2), number of the instance) -> tensors, of which `edges` makes a map on the host.
+    """encode(coords (1, n, 2), number of the instance) -> tensors, the last one how likely edges are, of which `edges`
+    makes a map on the host.
 
     Tours come of `decoding.edge_maps`: by tree search with so many `actions` a node, or by merging and 2-opt.
     """

@@ -30,7 +30,7 @@ from neuroute.plan.specs import Spec
 
 PAPER = "rivals"  # the runs' common home
 # In the order of their rows; one whose folder is missing is not trained.
-SYSTEMS = ("elg", "dgl", "invit", "glop", "pointerformer", "mdam")
+SYSTEMS = ("elg", "dgl", "invit", "glop", "pointerformer", "mdam", "att_gcn", "difusco")
 
 
 class Trained(Spec):
@@ -118,6 +118,11 @@ def rival(
     usual: dict[str, Any] = {"role": {"method": system}, "network": network, "n": block.nodes}
     run = declare_run(config, PAPER, name, training, validation=validation, **usual | more)
     return Rival(system, run, decoding, _labels(problem, block, "test", block.test_count))
+
+
+def training_labels(block: Trained) -> Callable[[Any], tuple[Labels, ...]]:
+    """Solved TSPs of the training stream, for a run's `data`: as many as its training takes."""
+    return lambda training: (_labels("tsp", block, "train", training.samples),)
 
 
 def _labels(problem: Problem, block: Trained, split: Any, count: int) -> Labels:

@@ -146,3 +146,9 @@ def check_demands(name: str, demand: np.ndarray, capacity: int) -> None:
     if demand[1:].max(initial=0) > capacity:
         who = 1 + int(demand[1:].argmax())
         raise NeurouteError(f"{name}: customer {who} demands more than the capacity {capacity}; split it")
+
+
+def check_map(heat: np.ndarray) -> None:
+    """Raises NeurouteError if a map of edges is not finite."""
+    if not np.isfinite(heat).all():
+        raise NeurouteError("the map of edges has numbers that are not finite: its network diverged")

@@ -8,7 +8,7 @@ the end of one to the nearest end of another.
 import numba
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
+from neuroute.solvers.base import check_map
 
 EPS = 1e-6  # of a gain of 2-opt, as published
 TINY = 1e-12  # of a length that is divided by
@@ -19,8 +19,7 @@ def merge(coords: np.ndarray, neighbours: np.ndarray, heat: np.ndarray) -> np.nd
 
     Raises NeurouteError for a map that is not finite.
     """
-    if not np.isfinite(heat).all():
-        raise NeurouteError("the map of edges has numbers that are not finite: its network diverged")
+    check_map(heat)
     points = np.ascontiguousarray(coords, dtype=np.float64)
     n, k = neighbours.shape
     tail, head = np.repeat(np.arange(n), k), neighbours.ravel()

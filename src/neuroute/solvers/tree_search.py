@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
+from neuroute.solvers.base import check_map
 from neuroute.solvers.tree_moves import FRESH, Edges, run
 
 SCALE = 100.0  # of a probability, as a weight
@@ -29,8 +29,7 @@ class Search:
 
         Raises NeurouteError for a map that is not finite.
         """
-        if not np.isfinite(heat).all():
-            raise NeurouteError("the map of edges has numbers that are not finite: its network diverged")
+        check_map(heat)
         n = len(coords)
         self.points = np.ascontiguousarray(coords, dtype=np.float64)
         first, ends, twin, probabilities = candidates(neighbours, heat)

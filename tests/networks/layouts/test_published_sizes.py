@@ -16,7 +16,9 @@ from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Network
+from neuroute.systems.att_gcn.network import AttGcn
 from neuroute.systems.dgl.network import Dgl
+from neuroute.systems.difusco.network import Difusco
 from neuroute.systems.elg.network import Elg, ElgCvrp
 from neuroute.systems.glop.network import Glop, GlopPartition
 from neuroute.systems.invit.network import Invit, InvitCvrp
@@ -55,6 +57,8 @@ CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [
     (Invit, {"views": [35, 50, 65], "action_depth": 4}, 2_642_816),
     (InvitCvrp, {"views": [35, 50], "action_depth": 2}, 1_736_064),
     (InvitCvrp, {"views": [35, 50, 65], "action_depth": 2}, 2_264_576),
+    (AttGcn, {}, 11_054_402),
+    (Difusco, {}, 5_333_762),
     (Mdam, {}, 1_167_360),
     (MdamCvrp, {}, 1_086_336),
     (Sit, {}, 2_633_217),

@@ -11,6 +11,7 @@ from neuroute.decoding.memory import autocast, device_of
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.edge_maps import EdgeMapNetwork
 from neuroute.plan.objects import Decoding
+from neuroute.solvers.base import check_map
 
 MOST_MOVES = 1000  # of 2-opt, as published
 # (coordinates (n, 2) float64, neighbours (n, k), probabilities (n, k), number of the instance) -> tour (n,)
@@ -52,5 +53,6 @@ def _build(net: EdgeMapNetwork, batch: TspBatch, first: int, search: bool, build
             encoded = net.encode(coords, first + i)
             points, *arrays = (part[0].cpu().numpy() for part in (coords, *encoded))
             points = points.astype(np.float64)
+            check_map(arrays[-1])
             tours.append(build(points, *net.edges(points, *arrays, search=search), first + i))
     return torch.from_numpy(np.stack(tours)).to(batch.coords.device)

@@ -17,8 +17,9 @@ from neuroute.papers.icam.roles import (
     TAM_SIZES,
     run_id,
 )
-from neuroute.plan.config import Scale
+from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Labels, Problem
+from neuroute.plan.papers import borrow_runs
 from neuroute.rendering.grid import Method, Tests
 from neuroute.rendering.solver_cells import references_by_problem
 from neuroute.rendering.study import Study
@@ -41,6 +42,7 @@ WAYS = {"single trajec.": SINGLE, "no augment.": MULTI, "aug×8": AUGMENTED}
 def models(scale: Scale, problem: Problem) -> dict[str, Method]:
     """Models of Tables 1, 3, 6, 7 and 11, greedy and from many starts; searches are in Table 11."""
     partitions = dict.fromkeys(TAM_SIZES, roles.GLOP_G_2K) | {1000: roles.GLOP_G}
+    large = [run.id for run in borrow_runs(Config(), scale, [roles.ATT_GCN_LARGE])] or [roles.ATT_GCN]
     return {
         **{f"{name} greedy": Method(runs=run) for name, run in BASELINES[problem].items()},
         **ways({"POMO": ORIGINAL, "POMO (original)": ORIGINAL, "ICAM": OWN}, problem),
@@ -49,6 +51,8 @@ def models(scale: Scale, problem: Problem) -> dict[str, Method]:
         "MDAM bs50": Method(runs=roles.MDAM[problem], decoding=roles.decoder_beams(scale)),
         "ELG aug×8": Method(runs=roles.ELG[problem], decoding=AUGMENTED),
         "ELG": Method(runs=roles.ELG[problem], decoding=MULTI),
+        "Att-GCN+MCTS": Method(runs=dict.fromkeys(SIZES, large[0]) | {100: roles.ATT_GCN}, decoding=roles.SEARCHED),
+        "DIFUSCO greedy+2-opt": Method(runs=roles.DIFUSCO, decoding=roles.MERGED),
         "Pointerformer aug×8": Method(runs=roles.POINTERFORMER, decoding=AUGMENTED),
     }
 

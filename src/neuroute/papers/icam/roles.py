@@ -39,9 +39,13 @@ GLOP, GLOP_G, GLOP_G_2K = "rivals/glop", "rivals/glop_g", "rivals/glop_g_2k"
 ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 POINTERFORMER = "rivals/pointerformer"
 MDAM: dict[Problem, str] = {"tsp": "rivals/mdam_tsp", "cvrp": "rivals/mdam_cvrp"}
+ATT_GCN, ATT_GCN_LARGE, DIFUSCO = "rivals/att_gcn", "rivals/att_gcn_large", "rivals/difusco"
 RIVALS: tuple[str, ...] = (
     *ELG.values(),
     POINTERFORMER,
+    ATT_GCN,
+    ATT_GCN_LARGE,
+    DIFUSCO,
     *MDAM.values(),
     GLOP,
     GLOP_G,
@@ -51,6 +55,8 @@ Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")
 AUGMENTED = Decoding(starts="all", augment=True)
+SEARCHED = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")  # maps of edges
+MERGED = Decoding(method="neuroute.decoding.edge_maps.tours:merging")
 REVISED, PARTED = revise(), Decoding(method="neuroute.systems.glop.decoding:partition", solver="lkh")  # GLOP, GLOP-G
 
 

@@ -39,6 +39,7 @@ def baselines(scale: Scale, problem: Problem) -> dict[str, Method]:
     return {
         "GLOP": Method(runs=roles.GLOP, decoding=roles.REVISED),
         "GLOP-G (LKH3)": Method(runs=partitions, decoding=roles.PARTED),
+        "DIFUSCO": at(roles.DIFUSCO, roles.DIFUSCO_SIZES, roles.SEARCHED),
         "POMO aug×8": at(roles.POMO_RUNS[problem], (*SMALL_SIZES, *POMO_SIZES), AUGMENTED),
         "ELG aug×8": at(roles.ELG[problem], POMO_SIZES, AUGMENTED),
         "INViT-3V greedy": Method(runs=roles.INVIT[problem]),  # one image and start: it costs the same at any size
@@ -91,6 +92,15 @@ def invit_note(study: Study) -> str:
     return (
         f"INViT is trained by its own recipe (on {sizes}) and decodes one image, of the TSP from one random "
         "node; its authors take the best of several images."
+    )
+
+
+def difusco_note(study: Study) -> str:
+    if roles.DIFUSCO not in study.runs:
+        return "DIFUSCO is as printed: *, by its authors."
+    return (
+        f"DIFUSCO is trained by its own recipe (on TSP{study.runs[roles.DIFUSCO].n}); its printed rows (*) are its "
+        "authors', and fit its tree search."
     )
 
 

@@ -6,6 +6,7 @@ from neuroute.papers.sit import roles
 from neuroute.papers.sit.baselines import (
     SOLVERS,
     baselines,
+    difusco_note,
     elg_note,
     glop_note,
     in_one_go,
@@ -122,8 +123,8 @@ def _baselines(study: Study) -> str:
         f"Baselines trained here, each by its own recipe: {', '.join(trained)}; greedy up to the paper's 10K, random "
         f"re-construct up to {s.rrc_max_nodes:,} nodes (of at most {s.rrc_longest:,} stops at a time: the times "
         f"printed at 5K and 10K leave none for more), beams up to {s.beam_max_nodes:,}. The "
-        "others (DIFUSCO, H-TSP) are as printed: OOM is out of memory, N/A "
-        "beyond the time limit or infeasible, — not reported; DIFUSCO's (*) are its authors'. "
+        "others are as printed: OOM is out of memory, N/A beyond the time limit or infeasible, — not reported. "
+        f"{difusco_note(study)} "
         f"{pomo_note(study)} {elg_note(study)} {invit_note(study)} {glop_note(study, *PROBLEMS)}"
     )
 

@@ -1,0 +1,63 @@
+"""Att-GCN + MCTS (Fu et al., 2021), of icam's Table 1: a map of edges from small sub-graphs, and a tree search."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.objects import Decoding, Network
+from neuroute.plan.specs import Spec
+from neuroute.plan.systems import Rival, System, Trained, rival, training_labels
+from neuroute.plan.trainings import EdgeLabels
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class EdgeTraining(EdgeLabels):
+    """Adam on a focal loss; the published rate falls where validation losses do not."""
+
+    kind: Literal["neuroute.systems.att_gcn.system:EdgeTraining"] = "neuroute.systems.att_gcn.system:EdgeTraining"
+    decay: Annotated[float, Field(gt=0, le=1, description="of the rate, after each epoch")] = 1.0
+
+    @property
+    def scheme(self) -> str:
+        return "neuroute.systems.att_gcn.training:edges"
+
+
+class AttGcnShape(Spec):
+    depth: Count
+    width: Annotated[int, Field(ge=2, multiple_of=2)]
+    near: Annotated[int, Field(ge=1, description="nodes of a sub-graph that are tagged as near")] = 20
+    coverage: Annotated[int, Field(ge=1, description="sub-graphs that a node is in, on average")] = 5
+    actions: Annotated[int, Field(ge=0, description="of tree search, a node")] = 100
+
+
+class AttGcnTrained(Trained):
+    """A network for sub-graphs of `nodes` nodes."""
+
+    network: AttGcnShape
+    training: EdgeTraining
+
+
+class AttGcnBlock(Spec):
+    """How Att-GCN is trained here."""
+
+    small: Annotated[AttGcnTrained, Field(description="of all instances, or of those of 100 nodes")]
+    large: Annotated[AttGcnTrained | None, Field(description="of instances of 200 nodes and more")] = None
+
+
+def rivals(config: Config, scale: Scale, block: AttGcnBlock) -> list[Rival]:
+    """One network, or two."""
+    sizes = {"att_gcn": block.small, "att_gcn_large": block.large}
+    return [_rival(config, name, each) for name, each in sizes.items() if each]
+
+
+def _rival(config: Config, name: str, each: AttGcnTrained) -> Rival:
+    arguments: dict[str, Any] = each.network.model_dump() | {"train_nodes": each.nodes}
+    network = Network(kind="neuroute.systems.att_gcn.network:AttGcn", arguments=arguments)
+    how = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")
+    data = training_labels(each)
+    return rival(config, "Att-GCN+MCTS", name, "tsp", each, network, each.training, how, data=data)
+
+
+SYSTEM = System(AttGcnBlock, rivals)

@@ -1,0 +1,58 @@
+"""DIFUSCO (Sun and Yang, 2023), of icam's Table 1 and sit's: maps of edges by diffusion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.objects import Decoding, Network, Run
+from neuroute.plan.specs import Spec
+from neuroute.plan.systems import Rival, System, Trained, rival, training_labels
+from neuroute.plan.trainings import EdgeLabels
+
+if TYPE_CHECKING:
+    from neuroute.accounting.counts import Counts
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class Denoising(EdgeLabels):
+    """AdamW with half a cosine to 0; one time, and its noise, for each instance of a batch."""
+
+    kind: Literal["neuroute.systems.difusco.system:Denoising"] = "neuroute.systems.difusco.system:Denoising"
+
+    @property
+    def scheme(self) -> str:
+        return "neuroute.systems.difusco.training:denoising"
+
+    def flops_per_sample(self, counts: Counts, run: Run) -> float:
+        """One of the steps that inference takes, and its backward pass."""
+        return 3 * counts.encoder(run.n) / int(run.network.arguments["steps"])
+
+
+class DifuscoShape(Spec):
+    depth: Count
+    width: Annotated[int, Field(ge=4, multiple_of=4)]
+    steps: Annotated[int, Field(ge=1, description="of inference")] = 50
+    neighbours: Annotated[int, Field(ge=0, description="edges of a node, one to itself; 0: to all nodes")] = 0
+    actions: Annotated[int, Field(ge=0, description="of tree search, a node")] = 100
+
+
+class DifuscoBlock(Trained):
+    """How DIFUSCO is trained here."""
+
+    network: DifuscoShape
+    training: Denoising
+
+
+def rivals(config: Config, scale: Scale, block: DifuscoBlock) -> list[Rival]:
+    arguments: dict[str, Any] = block.network.model_dump() | {"train_nodes": block.nodes}
+    network = Network(kind="neuroute.systems.difusco.network:Difusco", arguments=arguments)
+    data = training_labels(block)
+    how = Decoding(method="neuroute.decoding.edge_maps.tours:merging")
+    return [rival(config, "DIFUSCO greedy+2-opt", "difusco", "tsp", block, network, block.training, how, data=data)]
+
+
+SYSTEM = System(DifuscoBlock, rivals)
