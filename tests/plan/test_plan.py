@@ -75,7 +75,7 @@ def test_all_that_is_needed_is_there_whatever_the_papers(papers: tuple[str, ...]
 def test_a_paper_at_smoke_takes_few_jobs(paper: str, most: int) -> None:
     """Label jobs, runs, evaluations and artifacts, each once; benchmarks, the report and the target `all`.
 
-    A rival system that a paper borrows is a training and an evaluation more.
+    A rival system that a paper borrows is a training and an evaluation more, and a label job if it learns from labels.
     """
     plan = plan_of("smoke", (paper,))
     jobs = [(cost.stage, cost.id) for cost in costs(plan, None)]
@@ -88,7 +88,8 @@ def test_a_paper_at_smoke_takes_few_jobs(paper: str, most: int) -> None:
     assert stages["train"] >= len(runs)  # with those that these start from
     benchmarks = {b for e in evaluations for b in plan.benchmarks_of_evaluation(e)}
     rivals = [run for run in plan.runs if run.startswith("rivals/")]
-    assert len(jobs) + len(benchmarks) + 2 <= most + 2 * len(rivals)
+    labelled = {labels.id for run in rivals for labels in plan.runs[run].data}
+    assert len(jobs) + len(benchmarks) + 2 <= most + 2 * len(rivals) + len(labelled)
 
 
 def test_smoke_measures_public_instances_of_every_library_and_fetches_none() -> None:

@@ -105,7 +105,7 @@ class AttGcn(EdgeMapNetwork):
         n = coords.shape[1]
         m = min(self.train_nodes, n)
         each = count(lambda: self.classify(coords[:, :m]))[1]
-        return each * (1 if m == n else math.ceil(self.coverage * n / m)), 0
+        return (each if m == n else self.coverage * each // m * n), 0
 
 
 def fit(coords: Tensor) -> Tensor:
