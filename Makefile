@@ -35,7 +35,8 @@ else
 		|| echo "note: no prebuilt LKH-3 for this machine and Python; another solver stands in: neuroute doctor"
 endif
 	$(COMPILE) -j 0 $(VENV)/lib & $(BIN)/python -m neuroute.kernels || true; wait
-	$(BIN)/snakemake -n all > /dev/null 2>&1 || true  # fills what planning keeps beside the bytecode
+	$(BIN)/python -m neuroute.solvers & \
+		$(BIN)/snakemake -n all > /dev/null 2>&1 || true; wait  # fills what planning keeps beside the bytecode
 	touch $@
 
 test: env
