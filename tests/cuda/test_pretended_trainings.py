@@ -10,6 +10,7 @@ from torch import Tensor
 
 import tiny
 import tiny_glop
+import tiny_htsp
 import tiny_maps
 import tiny_mdam
 import tiny_reinforced
@@ -83,6 +84,7 @@ RUNS: dict[str, tuple[str, Run]] = {
         for kind in tiny_reinforced.ROLLOUTS
     },
     **{f"map {kind}": ("store", tiny_maps.map_run(kind)) for kind in tiny_maps.KINDS},
+    "both levels": ("store", tiny_htsp.make_run()),
     "decoders tsp": ("store", tiny_mdam.make_run("tsp")),
     "decoders cvrp": ("cvrp_store", tiny_mdam.make_run("cvrp", baseline=WarmBaseline(instances=8, warm_up=0.8))),
     **{

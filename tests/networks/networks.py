@@ -150,6 +150,9 @@ def midway(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, Tensor, Tens
     return known, tours[..., -1], closed
 
 
+PART = "neuroute.systems.htsp.network:PathPomo"  # of a network, which is trained and decoded through that
+
+
 def every_network() -> set[str]:
     """All kinds of networks that there are."""
     names = [f"{networks.__name__}.{found.name}" for found in pkgutil.iter_modules(networks.__path__)]
@@ -160,7 +163,7 @@ def every_network() -> set[str]:
         f"{kind.__module__}:{kind.__name__}"
         for kind in classes
         if issubclass(kind, RoutingNetwork) and not inspect.isabstract(kind)
-    }
+    } - {PART}
 
 
 def idle(net: torch.nn.Module) -> set[str]:

@@ -15,6 +15,7 @@ import torch
 
 import tiny
 import tiny_glop
+import tiny_htsp
 import tiny_maps
 import tiny_mdam
 import tiny_reinforced
@@ -41,6 +42,7 @@ RUNS: dict[str, tuple[Callable[[], Run], str]] = {  # name -> (run, store of its
     "att_gcn": (lambda: tiny_maps.map_run("AttGcn"), "store"),
     "difusco": (lambda: tiny_maps.map_run("Difusco"), "store"),
     "mdam": (lambda: tiny_mdam.make_run("tsp"), "store"),
+    "htsp": (tiny_htsp.make_run, "store"),
 }
 COLUMNS = ("training", "parameters", "names", "loss", "moved", "towards")
 NEAR = 0.02

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import tiny_glop
+import tiny_htsp
 import tiny_maps
 import tiny_mdam
 import tiny_reinforced
@@ -108,6 +109,8 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     "map, Difusco": (lambda: tiny_maps.map_run("Difusco"), "store", (1, 5)),
     "decoders, TSP": (lambda: tiny_mdam.make_run("tsp", baseline=WARMED), "store", (0, 1, 2)),
     "decoders, CVRP": (lambda: tiny_mdam.make_run("cvrp", baseline=WARMED), "cvrp_store", (1,)),
+    "paths": (lambda: tiny_htsp.make_run(upper=False), "store", (1,)),
+    "both levels": (tiny_htsp.make_run, "store", (0, 1)),
     "VRP": (vrp_run, "vrp_store", (0, 3)),
     "VRP, a light decoder": (lambda: vrp_run(hierarchy="step"), "vrp_store", (0, 3)),
     "VRP, random gates": (lambda: vrp_run(method="random"), "vrp_store", (0, 3)),

@@ -12,12 +12,12 @@ from neuroute.plan.objects import (
     Dataset,
     Decoding,
     Network,
-    OwnTraining,
     Reconstruction,
     Reinforced,
     Run,
     SelfImprovement,
 )
+from neuroute.plan.trainings import CountsItself
 from neuroute.problems.longest import SHORTEST, longest_sub_path
 
 Flops = Callable[[int], int]  # of so many tokens or nodes
@@ -164,10 +164,10 @@ def training_per_sample(run: Run) -> float:
     cvrp = run.validation.dataset.problem != "tsp"  # the other problems have a depot
     if isinstance(t, Reconstruction):
         return _reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
+    if isinstance(t, CountsItself):
+        return t.flops_per_sample(c, run)
     if isinstance(t, Reinforced):
         return _reinforced_per_sample(c, t, cvrp=cvrp)
-    if isinstance(t, OwnTraining):
-        return t.flops_per_sample(c, run)
     lengths = lengths_of(run.n, t.sub_paths, cvrp=cvrp)
     total = trained_sample(c.decision, c.encoder, lengths, t.step, cvrp=cvrp)
     if isinstance(t, SelfImprovement):  # rounds of beam searches, over the passes that their solution is trained on

@@ -53,6 +53,7 @@ def models(scale: Scale, problem: Problem) -> dict[str, Method]:
         "ELG": Method(runs=roles.ELG[problem], decoding=MULTI),
         "Att-GCN+MCTS": Method(runs=dict.fromkeys(SIZES, large[0]) | {100: roles.ATT_GCN}, decoding=roles.SEARCHED),
         "DIFUSCO greedy+2-opt": Method(runs=roles.DIFUSCO, decoding=roles.MERGED),
+        "H-TSP": Method(runs=roles.HTSP, decoding=roles.GROWN),
         "Pointerformer aug×8": Method(runs=roles.POINTERFORMER, decoding=AUGMENTED),
     }
 

@@ -38,6 +38,7 @@ BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
 GLOP, GLOP_G, GLOP_G_2K = "rivals/glop", "rivals/glop_g", "rivals/glop_g_2k"
 ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 POINTERFORMER = "rivals/pointerformer"
+HTSP = "rivals/htsp"
 MDAM: dict[Problem, str] = {"tsp": "rivals/mdam_tsp", "cvrp": "rivals/mdam_cvrp"}
 ATT_GCN, ATT_GCN_LARGE, DIFUSCO = "rivals/att_gcn", "rivals/att_gcn_large", "rivals/difusco"
 RIVALS: tuple[str, ...] = (
@@ -47,6 +48,7 @@ RIVALS: tuple[str, ...] = (
     ATT_GCN_LARGE,
     DIFUSCO,
     *MDAM.values(),
+    HTSP,
     GLOP,
     GLOP_G,
     GLOP_G_2K,
@@ -58,6 +60,7 @@ AUGMENTED = Decoding(starts="all", augment=True)
 SEARCHED = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")  # maps of edges
 MERGED = Decoding(method="neuroute.decoding.edge_maps.tours:merging")
 REVISED, PARTED = revise(), Decoding(method="neuroute.systems.glop.decoding:partition", solver="lkh")  # GLOP, GLOP-G
+GROWN = Decoding(method="neuroute.systems.htsp.decoding:grow")  # H-TSP
 
 
 group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group

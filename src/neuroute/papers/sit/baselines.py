@@ -40,6 +40,7 @@ def baselines(scale: Scale, problem: Problem) -> dict[str, Method]:
         "GLOP": Method(runs=roles.GLOP, decoding=roles.REVISED),
         "GLOP-G (LKH3)": Method(runs=partitions, decoding=roles.PARTED),
         "DIFUSCO": at(roles.DIFUSCO, roles.DIFUSCO_SIZES, roles.SEARCHED),
+        "H-TSP": at(roles.HTSP, (*SMALL_SIZES, *SIZES[:3]), roles.GROWN),  # out of memory above, in print
         "POMO aug×8": at(roles.POMO_RUNS[problem], (*SMALL_SIZES, *POMO_SIZES), AUGMENTED),
         "ELG aug×8": at(roles.ELG[problem], POMO_SIZES, AUGMENTED),
         "INViT-3V greedy": Method(runs=roles.INVIT[problem]),  # one image and start: it costs the same at any size
@@ -102,6 +103,15 @@ def difusco_note(study: Study) -> str:
         f"DIFUSCO is trained by its own recipe (on TSP{study.runs[roles.DIFUSCO].n}); its printed rows (*) are its "
         "authors', and fit its tree search."
     )
+
+
+def htsp_note(study: Study) -> str:
+    """How H-TSP is measured here, if it is."""
+    if roles.HTSP not in study.runs:
+        return "H-TSP is as printed."
+    run = study.runs[roles.HTSP]
+    fragment, added = (run.network.arguments[name] for name in ("fragment", "added"))
+    return f"H-TSP is trained on TSP{run.n}: {added} nodes join a tour at a time, ordered in fragments of {fragment}."
 
 
 def glop_note(study: Study, *problems: Problem) -> str:

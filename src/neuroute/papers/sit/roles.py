@@ -44,16 +44,18 @@ GLOP = "rivals/glop"
 GLOP_G = {1000: "rivals/glop_g", 5000: "rivals/glop_g_2k", 10_000: "rivals/glop_g_2k", 0: "rivals/glop_g_cvrplib"}
 ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 ELG_NODES = 5000  # the largest instances of the libraries that it solved in print
+HTSP = "rivals/htsp"
 INVIT: dict[Problem, str] = {"tsp": "rivals/invit_3v", "cvrp": "rivals/invit_cvrp"}
 DIFUSCO = "rivals/difusco"
 # Of `rivals`, where the scale has them.
-RIVALS: tuple[str, ...] = (*ELG.values(), DIFUSCO, GLOP, *dict.fromkeys(GLOP_G.values()), *INVIT.values())
+RIVALS: tuple[str, ...] = (*ELG.values(), DIFUSCO, GLOP, *dict.fromkeys(GLOP_G.values()), HTSP, *INVIT.values())
 DIFUSCO_SIZES = (1000, 10_000)  # in print
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
 GREEDY = Decoding()
 AUGMENTED = Decoding(starts="all", augment=True)
 SEARCHED = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")  # maps of edges
 REVISED, PARTED = revise(), Decoding(method="neuroute.systems.glop.decoding:partition", solver="lkh")
+GROWN = Decoding(method="neuroute.systems.htsp.decoding:grow")
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
 LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
 POMO = "neuroute.networks.pomo:Pomo"

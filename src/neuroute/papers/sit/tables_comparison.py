@@ -9,6 +9,7 @@ from neuroute.papers.sit.baselines import (
     difusco_note,
     elg_note,
     glop_note,
+    htsp_note,
     in_one_go,
     invit_note,
     models_note,
@@ -125,7 +126,8 @@ def _baselines(study: Study) -> str:
         f"printed at 5K and 10K leave none for more), beams up to {s.beam_max_nodes:,}. The "
         "others are as printed: OOM is out of memory, N/A beyond the time limit or infeasible, — not reported. "
         f"{difusco_note(study)} "
-        f"{pomo_note(study)} {elg_note(study)} {invit_note(study)} {glop_note(study, *PROBLEMS)}"
+        f"{pomo_note(study)} {elg_note(study)} {invit_note(study)} {glop_note(study, *PROBLEMS)} "
+        f"{htsp_note(study)}"
     )
 
 
@@ -181,6 +183,7 @@ def table9(study: Study) -> Table:
         pomo=pomo_note(study),
         invit=invit_note(study),
         glop=glop_note(study, "tsp"),
+        htsp=htsp_note(study),
     )
 
 
