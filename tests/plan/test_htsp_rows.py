@@ -1,7 +1,7 @@
 """H-TSP is measured in the tables that print it; at paper scale as published."""
 
 import pytest
-from neuroute.papers.rivals.systems import rivals
+from neuroute.papers.rivals.scale import rivals
 
 from neuroute.papers.icam.roles import SIZES, reference
 from neuroute.papers.sit import roles as sit
