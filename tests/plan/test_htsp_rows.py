@@ -1,9 +1,9 @@
 """H-TSP is measured in the tables that print it; at paper scale as published."""
 
 import pytest
-from neuroute.papers.rivals.scale import rivals
 
 from neuroute.papers.icam.roles import SIZES, reference
+from neuroute.papers.rivals.scale import rivals
 from neuroute.papers.sit import roles as sit
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.decoding_names import name_of
