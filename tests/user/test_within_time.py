@@ -8,11 +8,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import neuroute
+from neuroute.problems.vrp import from_routes
 from neuroute.solvers import concorde, lkh, pyvrp
 from neuroute.solvers.limited import Process
 from neuroute.user import within_time
@@ -158,3 +160,30 @@ def test_a_process_answers_again_after_it_was_killed() -> None:
         assert len(process.call("operator:mul", HANG_S, b"long", 10**6)) == 4 * 10**6  # more than a pipe holds
         folder = process.folder
     assert not folder.exists()
+
+
+class Slow(Process):
+    """A process on a busy machine: it has a construction when it is looked at for the fifth time, and never answers."""
+
+    looks = 0
+
+    def begin(self, function: str, *arguments: Any) -> None:
+        self.routes = from_routes([[1, 2], [3]])
+
+    def wait(self, seconds: float | None) -> bool:
+        self.looks += 1
+        if self.looks == 5:
+            np.save(self.folder / f"savings{within_time.BUILT}", self.routes)
+        return False
+
+    def answer(self, *_: Any, **more: Any) -> Any:
+        raise TimeoutError
+
+
+def test_a_construction_of_routes_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Slow() as process:
+        monkeypatch.setattr(within_time, "_process", lambda _: process)
+        instance = neuroute.Instance.from_arrays(POINTS[:4], np.array([0, 1, 1, 1]), 2)
+        answer = within_time.Construction(instance, HANG_S, 0).answer(HANG_S)
+    assert answer.solver == "savings"
+    assert process.looks == 5

@@ -31,7 +31,7 @@ BUILD_LIMIT = 1 / 2  # of the time, after which the one at work is ended if anot
 GRACE_S = 0.25  # to answer in, when a search is asked to end
 SPARE_S = 0.4  # that a construction is waited for, where a search has nothing
 LATEST = 0.1, 0.6  # that a construction asked for by name may be late: a share of the time, and seconds
-MANY = 500  # stops, from which on a first construction is waited for
+MANY = 500  # stops of a tour, from which on a first construction is waited for
 LOOK_S = 0.02  # between two looks at what is built
 LATE = 0.02, 0.1  # that a search may be before it is asked to end: a share of its time, and seconds
 
@@ -87,11 +87,12 @@ class Construction:
     def answer(self, seconds: float) -> Answer:
         """Return it where it is there in half of so many seconds; else the best that is there by then.
 
-        Where there is none, what takes no time stands in; but of many stops the first is waited for all the time, as no
-        network builds as good a one sooner.  Raises NeurouteError as `construct` does.
+        Where there is none, what takes no time stands in; but of the CVRP, and of many stops, the first is waited for
+        all the time, as no network builds as good a one sooner.  Raises NeurouteError as `construct` does.
         """
         deadline = time.perf_counter() + seconds
-        if not self._process.wait(seconds * BUILD_LIMIT) and self._instance.n > MANY:
+        waits = self._instance.problem == "cvrp" or self._instance.n > MANY
+        if not self._process.wait(seconds * BUILD_LIMIT) and waits:
             while not self._is_built and not self._process.wait(LOOK_S) and time.perf_counter() < deadline:
                 pass
         try:
