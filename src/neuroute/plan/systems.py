@@ -24,6 +24,7 @@ from neuroute.core.dotted import resolve
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import exists
+from neuroute.plan.label_blocks import training_blocks
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run, Training
 from neuroute.plan.shapes import Nodes, Positive
 from neuroute.plan.specs import Spec
@@ -120,9 +121,9 @@ def rival(
     return Rival(system, run, decoding, _labels(problem, block, "test", block.test_count))
 
 
-def training_labels(block: Trained) -> Callable[[Any], tuple[Labels, ...]]:
+def training_labels(scale: Scale, block: Trained) -> Callable[[Any], tuple[Labels, ...]]:
     """Solved TSPs of the training stream, for a run's `data`: as many as its training takes."""
-    return lambda training: (_labels("tsp", block, "train", training.samples),)
+    return lambda training: training_blocks(block.nodes, training.samples, scale.label_solver)
 
 
 def _labels(problem: Problem, block: Trained, split: Any, count: int) -> Labels:

@@ -49,14 +49,14 @@ class AttGcnBlock(Spec):
 def rivals(config: Config, scale: Scale, block: AttGcnBlock) -> list[Rival]:
     """One network, or two."""
     sizes = {"att_gcn": block.small, "att_gcn_large": block.large}
-    return [_rival(config, name, each) for name, each in sizes.items() if each]
+    return [_rival(config, scale, name, each) for name, each in sizes.items() if each]
 
 
-def _rival(config: Config, name: str, each: AttGcnTrained) -> Rival:
+def _rival(config: Config, scale: Scale, name: str, each: AttGcnTrained) -> Rival:
     arguments: dict[str, Any] = each.network.model_dump() | {"train_nodes": each.nodes}
     network = Network(kind="neuroute.systems.att_gcn.network:AttGcn", arguments=arguments)
     how = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")
-    data = training_labels(each)
+    data = training_labels(scale, each)
     return rival(config, "Att-GCN+MCTS", name, "tsp", each, network, each.training, how, data=data)
 
 

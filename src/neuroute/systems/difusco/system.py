@@ -50,7 +50,7 @@ class DifuscoBlock(Trained):
 def rivals(config: Config, scale: Scale, block: DifuscoBlock) -> list[Rival]:
     arguments: dict[str, Any] = block.network.model_dump() | {"train_nodes": block.nodes}
     network = Network(kind="neuroute.systems.difusco.network:Difusco", arguments=arguments)
-    data = training_labels(block)
+    data = training_labels(scale, block)
     how = Decoding(method="neuroute.decoding.edge_maps.tours:merging")
     return [rival(config, "DIFUSCO greedy+2-opt", "difusco", "tsp", block, network, block.training, how, data=data)]
 
