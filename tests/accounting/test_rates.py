@@ -68,12 +68,16 @@ def test_a_damaged_file_or_one_of_an_earlier_version_is_one_line(tmp_path: Path,
     assert "\n" not in str(error.value)
 
 
-def test_references_have_a_budget_and_unknown_solvers_no_estimate() -> None:
-    estimates = Estimates(build_plan(parse_config({"papers": ["pens"]})))
+def test_references_have_a_budget_and_unknown_solvers_no_estimate(tmp_path: Path) -> None:
+    estimates = Estimates(build_plan(parse_config({"papers": ["pens"], "work_dir": str(tmp_path)})))
 
     def seconds(solver: str, n: int) -> float:
         return estimates.label_seconds(Labels(dataset=Dataset(n=n, count=2), solver=solver))
 
     assert seconds("lkh", 100_000) == pytest.approx(2 * 6 * 3600)
+    assert seconds("lkh3", 50_000) == 2 * (600 + 50_000)
+    assert seconds("ortools-x10", 50) == 10 * seconds("ortools", 50) == pytest.approx(2 * 200)
+    printed = {1000: 150.0, 5000: 7200.0, 10_000: 18_000.0, 50_000: 29_160.0, 100_000: 86_400.0}  # sit, Table 1
+    assert {n: seconds("hgs-timed", n) / 2 for n in printed} == pytest.approx(printed)
     assert seconds("published", 100_000) == 0
     assert seconds("insertion", 100) != seconds("insertion", 100)  # not a number

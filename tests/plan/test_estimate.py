@@ -1,12 +1,18 @@
 """What a target costs: runs that others start from are behind it too, and re-construction is counted."""
 
 import math
+from pathlib import Path
 
 import pytest
 
 from neuroute.accounting.flops import RunFlops, per_solution
-from neuroute.accounting.overview import costs
+from neuroute.accounting.overview import costs, describe
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.build import build_plan
+from neuroute.plan.config import parse_config
 from neuroute.plan.objects import Dataset, Decoding
+from neuroute.plan.preflight import has_gpu
+from neuroute.solvers import base
 from plans import plan_of
 
 
@@ -47,6 +53,43 @@ def test_a_paper_is_a_target() -> None:
     rendered = {c.id for c in costs(plan, "pens") if c.stage == "render"}
     assert rendered == {a for a, artifact in plan.artifacts.items() if artifact.paper == "pens"}
     assert {"sit/tsp_100k", "scaling/bq"} <= {c.id for c in costs(plan, "sit")}
+
+
+def test_a_scale_for_a_gpu_is_reckoned_on_one(tmp_path: Path) -> None:
+    """GPU-hours come first, also where no GPU is; config.yaml may ask for the processor."""
+    auto, cpu = (plan_of("gpu", ("pens",), device=device, work_dir=str(tmp_path)) for device in ("auto", "cpu"))
+    on_gpu, on_cpu = describe(auto, None), describe(cpu, None)
+    for text in (on_gpu, on_cpu):
+        columns = next(line for line in text.splitlines() if line.startswith("paper"))
+        assert columns.index("GPU-hours") < columns.index("core-hours") < columns.index("time")
+    assert ("No GPU is here" in on_gpu) == (not has_gpu())
+    assert "No GPU is here" not in on_cpu
+    gpu_hours, core_hours = (float(cell.replace(",", "")) for cell in row(on_gpu, "pens")[4:6])
+    assert core_hours < 1 < gpu_hours
+    assert row(on_cpu, "pens")[4] == row(on_gpu, "pens")[4]
+
+
+def row(text: str, paper: str) -> list[str]:
+    return next(line.split() for line in text.splitlines() if line.startswith(f"{paper} "))
+
+
+def test_what_print_says_of_times_and_what_does_not_fit_stands_beside_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "machine_memory", lambda: 30e9)
+    text = describe(plan_of("paper", ("pens", "sit"), work_dir=str(tmp_path)), None).splitlines()
+    (printed,) = (line for line in text if "in print" in line)
+    assert printed.startswith("pens/pens_*: 72 h on one RTX 5090 in print, ")
+    (refused,) = (line for line in text if line.startswith("hgs-timed: "))
+    assert "100,001 nodes takes 86 GB, and this machine has 30" in refused
+
+
+def test_times_in_print_are_of_runs_that_there_are(tmp_path: Path) -> None:
+    scale = tmp_path / "mine.yaml"
+    text = Path("workflow/scales/paper.yaml").read_text().replace("pens/pens_*:", "pens/pens5_*:")
+    scale.write_text(text)
+    with pytest.raises(NeurouteError, match=r"printed_times.pens/pens5_\*: no such run"):
+        build_plan(parse_config({"scale": str(scale), "papers": ["pens"]}))
 
 
 @pytest.mark.slow

@@ -25,13 +25,11 @@ from neuroute.plan.label_blocks import with_count
 from neuroute.plan.objects import GivenRun, Labels, Run, RunEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
-from neuroute.solvers.registry import FROM_FILES
+from neuroute.solvers.registry import FROM_FILES, get
 
 PROCESS_MB = 1000  # torch, pandas and the plan
 CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries
 WORKER_MB = 300  # a solver's process
-# Bytes of n^2 that HGS keeps of an instance of n customers: 108 MB measured at 2,000, 384 MB at 6,000 (less by rows).
-HGS_BYTES = 8.6
 ACTIVATIONS_GB = 4.0  # on a CPU, where config.yaml says nothing (core/device.py)
 DRAWING_S = 0.7  # of a table or figure in its five formats
 WARM_START_S = 0.3  # a copy of a process that has loaded all
@@ -108,7 +106,8 @@ class Estimates:
         if not threads:  # more than there are instances would wait for the last one
             is_long = seconds >= MANY_S and not self.plan.scale.warm_jobs
             threads = max(1, min(self.cpus, labels.dataset.count)) if is_long else 1
-        worker_mb = WORKER_MB + (HGS_BYTES * n**2 / 1e6 if labels.solver.startswith("hgs") else 0.0)
+        memory = get(labels.solver).memory
+        worker_mb = WORKER_MB + (memory(labels.dataset.nodes) / 1e6 if memory else 0.0)
         return Cost(
             "labels",
             job,

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from neuroute.accounting.estimates import Cost, Estimates
@@ -10,8 +10,13 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.gpus import count_visible
 from neuroute.plan.papers import paper_folders
 from neuroute.plan.plan import Plan
+from neuroute.plan.preflight import gpus
+from neuroute.solvers.base import fitting_workers
+from neuroute.solvers.registry import get
 
 WHOLE = (None, "all", "report")  # targets that need every paper
+ON_DEVICE = ("train", "evaluate")  # stages whose jobs run networks
+WIDTHS = (13, 11, 11, 10, 8)  # of the columns of `totals`
 
 
 def costs(plan: Plan, target: str | None) -> list[Cost]:
@@ -78,8 +83,10 @@ def _before(plan: Plan, job: str) -> list[str]:
 def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     """The plan of a target: totals by paper of what is missing, and the jobs of what is no whole paper.
 
+    A scale that is made for a GPU is reckoned on one, unless config.yaml says `device: cpu`.
     lists_all: list the jobs in any case.
     """
+    here, plan = plan, _on_gpu(plan) if plan.scale.for_gpu and plan.config.device == "auto" else plan
     all_costs = costs(plan, target)
     missing = [c for c in all_costs if not c.there]
     limit = plan.config.machine.job_hours
@@ -89,6 +96,9 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
         f"not trained: {run}, which starts from a stage of a run whose weights are given" for run in sorted(plan.lost)
     ]
     lines += ["", *totals(plan, all_costs)]
+    if gpus(plan.config) and not gpus(here.config):
+        hours = sum(c.cpu_hours for c in costs(here, target) if c.stage in ON_DEVICE and not c.there)
+        lines.append(f"No GPU is here: on its processor networks would take {_short(hours)} core-hours.")
     unknown = sum(math.isnan(c.seconds) for c in missing)
     if unknown:
         lines.append(f"{counted(unknown, 'job')} without an estimate of time: not in the hours.")
@@ -98,6 +108,7 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
             f"{counted(len(too_long), 'job')} {one} more than the {limit:g} h that one may have "
             f"(`machine` in {plan.config.where}), so several goes."
         )
+    lines += [*_beside_print(plan, all_costs), *_too_large(plan, missing)]
     rehearsed = Estimates(plan).rehearsed
     source = f"as rehearsed on {rehearsed.measured} on {rehearsed.device}" if rehearsed.device else "typical"
     mend = "" if rehearsed.device else "; for yours: neuroute rehearse"
@@ -105,6 +116,30 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     if lists_all or not (target in WHOLE or target in plan.titles):
         return "\n".join([*lines, "", *_list(all_costs, limit)])
     return "\n".join([*lines, "`neuroute plan --all` lists every job."])
+
+
+def _on_gpu(plan: Plan) -> Plan:
+    return plan if gpus(plan.config) else replace(plan, config=plan.config.model_copy(update={"device": "cuda"}))
+
+
+def _beside_print(plan: Plan, all_costs: list[Cost]) -> Iterator[str]:
+    """What papers say that trainings take, and what these are reckoned to take."""
+    for name, text in plan.scale.printed_times.items():
+        hours = [c.seconds / 3600 for c in all_costs if c.stage == "train" and plan.scale.matching(name, [c.id])]
+        if hours:
+            span = dict.fromkeys(map(_short, (min(hours), max(hours))))
+            yield f"{name}: {text} in print, {' to '.join(span)} h by this plan."
+
+
+def _too_large(plan: Plan, missing: list[Cost]) -> list[str]:
+    """What solvers say of instances that do not fit into this machine's memory."""
+    lines: dict[str, None] = {}
+    for labels in (plan.label_jobs[c.id] for c in missing if c.stage == "labels"):
+        try:
+            fitting_workers(get(labels.solver), labels.dataset.nodes, 1)
+        except NeurouteError as error:
+            lines[str(error)] = None
+    return list(lines)
 
 
 def counted(count: int, noun: str) -> str:
@@ -118,27 +153,24 @@ def totals(plan: Plan, all_costs: list[Cost], *, anew: bool = False) -> list[str
     for c in all_costs:
         papers.setdefault("labels" if c.stage == "labels" else c.id.partition("/")[0], []).append(c)
     papers = {key: jobs for key, jobs in papers.items() if jobs}
-    rows = papers if len(papers) == 1 else papers | {"all": all_costs}
     here = counted(os.cpu_count() or 1, "core")
     if has_gpus := any(c.gpus for c in all_costs):
         here += f", {counted(count_visible() or 1, 'GPU')}"
     # Of networks alone: what a plan without a GPU would take on one.
-    on_gpu = plan if has_gpus else replace(plan, config=plan.config.model_copy(update={"device": "cuda"}))
-    estimates = Estimates(on_gpu)
-    gpu_hours = {"train": estimates.train, "evaluate": estimates.evaluate}
-    lines = [
-        f"{'paper':9} {'to do':>13} {'time here':>11} {'core-hours':>11} {'GPU-hours':>10} {'disk GB':>8}",
-    ]
-    for key, jobs in rows.items():
+    estimates = Estimates(_on_gpu(plan))
+    gpu_hours = {stage: getattr(estimates, stage) for stage in ON_DEVICE}
+    rows: list[tuple[str, tuple[str, ...]]] = [("paper", ("to do", "time", "core-hours", "GPU-hours", "disk GB"))]
+    for key, jobs in (papers if len(papers) == 1 else papers | {"all": all_costs}).items():
         missing = [c for c in jobs if anew or not c.there]
         timed = [c for c in missing if not math.isnan(c.seconds)]
-        gpu = [gpu_hours[c.stage](c.id).gpu_hours for c in timed if c.stage in gpu_hours]
-        to_do, core_hours = f"{len(missing)} of {len(jobs)}", sum(c.cpu_hours for c in timed)
+        gpu = sum(gpu_hours[c.stage](c.id).gpu_hours for c in timed if c.stage in gpu_hours)
         time = _time(_seconds_here(plan, timed)) if missing else "0"
-        columns = f"{_short(core_hours):>11} {_short(sum(gpu)):>10} {_short(sum(c.disk_mb for c in missing) / 1000):>8}"
-        lines.append(f"{key:9} {to_do:>13} {time:>11} {columns}")
+        numbers = (sum(c.cpu_hours for c in timed), gpu, sum(c.disk_mb for c in missing) / 1000)
+        rows.append((key, (f"{len(missing)} of {len(jobs)}", time, *map(_short, numbers))))
+    order = (0, 3, 2, 1, 4) if plan.scale.for_gpu else range(5)
+    lines = [f"{key:9} {' '.join(f'{columns[i]:>{WIDTHS[i]}}' for i in order)}" for key, columns in rows]
     instead = "" if has_gpus else "  GPU-hours: of trainings and tests, on a GPU instead."
-    return [*lines, "", f"Time here: at least, on {here}.{instead}"]
+    return [*lines, "", f"Time: at least, on {here}.{instead}"]
 
 
 def _seconds_here(plan: Plan, jobs: list[Cost]) -> float:

@@ -1,7 +1,6 @@
 """How fast a machine is: jobs and solvers as `neuroute rehearse` has measured them, else typical values."""
 
 import math
-from bisect import bisect_left
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -11,6 +10,8 @@ from neuroute.plan.config import Config
 from neuroute.plan.preflight import gpus
 from neuroute.plan.specs import Spec
 from neuroute.plan.yaml_files import validate
+from neuroute.solvers.base import at_size
+from neuroute.solvers.registry import get
 
 Kind = Literal["cpu", "cuda"]
 BySize = dict[int, float]
@@ -38,13 +39,7 @@ SOLVERS: dict[str, BySize] = {
     "pyvrp-short": {10: 0.014, 20: 0.03, 50: 0.14},
     "pyvrp": {10: 0.37, 20: 0.9, 50: 2.0},
     "pyvrp-long": {20: 10.4, 50: 26.8},
-    # Their budgets, which are seconds.
-    "ortools": {10: 4.0, 100: 40.0},
-    "ortools-network": {10: 4.0, 100: 40.0},
-    "ortools-x10": {10: 40.0, 100: 400.0},
 }
-SIX_HOURS = 6 * 3600.0
-LIMITS = {"concorde-6h": SIX_HOURS, "lkh": SIX_HOURS, "lkh-long": SIX_HOURS}  # of an instance of 5,000 nodes and more
 
 
 class JobTime(Spec):
@@ -73,27 +68,18 @@ class Rehearsal(Spec):
     def solver_s(self, solver: str, n: int) -> float:
         """Seconds of one core for an instance; not a number for a solver that nobody has measured.
 
-        What is typical, times as much as the rehearsed size that is nearest took.
+        What is typical, times as much as the rehearsed size that is nearest took; at most the solver's own limit, and
+        all of that where nothing else is known.
         """
-        rehearsed, typical = self.solvers.get(solver, {}), SOLVERS.get(solver, {})
-        if not (rehearsed or typical):
-            return math.nan
+        rehearsed, typical, limit = self.solvers.get(solver, {}), SOLVERS.get(solver, {}), get(solver).limit
+        most = limit(n) if limit else math.inf
+        if not typical and (most < math.inf or not rehearsed):
+            return most if most < math.inf else math.nan
         seconds = at_size(typical or rehearsed, n)
         if rehearsed and typical:
             nearest = min(rehearsed, key=lambda size: abs(math.log(size / n)))
             seconds *= rehearsed[nearest] / at_size(typical, nearest)
-        return min(seconds, LIMITS.get(solver, seconds)) if n >= 5000 else seconds
-
-
-def at_size(points: BySize, n: float) -> float:
-    """Interpolate on log-log axes, and go on so for larger sizes; smaller ones take what the smallest takes."""
-    sizes = sorted(points)
-    if len(sizes) == 1 or n <= sizes[0]:
-        return points[sizes[0]]
-    right = min(bisect_left(sizes, n), len(sizes) - 1)
-    low, high = sizes[right - 1], sizes[right]
-    slope = math.log(points[high] / points[low]) / math.log(high / low)
-    return points[low] * math.exp(slope * math.log(n / low))
+        return min(seconds, most)
 
 
 def flops_per_second(config: Config, kind: Kind) -> float:

@@ -19,7 +19,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.plan.objects import SHARD, Dataset, Labels
 
 # Solvers whose solutions are never longer than the nearest neighbour's.
-REFERENCES = ("concorde", "concorde-6h", "lkh", "lkh-long", "lkh3", "hgs", "hgs-short", "hgs-long")
+REFERENCES = ("concorde", "concorde-6h", "lkh", "lkh-long", "lkh3", "hgs", "hgs-short", "hgs-long", "hgs-timed")
 TOLERANCE = 1e-7  # relative
 
 Facts = dict[str, Any]  # solver, version, seed, optimal, seconds, cores, count, instances_sha256, mean_length

@@ -82,11 +82,12 @@ def _copies(config: Config, scale: Scale, run: str) -> list[str]:
 
 
 def check_seeds(scale: Scale, runs: Iterable[str], papers: Iterable[str]) -> None:
-    """Raise NeurouteError if the scale's `seeds` names a run of these papers that is not there."""
+    """Raise NeurouteError if `seeds` or `printed_times` of the scale name a run of these papers that is not there."""
     ids, keys = list(runs), set(papers)
-    for name in scale.seeds:
-        if name.partition("/")[0] in keys and not scale.matching(name, ids):
-            raise NeurouteError(f"scale {scale.name}: seeds.{name}: no such run; `neuroute plan` lists them")
+    for key in ("seeds", "printed_times"):
+        for name in getattr(scale, key):
+            if name.partition("/")[0] in keys and not scale.matching(name, ids):
+                raise NeurouteError(f"scale {scale.name}: {key}.{name}: no such run; `neuroute plan` lists them")
 
 
 __all__ = ["Plan", "build_plan"]

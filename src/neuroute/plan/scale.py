@@ -32,6 +32,13 @@ class ScaleFile(Spec):
         dict[str, Positive],
         Field(description="run, or a pattern of runs -> trainings that differ by their seed; others have one"),
     ] = {}
+    for_gpu: Annotated[bool, Field(description="made for a GPU: plans say GPU-hours first, and where none is, too")] = (
+        False
+    )
+    printed_times: Annotated[
+        dict[str, str],
+        Field(description="run, or a pattern of runs -> what their paper says that one training takes; plans show it"),
+    ] = {}
     substitute_solvers: Annotated[
         bool, Field(description="take the next best solver for a missing one; false: only what config.yaml names")
     ] = True

@@ -34,6 +34,7 @@ SOLVERS = {
     "lkh3-short": "short LKH3",
     "hgs": "HGS",
     "hgs-long": "HGS",
+    "hgs-timed": "HGS",
     "hgs-short": "short HGS",
     "insertion": "random insertion",
     "insertion-angle": "insertion by angle",

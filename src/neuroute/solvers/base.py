@@ -2,7 +2,8 @@
 
 import math
 import os
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError
@@ -30,7 +31,8 @@ class Solver:
     `solve_vrp(instance, seed)` takes a batch of one instance and returns a solution (2, n); it raises NeurouteError for
     a variant that the solver is not made for.
     From `large` nodes on `solve` takes a `folder`, too, in which an interrupted call left what it had.
-    `memory(nodes)` is what it needs of an instance, in bytes, where that grows with the square.
+    `memory(nodes)` is what it needs of an instance, in bytes, where that grows with the square; `limit(nodes)` is when
+    it ends, in seconds, where a clock may end it.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Solver:
     solve_vrp: Callable[[Vrp, int], np.ndarray] | None = None
     large: int | None = None
     memory: Callable[[int], float] | None = None
+    limit: Callable[[int], float] | None = None
 
     def variant(self, name: str, *functions: str, **settings: Any) -> "Solver":
         """Return the solver under another name, these of its functions called with these settings."""
@@ -92,6 +95,17 @@ def fitting_workers(solver: Solver, nodes: int, workers: int) -> int:
             "the scale file that needs little: insertion-angle for the CVRP, as scale gpu has it"
         )
     return max(1, min(workers, int(there / needed)))
+
+
+def at_size(points: Mapping[int, float], n: float) -> float:
+    """Interpolate on log-log axes, and go on so for larger sizes; smaller ones take what the smallest takes."""
+    sizes = sorted(points)
+    if len(sizes) == 1 or n <= sizes[0]:
+        return points[sizes[0]]
+    right = min(bisect_left(sizes, n), len(sizes) - 1)
+    low, high = sizes[right - 1], sizes[right]
+    slope = math.log(points[high] / points[low]) / math.log(high / low)
+    return points[low] * math.exp(slope * math.log(n / low))
 
 
 def missing(name: str, how_to_get: str) -> NeurouteError:

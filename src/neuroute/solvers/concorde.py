@@ -156,4 +156,4 @@ def solve_limited(coords: np.ndarray, seed: int, seconds: float | None = None) -
 
 SOLVER = Solver("concorde", True, HOW_TO_GET, version, solve)
 # As pens has it: what it found when the time was over may not be optimal.
-SIX_HOURS = Solver("concorde-6h", False, HOW_TO_GET, version, solve_limited)
+SIX_HOURS = Solver("concorde-6h", False, HOW_TO_GET, version, solve_limited, limit=lambda _: LIMIT_S)

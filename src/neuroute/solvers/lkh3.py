@@ -241,6 +241,6 @@ def _rows(values: np.ndarray) -> str:
     return "\n".join(" ".join(map(str, [i, *row])) for i, row in enumerate(rows, 1))
 
 
-LKH3 = Solver("lkh3", False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp)
+LKH3 = Solver("lkh3", False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp, limit=limit_s)
 # For the smallest scale.
 SHORT = LKH3.variant("lkh3-short", "solve_vrp", trials=50)

@@ -11,7 +11,7 @@ only pick up.
 
 import importlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -189,10 +189,15 @@ def _library() -> Any:
         raise missing(NAME, HOW_TO_GET) from None
 
 
-SOLVER = Solver(NAME, False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp)
+def limit_s(customers: int) -> float:
+    return SECONDS_PER_CUSTOMER * customers
+
+
+SOLVER = Solver(NAME, False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp, limit=limit_s)
 # The papers' "OR-Tools (x10)": 4 s per customer.
 X10 = SOLVER.variant("ortools-x10", "solve_cvrp", "solve_vrp", budget=Budget(10 * SECONDS_PER_CUSTOMER))
+X10 = replace(X10, limit=lambda customers: 10 * limit_s(customers))
 # A number of solutions, not a time: labels repeat exactly.  For a few customers, or a reference in seconds.
-SHORT = SOLVER.variant("ortools-short", "solve_cvrp", "solve_vrp", budget=Budget(None, 100))
+SHORT = replace(SOLVER, limit=None).variant("ortools-short", "solve_cvrp", "solve_vrp", budget=Budget(None, 100))
 # The rule that the networks obey: with backhauls this is a fair reference for them.
 NETWORK = SOLVER.variant("ortools-network", "solve_vrp", budget=Budget(), rule="network")

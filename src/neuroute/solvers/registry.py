@@ -17,6 +17,7 @@ SOLVERS = {
     "hgs": "neuroute.solvers.hgs:SOLVER",
     "hgs-short": "neuroute.solvers.hgs:SHORT",
     "hgs-long": "neuroute.solvers.hgs:LONG",
+    "hgs-timed": "neuroute.solvers.hgs:TIMED",
     "insertion": "neuroute.solvers.insertion:SOLVER",
     "insertion-angle": "neuroute.solvers.insertion:ANGLE",
     "insertion-published": "neuroute.solvers.insertion:PUBLISHED",

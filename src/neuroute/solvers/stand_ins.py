@@ -14,6 +14,7 @@ NEXT_BEST = {
     "hgs": ("pyvrp", "ortools"),
     "hgs-short": ("pyvrp-short", "ortools-short"),
     "hgs-long": ("pyvrp", "ortools"),
+    "hgs-timed": ("pyvrp", "ortools"),
     "pyvrp": ("ortools",),
     "pyvrp-long": ("ortools-x10",),
     "pyvrp-short": ("ortools-short",),

@@ -21,7 +21,7 @@ SOLVERS: dict[Problem, dict[str, Method]] = {
         "Random Insertion": Method(solvers=(INITIAL["tsp"],)),
     },
     "cvrp": {
-        "HGS": Method(solvers=("hgs", "hgs-short")),
+        "HGS": Method(solvers=("hgs-timed", "hgs", "hgs-short")),
         "LKH3": Method(solvers=("lkh3",)),
         "Random Insertion": Method(solvers=(INITIAL["cvrp"],)),
     },
