@@ -93,6 +93,7 @@ def test_plan_of_one_target_lists_only_what_it_needs() -> None:
     [
         (("plan", "table99"), "unknown target 'table99'; did you mean table9 or "),
         (("plan", "scalling"), "unknown target 'scalling'; did you mean scaling? "),
+        (("plan", "scaling/bse"), "unknown target 'scaling/bse'; did you mean scaling/base_"),
         (("plan", "scaling/base_6x129"), "did you mean scaling/base_6x128 or "),
         (("plan", "results/tabel1.csv"), "did you mean table1 or "),
         (("plan", "zoo"), "paper zoo: not in this plan"),
@@ -131,6 +132,10 @@ def test_a_run_that_is_not_trained_yet_is_named(tmp_path: Path, monkeypatch: pyt
         (
             "runs: {scaling/base_6x128: {training: {learning_rat: 1.0e-4}}}",
             "runs.scaling/base_6x128.training.learning_rat: unknown key; did you mean learning_rate?",
+        ),
+        (
+            "runs: {scaling/base_6x128: {training: {lr: 1.0e-4}}}",
+            "runs.scaling/base_6x128.training.lr: unknown key; did you mean learning_rate?",
         ),
         (
             "runs: {scaling/base_6x129: {seed: 1}}",

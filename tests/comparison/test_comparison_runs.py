@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import urllib.error
 from pathlib import Path
 
 import pytest
@@ -165,11 +166,34 @@ def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_wrong_method_is_named_before_anything_is_fetched(tmp_path: Path) -> None:
-    def fetch(name: str) -> Path:
-        raise AssertionError(f"{name} is fetched")
-
     with pytest.raises(NeurouteError, match="--method lhk: no solver.*; did you mean lkh"):
-        neuroute.compare(["tsp", "lhk"], sets=["tsplib"], out=tmp_path, places=fetch)
+        neuroute.compare(["tsp", "lhk"], sets=["tsplib"], out=tmp_path, work=tmp_path / "work")
+    assert not (tmp_path / "work").exists()
+
+
+def test_without_a_folder_of_copies_python_compares_what_comes_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def no_network(*_: object, **__: object) -> None:
+        raise urllib.error.URLError("no network")
+
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
+    found = neuroute.compare(["nearest", "none.safetensors"], ["tsplib"], max_nodes=52)
+    assert "berlin52" in set(found.records.instance)
+    (line,) = found.left_out
+    assert "none.safetensors" in line
+
+
+def test_a_named_method_that_is_left_out_fails_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tsp_file(Path("own.tsp"), 9)
+    command = ["compare", "--set", "own.tsp", "--method", "nearest,none.safetensors", "--benchmarks", "."]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 2
+    assert "error: Left out: none.safetensors: no such checkpoint" in done.output
+    assert Path("results/compare/records.csv").is_file()
 
 
 def test_a_network_of_ones_own_needs_its_weights_and_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,11 @@ import os
 import random
 import re
 import shutil
+import subprocess
+import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -59,6 +62,15 @@ def drawn(output: str) -> set[str]:
     return set(re.findall(r"render (\w+/\w+)$", output, re.M))
 
 
+def stale(folder: Path) -> dict[str, int]:
+    """What `neuroute plan` calls stale: stage -> count."""
+    environment = os.environ | {"PYTHONPATH": str(folder / "src")}
+    command = [sys.executable, "-m", "neuroute", "plan", "--all"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    assert " to do " not in done.stdout.partition(" id\n")[2]
+    return Counter(re.findall(r"^(\w+) +stale ", done.stdout, re.M))
+
+
 def replace(path: Path, before: str, after: str) -> None:
     text = path.read_text()
     assert before in text, f"{path} no longer contains {before!r}"
@@ -103,6 +115,7 @@ def test_a_run_says_where_it_was_measured(finished: Path) -> None:
 
 def test_second_run_does_nothing(finished: Path) -> None:
     assert planned(snakemake_in(finished)) == {}
+    assert stale(finished) == {}
 
 
 @pytest.mark.slow
@@ -145,6 +158,7 @@ def test_a_plotting_edit_redraws_that_figure(edited: Path) -> None:
     output = snakemake_in(edited)("-n", "all").stdout
     assert counted(output) == {"all": 1, "report": 1, "render_figure": 1}
     assert drawn(output) == {"pens/figure3"}
+    assert stale(edited) == {"render": 1}
 
 
 def test_what_is_lost_of_an_artifact_is_drawn_again(edited: Path) -> None:
@@ -231,6 +245,7 @@ def test_one_learning_rate_reruns_that_chain(edited: Path) -> None:
     assert "labels" not in jobs
     assert "pens/table1" in drawn(output)
     assert not {"pens/figure2", "pens/figure5"} & drawn(output)  # PENS-A drawn, and the small models
+    assert stale(edited) == {"train": 1, "evaluate": 1, "render": len(drawn(output))}
 
 
 @pytest.mark.slow

@@ -53,6 +53,23 @@ class WrongSignature(Path):
         raise AssertionError
 
 
+class NoScale(Path):
+    def decide(self, rows: Tensor) -> Tensor:  # type: ignore[override]
+        raise AssertionError
+
+
+class NoScaleNeeded(Path):
+    """Its scale has no default, which training needs."""
+
+    def decide(self, rows: Tensor, attention_scale: float) -> Tensor:  # type: ignore[override]
+        raise AssertionError
+
+
+class FewArguments(Starts):
+    def decide(self, prepared: Prepared, mask: Tensor) -> Tensor:  # type: ignore[override]
+        raise AssertionError
+
+
 class WrongShape(Path):
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         return super().decide(rows)[..., None]

@@ -113,6 +113,7 @@ def test_networks_of_ones_own_learn_by_each_scheme(network: str, how: str | None
     again = neuroute.load_model(tmp_path / "kept.safetensors", "cpu", trusted=[kind])
     assert np.array_equal(neuroute.evaluate(again, [instance]).lengths, measured.lengths)
     assert model.source == f"{kind}={model.path}"
+    assert np.array_equal(neuroute.evaluate(model.source, [instance]).lengths, measured.lengths)
 
 
 def test_a_loss_of_ones_own_is_gone_down(tmp_path: Path) -> None:
@@ -199,7 +200,10 @@ def test_a_class_of_a_script_is_trained_and_its_edit_is_noticed(tmp_path: Path) 
 
 
 NETWORKS = {
-    "WrongSignature": r"own_parts:WrongSignature.*(positional argument|do not fit together)",
+    "WrongSignature": r"own_parts:WrongSignature.*`def decide\(self, rows, attention_scale=1.0\)`",
+    "NoScale": r"`def decide\(self, rows, attention_scale=1.0\)`",
+    "NoScaleNeeded": r"`def decide\(self, rows, attention_scale=1.0\)`",
+    "FewArguments": r"`def decide\(self, prepared, context, current, mask\)`",
     "WrongShape": r"decide returns logits \(2, 6, 1\), where \(2, 6\) are needed",
     "WrongRows": r"encode returns \(2, 7, 2\), not \(2, 8, E\)",
     "WrongDevice": "decide returns logits on meta, but it is trained on cpu",
@@ -228,6 +232,27 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_network_that_does_not_fit_is_one_line(network: str, tmp_path: Path) -> None:
     with pytest.raises(neuroute.NeurouteError, match=NETWORKS[network]):
         train(getattr(own_parts, network), tmp_path)
+
+
+def test_a_wrong_decide_is_told_before_labels_are_solved(tmp_path: Path) -> None:
+    with pytest.raises(neuroute.NeurouteError, match="decide"):
+        train(own_parts.NoScale, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_of_other_settings_is_not_replaced_without_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def warnings() -> list[str]:
+        return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+    train(own_parts.Starts, tmp_path, learning_rate=0.1)
+    train(own_parts.Starts, tmp_path, learning_rate=0.1)
+    assert warnings() == []
+    train(own_parts.Starts, tmp_path, learning_rate=0.2)
+    (line,) = warnings()
+    assert "learning_rate: 0.1" in line
+    assert str(tmp_path) in line
 
 
 @pytest.mark.parametrize("what", SETTINGS)

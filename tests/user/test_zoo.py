@@ -176,6 +176,6 @@ def test_a_shipped_network_is_evaluated_by_name(ten: Path, ship: Ship) -> None:
     ship("tsp")
     code, said = call("evaluate", "--model", "tsp", "--data", ten, "--device", "cpu")
     assert code == 0, said
-    assert "model   tsp, Lehd(" in said
+    assert "model   tsp, Lehd, " in said
     code, said = call("evaluate", "--model", "tps", "--data", ten, "--device", "cpu")
     assert (code, "no network 'tps'; give a checkpoint (.safetensors) or one of those" in said) == (2, True)

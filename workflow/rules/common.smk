@@ -190,13 +190,6 @@ def artifact_inputs(w):
     )
 
 
-def artifact_spec(w):
-    """What an artifact shows besides its inputs: its paper's part of the scale, and the runs that it reads."""
-    a = artifact_at(w)
-    runs = sorted({*a.runs, *(PLAN.evaluations[e].run for e in a.evaluations)})
-    return "\n".join([a.canonical(), PLAN.scale.of(a.paper).canonical(), *(PLAN.runs[r].canonical() for r in runs)])
-
-
 def evaluation_inputs(w):
     """The weights that are measured, the labels, the public benchmarks, and a sweep that went before."""
     e = f"{w.paper}/{w.name}/{w.group}"

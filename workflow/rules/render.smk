@@ -40,7 +40,7 @@ rule render_table:
         title=lambda w: artifact_at(w).title,
         paper=lambda w: PLAN.titles[artifact_at(w).paper],
         measured=lambda w: describe_measured(PLAN, artifact_at(w).id),
-        spec=artifact_spec,
+        spec=lambda w: PLAN.shown_spec(artifact_at(w).id),
         code=lambda w: PLAN.render_code(artifact_at(w).id),
     message:
         "render {params.id}"

@@ -50,6 +50,7 @@ class Cost:
     memory_mb: float = PROCESS_MB
     disk_mb: float = 0.0
     scale: str = ""  # for artifacts, which all scales write to the same place
+    stale: bool = False  # made of another spec, by other code, or from what is made again
 
     @property
     def cpu_hours(self) -> float:
@@ -58,6 +59,10 @@ class Cost:
     @property
     def gpu_hours(self) -> float:
         return self.seconds * self.gpus / 3600
+
+    @property
+    def done(self) -> bool:
+        return self.there and not self.stale
 
     @property
     def there(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from neuroute.accounting.estimates import Cost, Estimates
+from neuroute.accounting.stale import is_stale
 from neuroute.core.errors import NeurouteError
 from neuroute.core.gpus import count_visible
 from neuroute.plan.papers import paper_folders
@@ -28,7 +29,17 @@ def costs(plan: Plan, target: str | None) -> list[Cost]:
         (plan.evaluations, estimates.evaluate),
         (plan.artifacts, estimates.render),
     )
-    return [cost(job) for of_stage, cost in stages for job in jobs if job in of_stage]
+    return _with_stale(plan, [cost(job) for of_stage, cost in stages for job in jobs if job in of_stage])
+
+
+def _with_stale(plan: Plan, all_costs: list[Cost]) -> list[Cost]:
+    """Mark what Snakemake will make again, as its digests or what it hangs on have changed."""
+    marked = dict[str, Cost]()
+    for c in all_costs:
+        waits_for = (marked[job] for job in _before(plan, c.id) if job in marked)
+        stale = c.there and (any(not each.done for each in waits_for) or is_stale(c.path, plan.digested(c.id)))
+        marked[c.id] = replace(c, stale=stale)
+    return list(marked.values())
 
 
 def _targets(plan: Plan, target: str | None) -> list[str]:
@@ -88,7 +99,7 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     """
     here, plan = plan, _on_gpu(plan) if plan.scale.for_gpu and plan.config.device == "auto" else plan
     all_costs = costs(plan, target)
-    missing = [c for c in all_costs if not c.there]
+    missing = [c for c in all_costs if not c.done]
     limit = plan.config.machine.job_hours
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}"]
     lines += [f"{other} stands in for {name}" for name, other in (plan.config.substitutes or {}).items()]
@@ -112,6 +123,8 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     rehearsed = Estimates(plan).rehearsed
     source = f"as rehearsed on {rehearsed.measured} on {rehearsed.device}" if rehearsed.device else "typical"
     mend = "" if rehearsed.device else "; for yours: neuroute rehearse"
+    if stale := sum(c.stale for c in missing):
+        lines.append(f"{counted(stale, 'result')} stale: of other code or settings than today's, so made again.")
     lines.append(f"Times are {source}{mend}. Labels that a cache holds are free.")
     if lists_all or not (target in WHOLE or target in plan.titles):
         return "\n".join([*lines, "", *_list(all_costs, limit)])
@@ -161,7 +174,7 @@ def totals(plan: Plan, all_costs: list[Cost], *, anew: bool = False) -> list[str
     gpu_hours = {stage: getattr(estimates, stage) for stage in ON_DEVICE}
     rows: list[tuple[str, tuple[str, ...]]] = [("paper", ("to do", "time", "core-hours", "GPU-hours", "disk GB"))]
     for key, jobs in (papers if len(papers) == 1 else papers | {"all": all_costs}).items():
-        missing = [c for c in jobs if anew or not c.there]
+        missing = [c for c in jobs if anew or not c.done]
         timed = [c for c in missing if not math.isnan(c.seconds)]
         gpu = sum(gpu_hours[c.stage](c.id).gpu_hours for c in timed if c.stage in gpu_hours)
         time = _time(_seconds_here(plan, timed)) if missing else "0"
@@ -189,7 +202,8 @@ def _list(all_costs: list[Cost], limit: float) -> list[str]:
         amount = ("?" if math.isnan(c.flops) else f"{c.flops:.1e}") if c.flops else ""
         on = f"{c.gpus} GPU" if c.gpus else f"{c.threads} CPU"
         columns = f"{amount:>8} {_time(c.seconds):>9} {on:>8} {c.memory_mb / 1000:5.1f} GB {c.disk_mb:6.1f} MB"
-        lines.append(f"{c.stage:9} {'done' if c.there else 'to do':5} {columns} {_goes(c, limit):8} {c.id}")
+        state = "done" if c.done else "stale" if c.there else "to do"
+        lines.append(f"{c.stage:9} {state:5} {columns} {_goes(c, limit):8} {c.id}")
     return lines
 
 

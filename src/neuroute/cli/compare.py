@@ -1,15 +1,12 @@
 """One protocol for all: `neuroute compare`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan
 from neuroute.core.errors import NeurouteError
-
-if TYPE_CHECKING:
-    from neuroute.plan.config import Config
 
 
 def compare(
@@ -105,12 +102,14 @@ def compare(
         settings=settings_here,
         device=device or settings.device,
         memory_gb=settings.memory_gb,
-        places=None if folder else lambda benchmark: _fetched(settings, benchmark),
+        work=settings.work_dir,
         checkpoints=lambda name: _checkpoints(config, scale, name) if there else {},
         trusted=settings.networks,
     )
     print(comparison)
     print(f"records, table and pictures in {comparison.folder}")
+    if comparison.left_out:
+        raise NeurouteError(" ".join(comparison.left_out))
 
 
 def _sizes(text: str | None) -> list[int] | None:
@@ -127,19 +126,6 @@ def _numbers(text: str | None) -> list[float] | None:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
         raise NeurouteError(f"--seconds {text}: numbers are expected, as in 5 or 0.5,1,2") from None
-
-
-def _fetched(settings: "Config", benchmark: str) -> Path:
-    """Return the folder of a library, which is downloaded if it has not been."""
-    from neuroute.datasets.benchmarks import read_manifest
-    from neuroute.datasets.fetch import fetch_again, provide
-
-    manifest = Path(settings.work_dir) / "benchmarks" / f"{benchmark}.json"
-    if manifest.exists():
-        fetch_again({benchmark: manifest})
-    else:
-        provide(benchmark, manifest, manifest.with_suffix(""), None)
-    return read_manifest(manifest, benchmark)[0]
 
 
 def _checkpoints(config: Path | None, scale: str | None, name: str) -> dict[str, Path]:

@@ -39,7 +39,8 @@ def evaluate(
         str | None, typer.Argument(help="an evaluation of the plan, e.g. scaling/base_6x128/all")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="instead: a checkpoint or a network of `neuroute models`, to measure on --data")
+        str | None,
+        typer.Option(help="instead: a checkpoint, module:Net=FILE, or one of `neuroute models`, to measure on --data"),
     ] = None,
     data: Annotated[
         str | None,
@@ -160,7 +161,8 @@ def _evaluate_data(
 def solve(
     file: Annotated[Path, typer.Argument(help="a TSPLIB file (.tsp), a VRPLIB file (.vrp) or one of Solomon's (.txt)")],
     model: Annotated[
-        str | None, typer.Option(help="a checkpoint or a network of `neuroute models`; default: the one for this file")
+        str | None,
+        typer.Option(help="a checkpoint, module:Net=FILE, or one of `neuroute models`; default: the one for this file"),
     ] = None,
     solver: Annotated[
         list[str] | None,

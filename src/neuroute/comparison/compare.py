@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from neuroute.core.files import check_folder, write_json, write_text
 from neuroute.core.lazy import pd
 from neuroute.core.outputs import check_writable
 from neuroute.core.text import csv_text
+from neuroute.datasets.benchmarks import read_manifest
+from neuroute.datasets.fetch import fetch_again, provide
 from neuroute.plan.config import Compare
 from neuroute.plan.yaml_files import validate
 from neuroute.rendering import style
@@ -35,6 +37,7 @@ FIGURES: dict[str, Callable[[pd.DataFrame, Sequence[int]], Drawing | None]] = {
     "flips": lambda records, _: flips(records),
     "budgets": lambda records, _: budgets(records),
 }
+LEFT_OUT = "Left out: "
 ON_PAGE = {"pareto": "Gap against time", "sizes": "Gap against size"}
 
 
@@ -46,11 +49,13 @@ class Comparison:
         records: a row for each method, instance and seed.
         folder: where records, table and pictures are.
         table: of gaps, times and instances solved.
+        left_out: why each method that was named is not there.
     """
 
     records: pd.DataFrame
     folder: Path
     table: Table
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.table.markdown()
@@ -69,7 +74,7 @@ def compare(
     settings: Compare | None = None,
     device: str = "cpu",
     memory_gb: float | None = None,
-    places: Places | None = None,
+    work: str | Path = "work",
     checkpoints: Checkpoints | None = None,
     trusted: Collection[str] = (),
 ) -> Comparison:
@@ -90,11 +95,12 @@ def compare(
             None: those of the settings, or 5; beside published results nothing searches then.
         max_nodes: of an instance (CVRP: customers).
         out: folder of records, table and pictures.
-        benchmarks: a folder with copies of the libraries.
+        benchmarks: a folder with copies of the libraries; None: what comes with the package, and what is downloaded
+            to `<work>/benchmarks`.
         settings: all others, as `compare` of config.yaml has them.
         device: `auto` (a GPU where there is one), `cpu` or `cuda`.
         memory_gb: of an instance's solving; None: 4 for a network's activations, and no limit otherwise.
-        places: instead of `benchmarks`, says where each library's files are.
+        work: folder of downloads.
         checkpoints: says which runs a name stands for, and where their weights are.
         trusted: kinds of networks outside this package that a checkpoint may name.
 
@@ -115,7 +121,7 @@ def compare(
             check_name(name, checkpoints or _no_runs)
     members, notes, sizes = list[Member](), list[str](), (choice.min_nodes, choice.max_nodes)
     if sources:
-        members, notes = collect(choice.sets, *sizes, places or _in(hand))
+        members, notes = collect(choice.sets, *sizes, _places(hand, Path(work)))
     instances = {m.name: describe(m) for m in members} if sources else describe_listed(choice.sets, *sizes)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
     rows = list(
@@ -126,6 +132,7 @@ def compare(
             for m in _parsed(name, budget, problems, checkpoints, trusted, notes)
         )
     )
+    left_out = tuple(note for note in dict.fromkeys(notes) if note.startswith(LEFT_OUT)) if methods is not None else ()
     notes = list(dict.fromkeys(notes))
     results = [read_results(Path(path), instances) for path in choice.results]
     for path, each in zip(choice.results, results, strict=True):
@@ -144,7 +151,7 @@ def compare(
     check_folder(folder)
     machine = Machine(devices.choose(device).type, choice.threads, memory_gb, choice.clock)
     records = run(members, rows, results, folder, seeds=choice.seeds, limit=choice.limit, machine=machine)
-    return write(records, choice.groups, folder, notes, choice.against)
+    return replace(write(records, choice.groups, folder, notes, choice.against), left_out=left_out)
 
 
 def write(
@@ -192,7 +199,7 @@ def _parsed(
     try:
         return parse(name, seconds, problems, checkpoints or _no_runs, trusted)
     except NeurouteError as error:
-        notes.append(f"Left out: {str(error).removeprefix('--method ')}.")
+        notes.append(f"{LEFT_OUT}{str(error).removeprefix('--method ')}.")
         return []
 
 
@@ -200,10 +207,17 @@ def _no_runs(name: str) -> Mapping[str, Path]:
     return {}
 
 
-def _in(hand: Path | None) -> Places:
+def _places(hand: Path | None, work: Path) -> Places:
+    """Return where a library's files are: in the user's folder, else where they are downloaded to."""
+
     def place(benchmark: str) -> Path:
-        if hand is None:
-            raise NeurouteError(f"{benchmark}: say where its files are: `benchmarks=...`")
-        return hand
+        if hand is not None:
+            return hand
+        manifest = work / "benchmarks" / f"{benchmark}.json"
+        if manifest.exists():
+            fetch_again({benchmark: manifest})
+        else:
+            provide(benchmark, manifest, manifest.with_suffix(""), None)
+        return read_manifest(manifest, benchmark)[0]
 
     return place

@@ -1,13 +1,15 @@
 """The one exception that users are meant to see: what is wrong, where, and how to mend it, on one line."""
 
 from collections.abc import Iterable
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import Any
 
 from neuroute.core.text import printable
 
 LONGEST = 2000  # characters of a message
+LEAST = 0.6  # likeness of a name that may be meant
+CUT = 0.97  # how much less a name's beginning counts than all of it
 
 
 class NeurouteError(Exception):
@@ -33,13 +35,23 @@ class Interrupted(KeyboardInterrupt):
 
 
 def near(name: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """The names that this one may be a slip for, nearest first; of two as near, the one that begins alike."""
+    """The names that this one may be a slip for, nearest first; of two as near, the one that begins alike.
+
+    It may also be cut short (`scaling/bse` for scaling/base_6x128), or initials (`lr` for learning_rate).
+    """
+
+    def likeness(other: str) -> float:
+        if len(name) > 1 and "".join(word[:1] for word in other.split("_")) == name:
+            return 1.0
+        cut = other[: len(name) + 1]
+        return max(SequenceMatcher(None, other, name).ratio(), CUT * SequenceMatcher(None, cut, name).ratio())
 
     def rank(other: str) -> tuple[float, int]:
         alike = takewhile(lambda pair: pair[0] == pair[1], zip(other, name, strict=False))
-        return round(SequenceMatcher(None, other, name).ratio(), 2), len(list(alike))
+        return round(likenesses[other], 2), len(list(alike))
 
-    matches = sorted(get_close_matches(name, list(names), n=4 * most), key=rank, reverse=True)
+    likenesses = {other: found for other in names if (found := likeness(other)) >= LEAST}
+    matches = sorted(likenesses, key=rank, reverse=True)
     return [other for other in matches if rank(other)[0] > rank(matches[0])[0] - 0.1][:most]
 
 

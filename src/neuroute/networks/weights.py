@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import inspect
 import json
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
-from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.plan.digest import locate
 from neuroute.plan.objects import Network
 
@@ -60,7 +61,25 @@ def network_class(kind: str) -> type[RoutingNetwork]:
     if definition.__abstractmethods__:
         lacking = ", ".join(sorted(definition.__abstractmethods__))
         raise NeurouteError(f"network '{kind}': lacks {lacking}, which neuroute.networks.base describes")
+    if not is_bundled(kind):
+        _check_decide(kind, definition)
     return definition
+
+
+def _check_decide(kind: str, definition: type[RoutingNetwork]) -> None:
+    """Raises NeurouteError if `decide` cannot be called as training and decoding do."""
+    calls = []
+    if issubclass(definition, PathNetwork):
+        rows = ("rows",) if definition.problem == "tsp" else ("rows", "remaining")
+        calls = [rows, (*rows, "attention_scale")]
+    elif issubclass(definition, MultiStartNetwork):
+        calls = [("prepared", "context", "current", "mask")]
+    for arguments in calls:
+        try:
+            inspect.signature(definition.decide).bind(None, *arguments)
+        except TypeError as error:
+            longest = ", ".join(calls[-1]) + ("" if len(calls) == 1 else "=1.0")
+            raise NeurouteError(f"network '{kind}': {error}; write it as `def decide(self, {longest})`") from None
 
 
 def _parents(module: str) -> list[str]:

@@ -237,6 +237,22 @@ class Plan:
                 files += [paper.folder / "claims.yaml", *sorted((paper.folder / "published").glob("*.csv"))]
         return code_digest(*entries) + _files_digest(files)
 
+    def digested(self, job: str) -> tuple[str, str]:
+        """What Snakemake compares of a job: its spec, and the digest of its code."""
+        if job in self.label_jobs:
+            return self.label_jobs[job].canonical(), self.label_code(job)
+        if job in self.runs:
+            return self.runs[job].canonical(), self.train_code(job)
+        if job in self.evaluations:
+            return self.evaluations[job].canonical(), self.evaluate_code(job)
+        return self.shown_spec(job), self.render_code(job)
+
+    def shown_spec(self, artifact: str) -> str:
+        """What an artifact shows besides its inputs: its paper's part of the scale, and the runs that it reads."""
+        a = self.artifacts[artifact]
+        runs = sorted({*a.runs, *(self.evaluations[e].run for e in a.evaluations)})
+        return "\n".join([a.canonical(), self.scale.of(a.paper).canonical(), *(self.runs[r].canonical() for r in runs)])
+
     # -- lookups ----------------------------------------------------------------------------------------------
 
     def declares(self, name: str) -> bool:

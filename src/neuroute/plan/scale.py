@@ -15,7 +15,7 @@ from neuroute.plan.evaluations import Benchmark
 from neuroute.plan.papers import load_paper, paper_folders, with_lenders
 from neuroute.plan.shapes import Positive
 from neuroute.plan.specs import Dataset, Labels, Spec
-from neuroute.plan.yaml_files import read_yaml, validate
+from neuroute.plan.yaml_files import how_to_get_there, read_yaml, validate
 from neuroute.problems.public_instances import instance_names
 
 Block = TypeVar("Block", bound=Spec)
@@ -224,7 +224,7 @@ def scales_dir() -> Path:
     for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
         if (root / "workflow" / "scales").is_dir():
             return root / "workflow" / "scales"
-    raise NeurouteError("workflow/scales not found; run from the folder of the Snakefile (a new one: `neuroute init`)")
+    raise NeurouteError(f"workflow/scales: no such folder; {how_to_get_there()}")
 
 
 def scale_names() -> list[str]:

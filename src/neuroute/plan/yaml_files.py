@@ -18,9 +18,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         values = parse_yaml(path.read_text())
     except FileNotFoundError:
-        raise NeurouteError(
-            f"{path}: no such file; run from the folder that holds the Snakefile (a new one: `neuroute init`)"
-        ) from None
+        raise NeurouteError(f"{path}: no such file; {how_to_get_there()}") from None
     except OSError as error:
         raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
     except yaml.YAMLError as error:
@@ -28,6 +26,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise NeurouteError(f"{path}: expected a mapping of keys to values")
     return values
+
+
+def how_to_get_there() -> str:
+    """Say where the Snakefile is: in the checkout that this package lies in, else where `init` puts it."""
+    checkout = Path(__file__).resolve().parents[3]
+    if (checkout / "Snakefile").is_file():
+        return f"run from the folder of the Snakefile: cd {checkout}"
+    return "run from the folder of the Snakefile, which `neuroute init my-study` makes"
 
 
 def parse_yaml(text: str) -> Any:

@@ -25,9 +25,9 @@ from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records
 from neuroute.instances.instance import Instance
 from neuroute.instances.instances import Instances
-from neuroute.networks.weights import describe, describe_source
+from neuroute.networks.weights import describe_source, parameters
 from neuroute.plan.decoding_names import name_of
-from neuroute.plan.objects import Decoding, Labels, Network
+from neuroute.plan.objects import Decoding, Labels
 from neuroute.user.files import gather, read_instances
 from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.user.options import check_decoding
@@ -147,7 +147,8 @@ class Evaluation:
             f", {torch.get_num_threads()} threads" if place.type == "cpu" else ""
         )
         lines.append(f"time    {self.seconds:.2f} s on {on}")
-        what = describe(Network.model_validate(self.model.about["network"]))
+        net = self.model.net
+        what = f"{type(net).__name__}, {parameters(net):,} parameters, trained at n = {net.train_nodes}"
         lines.append(f"model   {self.model.name}, {what}, {name_of(self.decoding)}")
         return "\n".join(lines)
 

@@ -110,7 +110,8 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
     """Load a trained network.
 
     Args:
-        which: the name of a shipped network (`neuroute.models`), or the path of a checkpoint (.safetensors).
+        which: the name of a shipped network (`neuroute.models`), the path of a checkpoint (.safetensors), or
+            `module:Net=FILE`, a checkpoint of a network outside this package, which is thereby trusted.
         device: `auto` (a GPU where there is one), `cpu` or `cuda`.
         trusted: kinds of networks outside this package that a checkpoint may name, as "module:Class".
 
@@ -124,8 +125,10 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
         net, about = load_checkpoint(path)
         zoo.check_decision(net, card)
         return Model(net.to(place), about, place, card, path)
-    path = Path(which)
-    net, about = load_checkpoint(path, trusted=trusted)
+    kind, sign, file = str(which).partition("=")
+    is_named = bool(sign) and ":" in kind and not Path(which).is_file()
+    path = Path(file if is_named else which)
+    net, about = load_checkpoint(path, trusted=(*trusted, kind) if is_named else trusted)
     if not all_finite(net):
         raise NeurouteError(
             f"{path}: weights of {about['run']} are no finite numbers; its training diverged: lower the learning rate "

@@ -1,5 +1,6 @@
 """Train a network from Python: the run that a paper would declare, by the DAG's own training."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
@@ -94,8 +95,17 @@ def train(
         followers,
         [_path_of(network)] if isinstance(network, Model) else [],
     )
+    _show_progress()
     trainer.label(workers)
     return trainer.train()
+
+
+def _show_progress() -> None:
+    """Show what a training says on standard error, where nobody has set up logging."""
+    logger = logging.getLogger("neuroute")
+    if not logger.hasHandlers():
+        logger.addHandler(logging.StreamHandler())
+        logger.setLevel(logging.INFO)
 
 
 def describe_run(

@@ -1,13 +1,15 @@
 """A run and where its files go: as a job of the DAG trains it, and as Python does."""
 
 import hashlib
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_json
+from neuroute.core.files import read_json, write_json
 from neuroute.datasets.chunks import solver_pool
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.stored_labels import labels_digest
@@ -15,9 +17,11 @@ from neuroute.decoding.precision import in_precision_of_device
 from neuroute.plan.objects import Run
 from neuroute.plan.plan import train_entries
 from neuroute.training.callbacks import Callback
-from neuroute.training.train import CHECKPOINT, Settings, describe_checkpoint, train
+from neuroute.training.train import CHECKPOINT, SUMMARY, Settings, describe_checkpoint, train
 from neuroute.user.main_digest import digest_of
 from neuroute.user.model import Model
+
+log = logging.getLogger("neuroute.train")
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Trainer:
             for labels in dict.fromkeys(self.run.labels):
                 manifest = self._manifest(labels.id)
                 if not manifest.exists():
+                    log.info("%s: solve %d instances by %s", labels.id, labels.dataset.count, labels.solver)
                     write_json(manifest, make_labels(labels, self.label_dirs[0], [], n_workers, pool=pool))
 
     def train(self) -> Model:
@@ -64,6 +69,8 @@ class Trainer:
         does not fit, and for numbers that are not finite.
         """
         run = in_precision_of_device(self.run, self.settings)
+        log.info("%s: train for %d batches; results go to %s", run.id, run.training.batches, self.out)
+        self._warn_of_another(run)
         try:
             code, network_code = digest_of(*train_entries(run)), digest_of(run.network.kind)
         except (LookupError, SyntaxError, ValueError) as error:
@@ -77,6 +84,17 @@ class Trainer:
         place = next(net.parameters()).device
         return Model(net, describe_checkpoint(run, network_code), place, path=self.out / CHECKPOINT)
 
+    def _warn_of_another(self, run: Run) -> None:
+        """Say which settings differ where the folder holds a model that this training replaces."""
+        if not (self.out / SUMMARY).is_file():
+            return
+        before = read_json(self.out / SUMMARY, "delete it")["spec"]
+        if changed := _differences(before, run.model_dump(mode="json")):
+            text = ", ".join(changed[:3]) + (" ..." if len(changed) > 3 else "")
+            log.warning(
+                "%s: replaces the model of other settings (%s); give another `name` to keep both", self.out, text
+            )
+
     def _start_digest(self, path: Path) -> str:
         if path.exists():
             return _digest(path.read_bytes())
@@ -85,6 +103,15 @@ class Trainer:
 
     def _manifest(self, job: str) -> Path:
         return self.work / "labels" / f"{job}.json"
+
+
+def _differences(before: Any, now: Any, path: str = "") -> list[str]:
+    """Return which settings differ, with the value that each had before."""
+    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        before, now = dict(enumerate(before)), dict(enumerate(now))
+    if isinstance(before, dict) and isinstance(now, dict):
+        return [line for key in now for line in _differences(before.get(key), now[key], f"{path}.{key}".strip("."))]
+    return [] if before == now else [f"{path}: {before}"]
 
 
 def _digest(content: bytes) -> str:

@@ -1,0 +1,43 @@
+"""Hand-written pages are short, in short sentences and words that readers know."""
+
+import re
+import sys
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from pages import ROOT
+
+sys.path.append(str(ROOT / "docs" / "generate"))
+
+import prose
+
+PAGES = prose.pages()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=prose.name_of)
+def test_sentences_lines_and_words_are_easy(page: Path) -> None:
+    text = prose.written(page)
+    long = [sentence for sentence in prose.sentences(text) if prose.count(sentence) > prose.LONGEST]
+    assert not long, f"more than {prose.LONGEST} words"
+    wide = [line for line in text.splitlines() if len(line) > prose.WIDEST and not line.lstrip().startswith(("|", "!"))]
+    assert page.suffix == ".ipynb" or not wide, f"more than {prose.WIDEST} characters"
+    for pattern, better in prose.UNKNOWN.items():
+        found = re.search(rf"\b(?:{pattern})\b", prose.readable(text))
+        assert not found, f"'{found and found[0]}': say {better}"
+
+
+def test_all_pages_together_are_short() -> None:
+    lengths = [prose.count(sentence) for page in PAGES for sentence in prose.sentences(prose.written(page))]
+    assert sum(lengths) <= prose.MOST
+    assert median(lengths) <= prose.MEDIAN
+
+
+def test_generated_parts_and_code_do_not_count(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Heading\n\nTwo words here. And [three](x.md) `a b` more:\n\n| a | table |\n\n```bash\nls one two\n```\n"
+        "<!-- made by x.py -->\nMany words that nobody wrote by hand.\n<!-- end -->\n\n* An item of\n  five words.\n"
+    )
+    assert [prose.count(sentence) for sentence in prose.sentences(prose.written(page))] == [3, 4, 5]
