@@ -9,7 +9,6 @@ from neuroute.core.text import printable
 
 LONGEST = 2000  # characters of a message
 LEAST = 0.6  # likeness of a name that may be meant
-CUT = 0.97  # how much less a name's beginning counts than all of it
 
 
 class NeurouteError(Exception):
@@ -40,17 +39,19 @@ def near(name: str, names: Iterable[str], most: int = 3) -> list[str]:
     It may also be cut short (`scaling/bse` for scaling/base_6x128), or initials (`lr` for learning_rate).
     """
 
-    def likeness(other: str) -> float:
-        if len(name) > 1 and "".join(word[:1] for word in other.split("_")) == name:
-            return 1.0
-        cut = other[: len(name) + 1]
-        return max(SequenceMatcher(None, other, name).ratio(), CUT * SequenceMatcher(None, cut, name).ratio())
+    def whole(other: str) -> float:
+        is_initials = len(name) > 1 and "".join(word[:1] for word in other.split("_")) == name
+        return 1.0 if is_initials else SequenceMatcher(None, other, name).ratio()
 
     def rank(other: str) -> tuple[float, int]:
         alike = takewhile(lambda pair: pair[0] == pair[1], zip(other, name, strict=False))
         return round(likenesses[other], 2), len(list(alike))
 
-    likenesses = {other: found for other in names if (found := likeness(other)) >= LEAST}
+    every = {other: whole(other) for other in names}
+    cuts = {other: SequenceMatcher(None, other[: len(name) + 1], name).ratio() for other in every}
+    best = max([LEAST, *every.values()])
+    every |= {other: cut for other, cut in cuts.items() if cut > best}
+    likenesses = {other: likeness for other, likeness in every.items() if likeness >= LEAST}
     matches = sorted(likenesses, key=rank, reverse=True)
     return [other for other in matches if rank(other)[0] > rank(matches[0])[0] - 0.1][:most]
 

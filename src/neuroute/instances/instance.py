@@ -197,9 +197,12 @@ class Instance:
     def inputs(self, problem: str | None = None, per_axis: bool = False) -> np.ndarray | Vrp:
         """Return the instance as networks of a problem take it, as a batch of one in the unit square, float32.
 
-        Libraries' coordinates are moved and scaled by one offset and one scale, `per_axis`: each axis by its own.  Set
-        X's grid is divided by its size for networks of the 16 VRPs, and Solomon's coordinates and times by one scale,
-        as mvmoe's published code has them.  Arrays that lie in the unit square stay as they are.
+        Set X's grid is divided by its size for networks of the 16 VRPs, and Solomon's coordinates and times by one
+        scale, as mvmoe's published code has them.  Arrays that lie in the unit square stay as they are.
+
+        Args:
+            problem: of the network: `tsp`, `cvrp` or `vrp`; None: the instance's own.
+            per_axis: scale each axis of a library's coordinates by its own factor, not both by one.
         """
         if self.scale is not None:
             if per_axis:
@@ -246,7 +249,10 @@ class Instance:
     def length(self, solution: Any, rounded: bool = True, rule: Rule = "free start") -> float:
         """Return the length of a solution (see `check`) in the instance's own distances, or unrounded ones.
 
-        Solomon's best costs are of distances cut after one decimal, and so is a rounded length.
+        Args:
+            solution: a tour, or routes.
+            rounded: to TSPLIB's integers, where the instance has these; Solomon's distances are cut after one decimal.
+            rule: where a tour may start.
 
         Raises:
             NeurouteError: if it is no solution.

@@ -18,18 +18,31 @@ Count = Callable[[Callable[[], Any]], tuple[Any, int]]
 
 
 class RoutingNetwork(nn.Module, ABC):
-    """What both kinds of networks declare.  `width`, `depth` and `train_nodes` are set by the constructor."""
+    """What both kinds of networks declare.
 
-    problem: ClassVar[str] = "tsp"  # or "cvrp", "vrp"
+    Attributes:
+        width: channels of a token; the constructor sets it.
+        depth: layers, likewise; with the width it gives an estimate of a batch's memory.
+        train_nodes: size of the training instances, likewise.
+        problem: "tsp", "cvrp" or "vrp".
+        multi_start: whether it builds many solutions at once.
+        single_start: of one of many starts: whether it is trained with one solution of an instance.
+        pair_channels: numbers that are kept of each pair of nodes at a time, for estimates of memory.
+        decision_tokens: tokens, times layers, that each decision of one tour encodes anew, likewise.
+        random_embeddings: whether its answers differ from draw to draw.
+        own_beams: whether its `own_method`, where it has one, takes beams.
+    """
+
+    problem: ClassVar[str] = "tsp"
     multi_start: ClassVar[bool] = False
-    single_start: ClassVar[bool] = False  # of one of many starts: see there
-    width: int  # channels of a token
-    depth: int  # layers; with the width, an estimate of a batch's memory
-    train_nodes: int  # size of the training instances
-    pair_channels: int = 0  # numbers that are kept of each pair of nodes at a time
-    decision_tokens: int = 0  # tokens, times layers, that each decision of one tour encodes anew
+    single_start: ClassVar[bool] = False
+    width: int
+    depth: int
+    train_nodes: int
+    pair_channels: int = 0
+    decision_tokens: int = 0
     random_embeddings: bool = False
-    own_beams: ClassVar[bool] = False  # whether its `own_method`, where it has one, takes beams
+    own_beams: ClassVar[bool] = False
 
     @property
     def is_batch_dependent(self) -> bool:
@@ -68,7 +81,7 @@ class PathNetwork(RoutingNetwork):
     first: int = 0  # place in its test set of the first instance that is encoded
 
     def attention_scale(self, nodes: int) -> float:
-        """The factor of the attention scores for instances of `nodes` nodes; 1 if it does not depend on the size."""
+        """Return the factor of the attention scores for instances of so many nodes; 1: it does not depend on them."""
         return 1.0
 
     def arrive(self, rows: Tensor) -> None:
@@ -77,14 +90,20 @@ class PathNetwork(RoutingNetwork):
     def hidden(self, *args: Any, **kwargs: Any) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of what `decide` takes, for analyses of representations.
 
-        Raises NeurouteError if the network has none.
+        Raises:
+            NeurouteError: if the network has none.
         """
         raise NeurouteError(f"{type(self).__name__} has no `hidden`, which analyses of its last layer need")
 
     def pairs(self, rows: Tensor, floats: int | None = None) -> Tensor | None:
-        """What `decide` takes of each pair of rows as its third argument, (batch, C, tokens, tokens); None of nothing.
+        """Return what `decide` takes of each pair of rows as its third argument; None: nothing.
 
-        At most `floats` numbers.
+        Args:
+            rows: (batch, tokens, E).
+            floats: how many numbers there may be; None: any.
+
+        Returns:
+            (batch, C, tokens, tokens)
         """
         return None
 
@@ -119,7 +138,8 @@ class MultiStartNetwork(RoutingNetwork):
     def path_rows(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, E): all that `decide_path` reads.
 
-        Raises NeurouteError if there is none, as for a network of another problem.
+        Raises:
+            NeurouteError: if there is none, as for a network of another problem.
         """
         raise self._no_paths()
 

@@ -95,6 +95,7 @@ class Decoding(Spec):
 
     @property
     def id(self) -> str:
+        """Its name in records and files."""
         name = {
             "greedy": self._greedy,
             "beam": f"beam{self.beam}" + self._from_starts,

@@ -33,7 +33,12 @@ class Tested(NamedTuple):
 
 @dataclass(frozen=True)
 class Log:
-    """The training log of a run (its id), and what training left in run.json; of its first training, or of all."""
+    """The training log of a run, and what training left in run.json.
+
+    Attributes:
+        run: its id.
+        all_seeds: of all its trainings, not of the first alone.
+    """
 
     run: str
     all_seeds: bool = False
@@ -41,7 +46,12 @@ class Log:
 
 @dataclass(frozen=True)
 class Solved:
-    """How long a solver took for a labelled test set, and how good it was; with `if_made` only where it is run."""
+    """How long a solver took for a labelled test set, and how good it was.
+
+    Attributes:
+        labels: the test set, and the solver.
+        if_made: only where the plan runs it anyway.
+    """
 
     labels: Labels
     if_made: bool = False
@@ -57,7 +67,13 @@ def nothing(scale: "Scale") -> Iterable[Need]:
 
 
 def tested(run: str, labels: Labels, *decodings: Decoding) -> Iterator[Tested]:
-    """A run on a test set in each of these ways; greedily, if none is given."""
+    """Yield the tests of a run on a labelled test set.
+
+    Args:
+        run: its id.
+        labels: the test set, with the solver that gaps are against.
+        decodings: in which ways; none: greedily.
+    """
     for decoding in decodings or (Decoding(),):
         yield Tested(run, Test(labels=labels, decoding=decoding))
 
@@ -84,9 +100,11 @@ def artifact(
 ) -> Callable[[F], F]:
     """Declare the decorated function, which draws a table or figure of its name.
 
-    At a scale where `needs` yields nothing, since it does not train what would be shown, there is no such artifact.
-    printed_files: which of the paper's files of printed numbers it shows, if not the one of its own name; a change of
-    others does not draw it anew.
+    Args:
+        title: of the artifact.
+        needs: what it shows; at a scale of which it yields nothing there is no such artifact.
+        printed_files: which of the paper's files of printed numbers it shows, if not the one of its own name; a change
+            of others does not draw it anew.
     """
 
     def declare(function: F) -> F:

@@ -22,13 +22,21 @@ Needs = dict[Declaration, list[Need]]
 class Paper:
     """One paper: what it trains, labels, measures and shows.
 
-    `scale` is the class of its block in a scale file.  `runs` lists its trainings, and those that it borrows;
-    `also_solved` what is solved besides what these and its evaluations read: test sets by other solvers, of which its
-    tables have rows.  Its artifacts are declared in the modules of its folder that begin with `table` or
-    `figure`; `group` says which of a run's tests are measured by one job.  `borrows` names the papers whose runs or
-    test sets it uses: their blocks must be in the scale too.  Of two that borrow from each other,
-    each `lends` runs that do not depend on the other's.  Artifacts of the `headline` paper lie in the results folder
-    itself.
+    Its artifacts are declared in the modules of its folder that begin with `table` or `figure`.
+
+    Attributes:
+        key: of one word, as in `sit`.
+        title: of the report.
+        scale: the class of its block in a scale file.
+        runs: its trainings, and those that it borrows.
+        also_solved: what is solved besides what these and its evaluations read: test sets by other solvers.
+        group: which of a run's tests are measured by one job; by default all.
+        borrows: papers whose runs or test sets it uses; their blocks must be in the scale, too.
+        lends: of two that borrow from each other, runs that do not depend on the other's; None: all.
+        headline: whether its artifacts lie in the results folder itself.
+        optional: whether a scale may do without its block, or any of its runs.
+        test_set: the labelled test set of a size, for papers that borrow it.
+        protocol: its test sets as it describes them, beside those here.
     """
 
     key: str
@@ -36,19 +44,17 @@ class Paper:
     scale: type[Spec]
     runs: Callable[[Config, Scale], list[Run]]
     also_solved: Callable[[Scale], Iterable[Labels]] | None = None
-    group: str | Callable[[Scale, Tested], str] = ""  # default: the key
+    group: str | Callable[[Scale, Tested], str] = ""
     borrows: tuple[str, ...] = ()
-    lends: Callable[[Config, Scale], list[Run]] | None = None  # default: its runs
+    lends: Callable[[Config, Scale], list[Run]] | None = None
     headline: bool = False
-    # A scale may do without its block, or any of its runs: what others would show of them is then not measured.
     optional: bool = False
-    # The labelled test set of a size, for papers that borrow it.
     test_set: Callable[[Scale, int], Labels] | None = None
-    # Its test sets as it describes them, beside those here.
     protocol: Callable[[Scale], Iterable[Protocol]] | None = None
 
     @property
     def folder(self) -> Path:
+        """Where its modules and `published` lie."""
         return paper_folders()[self.key]
 
     def declarations(self) -> list[Declaration]:
@@ -60,7 +66,8 @@ class Paper:
     def claims(self) -> list[Claim]:
         """What it claims; nothing where its folder holds no claims.yaml.
 
-        Raises NeurouteError if that is not valid, or names what the paper does not have.
+        Raises:
+            NeurouteError: if that is not valid, or names what the paper does not have.
         """
         return list(self._claims.claims) if self._claims else []
 
@@ -89,7 +96,12 @@ class Paper:
     def evaluations(self, scale: Scale, needs: Needs | None = None) -> list[RunEvaluation]:
         """What is measured for its artifacts: of each run the tests of a group, and whatever else they need.
 
-        Raises NeurouteError if two artifacts ask for different evaluations of one id.
+        Args:
+            scale: sizes and budgets.
+            needs: of its artifacts, where they are known; None: those of the scale.
+
+        Raises:
+            NeurouteError: if two artifacts ask for different evaluations of one id.
         """
         tests: dict[tuple[str, str], dict[Test, None]] = {}
         others: dict[str, RunEvaluation] = {}

@@ -77,8 +77,11 @@ class Callback:
 
 @dataclass(frozen=True)
 class StopEarly(Callback):
-    """Ends a training once so many validations in a row (`patience`) are not better than the best before by `least`
-    per cent points.
+    """Ends a training once validations get no better.
+
+    Attributes:
+        patience: how many validations in a row may be no better than the best before.
+        least: by how many points of the gap one has to be better.
     """
 
     patience: int = 3

@@ -32,10 +32,15 @@ class OwnLossBatches(Batches):
         return int(batches * self.training.batch_size)
 
     def learning_rate(self, index: int) -> float:
+        """The same of every batch."""
         return float(self.training.learning_rate)
 
     def train(self, index: int) -> tuple[Tensor, int]:
-        """Go along the gradient of a batch's loss.  Raises NeurouteError if it has none, or is no finite number."""
+        """Go along the gradient of a batch's loss.
+
+        Raises:
+            NeurouteError: if it has none, or is no finite number.
+        """
         with autocast(self.device, self.training.precision):
             loss = self.own.train(index)
         what = f"{self.training.loss}: train({index}) returns"
@@ -53,13 +58,18 @@ class OwnLossBatches(Batches):
 
 
 def own_loss(scheme: Scheme) -> OwnLossBatches:
+    """Return the batches of a run whose loss is the user's own."""
     return OwnLossBatches(scheme)
 
 
 def draw_batch(scheme: Scheme, index: int) -> Batch:
-    """Instances of batch `index`, of the training stream, on the network's device: a function of the index alone.
+    """Return instances of the training stream on the network's device: a function of the index alone.
 
     Of several processes each has its part.  A run for several of the 16 problems takes them in turn.
+
+    Args:
+        scheme: of the training.
+        index: of the batch.
     """
     t: Any = scheme.run.training
     problems = (scheme.run.validation, *scheme.run.also_validation)
@@ -76,8 +86,14 @@ def draw_batch(scheme: Scheme, index: int) -> Batch:
 def sampled(scheme: Scheme, batch: Batch, index: int, starts: int | None = None) -> tuple[Tensor, Tensor]:
     """Sample solutions of a batch from a network of many starts.
 
-    Returns lengths (batch, starts) and, with their gradient, log-probabilities (batch, starts) of the solutions.
-    starts: of each instance, from its first nodes; None: from all.
+    Args:
+        scheme: of the training.
+        batch: as `draw_batch` gives it.
+        index: of the batch, for the random numbers.
+        starts: of each instance, from its first nodes; None: from all.
+
+    Returns:
+        lengths (batch, starts) and, with their gradient, log-probabilities (batch, starts) of the solutions.
     """
     net: Any = scheme.net
     seed = stream_seed(scheme.run.seed, index * scheme.world.size + scheme.world.rank)

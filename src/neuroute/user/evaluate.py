@@ -85,6 +85,8 @@ class Evaluation:
     Attributes:
         name: of the set.
         groups: for each size (or file) the instances, lengths (count,), and seconds.
+        model: that was measured.
+        decoding: how it built solutions.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Evaluation:
 
     @property
     def seconds(self) -> float:
+        """Wall-clock seconds of all groups."""
         return sum(m.seconds for m in self.groups)
 
     @property

@@ -87,11 +87,20 @@ class Solution:
         return f", by {name}, which the network did not shorten{besides and f' ({besides})'}{note}"
 
     def check(self) -> None:
-        """Raises NeurouteError if it is no solution of the instance."""
+        """Check that it solves the instance.
+
+        Raises:
+            NeurouteError: if it does not.
+        """
         self.instance.check(self.stops)
 
     def plot(self, path: str | Path | None = None, title: str | None = None) -> "Drawing":
-        """Draw it (see `Instance.plot`)."""
+        """Draw it (see `Instance.plot`).
+
+        Args:
+            path: a file to write (.svg, .pdf, .png); None: none.
+            title: above the drawing; None: name, size and length.
+        """
         return self.instance.plot(self, path, title)
 
     def save(self, path: str | Path) -> None:

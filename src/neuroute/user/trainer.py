@@ -52,7 +52,11 @@ class Trainer:
     def label(self, workers: int | None = None) -> None:
         """Solve what the run learns from and is validated on, as far as it is not there.
 
-        Raises NeurouteError if the solver is not installed, or is not for the problem.
+        Args:
+            workers: processes of the solver; None: as many as there are cores.
+
+        Raises:
+            NeurouteError: if the solver is not installed, or is not for the problem.
         """
         n_workers = workers or os.cpu_count() or 1
         with solver_pool(n_workers) as pool:
@@ -65,8 +69,9 @@ class Trainer:
     def train(self) -> Model:
         """Train the run; one that is trained is only loaded.
 
-        Raises NeurouteError before the first batch, or at it, for labels that are missing, for a network or a loss that
-        does not fit, and for numbers that are not finite.
+        Raises:
+            NeurouteError: before the first batch, or at it, for labels that are missing, for a network or a loss that
+                does not fit, and for numbers that are not finite.
         """
         run = in_precision_of_device(self.run, self.settings)
         log.info("%s: train for %d batches; results go to %s", run.id, run.training.batches, self.out)

@@ -75,7 +75,12 @@ class Card(Spec):
     decision: tuple[float, ...]
 
     def solves(self, problems: tuple[str, ...], variant: str) -> bool:
-        """Whether it takes instances of one of these problems, and of this variant."""
+        """Whether it takes instances of one of these problems, and of this variant.
+
+        Args:
+            problems: `tsp`, `cvrp`, `vrp`.
+            variant: one of the 16 VRPs, as in `VRPTW`.
+        """
         return self.problem in problems and (self.variants is None or variant in self.variants)
 
     @property
@@ -87,7 +92,7 @@ class Card(Spec):
 
     @property
     def gap(self) -> Gap | None:
-        """What it was measured to do at the largest size that it was trained on, without images and search."""
+        """What it does at the largest size that it was trained on, without search, rotations and reflections."""
         sized = [(int(match[1]), gap) for gap in self.gaps if (match := re.search(r"[A-Z](\d+)$", gap.set))]
         inside = [(n, gap) for n, gap in sized if n <= self.trained_nodes[1]]
         most = max((n for n, _ in inside), default=None)
