@@ -1,18 +1,17 @@
 """Hand-written pages are short, in short sentences and words that readers know."""
 
 import re
-import sys
+import runpy
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 
 import pytest
 
 from pages import ROOT
 
-sys.path.append(str(ROOT / "docs" / "generate"))
-
-import prose
-
+# By its file: its folder on the path would hide modules of the same names from others.
+prose = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "generate" / "prose.py")))
 PAGES = prose.pages()
 
 

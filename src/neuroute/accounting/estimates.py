@@ -61,7 +61,7 @@ class Cost:
         return self.seconds * self.gpus / 3600
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         return self.there and not self.stale
 
     @property

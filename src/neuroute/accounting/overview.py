@@ -37,7 +37,7 @@ def _with_stale(plan: Plan, all_costs: list[Cost]) -> list[Cost]:
     marked = dict[str, Cost]()
     for c in all_costs:
         waits_for = (marked[job] for job in _before(plan, c.id) if job in marked)
-        stale = c.there and (any(not each.done for each in waits_for) or is_stale(c.path, plan.digested(c.id)))
+        stale = c.there and (any(not each.is_done for each in waits_for) or is_stale(c.path, plan.digested(c.id)))
         marked[c.id] = replace(c, stale=stale)
     return list(marked.values())
 
@@ -99,7 +99,7 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     """
     here, plan = plan, _on_gpu(plan) if plan.scale.for_gpu and plan.config.device == "auto" else plan
     all_costs = costs(plan, target)
-    missing = [c for c in all_costs if not c.done]
+    missing = [c for c in all_costs if not c.is_done]
     limit = plan.config.machine.job_hours
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}"]
     lines += [f"{other} stands in for {name}" for name, other in (plan.config.substitutes or {}).items()]
@@ -108,7 +108,7 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     ]
     lines += ["", *totals(plan, all_costs)]
     if gpus(plan.config) and not gpus(here.config):
-        hours = sum(c.cpu_hours for c in costs(here, target) if c.stage in ON_DEVICE and not c.there)
+        hours = sum(c.cpu_hours for c in costs(here, target) if c.stage in ON_DEVICE and not c.is_done)
         lines.append(f"No GPU is here: on its processor networks would take {_short(hours)} core-hours.")
     unknown = sum(math.isnan(c.seconds) for c in missing)
     if unknown:
@@ -174,7 +174,7 @@ def totals(plan: Plan, all_costs: list[Cost], *, anew: bool = False) -> list[str
     gpu_hours = {stage: getattr(estimates, stage) for stage in ON_DEVICE}
     rows: list[tuple[str, tuple[str, ...]]] = [("paper", ("to do", "time", "core-hours", "GPU-hours", "disk GB"))]
     for key, jobs in (papers if len(papers) == 1 else papers | {"all": all_costs}).items():
-        missing = [c for c in jobs if anew or not c.done]
+        missing = [c for c in jobs if anew or not c.is_done]
         timed = [c for c in missing if not math.isnan(c.seconds)]
         gpu = sum(gpu_hours[c.stage](c.id).gpu_hours for c in timed if c.stage in gpu_hours)
         time = _time(_seconds_here(plan, timed)) if missing else "0"
@@ -202,7 +202,7 @@ def _list(all_costs: list[Cost], limit: float) -> list[str]:
         amount = ("?" if math.isnan(c.flops) else f"{c.flops:.1e}") if c.flops else ""
         on = f"{c.gpus} GPU" if c.gpus else f"{c.threads} CPU"
         columns = f"{amount:>8} {_time(c.seconds):>9} {on:>8} {c.memory_mb / 1000:5.1f} GB {c.disk_mb:6.1f} MB"
-        state = "done" if c.done else "stale" if c.there else "to do"
+        state = "done" if c.is_done else "stale" if c.there else "to do"
         lines.append(f"{c.stage:9} {state:5} {columns} {_goes(c, limit):8} {c.id}")
     return lines
 

@@ -195,14 +195,11 @@ class Instance:
         return of_networks if self.ways is None else ()
 
     def inputs(self, problem: str | None = None, per_axis: bool = False) -> np.ndarray | Vrp:
-        """Return the instance as networks of a problem take it, as a batch of one in the unit square, float32.
-
-        Set X's grid is divided by its size for networks of the 16 VRPs, and Solomon's coordinates and times by one
-        scale, as mvmoe's published code has them.  Arrays that lie in the unit square stay as they are.
+        """Return the instance as networks take it: a batch of one in the unit square, float32.
 
         Args:
-            problem: of the network: `tsp`, `cvrp` or `vrp`; None: the instance's own.
-            per_axis: scale each axis of a library's coordinates by its own factor, not both by one.
+            problem: of the network; None: the instance's own.  For `vrp` set X's grid is divided by its size.
+            per_axis: scale each axis of a library's coordinates by its own factor.
         """
         if self.scale is not None:
             if per_axis:
@@ -249,10 +246,7 @@ class Instance:
     def length(self, solution: Any, rounded: bool = True, rule: Rule = "free start") -> float:
         """Return the length of a solution (see `check`) in the instance's own distances, or unrounded ones.
 
-        Args:
-            solution: a tour, or routes.
-            rounded: to TSPLIB's integers, where the instance has these; Solomon's distances are cut after one decimal.
-            rule: where a tour may start.
+        Solomon's best costs are of distances cut after one decimal, and so is a rounded length.
 
         Raises:
             NeurouteError: if it is no solution.
