@@ -58,6 +58,8 @@ READS = {
     "problems.cvrp_sub_paths:_longest_first": "how many pieces there are, once an iteration",
     "systems.att_gcn.network:AttGcn.sub_graphs": "the nearest nodes, once an instance: the host draws",
     "systems.dgl.training:PoolBatches.train": "the mean length of the pool's tours, once an epoch",
+    "systems.dimes.network:follow": "theta, once a step on an instance: its tours are drawn on the host",
+    "systems.dimes.network:instance_of": "coordinates and neighbours, once an instance",
     "systems.glop.partitioning:revised_costs": "partitions, once an instance: their routes are inserted on the host",
     "systems.glop.revising:RevisingBatches._begin.<locals>.costs": "lengths that a test compares, once an epoch",
     "systems.glop.revising:RevisingBatches._rebuilt": "revised paths, once a phase: they are kept on the host",

@@ -84,6 +84,7 @@ RUNS: dict[str, tuple[str, Run]] = {
         for kind in tiny_reinforced.ROLLOUTS
     },
     **{f"map {kind}": ("store", tiny_maps.map_run(kind)) for kind in tiny_maps.KINDS},
+    "map Dimes": ("store", tiny_maps.dimes_run()),
     "both levels": ("store", tiny_htsp.make_run()),
     "decoders tsp": ("store", tiny_mdam.make_run("tsp")),
     "decoders cvrp": ("cvrp_store", tiny_mdam.make_run("cvrp", baseline=WarmBaseline(instances=8, warm_up=0.8))),

@@ -18,12 +18,18 @@ from neuroute.problems.tsp import is_permutation
 from neuroute.systems.att_gcn.network import AttGcn, fit
 from neuroute.systems.difusco.diffusion import STEPS, add_noise, cosine_steps, posterior, remaining
 from neuroute.systems.difusco.network import Difusco
+from neuroute.systems.dimes.network import Dimes
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 KINDS: dict[str, tuple[type[EdgeMapNetwork], dict[str, Any]]] = {
     "att-gcn": (AttGcn, {"depth": 2, "width": 8, "near": 3, "coverage": 3, "actions": 5, "train_nodes": 8}),
     "difusco": (Difusco, {"depth": 2, "width": 8, "steps": 3, "actions": 5}),
     "difusco sparse": (Difusco, {"depth": 2, "width": 8, "steps": 3, "neighbours": 6, "actions": 5}),
+    "dimes": (Dimes, {"depth": 2, "width": 8, "neighbours": 6, "actions": 5}),
+    "dimes searched": (
+        Dimes,
+        {"depth": 2, "width": 8, "neighbours": 6, "search_steps": 2, "search_tours": 9, "actions": 5},
+    ),
 }
 
 

@@ -22,6 +22,7 @@ ROWS = {  # system -> a table, and what its rows there begin with
     "mdam": ("icam", "table1", "MDAM"),
     "att_gcn": ("icam", "table1", "Att-GCN"),
     "difusco": ("icam", "table1", "DIFUSCO"),
+    "dimes": ("icam", "table1", "DIMES"),
     "htsp": ("icam", "table1", "H-TSP"),
 }
 SCRIPT = """

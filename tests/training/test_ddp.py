@@ -63,6 +63,7 @@ def runs() -> dict[str, Run]:
         "beam-pool": tiny.pooled(pool=7),
         "partitioning": tiny_glop.partitioning_run(batch_size=3),
         **{f"map {kind}": tiny_maps.map_run(kind, batch_size=31, validations=1) for kind in tiny_maps.KINDS},
+        "map Dimes": tiny_maps.dimes_run(),
         "paths": tiny_htsp.make_run(upper=False),
         "decoders tsp": tiny_mdam.make_run("tsp", stage={"batch_size": 5}),
         "decoders cvrp": tiny_mdam.make_run("cvrp", baseline=WarmBaseline(instances=8, warm_up=0.8)),

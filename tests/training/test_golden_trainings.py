@@ -41,6 +41,7 @@ RUNS: dict[str, tuple[Callable[[], Run], str]] = {  # name -> (run, store of its
     "revising": (tiny_glop.revising_run, "glop_store"),
     "att_gcn": (lambda: tiny_maps.map_run("AttGcn"), "store"),
     "difusco": (lambda: tiny_maps.map_run("Difusco"), "store"),
+    "dimes": (tiny_maps.dimes_run, "store"),
     "mdam": (lambda: tiny_mdam.make_run("tsp"), "store"),
     "htsp": (tiny_htsp.make_run, "store"),
 }

@@ -107,6 +107,7 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     # Inside of the first epoch, whose baseline is a mean, and at its end.
     "map, AttGcn": (lambda: tiny_maps.map_run("AttGcn"), "store", (1, 5)),
     "map, Difusco": (lambda: tiny_maps.map_run("Difusco"), "store", (1, 5)),
+    "map, Dimes": (tiny_maps.dimes_run, "store", (0, 2)),
     "decoders, TSP": (lambda: tiny_mdam.make_run("tsp", baseline=WARMED), "store", (0, 1, 2)),
     "decoders, CVRP": (lambda: tiny_mdam.make_run("cvrp", baseline=WARMED), "cvrp_store", (1,)),
     "paths": (lambda: tiny_htsp.make_run(upper=False), "store", (1,)),

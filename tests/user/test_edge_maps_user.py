@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 KINDS: dict[str, dict[str, Any]] = {
     "att_gcn.network:AttGcn": {"depth": 1, "width": 8, "near": 3, "actions": 3, "train_nodes": 8},
     "difusco.network:Difusco": {"depth": 1, "width": 8, "steps": 2, "actions": 3, "neighbours": 5},
+    "dimes.network:Dimes": {"depth": 1, "width": 8, "actions": 3, "search_steps": 2, "search_tours": 9},
 }
 
 

@@ -31,7 +31,7 @@ from neuroute.plan.specs import Spec
 
 PAPER = "rivals"  # the runs' common home
 # In the order of their rows; one whose folder is missing is not trained.
-SYSTEMS = ("elg", "dgl", "invit", "glop", "pointerformer", "mdam", "att_gcn", "difusco", "htsp")
+SYSTEMS = ("elg", "dgl", "invit", "glop", "pointerformer", "mdam", "att_gcn", "difusco", "dimes", "htsp")
 
 
 class Trained(Spec):

@@ -19,6 +19,7 @@ from neuroute.plan.objects import Network
 from neuroute.systems.att_gcn.network import AttGcn
 from neuroute.systems.dgl.network import Dgl
 from neuroute.systems.difusco.network import Difusco
+from neuroute.systems.dimes.network import Dimes
 from neuroute.systems.elg.network import Elg, ElgCvrp
 from neuroute.systems.glop.network import Glop, GlopPartition
 from neuroute.systems.invit.network import Invit, InvitCvrp
@@ -59,6 +60,7 @@ CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [
     (InvitCvrp, {"views": [35, 50, 65], "action_depth": 2}, 2_264_576),
     (AttGcn, {}, 11_054_402),
     (Difusco, {}, 5_333_762),
+    (Dimes, {}, 67_201),
     (Mdam, {}, 1_167_360),
     (MdamCvrp, {}, 1_086_336),
     (Sit, {}, 2_633_217),

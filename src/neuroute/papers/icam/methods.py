@@ -42,7 +42,13 @@ WAYS = {"single trajec.": SINGLE, "no augment.": MULTI, "aug×8": AUGMENTED}
 def models(scale: Scale, problem: Problem) -> dict[str, Method]:
     """Models of Tables 1, 3, 6, 7 and 11, greedy and from many starts; searches are in Table 11."""
     partitions = dict.fromkeys(TAM_SIZES, roles.GLOP_G_2K) | {1000: roles.GLOP_G}
-    large = [run.id for run in borrow_runs(Config(), scale, [roles.ATT_GCN_LARGE])] or [roles.ATT_GCN]
+    there = {run.id for run in borrow_runs(Config(), scale, [roles.ATT_GCN_LARGE, roles.DIMES_LARGE])}
+
+    def maps(run: str, large: str, sizes: set[int]) -> Method:
+        """Maps of edges, of two networks where the scale has two."""
+        runs = {size: large if large in there and size in sizes else run for size in SIZES}
+        return Method(runs=runs, decoding=roles.SEARCHED)
+
     return {
         **{f"{name} greedy": Method(runs=run) for name, run in BASELINES[problem].items()},
         **ways({"POMO": ORIGINAL, "POMO (original)": ORIGINAL, "ICAM": OWN}, problem),
@@ -51,7 +57,8 @@ def models(scale: Scale, problem: Problem) -> dict[str, Method]:
         "MDAM bs50": Method(runs=roles.MDAM[problem], decoding=roles.decoder_beams(scale)),
         "ELG aug×8": Method(runs=roles.ELG[problem], decoding=AUGMENTED),
         "ELG": Method(runs=roles.ELG[problem], decoding=MULTI),
-        "Att-GCN+MCTS": Method(runs=dict.fromkeys(SIZES, large[0]) | {100: roles.ATT_GCN}, decoding=roles.SEARCHED),
+        "Att-GCN+MCTS": maps(roles.ATT_GCN, roles.ATT_GCN_LARGE, set(SIZES) - {100}),
+        "DIMES AS+MCTS": maps(roles.DIMES, roles.DIMES_LARGE, {1000}),
         "DIFUSCO greedy+2-opt": Method(runs=roles.DIFUSCO, decoding=roles.MERGED),
         "H-TSP": Method(runs=roles.HTSP, decoding=roles.GROWN),
         "Pointerformer aug×8": Method(runs=roles.POINTERFORMER, decoding=AUGMENTED),

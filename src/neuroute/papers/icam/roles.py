@@ -39,6 +39,7 @@ GLOP, GLOP_G, GLOP_G_2K = "rivals/glop", "rivals/glop_g", "rivals/glop_g_2k"
 ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 POINTERFORMER = "rivals/pointerformer"
 HTSP = "rivals/htsp"
+DIMES, DIMES_LARGE = "rivals/dimes", "rivals/dimes_large"
 MDAM: dict[Problem, str] = {"tsp": "rivals/mdam_tsp", "cvrp": "rivals/mdam_cvrp"}
 ATT_GCN, ATT_GCN_LARGE, DIFUSCO = "rivals/att_gcn", "rivals/att_gcn_large", "rivals/difusco"
 RIVALS: tuple[str, ...] = (
@@ -47,6 +48,8 @@ RIVALS: tuple[str, ...] = (
     ATT_GCN,
     ATT_GCN_LARGE,
     DIFUSCO,
+    DIMES,
+    DIMES_LARGE,
     *MDAM.values(),
     HTSP,
     GLOP,

@@ -1,0 +1,78 @@
+"""Tours drawn from a map of edges, and which way the map has to go for shorter ones (Qiu et al., 2022)."""
+
+import math
+
+import numba
+import numpy as np
+
+from neuroute.solvers.tree_moves import draw
+
+
+@numba.njit(cache=True)
+def estimate(
+    points: np.ndarray, neighbours: np.ndarray, theta: np.ndarray, tours: int, random: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the estimated gradient (n, k) of the mean length by theta, and the lengths (tours,) it is of.
+
+    A tour begins at any node, and goes on to the neighbours that are left by the softmax of their theta; where none is,
+    to the nearest node, which is no choice.  The gradient is the mean over tours of the length, less the mean length,
+    times what was chosen less how likely it was (REINFORCE).  points (n, 2) float64, neighbours (n, k), theta (n, k)
+    float64, random: the state of `draw`.
+    """
+    n, k = neighbours.shape
+    weight, odds = np.empty((n, k)), np.empty((n, k))
+    for i in range(n):
+        weight[i] = np.exp(theta[i] - theta[i].max())
+    plain, weighed, lengths = np.zeros((n, k)), np.zeros((n, k)), np.zeros(tours)
+    nodes, where = np.empty(n, np.int64), np.empty(n, np.int64)  # those that are left come first; places of nodes
+    for tour in range(tours):
+        odds[:] = 0.0
+        for i in range(n):
+            nodes[i] = where[i] = i
+        here = start = int(draw(random) * n)
+        length = 0.0
+        for left in range(n - 1, -1, -1):
+            place, last = where[here], nodes[left]
+            nodes[place], where[last], nodes[left], where[here] = last, place, here, left
+            then = start if left == 0 else _go_on(here, left, points, neighbours, nodes, where, weight, odds, random)
+            length += math.hypot(points[here, 0] - points[then, 0], points[here, 1] - points[then, 1])
+            here = then
+        lengths[tour] = length
+        plain += odds
+        weighed += length * odds
+    return (weighed - lengths.mean() * plain) / tours, lengths
+
+
+@numba.njit(cache=True)
+def _go_on(
+    here: int,
+    left: int,
+    points: np.ndarray,
+    neighbours: np.ndarray,
+    nodes: np.ndarray,
+    where: np.ndarray,
+    weight: np.ndarray,
+    odds: np.ndarray,
+    random: np.ndarray,
+) -> int:
+    """Return where a tour goes; odds: of the slots of `here`, what was chosen less how likely it was."""
+    mass, chosen = 0.0, -1
+    for slot in range(neighbours.shape[1]):
+        if where[neighbours[here, slot]] < left:
+            mass += weight[here, slot]
+    if mass > 0:
+        mark = draw(random) * mass
+        for slot in range(neighbours.shape[1]):
+            if where[neighbours[here, slot]] < left:
+                odds[here, slot] -= weight[here, slot] / mass
+                if mark >= 0:
+                    chosen = slot
+                    mark -= weight[here, slot]
+        odds[here, chosen] += 1
+        return int(neighbours[here, chosen])
+    nearest = np.inf
+    for i in range(left):
+        x, y = points[nodes[i], 0] - points[here, 0], points[nodes[i], 1] - points[here, 1]
+        if x * x + y * y < nearest:
+            nearest, chosen = x * x + y * y, nodes[i]
+    return chosen

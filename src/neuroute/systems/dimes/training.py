@@ -1,0 +1,73 @@
+"""Training of DIMES: weights from which a few steps on an instance lead to short tours (Qiu et al., 2022)."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.decoding.decode import decode
+from neuroute.plan.objects import Dataset, Decoding
+from neuroute.systems.dimes.network import Dimes, follow, instance_of
+from neuroute.systems.dimes.system import MetaTraining
+from neuroute.training.batches import Batches, Scheme
+
+
+class MetaBatches(Batches):
+    """Batches of a run: each is a function of (run, index), the weights and the optimizer's moments.
+
+    Instances learn one at a time, so each has norms of its own.
+    """
+
+    training: MetaTraining
+    net: Dimes
+
+    def __init__(self, scheme: Scheme) -> None:
+        super().__init__(scheme, decoupled=True)
+
+    def learning_rate(self, index: int) -> float:
+        return self.training.learning_rate
+
+    def samples(self, batches: int) -> int:
+        return min(batches * self.training.batch_size, self.training.samples)
+
+    def train(self, index: int) -> tuple[Tensor, int]:
+        first, stop = self.samples(index), self.samples(index + 1)
+        data = Dataset(problem="tsp", split="train", n=self.run.n, first=first, count=stop - first)
+        coords = torch.from_numpy(SPEC.of("tsp").instances(data)).to(self.device, torch.float32)
+        lengths = [self._learn(coords[i : i + 1], first + i, stop - first) for i in self.world.part(len(coords))]
+        self.world.sum_gradients(self.net)
+        self._update(index)
+        total = torch.tensor(sum(lengths) / len(coords), dtype=torch.float64, device=self.device)
+        return total * self.world.size, 1
+
+    def _learn(self, coords: Tensor, number: int, size: int) -> float:
+        """Add the share of one of so many instances to the gradient: that where its own steps end (first order).
+
+        Returns the mean length of tours there.
+        """
+        t = self.training
+        neighbours, edges = self.net.embed(coords)
+        instance = instance_of(coords, neighbours, stream_seed(self.run.seed, number))
+        ends, head = self.net.learn(instance, edges, t.inner_steps, t.tours)
+        length = follow(instance, ends, head, t.tours)
+        assert ends.grad is not None
+        edges.backward(ends.grad / size)
+        for own, copy in zip(self.net.head.parameters(), head.parameters(), strict=True):
+            share = copy.grad / size
+            own.grad = share if own.grad is None else own.grad + share
+        return length
+
+    def solve(self, instances: Any) -> np.ndarray:
+        """Tours (count, n) that tree search finds, by which the run is validated."""
+        return decode("tsp", self.net, instances, Decoding(method=self.net.own_method), self.memory_gb).numpy()
+
+
+def meta(scheme: Scheme) -> MetaBatches:
+    """Raises NeurouteError for another network."""
+    if not isinstance(scheme.net, Dimes):
+        raise NeurouteError(f"{scheme.run.id}: this training is for Dimes, not {type(scheme.net).__name__}")
+    return MetaBatches(scheme)
