@@ -31,10 +31,12 @@ def estimate(
             nodes[i] = where[i] = i
         here = start = int(draw(random) * n)
         length = 0.0
-        for left in range(n - 1, -1, -1):
-            place, last = where[here], nodes[left]
-            nodes[place], where[last], nodes[left], where[here] = last, place, here, left
-            then = start if left == 0 else _go_on(here, left, points, neighbours, nodes, where, weight, odds, random)
+        for others in range(n - 1, -1, -1):
+            place, last = where[here], nodes[others]
+            nodes[place], where[last], nodes[others], where[here] = last, place, here, others
+            then = start
+            if others:
+                then = _go_on(here, others, points, neighbours, nodes, where, weight, odds, random)
             length += math.hypot(points[here, 0] - points[then, 0], points[here, 1] - points[then, 1])
             here = then
         lengths[tour] = length
@@ -46,7 +48,7 @@ def estimate(
 @numba.njit(cache=True)
 def _go_on(
     here: int,
-    left: int,
+    others: int,
     points: np.ndarray,
     neighbours: np.ndarray,
     nodes: np.ndarray,
@@ -56,23 +58,23 @@ def _go_on(
     random: np.ndarray,
 ) -> int:
     """Return where a tour goes; odds: of the slots of `here`, what was chosen less how likely it was."""
-    mass, chosen = 0.0, -1
+    mass, choice = 0.0, -1
     for slot in range(neighbours.shape[1]):
-        if where[neighbours[here, slot]] < left:
+        if where[neighbours[here, slot]] < others:
             mass += weight[here, slot]
     if mass > 0:
         mark = draw(random) * mass
         for slot in range(neighbours.shape[1]):
-            if where[neighbours[here, slot]] < left:
+            if where[neighbours[here, slot]] < others:
                 odds[here, slot] -= weight[here, slot] / mass
                 if mark >= 0:
-                    chosen = slot
+                    choice = slot
                     mark -= weight[here, slot]
-        odds[here, chosen] += 1
-        return int(neighbours[here, chosen])
+        odds[here, choice] += 1
+        return int(neighbours[here, choice])
     nearest = np.inf
-    for i in range(left):
+    for i in range(others):
         x, y = points[nodes[i], 0] - points[here, 0], points[nodes[i], 1] - points[here, 1]
         if x * x + y * y < nearest:
-            nearest, chosen = x * x + y * y, nodes[i]
-    return chosen
+            nearest, choice = x * x + y * y, nodes[i]
+    return choice

@@ -56,9 +56,10 @@ class MetaBatches(Batches):
         length = follow(instance, ends, head, t.tours)
         assert ends.grad is not None
         edges.backward(ends.grad / size)
-        for own, copy in zip(self.net.head.parameters(), head.parameters(), strict=True):
+        for weight, copy in zip(self.net.head.parameters(), head.parameters(), strict=True):
+            assert copy.grad is not None
             share = copy.grad / size
-            own.grad = share if own.grad is None else own.grad + share
+            weight.grad = share if weight.grad is None else weight.grad + share
         return length
 
     def solve(self, instances: Any) -> np.ndarray:
