@@ -100,6 +100,8 @@ def gradients(run: Run, folder: Path, stores: list[Path], threads: int = 1) -> d
     updates = count()
 
     def note(optimizer: torch.optim.Optimizer, _args: object, _kwargs: object) -> None:
+        if not isinstance(optimizer.param_groups[0]["params"][0], torch.nn.Parameter):
+            return  # steps on one instance, which are no updates
         update = next(updates)
         if not update or still:
             for number, p in enumerate(optimizer.param_groups[0]["params"]):

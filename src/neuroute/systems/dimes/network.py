@@ -1,5 +1,6 @@
 """DIMES: a map of edges that a few steps by the lengths of its tours make one of the instance (Qiu et al., 2022)."""
 
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -73,10 +74,9 @@ class Dimes(EdgeMapNetwork):
 
     def learn(self, instance: Instance, edges: Tensor, steps: int, tours: int) -> tuple[Tensor, EdgeHead]:
         """Copies of edges (n, k, W) and of the head after so many steps on the instance, of so many tours each."""
-        head = EdgeHead(self.width).to(edges)
-        head.load_state_dict(self.head.state_dict())
+        head = deepcopy(self.head)
         edges = edges.detach().clone().requires_grad_()
-        optimizer = AdamW([edges, *head.parameters()], lr=self.inner_rate, weight_decay=INNER_DECAY)
+        optimizer = AdamW([edges, *head.parameters()], lr=self.inner_rate, weight_decay=INNER_DECAY, fused=True)
         for _ in range(steps):
             follow(instance, edges, head, tours)
             optimizer.step()
