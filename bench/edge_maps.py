@@ -11,7 +11,7 @@ import argparse
 import csv
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -75,15 +75,16 @@ def length_of(points: np.ndarray, tour: np.ndarray) -> float:
     return float(np.linalg.norm(places - np.roll(places, -1, axis=0), axis=1).sum())
 
 
-def measure(nodes: int, count: int, budgets: Sequence[float], maps: dict[str, MapMaker]) -> list[dict[str, object]]:
-    """A row for each instance, map and budget."""
+def measure(nodes: int, count: int, budgets: Sequence[float], maps: dict[str, MapMaker]) -> Iterator[list[dict[str, object]]]:
+    """The rows of an instance, one for each map and budget; then those of the next."""
     instances = SPEC.of("tsp").instances(Dataset(split="test", n=nodes, count=count))
-    concorde, rows = get("concorde"), list[dict[str, object]]()
+    concorde = get("concorde")
     for make in maps.values():  # what is compiled or loaded at first is no part of any time
         search_on(instances[0], make(instances[0], 0), 0, [0.0])
     for number, points in enumerate(instances):
         about = {"nodes": nodes, "instance": number, "optimum": length_of(points, concorde.solve(points, number))}
         about["nearest"] = length_of(points, NEAREST.solve(points, number))
+        rows = list[dict[str, object]]()
         for name, make in maps.items():
             began = time.process_time()
             edges = make(points, number)
@@ -92,11 +93,11 @@ def measure(nodes: int, count: int, budgets: Sequence[float], maps: dict[str, Ma
             for seconds, (length, actions) in zip(budgets, found, strict=True):
                 each = {"map": name, "map_seconds": spent, "seconds": seconds, "length": length, "actions": actions}
                 rows.append({k: round(v, 7) if isinstance(v, float) else v for k, v in (about | each).items()})
-    return rows
+        yield rows
 
 
 def main() -> None:
-    """Write the rows, with device, commit and date."""
+    """Write the rows as they come, with device, commit and date: a killed call leaves whole instances."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("maps", nargs="*", metavar="NAME=FILE")
     parser.add_argument("--nodes", type=int, default=50)
@@ -107,14 +108,15 @@ def main() -> None:
     torch.set_num_threads(1)
     learnt = {name: learnt_map(Path(file)) for name, _, file in (each.partition("=") for each in asked.maps)}
     maps = learnt | {"softdist": lambda points, number: soft_map(points), "no map": flat_map}
-    rows = measure(asked.nodes, asked.count, sorted(asked.seconds), maps)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True)
     about = {"device": devices.name(torch.device("cpu")), "commit": commit.stdout.strip()}
     about["date"] = datetime.now(UTC).date().isoformat()
     with asked.out.open("w", newline="") as file:
         writer = csv.DictWriter(file, [*FIELDS, *about])
         writer.writeheader()
-        writer.writerows(row | about for row in rows)
+        for rows in measure(asked.nodes, asked.count, sorted(asked.seconds), maps):
+            writer.writerows(row | about for row in rows)
+            file.flush()
 
 
 if __name__ == "__main__":
