@@ -31,6 +31,7 @@ from neuroute.solvers.tree_moves import USED
 from neuroute.solvers.tree_search import LEAST, LOOK, Search
 
 FIELDS = ["nodes", "instance", "map", "optimum", "nearest", "map_seconds", "seconds", "length", "actions"]
+Rows = list[dict[str, object]]
 MapMaker = Callable[[np.ndarray, int], Map]  # of points (n, 2) float32, and the number of the instance
 
 
@@ -75,7 +76,7 @@ def length_of(points: np.ndarray, tour: np.ndarray) -> float:
     return float(np.linalg.norm(places - np.roll(places, -1, axis=0), axis=1).sum())
 
 
-def measure(nodes: int, count: int, budgets: Sequence[float], maps: dict[str, MapMaker]) -> Iterator[list[dict[str, object]]]:
+def measure(nodes: int, count: int, budgets: Sequence[float], maps: dict[str, MapMaker]) -> Iterator[Rows]:
     """The rows of an instance, one for each map and budget; then those of the next."""
     instances = SPEC.of("tsp").instances(Dataset(split="test", n=nodes, count=count))
     concorde = get("concorde")
@@ -84,7 +85,7 @@ def measure(nodes: int, count: int, budgets: Sequence[float], maps: dict[str, Ma
     for number, points in enumerate(instances):
         about = {"nodes": nodes, "instance": number, "optimum": length_of(points, concorde.solve(points, number))}
         about["nearest"] = length_of(points, NEAREST.solve(points, number))
-        rows = list[dict[str, object]]()
+        rows: Rows = []
         for name, make in maps.items():
             began = time.process_time()
             edges = make(points, number)
