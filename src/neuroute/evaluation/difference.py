@@ -82,7 +82,9 @@ def differences(
     shared = {pair: trainings for pair in pairs if all(trainings := _trainings_on(pair, sides, same))}
     if not shared:
         by = "by the same decoding" if decodings is None else f"by {decodings[0]} and {decodings[1]}"
-        raise NeurouteError(f"{first[0]} and {second[0]} were not measured on a common test set {by}")
+        raise NeurouteError(
+            f"{first[0]} and {second[0]} were not measured on a common test set {by}; `neuroute evaluate` both"
+        )
     resampled = [_resample(pair, trainings, same) for pair, trainings in shared.items()]
     rows = [each.difference() for each in resampled]
     return rows if mean_of is None else rows + _of_means(resampled, mean_of)

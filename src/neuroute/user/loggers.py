@@ -105,7 +105,9 @@ def make_loggers(names: Sequence[str]) -> list[Callback]:
     """Return loggers by name.  Raises NeurouteError for an unknown one, and for one that is not installed."""
     for name in names:
         if name not in LOGGERS:
-            raise NeurouteError(f"no logger '{name}'{did_you_mean(near(name, LOGGERS)) or ';'} of {', '.join(LOGGERS)}")
+            raise NeurouteError(
+                f"no logger '{name}'{did_you_mean(near(name, LOGGERS)) or ';'} there are: {', '.join(LOGGERS)}"
+            )
         if find_spec(LOGGERS[name][1]) is None:
             raise NeurouteError(f"logger '{name}': is not installed; pip install 'neuroute[{name}]'")
     return [LOGGERS[name][0]() for name in names]

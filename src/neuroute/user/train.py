@@ -209,7 +209,7 @@ def _training(
         values.setdefault("batches_per_epoch", -(-batches // values["epochs"]))
         others = {key: value for key, value in settings.items() if key not in of_stage}
         return _checked(Reinforced, {"stages": [values], **others}, Reinforced, Stage)
-    raise NeurouteError(f"how '{how}'{did_you_mean(near(how, HOW)) or ';'} one of {', '.join(HOW)}, or a class")
+    raise NeurouteError(f"how '{how}'{did_you_mean(near(how, HOW)) or ';'} take one of {', '.join(HOW)}, or a class")
 
 
 def _checked(kind: type[Any], values: Mapping[str, Any], *names_of: type[Spec]) -> Any:
