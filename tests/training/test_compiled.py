@@ -1,5 +1,6 @@
 """Networks that torch has compiled learn what they do uncompiled."""
 
+import logging
 import shutil
 from collections.abc import Iterator
 from functools import partial
@@ -13,8 +14,8 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import tiny
 import tiny_reinforced
-from neuroute.decoding import compiled as compiling
 from neuroute.plan.objects import Run
+from neuroute.training import compiled as compiling
 from neuroute.training.train import Settings, train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -33,8 +34,10 @@ CODE = [
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """What was compiled for one test is of no use to the next."""
+    """What was compiled for one test, and whether torch can, is of no use to the next."""
+    compiling.can_compile.cache_clear()
     yield
+    compiling.can_compile.cache_clear()
     torch.compiler.reset()
 
 
@@ -82,9 +85,46 @@ def test_what_is_traced_has_the_same_gradients(
     monkeypatch.setattr(torch, "compile", compile_without_code)
     alike("pomo", tmp_path, request)
     names = [part.__name__ for part in traced if part is not compiling._trial]
-    assert names == ["encode", "prepare", "decide", "decide_best", "path_rows", "decide_path"]
+    assert names == ["encode", "prepare", "decide"]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=CODE) for name in RUNS])
 def test_compiled_code_has_the_same_gradients(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     alike(name, tmp_path, request)
+
+
+@pytest.mark.slow
+def test_sizes_may_change_and_nothing_is_traced_anew(
+    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instances of 6 to 9 nodes, in batches of as many as fit: a graph of one size would be taken anew for another."""
+    graphs: list[Any] = []
+
+    def note(graph: Any, _inputs: object) -> Any:
+        graphs.append(graph)
+        return graph
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=note))
+    stages = [tiny_reinforced.stage(f"s{n}", batches_per_epoch=1, sizes=(n, n), batch_size=n - 3) for n in (8, 6, 9, 7)]
+    how, counts = Settings("cpu", threads=1, compile=True), []
+    for number in (2, 4):
+        torch.compiler.reset()
+        graphs.clear()
+        out = tmp_path / str(number)
+        run = tiny_reinforced.make_run(*stages[:number])
+        train(run, out / "out", out / "state", [store], how, code="c", network_code="n")
+        counts.append(len(graphs))
+    assert 0 < counts[1] < counts[0] + 3  # each of the three parts would be taken once more for a new size
+
+
+def test_without_a_compiler_one_line_says_so(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def fails(_part: object, **_how: object) -> Any:
+        raise RuntimeError("\nNo working C++ compiler found\nmore")
+
+    monkeypatch.setattr(torch, "compile", fails)
+    with caplog.at_level(logging.WARNING):
+        assert not compiling.can_compile("cpu")
+        assert not compiling.can_compile("cpu")
+    assert [record.getMessage() for record in caplog.records] == [
+        "`compile`: torch cannot compile for cpu here (No working C++ compiler found); networks run as they are"
+    ]

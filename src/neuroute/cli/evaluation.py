@@ -1,7 +1,6 @@
 """Solutions of a trained model: evaluate, on the plan's test sets or on the user's instances; solve, on one file."""
 
 import signal
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -116,7 +115,6 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         memory_gb=p.config.memory_gb,
         jobs_per_gpu=p.config.jobs_per_gpu,
         tf32=p.config.tf32,
-        compile=p.config.compile_decoding,
         label_dirs=p.label_dirs,
         data=labels_digest([m for j in p.label_jobs_of_evaluation(evaluation) if (m := p.manifest(j)).exists()]),
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_to_fetch(evaluation)},
@@ -141,7 +139,6 @@ def _evaluate_data(
     """Measure a checkpoint on the user's instances; `p` is None outside a checkout, where only files are found."""
     import torch
 
-    from neuroute.decoding.compiled import compiled
     from neuroute.plan.config import parse_config
     from neuroute.user.evaluate import evaluate, find_instances
     from neuroute.user.model import load_model
@@ -152,8 +149,6 @@ def _evaluate_data(
     if threads:
         torch.set_num_threads(threads)
     loaded = load_model(model, config.device, config.networks)
-    if config.compile_decoding:
-        loaded = replace(loaded, net=compiled(loaded.net, loaded.place))
     instances = instances.first(limit) if limit else instances
     return str(evaluate(loaded, instances, decoding, config.memory_gb, out, reference=reference, workers=workers))
 

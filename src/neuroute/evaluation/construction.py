@@ -44,12 +44,12 @@ def timed(loaded: LoadedModel, evaluation: ConstructionEvaluation, dataset: Data
     decoding, instances = loaded.resolve_decoding(evaluation.decoding, dataset.n), spec.instances(dataset)
     valid = spec.built or spec.valid
     seconds, lengths = [], []
-    decode(dataset.problem, loaded.acting, instances[:1], decoding, loaded.memory_gb, precision)
+    decode(dataset.problem, loaded.net, instances[:1], decoding, loaded.memory_gb, precision)
     for i in range(dataset.count):
         one = instances[i : i + 1]
         devices.synchronize(loaded.place)
         began = time.perf_counter()
-        solution = decode(dataset.problem, loaded.acting, one, decoding, loaded.memory_gb, precision).numpy()
+        solution = decode(dataset.problem, loaded.net, one, decoding, loaded.memory_gb, precision).numpy()
         seconds.append(time.perf_counter() - began)
         if not valid(one, solution).all():
             raise AssertionError(f"{dataset.id}: decoding returned no {spec.noun}")  # a bug, never the user's

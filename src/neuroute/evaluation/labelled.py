@@ -160,12 +160,12 @@ def decode_timed(
     devices.synchronize(loaded.place)
     if decoding.milestones:
         keeper = loaded.keeper(name, decoding)
-        for iterations, solutions, seconds in improve(problem, loaded.acting, instances, resolved, *limits, keeper):
+        for iterations, solutions, seconds in improve(problem, loaded.net, instances, resolved, *limits, keeper):
             part = decoding.model_copy(update={"iterations": iterations, "milestones": ()})
             yield part, [solutions.numpy()], seconds
         return
     draws = resolved.draws()
     results = [
-        decode_instances(problem, loaded.acting, instances, draw, *limits, loaded.keeper(name, draw)) for draw in draws
+        decode_instances(problem, loaded.net, instances, draw, *limits, loaded.keeper(name, draw)) for draw in draws
     ]
     yield decoding, [solutions.numpy() for solutions, _ in results], sum(seconds for _, seconds in results) / len(draws)

@@ -12,7 +12,6 @@ from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
-from neuroute.decoding.compiled import compiled, describe_device
 from neuroute.decoding.decode import instances_per_batch
 from neuroute.evaluation.kept import KeptDecoding, MeasuredSteps
 from neuroute.evaluation.records import UNITS, Rows
@@ -34,7 +33,6 @@ class RunContext:
     memory_gb: float | None = None
     jobs_per_gpu: int = 1
     tf32: bool = True
-    compile: bool = False
     label_dirs: Sequence[Path] = ()
     benchmarks: Mapping[str, Path] = field(default_factory=dict)  # name of a fetched benchmark -> its manifest
     data: str = ""  # digest of the labels
@@ -46,7 +44,6 @@ class LoadedModel:
     """A trained run, ready on its device."""
 
     net: RoutingNetwork
-    acting: RoutingNetwork  # decodes as `net` does; it may be compiled
     run: Run
     checkpoint: Path
     place: torch.device
@@ -59,7 +56,7 @@ class LoadedModel:
     @property
     def device(self) -> str:
         """On what it is measured, for the records."""
-        return describe_device(self.acting, self.place)
+        return devices.name(self.place)
 
     def keeper(self, name: str | None, decoding: Decoding) -> KeptDecoding | None:
         """Return where an interrupted decoding is kept, with what is measured under that name."""
@@ -142,8 +139,7 @@ def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
     net.to(place)
     budget = devices.memory_budget_gb(place, context.memory_gb, context.jobs_per_gpu)
     weights = describe_source(about["source"]) if "source" in about else None
-    acting = compiled(net, place) if context.compile else net
-    return LoadedModel(net, acting, run, checkpoint, place, budget, context, weights=weights)
+    return LoadedModel(net, run, checkpoint, place, budget, context, weights=weights)
 
 
 def _check_weights(run: Run, checkpoint: Path, net: RoutingNetwork) -> None:

@@ -74,7 +74,7 @@ def _check(evaluation: RescalingEvaluation, sweeps: list[Sweep]) -> None:
 
 def _decode(loaded: LoadedModel, coords: np.ndarray, decoding: Decoding) -> np.ndarray:
     """Return tours (count, n) of coords (count, n, 2)."""
-    tours = decode("tsp", loaded.acting, coords, decoding, loaded.memory_gb, loaded.run.training.precision).numpy()
+    tours = decode("tsp", loaded.net, coords, decoding, loaded.memory_gb, loaded.run.training.precision).numpy()
     if not is_permutation(tours).all():
         raise AssertionError(f"{loaded.run.id}: decoding returned an invalid tour")  # a bug, never the user's
     return tours

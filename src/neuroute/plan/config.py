@@ -180,9 +180,6 @@ class Config(Strict):
         bool, Field(description="let a GPU multiply fp32 matrices in TF32; records say so beside the device")
     ] = True
     compile: Annotated[bool, Field(description="torch.compile the networks while training")] = False
-    compile_decoding: Annotated[
-        bool, Field(description="torch.compile the networks of evaluations; records say so beside the device")
-    ] = False
     memory_gb: Annotated[
         float | None,
         Field(

@@ -163,7 +163,6 @@ def try_piece(stage: Stage, run: Run, piece: Piece) -> PiecePace:
         memory_gb=config.memory_gb,
         jobs_per_gpu=config.jobs_per_gpu,
         tf32=config.tf32,
-        compile=config.compile_decoding,
         label_dirs=[stage.folder],
     )
     stages = part.stages if isinstance(part, StageEvaluation) else ()

@@ -15,7 +15,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json, write_text
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import load_tours
-from neuroute.decoding.compiled import can_compile, compiled
 from neuroute.decoding.construct import construct
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
@@ -32,6 +31,7 @@ from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, Self
 from neuroute.problems.registry import Part
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.callbacks import Callback
+from neuroute.training.compiled import can_compile, compiled
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import TrainingLoop
 from neuroute.training.network_checks import check_network, in_one_line
@@ -113,7 +113,7 @@ def _train(
         model = torch.compile(model, dynamic=True) if compiles else model  # type: ignore[assignment]
         model = world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
     elif compiles and t.kind == "reinforce" and problem != "vrp":  # whose gates draw from generators
-        model = compiled(net, place)
+        model = compiled(net)
     scheme = Scheme(
         run,
         net,

@@ -19,7 +19,6 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import REFERENCES
 from neuroute.datasets.stored_labels import load_tours
-from neuroute.decoding.compiled import describe_device
 from neuroute.decoding.decode import decode_timed, instances_per_batch
 from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records
@@ -146,9 +145,7 @@ class Evaluation:
         else:
             lines.append("gap     unknown: the data have no reference solutions; name a solver as reference")
         place = self.model.place
-        on = describe_device(self.model.net, place) + (
-            f", {torch.get_num_threads()} threads" if place.type == "cpu" else ""
-        )
+        on = devices.name(place) + (f", {torch.get_num_threads()} threads" if place.type == "cpu" else "")
         lines.append(f"time    {self.seconds:.2f} s on {on}")
         net = self.model.net
         what = f"{type(net).__name__}, {parameters(net):,} parameters, trained at n = {net.train_nodes}"
@@ -262,9 +259,7 @@ def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float) ->
         "precision": "fp32",
     }
     values = m.gaps() | {"length": float(m.lengths.mean()), "time_s": m.seconds}
-    return make_rows(
-        shared, decoding, values, describe_device(model.net, model.place), "", model.about["code"], m.seconds
-    )
+    return make_rows(shared, decoding, values, devices.name(model.place), "", model.about["code"], m.seconds)
 
 
 def _gap(key: str, value: float) -> str:
