@@ -13,13 +13,13 @@ from neuroute.accounting.rates import (
     Rehearsal,
     at_size,
     flops_per_second,
-    keep_rehearsal,
     rehearsal_of,
 )
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import parse_config
 from neuroute.plan.objects import Dataset, Labels
+from neuroute.rehearsal.findings import keep_rehearsal
 
 
 def test_sizes_between_and_beyond() -> None:

@@ -13,7 +13,6 @@ from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import RunFlops
 from neuroute.accounting.rates import (
     DECISION_S,
-    JobTime,
     Kind,
     OnDevice,
     Rehearsal,
@@ -189,16 +188,19 @@ class Estimates:
 
     @cached_property
     def _off_in_trainings(self) -> float:
-        jobs = self.rehearsed.jobs
-        runs = (r for r in self.plan.runs.values() if jobs and not isinstance(r, GivenRun))
-        return _off((jobs[r.digest()], self.training_s(r, RunFlops(r).train())) for r in runs if r.digest() in jobs)
+        runs = (r for r in self.plan.runs.values() if not isinstance(r, GivenRun))
+        return self._off((r.digest(), self.training_s(r, RunFlops(r).train())) for r in runs)
 
     @cached_property
     def _off_in_evaluations(self) -> float:
-        jobs, runs = self.rehearsed.jobs, self.plan.runs
-        keys = {e.id: evaluation_key(runs[e.run], e) for e in self.plan.evaluations.values() if jobs}
-        rehearsed = ((e, jobs[keys[e.id]]) for e in self.plan.evaluations.values() if keys.get(e.id) in jobs)
-        return _off((job, self.evaluation_s(e.flops(RunFlops(runs[e.run])))) for e, job in rehearsed)
+        pairs = ((self.plan.runs[e.run], e) for e in self.plan.evaluations.values())
+        return self._off((evaluation_key(r, e), self.evaluation_s(e.flops(RunFlops(r)))) for r, e in pairs)
+
+    def _off(self, reckoned: Iterable[tuple[str, float]]) -> float:
+        """How much longer jobs took than by their FLOPs, on the median: so do those that were not rehearsed."""
+        jobs = self.rehearsed.jobs
+        by_flops = ((jobs[key].seconds, seconds) for key, seconds in reckoned if key in jobs) if jobs else ()
+        return median([took / seconds for took, seconds in by_flops if seconds > 0] or [1.0])
 
     # -- drawings -----------------------------------------------------------------------------------------------
 
@@ -215,9 +217,3 @@ def evaluation_key(run: Run | GivenRun, evaluation: RunEvaluation) -> str:
 def label_mb(run: Run) -> float:
     """Coordinates and tours that a training reads."""
     return sum(labels.dataset.count * labels.dataset.n * 9 for labels in run.data) / 1e6
-
-
-def _off(jobs: Iterable[tuple[JobTime, float]]) -> float:
-    """How much longer jobs took than by their FLOPs, on the median: so do those that were not rehearsed."""
-    ratios = [job.seconds / by_flops for job, by_flops in jobs if by_flops > 0]
-    return median(ratios) if ratios else 1.0

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from neuroute.core.files import read_json, write_text
+from neuroute.core.files import read_json
 from neuroute.plan.config import Config
 from neuroute.plan.preflight import gpus
 from neuroute.plan.specs import Spec
@@ -106,16 +106,3 @@ def rehearsal_of(config: Config) -> Rehearsal:
 @cache
 def _read(path: Path, _changed: int) -> Rehearsal:
     return validate(Rehearsal, read_json(path, MEND), f"{path} ({MEND})")
-
-
-def keep_rehearsal(config: Config, kind: Kind, fresh: OnDevice, solvers: dict[str, BySize], start_s: float) -> Path:
-    """Write it; what was rehearsed before, at another scale or on another kind of device, stays beside it."""
-    before = rehearsal_of(config)
-    earlier = before.devices.get(kind)
-    if earlier is not None and earlier.device == fresh.device:
-        fresh = fresh.model_copy(update={"jobs": earlier.jobs | fresh.jobs})
-    points = {name: before.solvers.get(name, {}) | sizes for name, sizes in solvers.items()}
-    whole = Rehearsal(start_s=start_s, devices=before.devices | {kind: fresh}, solvers=before.solvers | points)
-    path = Path(config.work_dir) / FILE
-    write_text(path, whole.model_dump_json(indent=1) + "\n")
-    return path

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from neuroute.accounting.estimates import Estimates, evaluation_key
 from neuroute.accounting.flops import RunFlops
 from neuroute.accounting.overview import costs, totals
-from neuroute.accounting.rates import JobTime
+from neuroute.accounting.rates import FILE, BySize, JobTime, Kind, OnDevice, Rehearsal, rehearsal_of
+from neuroute.core.files import write_text
+from neuroute.plan.config import Config
 from neuroute.plan.objects import GivenRun
 from neuroute.plan.plan import Plan
 from neuroute.rehearsal.short import PiecePace, TrainingPace, pieces, training_key
@@ -61,6 +64,19 @@ def job_times(plan: Plan, findings: Findings) -> dict[str, JobTime]:
             seconds = sum(flops * typical if s is None else s for s, flops in each)
             jobs[evaluation_key(plan.runs[evaluation.run], evaluation)] = JobTime(of=id, seconds=seconds)
     return jobs
+
+
+def keep_rehearsal(config: Config, kind: Kind, fresh: OnDevice, solvers: dict[str, BySize], start_s: float) -> Path:
+    """Write it; what was rehearsed before, at another scale or on another kind of device, stays beside it."""
+    before = rehearsal_of(config)
+    earlier = before.devices.get(kind)
+    if earlier is not None and earlier.device == fresh.device:
+        fresh = fresh.model_copy(update={"jobs": earlier.jobs | fresh.jobs})
+    points = {name: before.solvers.get(name, {}) | sizes for name, sizes in solvers.items()}
+    whole = Rehearsal(start_s=start_s, devices=before.devices | {kind: fresh}, solvers=before.solvers | points)
+    path = Path(config.work_dir) / FILE
+    write_text(path, whole.model_dump_json(indent=1) + "\n")
+    return path
 
 
 def report(plan: Plan, findings: Findings) -> Iterator[str]:

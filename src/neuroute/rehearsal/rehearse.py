@@ -22,12 +22,12 @@ import torch
 from neuroute.accounting.estimates import Estimates
 from neuroute.accounting.flops import RunFlops
 from neuroute.accounting.overview import costs
-from neuroute.accounting.rates import Kind, OnDevice, keep_rehearsal, kind_of
+from neuroute.accounting.rates import Kind, OnDevice, kind_of
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import GivenRun, Labels, Run
 from neuroute.plan.plan import Plan
-from neuroute.rehearsal.findings import Findings, job_times, report
+from neuroute.rehearsal.findings import Findings, job_times, keep_rehearsal, report
 from neuroute.rehearsal.loading import load_what_jobs_use
 from neuroute.rehearsal.short import BATCHES, pieces, training_key
 from neuroute.rehearsal.trials import Stage, try_piece, try_solver, try_training
