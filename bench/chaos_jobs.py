@@ -22,7 +22,7 @@ import pandas as pd
 import yaml
 
 from neuroute.cli.warm import _command
-from neuroute.datasets import labels, pages
+from neuroute.datasets import labels
 from neuroute.decoding import decode
 from neuroute.evaluation import kept
 from neuroute.plan.build import Plan, build_plan
@@ -111,7 +111,7 @@ def command(folder: Path, *arguments: str, limit: int | None = None) -> int:
 def count_steps() -> None:
     """Write a letter for each chunk solved, batch trained and step of a decoding; save often."""
     saving.SHARE = 1
-    saving.SAVE_EVERY_S = reconstruction.SAVE_EVERY_S = kept.KEEP_EVERY_S = pages.KEEP_EVERY_S = EVERY_S
+    saving.SAVE_EVERY_S = reconstruction.SAVE_EVERY_S = kept.KEEP_EVERY_S = labels.KEEP_EVERY_S = EVERY_S
     steps = os.open("../steps.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def counted(function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:

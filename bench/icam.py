@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from neuroute.accounting.counts import counts
 from neuroute.decoding.rollout import complete
 from neuroute.decoding.tsp import TspRollout
-from neuroute.evaluation.live_memory import measure_memory
+from neuroute.evaluation.efficiency import measure_memory
 from neuroute.networks.blocks.aafm import AafmLayer
 from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.icam import Icam

@@ -13,7 +13,7 @@ from pens import in_turn, paired_ratio, seconds_of
 from neuroute.accounting.counts import counts
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.prc.tsp import rebuild
-from neuroute.evaluation.live_memory import measure_memory
+from neuroute.evaluation.efficiency import measure_memory
 from neuroute.networks.sit import Sit
 from neuroute.plan.objects import Dataset, Network
 from neuroute.solvers import registry

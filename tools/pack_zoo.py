@@ -16,7 +16,7 @@ import pandas as pd
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_whole
 from neuroute.networks.weights import describe, parameters
-from neuroute.papers.zoo.declare import CVRP, PAPER, TSP, VARIANTS, VRP
+from neuroute.papers.zoo.paper import CVRP, PAPER, TSP, VARIANTS, VRP
 from neuroute.papers.zoo.scale import ZooScale
 from neuroute.papers.zoo.tables import IMAGES, STARTS
 from neuroute.plan.build import build_plan

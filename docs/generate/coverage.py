@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from neuroute.plan.papers import all_papers
-from neuroute.rendering.coverage import HEADS, LEGEND, Coverage, coverage_lines
+from neuroute.rendering.report import COVERAGE_HEADS, COVERAGE_LEGEND, Coverage, coverage_lines
 
 MEASURED = Path(__file__).resolve().parents[1] / "measured"
 HEADLINE = "scaling"  # whose artifacts lie in the folder of the scale itself
 HEAD = f"""# Measured, quoted, impossible
 
-{LEGEND} Of the results that are kept in docs/measured; `results/summary.json` has the same of every run, and its report
-shows it.
+{COVERAGE_LEGEND} Of the results that are kept in docs/measured; `results/summary.json` has the same of every run,
+and its report shows it.
 
 Of the 36 systems of other authors in the tables 34 are trained or run here; TAM and SO are quoted, as no code of
 theirs is public.
@@ -26,7 +26,7 @@ def page() -> str:
             files = sorted(folder.glob("table*.csv"), key=_place)
             lines = coverage_lines({file.stem: Coverage.of(file) for file in files})
             if lines:
-                rows = [HEADS, tuple("---" for _ in HEADS), *lines]
+                rows = [COVERAGE_HEADS, tuple("---" for _ in COVERAGE_HEADS), *lines]
                 table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
                 parts.append(f"\n## `{paper}` at scale {scale.name}\n\n{table}\n")
     return "".join(parts)

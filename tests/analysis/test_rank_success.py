@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from neuroute.papers.scaling.figure_success import success, wilson
+from neuroute.papers.scaling.figures_probes import success, wilson
 
 
 def test_wilson_is_scipys() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets import chunks, labels, pages
+from neuroute.datasets import chunks, labels
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.solvers.base import Solver
@@ -24,12 +24,12 @@ from tours import wanted
 PROGRAM = """
 import json, logging, sys
 from pathlib import Path
-from neuroute.datasets import pages
+from neuroute.datasets import labels
 from neuroute.datasets.labels import make_labels
 from neuroute.plan.objects import Dataset, Labels
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
-    pages.KEEP_EVERY_S = 0.0
+    labels.KEEP_EVERY_S = 0.0
     store, solver, n, count, workers = sys.argv[1:]
     wanted = Labels(dataset=Dataset(n=int(n), count=int(count)), solver=solver)
     print(json.dumps(make_labels(wanted, Path(store), [], int(workers))))
@@ -102,8 +102,8 @@ def test_chunks_come_to_the_disk_as_few_pages(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return solve_chunk(*arguments)
 
-    write = pages.write_whole
-    monkeypatch.setattr(pages, "write_whole", lambda path, *a: written.append(path.name) or write(path, *a))
+    write = labels.write_whole
+    monkeypatch.setattr(labels, "write_whole", lambda path, *a: written.append(path.name) or write(path, *a))
     monkeypatch.setattr(chunks, "solve_chunk", stops_after_fifty)
     with pytest.raises(KeyboardInterrupt):
         make_labels(block, tmp_path / "store", [], workers=1)

@@ -14,9 +14,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import efficiency
-from neuroute.evaluation.efficiency import sample_tokens, sum_decisions
-from neuroute.evaluation.extrapolation import predict_cost
-from neuroute.evaluation.live_memory import measure_memory
+from neuroute.evaluation.efficiency import measure_memory, predict_cost, sample_tokens, sum_decisions
 from neuroute.evaluation.records import COLUMNS
 from neuroute.evaluation.single_step import Starts, pose_single_step
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 
-from neuroute.evaluation.live_memory import LiveBytes, measure_memory, out_of_memory
+from neuroute.evaluation.efficiency import LiveBytes, measure_memory, out_of_memory
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from neuroute.rendering.coverage import Coverage, coverage_lines
+from neuroute.rendering.report import Coverage, coverage_lines
 from neuroute.rendering.table import Cell, Column, Row, Table
 
 

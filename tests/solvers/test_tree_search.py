@@ -12,8 +12,7 @@ from neuroute.problems.tsp import tour_length
 from neuroute.solvers import tree_moves
 from neuroute.solvers.merging import merge, two_opt
 from neuroute.solvers.registry import get
-from neuroute.solvers.softdist import nearest_others, soft_map
-from neuroute.solvers.tree_search import Search, candidates, search
+from neuroute.solvers.tree_search import Search, candidates, nearest_others, search, soft_map
 
 
 def points_of(n: int, seed: int = 0) -> np.ndarray:

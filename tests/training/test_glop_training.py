@@ -22,7 +22,7 @@ from neuroute.systems.glop.network import FLOOR, Glop, Heat, Prepared
 from neuroute.systems.glop.partitioning import partitioning, revised_costs
 from neuroute.systems.glop.revising import _open, draw_paths, greedy_lengths, revising
 from neuroute.systems.glop.system import Revising
-from neuroute.training.challenge import BaselinePolicy, is_shorter
+from neuroute.training.rollout_baseline import BaselinePolicy, is_shorter
 from tiny import run_training, scheme_of
 from tiny_glop import PARTITION, REVISERS, partitioning_run, phase, revisers, revising_run
 

@@ -124,7 +124,7 @@ def test_weights_are_compared_by_the_best_decoder(tmp_path: Path) -> None:
 def test_a_run_leaves_the_weights_that_were_trained(
     tmp_path: Path, problem: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neuroute.training.challenge.is_shorter", lambda *_: False)
+    monkeypatch.setattr("neuroute.training.rollout_baseline.is_shorter", lambda *_: False)
     store = request.getfixturevalue("cvrp_store" if problem == "cvrp" else "store")
     kept = dict[str, Tensor]()
 

@@ -13,9 +13,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.multi_start import draw_images, images_of, roll_out
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.reinforced import GreedyBaseline, Reinforced
-from neuroute.training import challenge
-from neuroute.training.challenge import is_shorter
-from neuroute.training.rollout_baseline import RolloutBaseline
+from neuroute.training import rollout_baseline
+from neuroute.training.rollout_baseline import RolloutBaseline, is_shorter
 from neuroute.training.sampling_streams import Draw, noise, sampling
 from reinforcing import Alone, backward, close, gradients, same
 from tiny import N, run_training
@@ -175,7 +174,7 @@ def test_the_copy_is_what_is_left(tmp_path: Path, kind: str, request: pytest.Fix
                 kept[name] = {key: p.clone() for key, p in net.state_dict().items()}
 
         patch.setattr(RolloutBaseline, "_end_batch", watch)
-        patch.setattr(challenge, "is_shorter", lambda *_: False)
+        patch.setattr(rollout_baseline, "is_shorter", lambda *_: False)
         out = run_training(rollout_run(kind), tmp_path, store)
     net, _ = load_checkpoint(out / "model.safetensors")
     assert all(torch.equal(tensor, kept["frozen"][name]) for name, tensor in net.state_dict().items())

@@ -14,8 +14,8 @@ from torch import Tensor
 import neuroute
 from neuroute.core.errors import Interrupted
 from neuroute.decoding.environment import ENVIRONMENT
+from neuroute.user.by_network import Best, TimeIsOverError, ended, keep_best, search_for
 from neuroute.user.classical import Answer
-from neuroute.user.improve import Best, TimeIsOverError, ended, keep_best, search_for
 from neuroute.user.within_time import Construction, construct
 from stand_ins import Ship
 
@@ -52,7 +52,7 @@ def test_a_search_ends_when_the_time_is_up() -> None:
 def tick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a second pass each time that the clock of searches is looked at."""
     ticks = count()
-    monkeypatch.setattr("neuroute.user.improve.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    monkeypatch.setattr("neuroute.user.by_network.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     monkeypatch.setattr("neuroute.user.within_time.BUILD_LIMIT", 1000)  # of the machine's own clock
 
 
@@ -119,7 +119,7 @@ def test_of_many_stops_no_own_solution_is_built(ship: Ship, monkeypatch: pytest.
     """A default refuses no size, and pieces of a construction are re-built at any."""
     ship(problem, nodes=(4, 20))
     instance = neuroute.generate(problem, 30)[0]
-    monkeypatch.setattr("neuroute.user.improve.MOST_OWN", 29)
+    monkeypatch.setattr("neuroute.user.by_network.MOST_OWN", 29)
     tick(monkeypatch)
     solution = neuroute.solve(instance, seconds=3000)
     assert solution.basis is not None

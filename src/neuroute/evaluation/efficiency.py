@@ -8,28 +8,188 @@ them follows from straight lines between the points.  (Of times that grow with t
 
 import logging
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from scipy.optimize import nnls
+from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from neuroute.accounting.counts import Counts
 from neuroute.accounting.counts import counts as counts_of
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.extrapolation import Forecast, predict_cost
-from neuroute.evaluation.live_memory import measure_memory, out_of_memory
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
-from neuroute.evaluation.single_step import Construction, pose_single_step
+from neuroute.evaluation.single_step import Construction, Starts, pose_single_step
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Network
+
+# -- how much memory a computation adds at its peak, alike on a GPU and on a CPU -------------------------------------
+# On CUDA torch's allocator says it. On a CPU nobody does: the resident size of the process holds torch itself and
+# what was freed and not yet given back, which hides a computation of a few MiB. So the tensors that operations
+# return are followed from when they appear until nothing refers to them. What a kernel takes for itself and frees
+# before it returns is in CUDA's figure and not in the CPU's. That torch's own profiler sees too: of our decisions
+# it reports the same bytes, and an eighth more where attention holds its scores, whose softmax makes a mask on its
+# way.
+
+Result = TypeVar("Result")
+
+
+class LiveBytes(TorchDispatchMode):
+    """Bytes of all tensors that operations inside the block made and that are still referred to, now and at the peak.
+
+    Tensors that share memory count once, those that were there before never.  Without gradients (no_grad): inside
+    inference_mode some operations pass as a whole, and what they make on their way is not seen.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.now = 0
+        self.peak = 0
+        self._seen: dict[int, Any] = {}  # address of a storage -> what keeps it, or a reference that ends with it
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        for storage in _storages((args, kwargs)):  # what an operation reads and nobody here has made was there before
+            self._seen.setdefault(storage._cdata, storage)
+        result = func(*args, **kwargs)
+        for storage in _storages(result):
+            self._add(storage)
+        return result
+
+    def _add(self, storage: torch.UntypedStorage) -> None:
+        address, size = storage._cdata, storage.nbytes()
+        if address in self._seen:
+            return
+        self.now += size
+        self.peak = max(self.peak, self.now)
+
+        def forget(_: Any) -> None:
+            self.now -= size
+            del self._seen[address]
+
+        self._seen[address] = weakref.ref(storage, forget)
+
+
+def _storages(values: Any) -> list[torch.UntypedStorage]:
+    return [leaf.untyped_storage() for leaf in tree_leaves(values) if isinstance(leaf, Tensor)]
+
+
+def measure_memory(call: Callable[[], Result], place: torch.device) -> tuple[Result, int, int]:
+    """What `call` returns, the bytes that it adds at its peak, and those that its result still holds.
+
+    Once before, something like it should have run: a GPU's libraries take their work space at their first call.
+    """
+    with torch.no_grad():
+        if place.type == "cuda":
+            torch.cuda.synchronize(place)
+            before = torch.cuda.memory_allocated(place)
+            torch.cuda.reset_peak_memory_stats(place)
+            result = call()
+            torch.cuda.synchronize(place)
+            peak = torch.cuda.max_memory_allocated(place) - before
+            return result, peak, torch.cuda.memory_allocated(place) - before
+        with LiveBytes() as live:
+            result = call()
+        return result, live.peak, live.now
+
+
+def out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch says that there is not enough memory, on either device."""
+    return isinstance(error, torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
+
+
+# -- What a size will take of time and memory, predicted from smaller ones, so that no measurement ends the process
+# Bytes are fitted by a quadratic in the nodes, which holds attention that keeps its scores, attention that does
+# not, and linear networks alike. Seconds go with the FLOPs.
+
+NODES = (250, 500, 1000)
+RUNS = 2  # of each decision: one that is weighed and one that is timed
+
+
+@dataclass
+class Forecast:
+    """The cost of one network, with attention computed in one way."""
+
+    encoding: np.ndarray  # coefficients of n^2, n and 1: bytes that encoding adds
+    deciding: np.ndarray  # and the first decision, with what encoding has kept
+    splits: bool  # whether solutions of an instance can be built one after the other
+    seconds_per_flop: float
+
+    def peak(self, nodes: int) -> float:
+        """Return the bytes at the peak, with all solutions at once."""
+        return max(_at(self.encoding, nodes), _at(self.deciding, nodes))
+
+    def tours(self, nodes: int, budget: float) -> int:
+        """Return how many solutions of an instance can be built at once in `budget` bytes, 0 if not even one.
+
+        A network that builds only one takes it for all of them.
+        """
+        if self.peak(nodes) <= budget:
+            return nodes
+        quadratic, rest = self.deciding[0] * nodes, _at(self.deciding * (0, 1, 1), nodes)
+        if not self.splits or _at(self.encoding, nodes) > budget or rest + quadratic > budget:
+            return 0
+        return int((budget - rest) / quadratic)
+
+    def seconds(self, construction: Construction, counts: Counts, tokens: Sequence[int]) -> float:
+        """Return the seconds that measuring the decisions on so many tokens will take."""
+        decisions = sum(construction.share * construction.flops(counts, k) for k in tokens)
+        return RUNS * self.seconds_per_flop * (decisions + construction.encoder_flops(counts))
+
+    def update_rate(self, construction: Construction, counts: Counts, points: np.ndarray) -> None:
+        """Take the rate of the largest decision that was measured; points (decisions, 3): tokens, seconds, MiB."""
+        tokens, seconds, _ = points[-1]
+        self.seconds_per_flop = seconds / construction.flops(counts, int(tokens))
+
+
+def predict_cost(net: RoutingNetwork, dataset: Dataset, counts: Counts, place: torch.device) -> Forecast:
+    """Return the forecast from the first few hundred nodes of an instance."""
+    encoding, deciding = [], []
+    with torch.no_grad():
+        for nodes in NODES:
+            construction = pose_single_step(net, dataset, nodes)
+            construction.decide(construction.state(construction.encode(), construction.most))  # warm up
+            encoded, peak, resident = measure_memory(construction.encode, place)
+            encoding.append(peak)
+            _, peak, _ = measure_memory(lambda: _first(construction, encoded), place)  # noqa: B023 (called here)
+            deciding.append(resident + peak)
+        state = construction.state(encoded, construction.most)
+        devices.synchronize(place)
+        began = time.perf_counter()
+        construction.decide(state)
+        devices.synchronize(place)
+        seconds = time.perf_counter() - began
+    rate = seconds / construction.flops(counts, construction.most)
+    return Forecast(_fit(encoding), _fit(deciding), isinstance(construction, Starts), rate)
+
+
+def _first(construction: Construction, encoded: Any) -> Any:
+    return construction.decide(construction.state(encoded, construction.most))
+
+
+def _fit(bytes_: list[int]) -> np.ndarray:
+    """Return the coefficients of n^2, n and 1, none below 0."""
+    sizes = np.array(NODES, np.float64) / NODES[-1]
+    fitted, _ = nnls(np.stack([sizes**2, sizes, np.ones_like(sizes)], axis=1), np.array(bytes_, np.float64))
+    return np.asarray(fitted / (NODES[-1] ** 2, NODES[-1], 1.0))
+
+
+def _at(coefficients: np.ndarray, nodes: int) -> float:
+    return float(coefficients @ (nodes**2, nodes, 1.0))
+
 
 log = logging.getLogger(__name__)
 

@@ -20,6 +20,7 @@ from neuroute.rendering.diagram_sheet import ORANGE as ORANGE
 from neuroute.rendering.diagram_sheet import Sheet as Sheet
 from neuroute.rendering.diagram_sheet import draw_arrow as draw_arrow
 from neuroute.rendering.diagram_sheet import write as write
+from neuroute.rendering.maps import Decision, draw_probabilities, draw_state
 from neuroute.rendering.style import drawing as drawing
 
 FILLS = {
@@ -290,3 +291,34 @@ class Frame(Element):
         sheet.draw_frame(place, 0.08, facecolor="none", edgecolor=style.GREY, linestyle=(0, (3, 2)))
         sheet.write(place.right - 0.05, high + 0.03, self.label, fontsize=6, va="bottom", ha="right")
         self.item.draw(sheet, x, y, inner.width)
+
+
+# -- the encoder and the decoder of a network of many starts: a row each, joined by the encoded nodes ----------------
+
+SIDE = 1.12  # of the maps at the left, in inches
+
+
+def encoder_row(title: str, embed: Box, attention: Box, feed: Box, norm: str, label: str, nodes: str) -> Row:
+    """From a map of the instance to encoded nodes, by way of layers of two residual blocks with norms behind them.
+
+    The boxes are to be named "embed", "attention" and "feed".
+    """
+    first, second = (box(f"norm{i}", "norm", norm, fill="feed") for i in (1, 2))
+    layer = row(attention, Sign("add1"), first, feed, Sign("add2"), second, tight=True)
+    return row(Panel("instance", SIDE, SIDE, title), embed, Frame("layers", layer, label), box("H", "H", nodes))
+
+
+def decoder_row(title: str, *boxes: Element) -> Row:
+    """From the context at the right to a map of probabilities; boxes "softmax", "fits", ..., "keys", "context"."""
+    return row(Panel("probabilities", SIDE, SIDE, title), *boxes)
+
+
+def draw_network(sheet: Sheet, decision: Decision, *mixing: str) -> None:
+    """Both maps, and all arrows; mixing: names of what stands between context and compatibility, from right to left."""
+    draw_state(sheet.axes["instance"], decision)
+    draw_probabilities(sheet.axes["probabilities"], decision)
+    sheet.chain("instance", "embed", "attention", "add1", "norm1", "feed", "add2", "norm2", "H")
+    sheet.skip("attention", "add1")
+    sheet.skip("feed", "add2")
+    sheet.chain("context", *mixing, "fits", "softmax", "probabilities")
+    sheet.fork("H", {"context": "H", mixing[0]: "keys,\nvalues", "fits": "nodes"})

@@ -3,9 +3,26 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+import numpy as np
+
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver
+
+# Solutions that come with a published test set: `neuroute label` reads them, nothing is solved.
+NAME_THE_FILE = "name the file in config.yaml: test_sets, testsets_dir"
+
+
+def _refuse(coords: np.ndarray, seed: int) -> np.ndarray:
+    raise NeurouteError(f"published solutions are missing; {NAME_THE_FILE}, a file that holds solutions")
+
+
+def _refuse_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int) -> list[list[int]]:
+    _refuse(coords, seed)
+    return []
+
+
+PUBLISHED = Solver("published", False, NAME_THE_FILE, lambda: "published", _refuse, _refuse_cvrp)
 
 SOLVERS = {
     "concorde": "neuroute.solvers.concorde:SOLVER",
@@ -30,12 +47,9 @@ SOLVERS = {
     "pyvrp-long": "neuroute.solvers.pyvrp:LONG",
     "pyvrp-short": "neuroute.solvers.pyvrp:SHORT",
     "savings": "neuroute.solvers.savings:SOLVER",
-    "softdist": "neuroute.solvers.softdist:SOLVER",
+    "softdist": "neuroute.solvers.tree_search:SOLVER",
 }
-
-
-# Whose solutions come with a test set: nothing is solved.
-FROM_FILES = {"published": "neuroute.solvers.published:SOLVER"}
+FROM_FILES = {"published": "neuroute.solvers.registry:PUBLISHED"}
 
 
 def entry(name: str) -> str:

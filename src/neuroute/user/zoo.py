@@ -154,7 +154,7 @@ def models() -> list[Card]:
 def choose(problems: tuple[str, ...], variant: str, n: int, name: str) -> Card:
     """Return the shipped network for an instance: one made for its problem, and the nearest to its size.
 
-    Of more nodes than it is for, it shortens pieces of a construction (`neuroute.user.improve`).
+    Of more nodes than it is for, it shortens pieces of a construction (`neuroute.user.by_network`).
 
     Args:
         problems: whose networks take it, the best first.

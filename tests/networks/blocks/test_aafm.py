@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.evaluation.live_memory import measure_memory
+from neuroute.evaluation.efficiency import measure_memory
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
 from neuroute.networks.blocks.positions import pairwise_distances
 

@@ -10,8 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from networks import MULTI_START, PATH, N, awake, features, make, midway
 from neuroute.networks.blocks.all_digits import FullLinear
-from neuroute.networks.blocks.experts.gates import Gate
-from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.experts.gates import Gate, Hierarchical
 from neuroute.networks.blocks.experts.mixture import LinearExperts
 from neuroute.networks.mvmoe import MvMoe
 

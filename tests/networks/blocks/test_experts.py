@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.experts.gates import ExpertChoice, InputChoice, Slots
-from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.experts.gates import ExpertChoice, Hierarchical, InputChoice, Slots
 from neuroute.networks.blocks.experts.mixture import LinearExperts, Mixture, MlpExperts, join_calls
 from neuroute.networks.blocks.experts.routing import Routing, Tape
 

@@ -14,9 +14,9 @@ from neuroute.accounting.counts import counts
 from neuroute.core.dotted import resolve
 from neuroute.papers.scaling.paper import PAPER
 from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.papers.scaling.tables_ablations import table9
 from neuroute.papers.scaling.tables_comparison import table5, table6, table13
 from neuroute.papers.scaling.tables_results import table12
-from neuroute.papers.scaling.tables_settings import table9
 from neuroute.plan.config import parse_config
 from neuroute.rendering.seeds import say_seeds
 from neuroute.rendering.study import Study

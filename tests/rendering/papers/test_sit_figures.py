@@ -13,10 +13,10 @@ import pytest
 from fabricated import with_arrays
 from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, study
 from figure_checks import drawn_figure, laid_out, texts
+from neuroute.papers.sit.figure_training import read_course
 from neuroute.papers.sit.figures_model import ordinal
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.snapshot import Round
-from neuroute.papers.sit.training_course import read_course
 from neuroute.plan.objects import FIGURE_FORMATS, Reconstruction
 from neuroute.rendering.maps import tour_length
 from rendered import written_twice

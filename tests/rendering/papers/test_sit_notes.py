@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fabricated_sit import FABRIC, RUNS, study
-from neuroute.papers.sit.figure_repetitions import figure3
+from neuroute.papers.sit.figure_training import figure3
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Run
 from neuroute.rendering.study import Study

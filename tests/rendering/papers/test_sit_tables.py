@@ -13,7 +13,7 @@ from fabricated_sit import FABRIC, SCALE, draw, set_id, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.scale import SitScale
-from neuroute.papers.sit.table_benchmarks import GROUPS
+from neuroute.papers.sit.tables_comparison import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from fabricated import Fabric
-from neuroute.papers.sweep.figures import figure1
 from neuroute.papers.sweep.paper import PAPER
-from neuroute.papers.sweep.tables import table1
+from neuroute.papers.sweep.tables import figure1, table1
 from neuroute.plan.config import load_scale
 from neuroute.plan.objects import Dataset, Decoding, Run
 

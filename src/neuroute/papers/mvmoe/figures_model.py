@@ -10,7 +10,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.diagram_network import decoder_row, draw_network, encoder_row
+from neuroute.rendering.diagram import decoder_row, draw_network, encoder_row
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing

@@ -21,8 +21,7 @@ from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
-from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice
-from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, Hierarchical, InputChoice
 from neuroute.networks.blocks.experts.mixture import Mixture
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe

@@ -1,4 +1,4 @@
-"""Tables 1, 2, 4 and 5 of paper `mvmoe`: seen and unseen problems, models of single problems, and ablations."""
+"""Tables 1 to 5 of paper `mvmoe`: seen and unseen problems, their constraints, single problems, and ablations."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,28 @@ from neuroute.papers.mvmoe.cells import (
     sets_of,
     trained_note,
 )
-from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, MULTI_TASK, SIZES, TRAINED, UNSEEN, VARIANTS, X8, run_id
+from neuroute.papers.mvmoe.roles import (
+    ABLATIONS,
+    DEFAULT,
+    MULTI_TASK,
+    SIZES,
+    TRAINED,
+    UNSEEN,
+    VARIANTS,
+    X8,
+    run_id,
+    test_set,
+)
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
+from neuroute.plan.objects import Reinforced
+from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.cells import MEAN_OF_GAPS, printed_numbers
+from neuroute.rendering.columns import WHOLE
 from neuroute.rendering.grid import LENGTH, MEAN_GAP, SECONDS, Grid, Method, Quantity, comparison, grid_table, needs_of
+from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Column, Table
+from neuroute.rendering.table import Cell, Column, Row, Table
 
 GROUPS = {"trained": (TRAINED, "mean of 6 trained VRPs"), "unseen": (UNSEEN, "mean of 10 unseen VRPs")}
 
@@ -194,3 +209,64 @@ def table5(study: Study) -> Table:
         references=references_note(study.scale, VARIANTS),
         rule_notes=rule_notes(study, tests, [run_id(DEFAULT), *grid.runs]),
     )
+
+
+# -- Table 3 of paper `mvmoe`: the 16 problems and their constraints -------------------------------------------------
+
+# The paper's letters -> what they stand for.
+CONSTRAINTS = {
+    "C": "capacity",
+    "O": "open route",
+    "B": "backhaul",
+    "L": "duration limit",
+    "TW": "time window",
+}
+YES, NO = "yes", "no"
+
+
+@artifact("Constraints of the 16 problems")
+def table3(study: Study) -> Table:
+    """Which constraints each problem has, and whether models are trained on it."""
+    published = study.published(3).set_index("key")
+    trained = _trained(study)
+    rows = []
+    for variant in VARIANTS:
+        letters = str(published.value[variant]).split("+")
+        cells = [Cell(_word(c in _letters(variant)), _word(c in letters)) for c in CONSTRAINTS]
+        is_trained = None if trained is None else _word(variant in trained)
+        cells.append(Cell(is_trained, _word(published.note[variant] == "trained")))
+        cells += [Cell(test_set(study.scale, variant, size).n) for size in SIZES]
+        rows.append(Row((variant,), tuple(cells)))
+    columns = [Column(f"has_{c.lower()}", c, format=str, group="Constraints") for c in CONSTRAINTS]
+    columns.append(Column("trained", "In training", format=str))
+    columns += [Column(f"customers_{size}", f"for n={size}", format=WHOLE, group="Customers here") for size in SIZES]
+    return Table(
+        study.artifact.title,
+        ("Problem",),
+        tuple(columns),
+        tuple(rows),
+        notes(study, letters=", ".join(f"{letter}: {meaning}" for letter, meaning in CONSTRAINTS.items())),
+        "As applied here, with the paper's entry in parentheses.",
+    )
+
+
+def _letters(variant: str) -> list[str]:
+    """The paper's letters of what holds in the environment."""
+    on = SWITCHES[variant]
+    has = {"C": True, "O": on.open, "B": on.backhaul, "L": on.limit, "TW": on.windows}
+    return [letter for letter, holds in has.items() if holds]
+
+
+def _trained(study: Study) -> set[str] | None:
+    """The problems that the multi-task models draw their batches from; None where the plan has no such run."""
+    runs = [study.runs.get(run_id(roles.multi(study.scale, method, size))) for method in MULTI_TASK for size in SIZES]
+    stages_of_runs = [run.training.stages for run in runs if run is not None and isinstance(run.training, Reinforced)]
+    return (
+        {variant for stages in stages_of_runs for stage in stages for variant in stage.variants}
+        if stages_of_runs
+        else None
+    )
+
+
+def _word(holds: bool) -> str:
+    return YES if holds else NO

@@ -1,25 +1,31 @@
-"""Figure 2 of paper `sit`: self-improved training on a real instance, and what it does to tours and gaps."""
+"""Figures 2 and 3 of paper `sit`: self-improved training on a real instance, what it does, and repetitions."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from neuroute.core.lazy import mpl
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.snapshot import Iteration, Round
-from neuroute.papers.sit.training_course import Course, draw_gaps, draw_lengths, read_course
 from neuroute.plan.config import Scale
-from neuroute.plan.needs import Log, Need, artifact
+from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.objects import Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
+from neuroute.rendering.cells import gap_cell
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.notes import notes
+from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.study import Study
-from neuroute.rendering.style import Drawing
+from neuroute.rendering.style import MEASURED, Drawing, new_figure
 
 STARTS = {
     "greedy": "the model's greedy tour",
@@ -204,3 +210,222 @@ def _notes(study: Study, run: Run, it: Iteration, course: Course) -> tuple[str, 
     if hidden:
         validated += f" {hidden} of {len(course.validations)} gaps are not positive: not drawn; they are in the CSV."
     return notes(study, run=run, it=it, n=n, which=which, tail=tail, gained=gained, validated=validated)
+
+
+# -- what the logs of self-improved training say round by round (sit, Figure 2, Algorithm 1) -------------------------
+
+COLOURS = (style.GREY, style.RAMPS["blue"][2])  # the warm-up, the rounds after it
+
+
+@dataclass(frozen=True)
+class Course:
+    """Trainings that continue each other, as one: epochs and rounds count through."""
+
+    rounds: list[dict[str, Any]]  # run, round, warm_up, epoch it begins at, length_before, length_after
+    validations: list[dict[str, Any]]  # run, warm_up, epoch, gap_pct
+    epochs: float
+
+    def least_gap(self, *, warm_up: bool) -> float | None:
+        """Of the warm-up's validations, or of those after it."""
+        gaps = [v["gap_pct"] for v in self.validations if v["warm_up"] is warm_up]
+        return min((gap for gap in gaps if math.isfinite(gap)), default=None)
+
+
+def read_course(study: Study) -> Course:
+    """The logs of the artifact's runs, each after the one that it starts from."""
+    rounds: list[dict[str, Any]] = []
+    validations: list[dict[str, Any]] = []
+    offset = 0
+    for run in _in_order(study):
+        training = run.training
+        assert isinstance(training, Reconstruction)
+        lines = study.log(run.id).to_dict("records")
+        for line in (each for each in lines if each["kind"] in ("round", "validation")):
+            epoch = offset + line["batch"] / training.batches_per_epoch
+            about = {"side": MEASURED, "run": run.id, "epoch": round(epoch, 4)}
+            if line["kind"] == "round":
+                about |= {"panel": "c", "round": len(rounds), "iterations": int(line["iterations"])}
+                about |= {name: float(line[name]) for name in ("length_before", "length_after")}
+                rounds.append(about | {"warm_up": not line["iterations"]})
+            else:
+                of_run = [r for r in rounds if r["run"] == run.id]
+                begins_warm = training.warm_up or not training.reconstructions
+                warm = of_run[-1]["warm_up"] if of_run else begins_warm or run.start is not None
+                validations.append(about | {"panel": "d", "gap_pct": float(line["gap_pct"]), "warm_up": warm})
+        offset += training.epochs
+    return Course(rounds, validations, offset)
+
+
+def _in_order(study: Study) -> list[Run]:
+    remaining = [study.runs[name] for name in study.artifact.runs]
+    ordered: list[Run] = []
+    while remaining:
+        names = {run.id for run in remaining}
+        ordered.append(next((run for run in remaining if run.start not in names), remaining[0]))
+        remaining.remove(ordered[-1])
+    return ordered
+
+
+def draw_lengths(axes: mpl.axes.Axes, course: Course) -> None:
+    """The labels' mean length: what each round began with, and what it trained on."""
+    rounds = course.rounds
+    if not rounds:
+        style.empty_axes(axes, "no rounds in the logs")
+        return
+    for r in rounds:
+        colour = COLOURS[not r["warm_up"]]
+        axes.plot([r["round"]] * 2, [r["length_before"], r["length_after"]], color=colour, linewidth=1.6, alpha=0.45)
+        axes.plot(r["round"], r["length_after"], "o", color=colour, markeredgecolor="white", zorder=3)
+    for earlier, later in pairwise(rounds):
+        ends = [earlier["length_after"], later["length_before"]]
+        axes.plot([earlier["round"], later["round"]], ends, color=style.GREY, linewidth=0.7, linestyle=":")
+    low, high = (f(v for r in rounds for v in (r["length_before"], r["length_after"])) for f in (min, max))
+    margin = 0.14 * (high - low) or 0.1 * abs(high) or 1.0
+    if math.isfinite(margin):
+        axes.set_ylim(low - 2.4 * margin, high + 1.2 * margin)
+    axes.set_xlim(-0.5, len(rounds) - 0.5)
+    axes.locator_params(axis="x", nbins=8, integer=True)
+    begin, end = rounds[0]["length_before"], rounds[-1]["length_after"]
+    _label(axes, rounds[0]["round"], begin + 0.35 * margin, f"{begin:.3f}", "center", "bottom")
+    if len(rounds) > 1:
+        text = f"{end:.3f}\n({100 * (end / begin - 1):+.1f} %)".replace("-", "−")
+        _label(axes, rounds[-1]["round"], end - 0.45 * margin, text, "center", "top")
+
+
+def draw_gaps(axes: mpl.axes.Axes, course: Course) -> None:
+    """The greedy validation gap over all epochs, a band for each round."""
+    validations = course.validations
+    gaps = [v["gap_pct"] if v["gap_pct"] > 1e-6 else math.nan for v in validations]
+    if not any(math.isfinite(gap) for gap in gaps):
+        style.empty_axes(axes, "no positive gap to draw")
+        return
+    edges = [*(r["epoch"] for r in course.rounds), course.epochs]
+    for k, (start, end) in enumerate(pairwise(edges)):
+        if k % 2:
+            axes.axvspan(start, end, color="#f3f4f6", zorder=0, linewidth=0)
+        name = "warm-up" if course.rounds[k]["warm_up"] and end - start > 0.2 * course.epochs else str(k)
+        axes.text(
+            (start + end) / 2, 0.985, name, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=6,
+            color=style.GREY,
+        )  # fmt: skip
+    x = [v["epoch"] for v in validations]
+    axes.plot(x, gaps, color=COLOURS[1], linewidth=0.8, alpha=0.6)
+    size, edge = (3.2, 0.4) if len(x) <= 50 else (2, 0)
+    points: dict[str, Any] = {"markersize": size, "markeredgecolor": "white", "markeredgewidth": edge, "zorder": 3}
+    for warm in (True, False):
+        mine = [(a, gap) for a, gap, v in zip(x, gaps, validations, strict=True) if v["warm_up"] is warm]
+        axes.plot([a for a, _ in mine], [gap for _, gap in mine], "o", color=COLOURS[not warm], **points)
+    axes.set_xlim(0, course.epochs * 1.02)
+    style.log_axis(axes, "y", gaps, pad=0.14)
+    finite = [i for i, gap in enumerate(gaps) if math.isfinite(gap)]
+    bests = {
+        min(some, key=gaps.__getitem__) for some in ([i for i in finite if validations[i]["warm_up"]], finite) if some
+    }
+    for i in bests:  # the best gap of the warm-up, and the best of all
+        late = x[i] > 0.6 * course.epochs  # the curve comes from above
+        place = ("right", "top") if late else ("left", "bottom")
+        _label(axes, x[i], gaps[i] * (0.97 if late else 1), f" {gaps[i]:.2f} % ", *place)
+
+
+def _label(axes: mpl.axes.Axes, x: float, y: float, text: str, ha: str, va: str) -> None:
+    axes.text(x, y, text, ha=ha, va=va, fontsize=6, zorder=4, linespacing=1.05)
+
+
+# -- Figure 3 of paper `sit`: what repeating the last node among the representatives brings (Appendix C) -------------
+
+PAPERS_CHOICE = 15  # repetitions in all experiments of the paper
+
+
+def _figure3_needs(scale: Scale) -> Iterator[Need]:
+    for count in scale[SitScale].repetitions:
+        yield from tested(roles.run_id(roles.with_repetitions(count)), roles.reference(scale, "tsp", 1000))
+
+
+@artifact("Repetitions of the last node", needs=_figure3_needs)
+def figure3(study: Study) -> Drawing:
+    """The gap of short trainings against the repetitions of the last node, with the parameters of each."""
+    rows = _rows(study)
+    figure = new_figure(4.6, 2.7)
+    axes = figure.subplots()
+    _draw(axes, rows)
+    alt = "Optimality gap against the number of repetitions of the last node among the representative nodes."
+    columns = ["side", "repetitions", "repetitions_here", "n", "run", "gap_pct", "low_pct", "high_pct", "parameters"]
+    return Drawing(figure, pd.DataFrame(rows, columns=columns), _repetition_notes(study, rows), alt)
+
+
+def _rows(study: Study) -> list[dict[str, Any]]:
+    dataset = roles.reference(study.scale, "tsp", 1000).dataset
+    rows = []
+    for count, here in sorted(study.scale[SitScale].repetitions.items()):
+        run = roles.run_id(roles.with_repetitions(count))
+        cell = gap_cell(study, run, dataset)
+        if not isinstance(cell.measured, float):
+            continue
+        low, high = bounds(cell) or (None, None)
+        about = {"side": MEASURED, "repetitions": count, "repetitions_here": here, "n": dataset.n, "run": run}
+        values = {"gap_pct": cell.measured, "low_pct": low, "high_pct": high}
+        rows.append(about | values | {"parameters": study.value("parameters", run, dataset)})
+    return rows
+
+
+def _draw(axes: mpl.axes.Axes, rows: list[dict[str, Any]]) -> None:
+    colour = style.RAMPS["blue"][2]
+    positive = [row for row in rows if math.isfinite(drawable(row["gap_pct"]))]
+    axes.set_ylabel(f"Optimality gap, TSP{rows[0]['n']} (%)" if rows else "Optimality gap (%)")
+    axes.set_xlabel("Repetitions of the last node, and parameters of the network")
+    if not positive:
+        style.empty_axes(axes, "no positive gap to draw" if rows else style.NOT_MEASURED)
+        return
+    if len(positive) < 3:
+        style.say_in(axes, "too few points for a course")
+    x = [row["repetitions_here"] for row in positive]
+    y = [row["gap_pct"] for row in positive]
+    joined = "-" if len(positive) > 2 else "none"  # a line through two points would look like a course
+    axes.plot(x, y, color=colour, linestyle=joined, marker="o", markeredgecolor="white", markersize=5.5, zorder=3)
+    for row in positive:
+        if row["low_pct"] is not None:
+            axes.plot([row["repetitions_here"]] * 2, [row["low_pct"], row["high_pct"]], color=colour, linewidth=0.9)
+        is_choice = row["repetitions"] == PAPERS_CHOICE
+        axes.annotate(
+            f"{row['gap_pct']:.2f} %", (row["repetitions_here"], row["gap_pct"]), (5, 4), textcoords="offset points",
+            fontsize=6.5, fontweight="bold" if is_choice else "normal", color=colour,
+        )  # fmt: skip
+    axes.set_xticks(x, [_tick(row) for row in positive])
+    margin = 0.12 * (max(x) - min(x)) or 0.5
+    axes.set_xlim(min(x) - 0.5 * margin, max(x) + 1.4 * margin)  # the last label is on the right of its mark
+    low = min(row["gap_pct"] if row["low_pct"] is None else row["low_pct"] for row in positive)
+    high = max(row["gap_pct"] if row["high_pct"] is None else row["high_pct"] for row in positive)
+    axes.set_ylim(max(0.0, low - 0.2 * (high - low)), high + 0.15 * (high - low) + 1e-9)
+    axes.grid(visible=False, axis="x")
+
+
+def _tick(row: dict[str, Any]) -> str:
+    """5 (15), 41 k: what is repeated here, the paper's number where it differs, and the parameters."""
+    here, count, parameters = row["repetitions_here"], row["repetitions"], row["parameters"]
+    name = str(here) if here == count else f"{here} ({count})"
+    if parameters is None or not math.isfinite(parameters):
+        return name
+    return f"{name}\n{parameters / 1e6:.2f} M" if parameters >= 1e6 else f"{name}\n{parameters / 1e3:.1f} k"
+
+
+def _repetition_notes(study: Study, rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    dataset = roles.reference(study.scale, "tsp", 1000).dataset
+    training: Reconstruction = study.scale[SitScale].repetition_training
+    numbers = study.scale[SitScale].repetitions
+    first = ", of which the first trains on insertion's solutions as they are" if training.warm_up else ""
+    renamed = any(count != here for count, here in numbers.items())
+    gaps = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
+    few = f"{len(rows)} numbers of repetitions show no course: scale “{study.scale.name}” trains no more."
+    missing = len(numbers) - len(rows)
+    return notes(
+        study,
+        training=training,
+        first=first,
+        test=described(dataset),
+        renamed=" In parentheses: the paper's number." if renamed else "",
+        chosen=PAPERS_CHOICE,
+        gaps=f"Gaps here by repetitions: {'; '.join(gaps)}." if gaps else "",
+        hidden=hidden_note(row["gap_pct"] for row in rows),
+        few=few if len(rows) < 3 else "",
+        missing=f"{missing} of {len(numbers)} numbers of repetitions were not measured." if missing else "",
+    )

@@ -1,11 +1,86 @@
 """The trained networks that come with the package, as a paper of its own: trained, measured and tabled by the DAG."""
 
-from neuroute.papers.zoo.declare import runs
-from neuroute.papers.zoo.scale import ZooScale
+from __future__ import annotations
+
+from typing import Any
+
+from neuroute.papers.zoo.scale import TestedBlock, VrpBlock, ZooScale
+from neuroute.plan.changes import declare_run
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.objects import Dataset, Labels, Network, Problem, Run, Split, Supervised
 from neuroute.plan.paper import Paper
+from neuroute.problems.vrp_variants import SWITCHES
+
+KEY = "zoo"
+TSP, CVRP, VRP = (f"{KEY}/{name}" for name in ("tsp", "cvrp", "vrp"))
+VARIANTS = tuple(SWITCHES)
+
+
+def labels(scale: Scale, problem: Problem, split: Split, n: int, count: int) -> Labels:
+    """Solved instances of the TSP or the CVRP to validate, or to test, on."""
+    block: TestedBlock = scale[ZooScale].tsp if problem == "tsp" else scale[ZooScale].cvrp
+    return Labels(dataset=Dataset(problem=problem, split=split, n=n, count=count), solver=block.reference)
+
+
+def test_sets(scale: Scale, problem: Problem) -> dict[int, Labels]:
+    """Nodes, or customers -> the test set of that size."""
+    block: TestedBlock = scale[ZooScale].tsp if problem == "tsp" else scale[ZooScale].cvrp
+    return {n: labels(scale, problem, "test", n, count) for n, count in block.test_counts.items()}
+
+
+def vrp_labels(scale: Scale, split: Split, variant: str) -> Labels:
+    """Solved instances of a VRP variant to validate, or to test, on."""
+    v = scale[ZooScale].vrp
+    count = v.validation_count if split == "val" else v.test_count
+    dataset = Dataset(problem="vrp", variant=variant, split=split, n=v.nodes, count=count)
+    return Labels(dataset=dataset, solver=v.reference_of(variant))
+
+
+def runs(config: Config, scale: Scale) -> list[Run]:
+    t, c, v = scale[ZooScale].tsp, scale[ZooScale].cvrp, scale[ZooScale].vrp
+    stages = tuple(stage.model_copy(update={"variants": VARIANTS}) for stage in v.training.stages)
+    first, *others = [vrp_labels(scale, "val", variant) for variant in VARIANTS]
+
+    def solved(training: Supervised) -> tuple[Labels, ...]:
+        dataset = Dataset(problem="cvrp", split="train", n=c.nodes, count=training.samples)
+        return (Labels(dataset=dataset, solver=c.label_solver),)
+
+    def network(kind: str, block: TestedBlock | VrpBlock, **more: object) -> dict[str, Any]:
+        arguments = block.network.model_dump() | more | {"train_nodes": block.nodes}  # type: ignore[union-attr]
+        return {"network": Network(kind=f"neuroute.networks.{kind}", arguments=arguments), "n": block.nodes}
+
+    return [
+        declare_run(
+            config,
+            KEY,
+            "tsp",
+            t.training,
+            **network("icam:Icam", t),
+            validation=labels(scale, "tsp", "val", t.nodes, t.validation_count),
+        ),
+        declare_run(
+            config,
+            KEY,
+            "cvrp",
+            c.training,
+            **network("sit:SitCvrp", c),
+            data=solved,
+            validation=labels(scale, "cvrp", "val", c.nodes, c.validation_count),
+        ),
+        declare_run(
+            config,
+            KEY,
+            "vrp",
+            v.training.model_copy(update={"stages": stages}),
+            **network("mvmoe:MvMoe", v, experts=0),
+            validation=first,
+            also_validation=tuple(others),
+        ),
+    ]
+
 
 PAPER = Paper(
-    key="zoo",
+    key=KEY,
     title="Networks that come with neuroute",
     scale=ZooScale,
     runs=runs,

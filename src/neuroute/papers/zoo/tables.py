@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroute.papers.zoo.declare import CVRP, TSP, VARIANTS, VRP, test_sets, vrp_labels
+from neuroute.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, test_sets, vrp_labels
 from neuroute.papers.zoo.scale import TestedBlock, ZooScale
 from neuroute.plan.decoding_names import name_of
 from neuroute.plan.needs import Need, artifact, tested

@@ -23,7 +23,7 @@ from neuroute.problems.sub_paths import path_lengths
 from neuroute.systems.glop.network import Glop, Prepared, Reviser, fit_to_square
 from neuroute.systems.glop.system import Phase, Revising
 from neuroute.training.batches import Batches, Scheme
-from neuroute.training.challenge import BaselinePolicy, running_mean
+from neuroute.training.rollout_baseline import BaselinePolicy, running_mean
 
 PATHS_AT_ONCE = 4096  # that are built without gradients
 PATHS, CHALLENGES, NOISE = range(3)  # streams of draws, each of a phase

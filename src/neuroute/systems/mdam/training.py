@@ -23,11 +23,10 @@ from neuroute.systems.mdam.network import Mdam
 from neuroute.systems.mdam.system import MdamTraining, WarmBaseline
 from neuroute.training import sampling_streams as streams
 from neuroute.training.batches import Scheme
-from neuroute.training.challenge import running_mean
 from neuroute.training.policy_gradient import LogProbability
 from neuroute.training.reinforce import BatchSpec
 from neuroute.training.reinforce_checks import check_stages
-from neuroute.training.rollout_baseline import RolloutBaseline
+from neuroute.training.rollout_baseline import RolloutBaseline, running_mean
 from neuroute.training.split_backward import SplitBackward
 
 FLOOR = -1e9  # of a logarithm
