@@ -7,8 +7,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_products
-from neuroute.networks.blocks.experts.gates import Hierarchical
-from neuroute.networks.blocks.experts.mixture import Mixture, MlpExperts
+from neuroute.networks.blocks.experts.mixture import Hierarchical, Mixture, MlpExperts
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.residual_layer import ResidualLayer, score_layers
 

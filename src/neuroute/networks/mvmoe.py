@@ -14,8 +14,16 @@ from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.all_digits import in_all_digits
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.contexts import rows_of
-from neuroute.networks.blocks.experts.gates import HIERARCHIES, Gate, Hierarchical, Hierarchy, Level, Method
-from neuroute.networks.blocks.experts.mixture import Experts, LinearExperts, Mixture, MlpExperts
+from neuroute.networks.blocks.experts.gates import Gate, Level, Method
+from neuroute.networks.blocks.experts.mixture import (
+    HIERARCHIES,
+    Experts,
+    Hierarchical,
+    Hierarchy,
+    LinearExperts,
+    Mixture,
+    MlpExperts,
+)
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
 from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold, is_packed, packed

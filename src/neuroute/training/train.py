@@ -17,7 +17,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.construct import construct
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.blocks.experts.gates import Hierarchical
+from neuroute.networks.blocks.experts.mixture import Hierarchical
 from neuroute.networks.weights import (
     build,
     describe,

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.experts.gates import ExpertChoice, Hierarchical, InputChoice, Slots
-from neuroute.networks.blocks.experts.mixture import LinearExperts, Mixture, MlpExperts, join_calls
+from neuroute.networks.blocks.experts.gates import ExpertChoice, InputChoice, Slots
+from neuroute.networks.blocks.experts.mixture import Hierarchical, LinearExperts, Mixture, MlpExperts, join_calls
 from neuroute.networks.blocks.experts.routing import Routing, Tape
 
 W, OUT, M, K, BATCH, TOKENS = 6, 5, 4, 2, 3, 8

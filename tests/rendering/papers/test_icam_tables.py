@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from fabricated import solve_all
-from fabricated_icam import ARTIFACTS, FABRIC, SCALE, draw, set_id, study
+from fabricated_icam import FABRIC, SCALE, draw, study
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.papers.icam import roles
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.tables_test_sets import GROUPS
 from neuroute.plan.config import Scale
@@ -18,59 +17,6 @@ from neuroute.rendering.table import Cell
 from table_cells import cell, of
 
 RECORDS = FABRIC
-
-
-# -- Tables 1 and 7 ---------------------------------------------------------------------------------------------------
-
-
-def test_solvers_are_what_the_reference_is(work: Path) -> None:
-    table = draw("table1", work)
-    best = np.load(work / "evaluations/icam/icam_tsp/icam.npz")[f"{set_id('tsp', 1000)}|reference"].mean()
-    assert cell(table, "obj_1000", "TSP", "Concorde").measured == pytest.approx(best)
-    assert cell(table, "gap_1000_pct", "TSP", "Concorde").measured == 0
-    assert cell(table, "gap_1000_pct", "TSP", "LKH3") == Cell(None, 0.0)  # not run there
-    assert cell(table, "gap_1000_pct", "CVRP", "HGS").measured == 0
-    assert cell(table, "gap_1000_pct", "CVRP", "LKH3") == Cell(None, 0.0)
-    count = SCALE[IcamScale].cvrp.test_counts[1000]
-    assert cell(table, "time_1000_s", "CVRP", "HGS").measured == pytest.approx(0.0125 * count)
-    # Where the paper has one solver alone, another one may stand for it.
-    seven = draw("table7", work)
-    assert cell(seven, "gap_1000_pct", "CVRP", "LKH3").measured == 0
-    (here,) = [r.labels[2] for r in seven.rows if r.labels[:2] == ("CVRP", "LKH3")]
-    assert here == "short HGS (hgs-short 1.0)"
-
-
-def test_what_varying_sizes_add_can_be_read(work: Path) -> None:
-    """In three steps, or in two where POMO in three stages is not among what a table reads."""
-    table = draw("table7", work)
-    for name in ("table1", "table7"):
-        three = "icam/pomo3_tsp/icam" in ARTIFACTS[name].evaluations
-        begins = "What training at varying sizes adds" if three else "What ICAM and training at varying sizes add"
-        (note,) = [n for n in draw(name, work).notes if n.startswith(begins)]
-        for problem in roles.PROBLEMS:
-            gaps = [
-                cell(table, "gap_1000_pct", problem.upper(), f"{label} no augment.").measured
-                for label in ("POMO (original)", "POMO, three stages,", "ICAM")
-            ]
-            assert gaps == sorted(gaps, reverse=True)
-            assert f"POMO trained at one size {gaps[0]:.2f} %" in note
-            assert (f"POMO in the three stages {gaps[1]:.2f} %" in note) == three
-            assert f"ICAM {gaps[2]:.2f} %" in note
-        assert "(in print 42.114, 6.649, 1.907 %)" in note if three else "(in print 42.114, 1.907 %)" in note
-        assert "(in print 285.862, 5.214, 3.577 %)" in note if three else "(in print 285.862, 3.577 %)" in note
-
-
-def test_table7_says_how_much_is_drawn(work: Path) -> None:
-    stages = SCALE[IcamScale].tsp.training.stages
-    (first, second, _) = stages
-    mean = np.mean(
-        [first.batch_size * first.sizes[0] ** 2 // n**2 for n in range(second.sizes[0], second.sizes[1] + 1)]
-    )
-    drawn = first.batches * first.batch_size + sum(s.batches for s in stages[1:]) * mean
-    (note,) = [n for n in draw("table7", work).notes if n.startswith("Instances that the trainings")]
-    single = SCALE[IcamScale].tsp.single_size.stages[0]
-    assert f"TSP: POMO trained at one size {single.batches * single.batch_size:,}" in note
-    assert f"ICAM {drawn:,.0f}" in note
 
 
 # -- Table 2 ----------------------------------------------------------------------------------------------------------

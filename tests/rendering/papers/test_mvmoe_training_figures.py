@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from fabricated_mvmoe import FABRIC
-from fabricated_mvmoe_figures import ABLATIONS, FIGURES, fabricate, falling, run_of, seconds, study, write_logs
-from figure_checks import drawn_figure, texts
+from fabricated_mvmoe_figures import FIGURES, fabricate, run_of, study, write_logs
+from figure_checks import drawn_figure
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.figures_training import (
-    BOTH,
     WITH,
     WITHOUT,
     Curve,
@@ -25,32 +24,13 @@ from neuroute.papers.mvmoe.figures_training import (
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.objects import FIGURE_FORMATS, Dataset, Decoding, Reinforced, StageEvaluation
 from neuroute.rendering.render import render
-from neuroute.rendering.style import MEASURED, PUBLISHED
+from neuroute.rendering.style import MEASURED
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)
 
 
 # -- Figures 5 and 7 ------------------------------------------------------------------------------------------------
-
-
-def test_figure5_draws_the_logs_and_the_printed_start(work: Path) -> None:
-    drawing = draw("figure5", work)
-    points = drawing.points
-    for method in roles.MULTI_TASK:
-        for variant in roles.FEW:
-            run = run_of(roles.run_id(roles.few(method, variant)))
-            own = points[(points.series == method) & (points.variant == variant) & (points.side == MEASURED)]
-            assert own.epoch.tolist() == [0, 1, 2, 3, 4, 5, 6]
-            np.testing.assert_allclose(own.gap_pct, [falling(run, variant, i / 6) for i in range(7)])
-    shown = points[points.side == PUBLISHED].set_index(["variant", "series"]).gap_pct
-    assert dict(shown["VRPBLTW"]) == {"POMO-MTL": 9.035, "MVMoE/4E": 8.775, "MVMoE/4E-L": 8.915}
-    assert shown["OVRPBLTW", "MVMoE/4E"] == 9.516
-    one = falling(run_of(roles.run_id("few_mtl_vrpbltw")), "VRPBLTW", 1)
-    assert (
-        f"POMO-MTL {falling(run_of(roles.run_id('few_mtl_vrpbltw')), 'VRPBLTW', 0):.2f} to {one:.2f} %"
-        in (drawing.notes[2])
-    )
 
 
 def test_trainings_in_stages_are_followed_over_a_test_set_of_so_many_instances() -> None:
@@ -108,24 +88,6 @@ def test_panels_of_figure5_have_the_same_axis(work: Path) -> None:
     assert len({axes.get_ylim() for axes in draw("figure5", work).figure.axes}) == 1
 
 
-def test_figure7_compares_two_trainings_on_all_problems(work: Path) -> None:
-    drawing = draw("figure7", work)
-    assert [axes.get_title(loc="left") for axes in drawing.figure.axes] == list(roles.VARIANTS)
-    for series, name in (("with OVRPTW", "mtl_50"), ("without OVRPTW", roles.WITHOUT_OVRPTW)):
-        run = run_of(roles.run_id(name))
-        for variant in roles.VARIANTS:
-            own = drawing.points[(drawing.points.series == series) & (drawing.points.variant == variant)]
-            np.testing.assert_allclose(own.gap_pct, [falling(run, variant, i / 12) for i in range(13)])
-    assert set(BOTH) == {"OVRPTW", "OVRPBTW", "OVRPLTW", "OVRPBLTW"}
-    assert "Of the 4 problems with open routes and time windows 4 end higher without OVRPTW" in drawing.notes[1]
-    ends = [np.mean([falling(run_of(roles.run_id(name)), v, 1) for v in BOTH]) for name in
-            (roles.WITHOUT_OVRPTW, "mtl_50")]  # fmt: skip
-    assert f"open routes and time windows {ends[0]:.2f} % without, {ends[1]:.2f} % with" in drawing.notes[1]
-    low, high = drawing.figure.axes[0].get_ylim()
-    assert high < falling(run_of(roles.run_id("mtl_50")), "CVRP", 0)
-    assert low < falling(run_of(roles.run_id("mtl_50")), "CVRP", 1)
-
-
 def test_a_limit_that_never_binds_is_told() -> None:
     def curves(of: dict[str, float]) -> list[Curve]:
         gaps = {variant: of.get(variant, float(i)) for i, variant in enumerate(roles.VARIANTS)}
@@ -155,31 +117,6 @@ def test_a_log_without_the_problem_is_named(work: Path, tmp_path: Path) -> None:
 
 
 # -- Figure 6 -------------------------------------------------------------------------------------------------------
-
-
-def test_figure6_has_the_printed_numbers_and_what_is_not_trained(work: Path) -> None:
-    drawing = draw("figure6", work)
-    points = drawing.points[drawing.points.side == PUBLISHED]
-    shown = dict(zip(zip(points.panel, points.setting, strict=True), points.gap_pct, strict=True))
-    assert shown["c", "node, expert choice, Enc (all)"] == 7.19
-    assert {value for key, value in shown.items() if key[1] != "node, expert choice, Enc (all)"} == {6.153}
-    assert {panel for panel, _ in shown} == set("abcde")
-    every = {name for letter in "abcde" for name in roles.ABLATIONS[f"figure6{letter}"].values()}
-    labels = {label for letter in "abcde" for label, name in roles.ABLATIONS[f"figure6{letter}"].items()
-              if name not in (roles.DEFAULT, *ABLATIONS)}  # fmt: skip
-    start = f"Of {len(every)} settings not trained at this scale: "
-    (note,) = [note for note in drawing.notes if note.startswith(start)]
-    assert set(note.removeprefix(start).removesuffix(".").split("; ")) == labels
-    assert "not trained here" not in texts(drawing)  # only beside a printed number
-
-
-def test_figure6_compares_times(work: Path) -> None:
-    drawing = draw("figure6", work)
-    own = drawing.points[(drawing.points.panel == "e") & (drawing.points.side == MEASURED)]
-    assert dict(zip(own.run, own.time_s, strict=True)) == {run: seconds(run_of(run)) for run in own.run}
-    note = next(note for note in drawing.notes if note.startswith("(e)"))
-    assert "saves 25 % of the base gate's, in print it saves around 23 %." in note
-    assert "base 6.7 min" in note
 
 
 @pytest.mark.filterwarnings("error:constrained_layout")

@@ -14,7 +14,7 @@ from pictures import pictures
 
 from fabricated_scaling import ARTIFACTS, SCALE, study_of
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.scaling import figure_flips, figure_steps
+from neuroute.papers.scaling import figure_steps
 from neuroute.papers.scaling.series import Models, beats_larger
 from neuroute.plan.objects import FIGURE_FORMATS
 from neuroute.rendering import style
@@ -42,11 +42,6 @@ def notes(folder: Path, name: str) -> str:
     return " ".join(json.loads((folder / f"{name}.json").read_text())["notes"])
 
 
-def test_every_format_of_each_is_written(drawn: Path) -> None:
-    written = {f"{name}.{suffix}" for name in FIGURES for suffix in FIGURE_FORMATS}
-    assert {p.name for p in drawn.iterdir()} == written
-
-
 def test_the_same_records_give_the_same_bytes(work: Path, tmp_path: Path) -> None:
     assert all(p.stat().st_size > 200 for p in written_twice(study_of, "figure2", work, tmp_path, FIGURE_FORMATS))
 
@@ -57,28 +52,11 @@ def test_every_format_is_a_picture(name: str, work: Path, tmp_path: Path) -> Non
         assert all(p.stat().st_size > 200 for p in render(study_of(name, work), tmp_path / name))
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_points_of_both_sides_are_in_the_csv(name: str, drawn: Path) -> None:
-    sides = {"measured"} if name in ("figure10", "figure11") else {"measured", "published"}  # no numbers in H.2, H.3
-    assert set(pd.read_csv(drawn / f"{name}.csv").side) == sides
-
-
 def test_six_published_models_beat_a_larger_one(work: Path) -> None:  # scaling, Section 1
     every, deeper = beats_larger(Models.tsp(SCALE).points(study_of("figure1", work))["published"])
     assert len(every) == 6
     assert every == deeper
     assert (42, 128) in deeper
-
-
-def test_figure2_refits_the_papers_numbers(drawn: Path) -> None:
-    frame = pd.read_csv(drawn / "figure2.csv")
-    alone = frame[frame.side == "published"].drop_duplicates(["panel", "series"]).set_index("series")
-    assert alone.alpha_linear["all"] == pytest.approx(0.5997, abs=5e-4)
-    assert alone.r2_linear["all"] == pytest.approx(0.794, abs=5e-4)
-    assert alone.alpha_loglog["W=256"] == pytest.approx(0.82, abs=0.005)
-    measured = frame[frame.side == "measured"]
-    assert (measured.alpha_linear_low < measured.alpha_linear).all()
-    assert (measured.alpha_linear < measured.alpha_linear_high).all()
 
 
 def shown(name: str, work: Path) -> list[str]:
@@ -135,59 +113,12 @@ def test_a_panel_without_data_or_line_says_so() -> None:
     assert all(tick.label1.get_visible() for tick in one.xaxis.get_major_ticks())
 
 
-def test_figure3_recovers_the_exponents_of_the_logs(drawn: Path) -> None:
-    frame = pd.read_csv(drawn / "figure3.csv")
-    measured = frame[frame.side == "measured"].drop_duplicates("series").set_index("series")
-    assert measured.alpha_loglog["(42, 128)"] == pytest.approx(0.4 + 42 / 120)
-    assert sorted(frame.alpha_printed.dropna()) == [0.47, 0.55, 0.71]
-
-
 def test_figure4_says_which_printed_exponent_does_not_follow(drawn: Path) -> None:
     assert "(6, 128) 0.82, outside" in notes(drawn, "figure4")
     assert "(42, 128) 1.71, inside" in notes(drawn, "figure4")
     frame = pd.read_csv(drawn / "figure4.csv")
     published = frame[(frame.side == "published") & (frame.series == "(6, 128)") & (frame.beam == 64)]
     assert published.x.iloc[0] == pytest.approx(64 * 28.752, rel=1e-4)
-
-
-def test_figure5_finds_the_printed_exponents(drawn: Path) -> None:
-    frame = pd.read_csv(drawn / "figure5.csv")
-    published = frame[frame.side == "published"].iloc[0]
-    assert (published.beta_n, published.beta_a) == pytest.approx((0.4955, 0.3954), abs=1e-4)
-
-
-def test_figure13_and_14_are_laws_of_the_nine_models_of_the_cvrp(drawn: Path) -> None:
-    for name in ("figure13", "figure14"):
-        frame = pd.read_csv(drawn / f"{name}.csv")
-        assert set(frame[frame.panel == "a"].groupby("side").size()) == {9}
-        deeper = frame[(frame.side == "measured") & (frame.panel == "c")].drop_duplicates("series")
-        assert len(deeper) == 3
-        assert (deeper.alpha_linear > 0.5).all()  # the fabricated gaps go with depth^-0.9
-    gflops, millions = (pd.read_csv(drawn / f"{name}.csv").x for name in ("figure14", "figure13"))
-    assert not np.allclose(gflops, millions)
-
-
-def test_figure16_tells_what_stands_on_every_test_set(drawn: Path) -> None:
-    frame = pd.read_csv(drawn / "figure16.csv")
-    found = frame.set_index(["grid", "conclusion", "test"]).share
-    for grid, test in (("TSP", "TSP20"), ("CVRP", "CVRP20")):  # depth^-0.9 width^-0.6
-        assert found[grid, "Depth pays more than width", test] > 0.9
-        assert found[grid, "(24, 128) before (6, 256), equal parameters", test] > 0.9
-    assert found["TSP", "(24, 128) before (6, 256), equal parameters", "paper, TSP100"] == 1  # 0.106 and 0.264 %
-    assert found["TSP", "(42, 128) before (6, 128), deeper", "paper, TSP100"] == 1
-
-
-def test_figure16_says_what_it_takes_to_tell_a_difference(work: Path) -> None:
-    study = study_of("figure16", work)
-    table = figure_flips._table(study)
-    keys = [column.key for column in table.columns]
-    rows = {row.labels: dict(zip(keys, row.cells, strict=True)) for row in table.rows}
-    row = rows["TSP", "(6, 512) before (6, 128), wider"]
-    gaps = [study.gap(f"scaling/base_6x{w}", Models.tsp(SCALE).test.dataset) for w in (128, 512)]
-    assert row["instance_sd"].measured > 0
-    assert row["by_both"].measured > row["by_instances"].measured
-    assert row["difference"].measured == pytest.approx(gaps[0] * 1.05 - gaps[1], rel=0.1)  # seeds differ by 5 %
-    assert 0 < row["seed_sd"].measured < gaps[0] * 0.1
 
 
 def test_figure17_recovers_the_exponent_and_counts_what_readings_make_of_the_printed_trainings(work: Path) -> None:
@@ -205,32 +136,6 @@ def test_figure17_recovers_the_exponent_and_counts_what_readings_make_of_the_pri
     assert each["eflop_6x128"].measured == summed["eflop_6x128"].measured
     assert each["eflop_6x128"].measured == pytest.approx(0.88, abs=0.01)
     assert one["eflop_6x128"].measured == pytest.approx(0.0266, abs=1e-4)
-
-
-def test_figure17_joins_the_papers_two_budgets(drawn: Path) -> None:
-    frame = pd.read_csv(drawn / "figure17.csv")
-    paper = frame[(frame.side == "published") & (frame.reading == "sub-path")]
-    assert list(paper.gap_pct) == [1.715, 0.464]
-    assert list(paper.updates) == pytest.approx([49 * 6e6 / 1024, 49 * 6e7 / 1024])
-    assert len(frame[frame.side == "measured"]) == 11
-
-
-def test_table21_says_how_far_readings_are_apart(work: Path) -> None:
-    frame = resolve(study_of("table21", work).artifact.function)(study_of("table21", work)).frame()
-    rows = frame.set_index(["budget", "reading"])
-    apart = rows.above_sub_path_measured
-    assert apart.isna().groupby("reading").all().to_dict() == {"decision": False, "sub-path": True, "summed": False}
-    at = "gap_20_pct_measured"
-    assert apart["same passes", "decision"] == pytest.approx(3 * rows[at]["same passes", "sub-path"], rel=0.1)
-    assert rows.above_sub_path_measured_low["same passes", "decision"] > 0
-    assert rows[at]["same time", "sub-path"] == rows[at]["same passes", "sub-path"]
-
-
-def test_figure6_reports_where_the_floor_is_zero(drawn: Path) -> None:
-    frame = pd.read_csv(drawn / "figure6.csv")
-    floors = frame[frame.side == "published"].drop_duplicates(["depth", "width"]).set_index(["depth", "width"]).gamma
-    assert floors[6, 128] == 0
-    assert floors[42, 512] == pytest.approx(2.098e-4, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", BAD)

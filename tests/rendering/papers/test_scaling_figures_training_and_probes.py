@@ -62,19 +62,6 @@ def test_the_papers_ends_stand_beside_the_curves(name: str, ends: dict[str, floa
     assert dict(zip(published.series, published.gap_pct, strict=True)) == {k: v for k, v in ends.items() if v}
 
 
-def test_every_seed_is_drawn_and_their_mean_told(work: Path) -> None:
-    drawing = draw("figure7", work)
-    measured = drawing.points[drawing.points.side == "measured"]
-    assert set(measured.run.dropna()) == {f"scaling/{n}_42x128{s}" for n in ("base", "nogate") for s in ("", "-s1")}
-    ends = measured[(measured.panel == "gap") & (measured.batch == measured.batch.max())]
-    with_gate = ends[ends.series == "with gate"].set_index("seed").gap_pct
-    assert rows_of(drawing, "gap_last_pct")["with gate"][0] == pytest.approx((with_gate[0] + with_gate[1]) / 2)
-    assert with_gate["mean"] == pytest.approx((with_gate[0] + with_gate[1]) / 2)
-    labels = drawing.figure.axes[0].get_legend_handles_labels()[1]
-    assert labels == ["with gate, mean of 2 seeds", "without gate, mean of 2 seeds"]
-    assert len(drawing.figure.axes[0].lines) == 6
-
-
 def test_a_spike_within_a_line_of_the_log_is_seen(work: Path, tmp_path: Path) -> None:
     folder = copy(work, tmp_path, "runs")
     file = folder / "runs" / "scaling" / "norezero_42x128" / "log.jsonl"
@@ -136,23 +123,6 @@ def test_spikes_are_measured_against_the_least_loss_before(work: Path, tmp_path:
     drawing = draw("figure8", folder)
     assert rows_of(drawing, "loss_rise")["without ReZero"][0] == pytest.approx(8)
     assert "without ReZero 8.00 times" in " ".join(drawing.notes)
-
-
-def test_figure10_marks_one_optimal_node_a_panel(work: Path) -> None:
-    points = draw("figure10", work).points
-    assert points.groupby("panel").optimal_next.sum().tolist() == [1, 1, 1]
-    assert (points[points.optimal_next][["pc1", "pc2"]] >= 0).all(axis=None)
-    assert list(dict.fromkeys(zip(points.depth, points.width, strict=True))) == [(6, 128), (6, 512), (42, 128)]
-
-
-def test_figure11_has_each_pair_once_on_one_colour_scale(work: Path) -> None:
-    drawing = draw("figure11", work)
-    nodes = drawing.points["row"].max() + 1
-    assert len(drawing.points) == 3 * nodes * (nodes + 1) / 2
-    assert (drawing.points[drawing.points["row"] == drawing.points.column].cosine == 1).all()
-    limits = {image.get_clim() for axes in drawing.figure.axes[:3] for image in axes.images}
-    assert len(limits) == 1
-    assert limits.pop() == pytest.approx((drawing.points.cosine.min(), 1), abs=1e-6)
 
 
 def test_figure12_counts_every_decision_under_both_readings(work: Path) -> None:

@@ -5,7 +5,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fabricated import CONFIG, write_manifest
@@ -18,7 +17,6 @@ from neuroute.papers.scaling.tables_ablations import table9
 from neuroute.papers.scaling.tables_comparison import table5, table6, table13
 from neuroute.papers.scaling.tables_results import table12
 from neuroute.plan.config import parse_config
-from neuroute.rendering.seeds import say_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
@@ -47,44 +45,6 @@ def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
         assert gap(13, 6, 256, n) > gap(13, 6, 512, n)
 
 
-def test_a_run_with_seeds_shows_their_mean_and_spread(work: Path) -> None:
-    study = study_of("table13", work)
-    dataset = PAPER.test_set(SCALE, 200).dataset
-    gaps = study.values("gap_pct", "scaling/base_6x128", dataset)
-    assert len({*gaps}) == 3
-    table = table13(study)
-    cell = table.rows[1].cells[0]
-    assert cell.measured == pytest.approx(np.mean(gaps))
-    assert (cell.low, cell.high) == (min(gaps), max(gaps))
-    assert any("base_6x128 (3)" in note for note in say_seeds(study))
-    ways = {"table14": 0, "table18": 3}  # shifted sets; beams
-    for name, column in ways.items():
-        cell = draw(name, work).rows[column == 0].cells[column]
-        assert cell.low < cell.measured < cell.high
-
-
-def test_table8_compares_the_same_training(work: Path) -> None:
-    study = study_of("table8", work)
-    first = PAPER.test_set(SCALE, 100).dataset
-    by_label = {row.labels[:2]: row.cells[0] for row in draw("table8", work).rows}
-    for setting, decoding in (("w/", "greedy"), ("w/o", "greedy-nolog")):
-        measured = by_label[f"{setting} log(n)", "Ours (D=6, W=128)"].measured
-        assert measured == study.gap("scaling/base_6x128", first, decoding)
-    assert by_label["w/o log(n)", "Ours (D=6, W=256)"].published is None
-    assert by_label["w/o log(n)", "Ours (D=6, W=512)"].published == 0.190
-
-
-def test_table3_and_table11_show_the_data_of_this_scale(work: Path) -> None:
-    few = draw("table3", work).frame()
-    assert set(few.samples_millions_measured) == {OWN.changes["small01M"].samples / 1e6}
-    assert set(few.epochs_published) == {60}
-    more = draw("table11", work).frame()
-    changes = [OWN.changes[name] for name in ("data1M", "data10M")]
-    assert list(more.samples_millions_measured) == [c.samples / 1e6 for c in changes]
-    assert list(more.epochs_measured) == [c.epochs for c in changes]
-    assert len(set(more.samples_millions_measured)) == len(set(more.epochs_measured)) == 2
-
-
 def test_table5_says_what_each_row_was_measured_on(work: Path) -> None:
     fewer = OWN.beam_count - 1  # no beam search was measured on as many instances
     scale = SCALE.with_block(OWN.model_copy(update={"beam_count": fewer}))
@@ -96,20 +56,6 @@ def test_table5_says_what_each_row_was_measured_on(work: Path) -> None:
         assert row.cells[1].at == (shown_as(100) if greedy else "")
         assert (row.cells[1].measured is not None) == greedy
         assert row.cells[1].published is not None
-
-
-def test_table6_means_are_over_instances_and_the_limit_is_shown(work: Path) -> None:
-    study = study_of("table6", work)
-    table = table6(study)
-    records = study.records[study.records.n < 500]
-    bq = records[(records.run == "scaling/bq") & (records.metric == "gap_pct")]
-    assert table.rows[0].cells[0].measured == pytest.approx(bq.value.mean())
-    rounded = records[(records.run == "scaling/bq") & (records.metric == "gap_rounded_pct")]
-    assert table.rows[3].cells[0].measured == pytest.approx(rounded.value.mean())
-    assert [row.labels[2] for row in table.rows[:3]] == ["4 of 42", "1 of 28", "5 of 70"]
-    assert {column.at for column in table.columns} == {"TSPLIB, 5 of 70 instances"}
-    assert any("eil51, berlin52, eil76, eil101, u574 of those below 600 nodes" in note for note in table.notes)
-    assert not any("Not measured here" in note for note in table.notes)  # what is not to be is not missing
 
 
 def test_table6_compares_models_on_the_same_instances(work: Path, tmp_path: Path) -> None:
@@ -141,15 +87,6 @@ def test_a_network_of_ones_own_is_counted_as_it_is_whatever_its_name(
     assert table.rows[0].cells[3].measured == pytest.approx(counts(lehd).parameters / 1e6)
 
 
-def test_table19_keeps_its_two_test_sets_apart(work: Path) -> None:
-    frame = draw("table19", work).frame()
-    assert list(frame.gap_rrc1000_pct_measured_at.drop_duplicates()) == [
-        shown_as(n, OWN.rrc_counts[n]) for n in (100, 1000)
-    ]
-    assert frame.gap_rrc0_pct_measured.gt(frame.gap_rrc1000_pct_measured).all()
-    assert "RRC 1000 (24 here)" in draw("table19", work).markdown()
-
-
 def test_solver_row_says_which_solver_it_is(work: Path, tmp_path: Path) -> None:
     row = draw("table13", work).rows[0]
     assert row.labels == ("LKH3", "Concorde (kit 0.5.7)")
@@ -174,16 +111,6 @@ def test_solver_row_says_when_labels_came_without_times(work: Path, tmp_path: Pa
     assert any("keeps no times" in note for note in table.notes)
     assert table.rows[0].cells[-1].measured is None
     assert table.rows[0].cells[-1].published == 36000
-
-
-def test_table18_uses_the_scales_own_beams_and_says_so(work: Path) -> None:
-    assert "Beam 64 (12 here)" in draw("table18", work).markdown()
-    frame = draw("table18", work).frame()
-    assert frame.gap_beam1_pct_measured.gt(frame.gap_beam64_pct_measured).all()
-
-
-def test_table4_keeps_the_small_test_set_apart(work: Path) -> None:
-    assert set(draw("table4", work).frame().limited_gap_pct_measured_at) == {shown_as(100, OWN.budget_count)}
 
 
 def test_lkh_as_reference_has_no_gap_by_construction(work: Path) -> None:

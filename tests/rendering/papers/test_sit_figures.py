@@ -13,12 +13,10 @@ import pytest
 from fabricated import with_arrays
 from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, study
 from figure_checks import drawn_figure, laid_out, texts
-from neuroute.papers.sit.figure_training import read_course
 from neuroute.papers.sit.figures_model import ordinal
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.snapshot import Round
-from neuroute.plan.objects import FIGURE_FORMATS, Reconstruction
-from neuroute.rendering.maps import tour_length
+from neuroute.plan.objects import FIGURE_FORMATS
 from rendered import written_twice
 
 RECORDS = fabricate
@@ -42,28 +40,6 @@ def test_it_says_what_it_shows_and_is_laid_out(name: str, work: Path) -> None:
 
 
 # -- Figure 1 -------------------------------------------------------------------------------------------------------
-
-
-def test_the_decision_is_the_stored_one(work: Path) -> None:
-    points = draw("figure1", work).points
-    stored = study("figure1", work).arrays(ROUND.id)
-    nodes = points[points.panel == "c"].sort_values("node")
-    assert nodes.probability.to_numpy() == pytest.approx(stored["probabilities"], rel=1e-5, nan_ok=True)
-    path = nodes[nodes.stop.notna()].sort_values("stop")
-    assert list(path.node) == list(stored["visited"])
-    assert list(nodes.node[nodes.place == "current"]) == [stored["visited"][-1]]
-    assert list(nodes.node[nodes.place == "destination"]) == [0]
-    expected = stored["attention"][1, :-1].mean(axis=0)
-    assert nodes.look_current_module2.to_numpy() == pytest.approx(expected, rel=1e-5, nan_ok=True)
-
-
-def test_products_are_counted_on_the_instance(work: Path) -> None:
-    drawing = draw("figure1", work)
-    counted = drawing.points[drawing.points.panel == "a"].set_index("attention").products
-    m = RUNS[ROUND.run].network.arguments["representatives"] + 1
-    tokens = ROUND.dataset.n - ROUND.decision + m
-    assert counted.to_dict() == {"self": tokens**2, "cross": 2 * m * tokens}
-    assert any(f"= {tokens**2:,} products" in text for text in texts(drawing))
 
 
 def test_looks_are_told_in_numbers(work: Path, tmp_path: Path) -> None:
@@ -103,24 +79,6 @@ def test_ordinals() -> None:
 # -- Figure 2 -------------------------------------------------------------------------------------------------------
 
 
-def test_the_iteration_is_the_stored_one(work: Path) -> None:
-    drawing = draw("figure2", work)
-    stored = study("figure2", work).arrays(ROUND.id)
-    stops = drawing.points[drawing.points.panel == "a"]
-    assert list(stops.sort_values("place_before").node) == list(stored["before"])
-    assert list(stops.sort_values("place_after").node) == list(stored["after"])
-    blocks = stops.dropna(subset="block").groupby("block").improved.first()
-    assert list(blocks) == list(stored["improved"])
-    lengths = drawing.points[drawing.points.panel == "b"].length
-    assert list(lengths[1:]) == list(stored["rounds"])
-    it = Round.of_sit(study("figure2", work)).iteration
-    before, after = (tour_length(it.coords, tour) for tour in (it.before, it.after))
-    assert lengths.iloc[0] == before
-    assert it.gain(1) == pytest.approx(before - after)
-    assert f"1 of {ROUND.dataset.n // 7} shorter: {after:.3f}" in texts(drawing)
-    assert f"1 of {ROUND.dataset.n // 7} became shorter, by up to {it.gain(1):.4f}" in " ".join(drawing.notes)
-
-
 def test_an_iteration_without_improvement_says_so(work: Path, tmp_path: Path) -> None:
     def useless(arrays: Arrays) -> None:
         arrays["before"] = arrays["after"]
@@ -129,26 +87,6 @@ def test_an_iteration_without_improvement_says_so(work: Path, tmp_path: Path) ->
     drawing = draw("figure2", with_arrays(work, tmp_path, ROUND.id, useless))
     assert any(text.startswith(f"0 of {ROUND.dataset.n // 7} shorter") for text in texts(drawing))
     assert "as none finds a shorter block" in " ".join(drawing.notes)
-
-
-def test_rounds_and_gaps_are_those_of_the_logs_one_after_the_other(work: Path) -> None:
-    points = draw("figure2", work).points
-    rounds, gaps = points[points.panel == "c"], points[points.panel == "d"]
-    logs = [study("figure2", work).log(name) for name in LOGS]
-    expected = [log[log.kind == "round"].length_after for log in logs]
-    assert list(rounds.length_after) == [value for values in expected for value in values]
-    assert list(rounds["round"]) == list(range(len(rounds)))
-    assert list(rounds.warm_up) == [True] + [False] * (len(rounds) - 1)
-    assert list(gaps.gap_pct) == [value for log in logs for value in log[log.kind == "validation"].gap_pct]
-    warm, main = (RUNS[name].training for name in LOGS)
-    assert isinstance(warm, Reconstruction)
-    assert isinstance(main, Reconstruction)
-    assert gaps.epoch.max() == warm.epochs + main.epochs
-    assert rounds.epoch.to_list() == [0, *(warm.epochs + k * main.epochs_per_round for k in range(main.rounds))]
-    course = read_course(study("figure2", work))
-    assert course.least_gap(warm_up=True) == gaps[gaps.run == LOGS[0]].gap_pct.min()
-    assert course.least_gap(warm_up=False) == gaps[gaps.run == LOGS[1]].gap_pct.min()
-    assert "below the warm-up's" in " ".join(draw("figure2", work).notes)
 
 
 def rewritten(work: Path, folder: Path, how: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Path:

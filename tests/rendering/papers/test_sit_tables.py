@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from fabricated import solve_all
-from fabricated_sit import FABRIC, SCALE, draw, set_id, study
+from fabricated_sit import FABRIC, SCALE, draw, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.tables_comparison import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.rendering.table import Cell
-from table_cells import cell, of, recorded, row
+from table_cells import cell, of
 
 RECORDS = FABRIC
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -30,51 +30,7 @@ def test_what_is_printed_instead_of_a_number_is_shown(work: Path) -> None:
     assert set(texts) == {"OOM", "N/A", "—", "<1s"}
 
 
-# -- Table 1 ----------------------------------------------------------------------------------------------------------
-
-
-def test_table1_self_improvement_can_be_read_from_it(work: Path) -> None:
-    table = draw("table1", work)
-    for problem in roles.PROBLEMS:
-        before = cell(table, "gap_1k_pct", problem.upper(), "Ours, warm-up only, greedy")
-        after = cell(table, "gap_1k_pct", problem.upper(), "Ours greedy")
-        where = (set_id(problem, 1000), "greedy", "gap_pct")
-        assert before.measured == recorded(work, f"sit/warm_{problem}/sit", *where)
-        assert after.measured == recorded(work, f"sit/{problem}_1k/sit", *where)
-        assert before.published is None
-        assert after.measured < before.measured
-        (note,) = [n for n in table.notes if n.startswith("What self-improved training adds")]
-        assert f"from {before.measured:.2f} to {after.measured:.2f} %" in note
-        assert ("trained as long on insertion's own" in note) == bool(SCALE[SitScale].controls)
-        shown = row(table, problem.upper(), "Ours, warm-up only, greedy")
-        assert all(c == Cell() for c in shown[3:])
-
-
 # -- Table 2 ----------------------------------------------------------------------------------------------------------
-
-
-def test_table2_shows_small_instances_in_a_column_of_their_own(work: Path) -> None:
-    table = draw("table2", work)
-    for problem, name in (("tsp", "tsplib"), ("cvrp", "cvrplib")):
-        frame = pd.read_csv(work / f"evaluations/sit/{problem}_1k/{name}.csv")
-        for label, decoding in (("Ours greedy", "greedy"), ("Ours PRC1,000, here 5", f"prc5-{roles.INITIAL[problem]}")):
-            own = frame[(frame.decoding == decoding) & (frame.metric == "gap_pct")].value
-            assert cell(table, f"gap_{name}_here_pct", label).measured == pytest.approx(own.mean())
-            assert cell(table, f"gap_{name}_all_pct", label).measured is None
-            assert cell(table, f"solved_{name}", label).measured is None
-    assert cell(table, "gap_tsplib_above_5k_pct", "BQ greedy").published == 162.116
-    assert cell(table, "gap_cvrplib_above_7k_pct", "ELG aug×8").published == "OOM"
-    assert cell(table, "solved_tsplib", "GLOP").published == 31
-    for label, problem, run, decoding in (
-        ("SIGD greedy", "cvrp", "sit/sigd_cvrp/cvrplib", "greedy"),
-        ("BQ bs16, here 2", "cvrp", "sit/bq_cvrp/cvrplib_search", "beam2"),
-        ("BQ bs16, here 2", "tsp", "scaling/bq/tsplib_search_sit", "beam2"),
-        ("LEHD RRC1,000, here 2", "tsp", "scaling/lehd_6x128/tsplib_search_sit", "rrc2-l10"),
-    ):
-        frame = pd.read_csv(work / f"evaluations/{run}.csv")
-        own = frame[(frame.decoding == decoding) & (frame.metric == "gap_pct")].value
-        name = "tsplib" if problem == "tsp" else "cvrplib"
-        assert cell(table, f"gap_{name}_here_pct", label).measured == pytest.approx(own.mean()), label
 
 
 def large(work: Path) -> Scale:

@@ -21,8 +21,8 @@ from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
-from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, Hierarchical, InputChoice
-from neuroute.networks.blocks.experts.mixture import Mixture
+from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice
+from neuroute.networks.blocks.experts.mixture import Hierarchical, Mixture
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
 from neuroute.papers.mvmoe.roles import RoutingEvaluation
