@@ -24,10 +24,10 @@ import yaml
 from neuroute.cli.warm import _command
 from neuroute.datasets import labels
 from neuroute.decoding import decode
-from neuroute.evaluation import kept
+from neuroute.evaluation import loaded
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
-from neuroute.training import loop, reconstruction, saving
+from neuroute.training import loop, reconstruction
 
 ROOT = Path(__file__).resolve().parents[1]
 EVERY_S = 0.02  # between two saves: these jobs take seconds, not days
@@ -110,8 +110,8 @@ def command(folder: Path, *arguments: str, limit: int | None = None) -> int:
 
 def count_steps() -> None:
     """Write a letter for each chunk solved, batch trained and step of a decoding; save often."""
-    saving.SHARE = 1
-    saving.SAVE_EVERY_S = reconstruction.SAVE_EVERY_S = kept.KEEP_EVERY_S = labels.KEEP_EVERY_S = EVERY_S
+    loop.SHARE = 1
+    loop.SAVE_EVERY_S = reconstruction.SAVE_EVERY_S = loaded.KEEP_EVERY_S = labels.KEEP_EVERY_S = EVERY_S
     steps = os.open("../steps.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def counted(function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:

@@ -26,9 +26,8 @@ from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Dataset
 from neuroute.solvers.nearest import SOLVER as NEAREST
 from neuroute.solvers.registry import get
-from neuroute.solvers.softdist import soft_map
 from neuroute.solvers.tree_moves import USED
-from neuroute.solvers.tree_search import LEAST, LOOK, Search
+from neuroute.solvers.tree_search import LEAST, LOOK, Search, soft_map
 
 FIELDS = ["nodes", "instance", "map", "optimum", "nearest", "map_seconds", "seconds", "length", "actions"]
 Rows = list[dict[str, object]]

@@ -32,11 +32,10 @@ from neuroute.networks.pomo import Pomo
 from neuroute.networks.sit import Sit
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Reinforced, Run, Stage, Supervised
 from neuroute.training.batches import Scheme
-from neuroute.training.decisions import PathDecision
 from neuroute.training.distributed import World
 from neuroute.training.reinforce import reinforce
 from neuroute.training.reinforce_vrp import reinforce as reinforce_vrp
-from neuroute.training.supervised import SupervisedBatches
+from neuroute.training.supervised import PathDecision, SupervisedBatches
 
 Ready = Callable[[str], Callable[[], Tensor]]  # precision -> what is run
 CPU = torch.device("cpu")

@@ -51,8 +51,8 @@ def test_folders_and_files_stay_small(imports: ModuleType) -> None:
     files = list(imports.modules().values())
     crowded = [folder for folder, count in Counter(file.parent for file in files).items() if count > 26]  # __init__
     assert crowded == []
-    # More than 300 lines need one idea (what a code digest follows); none needs more than 420.
-    assert [file.name for file in files if len(file.read_text().splitlines()) > 420] == []
+    # More than 300 lines need one idea (what a code digest follows); none needs more than 450.
+    assert [file.name for file in files if len(file.read_text().splitlines()) > 450] == []
 
 
 def test_tables_become_csv_in_one_place(imports: ModuleType) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from neuroute.cli import app, workspace
+from neuroute.cli import app, overview
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = """NAME: a
@@ -132,7 +132,7 @@ def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch
     (packed / "workflow").mkdir(parents=True)
     (packed / "workflow" / "x.smk").write_text("x")
     (packed / "Snakefile").write_text("y")
-    monkeypatch.setattr(workspace, "PACKED", packed)
+    monkeypatch.setattr(overview, "PACKED", packed)
     code, said = init(tmp_path / "b")
     assert code == 0, said
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["Snakefile", "workflow"]

@@ -21,7 +21,7 @@ from neuroute.papers.zoo.scale import ZooScale
 from neuroute.papers.zoo.tables import IMAGES, STARTS
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding, Network, Reinforced, Run
 from neuroute.plan.plan import Plan
 from neuroute.user import zoo

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from neuroute.plan.claims import SAYS
 from neuroute.rendering.claims import VERDICTS
-from neuroute.rendering.verdicts.rows import judge_kept, rows_of, say
+from neuroute.rendering.verdicts.kept import judge_kept, rows_of, say
 
 DOCS = Path(__file__).resolve().parents[1]
 SCALE = DOCS / "measured" / "laptop"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind
 
-from neuroute.analysis.paired import difference_interval, mean_interval, resampled_means, shares_better
+from neuroute.analysis.intervals import difference_interval, mean_interval, resampled_means, shares_better
 
 HARD = np.random.default_rng(0).normal(10, 5, 60)  # instances differ much
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from neuroute.analysis.power import POWER, least_effect, power, seeds_needed
+from neuroute.analysis.intervals import POWER, least_effect, power, seeds_needed
 
 
 @pytest.mark.parametrize(("d", "of_each"), [(1.0, 17), (0.8, 26), (0.5, 64)])

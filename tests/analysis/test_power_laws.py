@@ -14,7 +14,7 @@ from scipy.optimize import curve_fit
 
 from neuroute.accounting.flops import solution_paper
 from neuroute.analysis import power_laws as laws
-from neuroute.analysis.bootstrap import resampled_gaps
+from neuroute.analysis.intervals import resampled_gaps
 from neuroute.papers.scaling.cells import DecoderOnly
 
 DEPTHS, WIDTHS = (6, 12, 24, 42), (128, 256, 512)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from neuroute.analysis.bootstrap import resampled_gaps
-from neuroute.analysis.spreads import Spread, Term, half_width, of_trainings, pooled
+from neuroute.analysis.intervals import Spread, Term, half_width, of_trainings, pooled, resampled_gaps
 
 PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "verdicts.md"
 REPEATS, RESAMPLES = 1500, 100

@@ -7,13 +7,11 @@ import pytest
 
 from compared import members, records
 from neuroute.comparison.compare import write
-from neuroute.comparison.flips import budgets, flips
-from neuroute.comparison.pareto import picture
+from neuroute.comparison.pareto import budgets, flips, picture
 from neuroute.comparison.records import read_results
 from neuroute.comparison.run import check_rows
 from neuroute.comparison.sets import describe
-from neuroute.comparison.summary import Summary, groups
-from neuroute.comparison.table import table
+from neuroute.comparison.summary import Summary, groups, table
 from neuroute.core.errors import NeurouteError
 from neuroute.rendering import style
 from neuroute.rendering.table import Cell

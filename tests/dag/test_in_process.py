@@ -27,7 +27,7 @@ from neuroute.networks.weights import build, describe_source, save_checkpoint
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.objects import Network, Run, formats
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 from neuroute.user import zoo
 
 pytestmark = [pytest.mark.dag, pytest.mark.usefixtures("one_thread")]

@@ -12,8 +12,7 @@ from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.datasets.vrp_stream import vrp_capacity, vrp_dataset
 from neuroute.plan.objects import SHARD, Dataset
-from neuroute.problems.vrp import Vrp
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES, Vrp
 
 FIELDS = ("coords", "demand", "capacity", "limit", "windows", "service")
 

@@ -10,11 +10,10 @@ import torch
 from random_cvrp import random_instances
 from torch import Tensor
 
-from neuroute.decoding.beam import search_beams
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.cvrp_paths import greedy_solutions
 from neuroute.decoding.decode import decode
-from neuroute.decoding.prefixes import RoutePrefixes
+from neuroute.decoding.prefixes import RoutePrefixes, search_beams
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.bq import BqCvrp
 from neuroute.networks.lehd import LehdCvrp

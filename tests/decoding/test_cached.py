@@ -11,12 +11,11 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.beam import search_beams
 from neuroute.decoding.construct import construct
 from neuroute.decoding.decode import decode, improve
 from neuroute.decoding.greedy import complete_paths, greedy_tours
 from neuroute.decoding.memory import batch_size_for, pair_floats
-from neuroute.decoding.prefixes import TourPrefixes
+from neuroute.decoding.prefixes import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.bq import Bq
 from neuroute.networks.pens import Pens

@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from neuroute.decoding.beam import search_beams
 from neuroute.decoding.decode import decode
 from neuroute.decoding.greedy import complete_paths, greedy_tours
-from neuroute.decoding.prefixes import TourPrefixes
+from neuroute.decoding.prefixes import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.plan.objects import Decoding

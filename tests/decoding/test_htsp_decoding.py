@@ -16,9 +16,8 @@ from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.tsp import is_permutation
-from neuroute.systems.htsp.decoding import PATHS, Episode, PathBatch, fit_to_square, grow, solve_paths
+from neuroute.systems.htsp.decoding import PATHS, Episode, PathBatch, Tours, fit_to_square, grow, solve_paths
 from neuroute.systems.htsp.network import Htsp
-from neuroute.systems.htsp.tours import Tours
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -13,8 +13,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.decoding.environment import ENVIRONMENT
+from neuroute.decoding.multi_start import WithServed
 from neuroute.decoding.rollout import Rollout, choose_best
-from neuroute.decoding.served import WithServed
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.systems.glop.decoding import PartitionRollout

@@ -15,11 +15,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, route_lengths
 from neuroute.decoding.environment import BYTES
 from neuroute.decoding.multi_start import augment8, roll_out
-from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.problems.cvrp import cost, is_feasible
-from neuroute.problems.vrp import Vrp, from_routes
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES, Vrp, from_routes
+from neuroute.training.split_backward import RecordedChoices, recompute
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.beam import search_beams
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.greedy import greedy_tours
 from neuroute.decoding.multi_start import multi_start
-from neuroute.decoding.prefixes import TourPrefixes
+from neuroute.decoding.prefixes import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.decoding.tsp_search import SEARCH, PathAdapter
 from neuroute.networks.icam import Icam

@@ -17,8 +17,7 @@ from neuroute.networks.lehd import Lehd
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.sit import Sit
-from neuroute.plan.decoding_names import name_of
-from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, Revision
+from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, Revision, name_of
 from neuroute.plan.decodings import revise as revised
 from neuroute.problems.tsp import is_permutation
 from neuroute.systems.glop.network import Glop

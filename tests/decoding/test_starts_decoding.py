@@ -13,7 +13,7 @@ from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.cvrp_search import SEARCH
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.networks.lehd import Lehd, LehdCvrp
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")

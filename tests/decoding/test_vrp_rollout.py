@@ -16,10 +16,8 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.vrp import LENGTH, LOAD, OPEN, TIME, VRP, VrpBatch, VrpRollout, open_or_closed_lengths
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import Vrp, lengths, number_of_starts
-from neuroute.problems.vrp_checker import valid
-from neuroute.problems.vrp_servable import check_instances
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES, Vrp, lengths, number_of_starts
+from neuroute.problems.vrp_checker import check_instances, valid
 from neuroute.solvers.nearest import vrp_solutions
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.analysis.spreads import pooled
+from neuroute.analysis.intervals import pooled
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "docs" / "measured"

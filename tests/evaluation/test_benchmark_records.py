@@ -14,7 +14,7 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
 from neuroute.instances.instance import Instance
 from neuroute.instances.tsplib import read_tsplib, read_vrplib
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run
 from neuroute.problems.vrp import Vrp, to_routes
 from untrained import evaluated, ready, run_of

@@ -18,11 +18,11 @@ from neuroute.core.files import exclusive
 from neuroute.datasets.labels import make_labels
 from neuroute.decoding.cvrp_search import CvrpSearch
 from neuroute.decoding.tsp_search import TspSearch
-from neuroute.evaluation import kept
+from neuroute.evaluation import loaded
 from neuroute.evaluation.difference import read_lengths
-from neuroute.evaluation.kept import MeasuredSteps
+from neuroute.evaluation.loaded import MeasuredSteps
 from neuroute.plan.config import load_scale, parse_config
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Artifact, Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
 from neuroute.rendering.study import Study
 from untrained import evaluated, run_of
@@ -69,7 +69,7 @@ def test_an_evaluation_that_is_killed_after_any_step_ends_with_the_same_records(
 ) -> None:
     evaluation, run = case(tmp_path, name)
     rows, lengths = measured(tmp_path / "whole", tmp_path / "labels", evaluation, run)
-    monkeypatch.setattr(kept, "KEEP_EVERY_S", 0.0)
+    monkeypatch.setattr(loaded, "KEEP_EVERY_S", 0.0)
     save, saves = MeasuredSteps.save, [0]
 
     def save_and_die(self: MeasuredSteps) -> None:
@@ -101,7 +101,7 @@ def test_an_interrupted_re_construction_goes_on_with_the_next_iteration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, search: type
 ) -> None:
     evaluation, run = case(tmp_path, name)
-    monkeypatch.setattr(kept, "KEEP_EVERY_S", 0.0)
+    monkeypatch.setattr(loaded, "KEEP_EVERY_S", 0.0)
     begun: list[int] = []
     reconstruct = search.reconstruct
 
@@ -145,7 +145,7 @@ def test_parts_share_the_work_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_another_model_has_measured_is_of_no_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluation, run = case(tmp_path, "tsp")
-    monkeypatch.setattr(kept, "KEEP_EVERY_S", 0.0)
+    monkeypatch.setattr(loaded, "KEEP_EVERY_S", 0.0)
     monkeypatch.setattr(MeasuredSteps, "finish", lambda self: None)
     rows, _ = measured(tmp_path / "out", tmp_path / "labels", evaluation, run)
     read = []

@@ -20,7 +20,7 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.networks.weights import weights_digest
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test
 from neuroute.problems.tsp import tour_length
 from untrained import evaluated, ready, run_of

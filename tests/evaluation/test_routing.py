@@ -15,8 +15,7 @@ from neuroute.decoding.vrp import VRP
 from neuroute.networks.weights import parameters
 from neuroute.papers.mvmoe.roles import RoutingEvaluation
 from neuroute.plan.objects import Dataset, Labels, Run
-from neuroute.problems.vrp import Vrp, canonical, lengths, number_of_starts
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths, number_of_starts
 from untrained import Arrays, evaluated, ready, softmax, tiny_run
 
 N, EXPERTS, TOP, STEPS, COUNT, DEPTH = 9, 4, 2, 30, 3, 2

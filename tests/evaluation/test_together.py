@@ -13,7 +13,7 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, decode_timed
 from neuroute.papers.pens.roles import AttentionEvaluation
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
     CombinedEvaluation,

@@ -15,8 +15,7 @@ from neuroute.instances.instances import Instances
 from neuroute.instances.tsplib import read_tsplib
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.decoding_names import name_of
-from neuroute.plan.decodings import revise
+from neuroute.plan.decodings import name_of, revise
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network
 from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length

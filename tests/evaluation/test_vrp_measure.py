@@ -21,7 +21,7 @@ from neuroute.instances.instance import Instance
 from neuroute.instances.solomon import parse_solomon, read_solomon
 from neuroute.instances.tsplib import read_vrplib
 from neuroute.networks.weights import parameters
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
     ConstructionEvaluation,

@@ -14,8 +14,7 @@ from neuroute.decoding.decode import decode
 from neuroute.instances.solomon import read_solomon
 from neuroute.instances.unit_square import in_unit_square
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network
-from neuroute.problems.vrp import Vrp, lengths
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES, Vrp, lengths
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user import evaluate as user
 from neuroute.user.files import read_instances

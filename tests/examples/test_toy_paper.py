@@ -12,7 +12,7 @@ from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import formats
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from neuroute.decoding.cvrp import CvrpBatch, RouteRollout
 from neuroute.decoding.vrp import VrpBatch
 from neuroute.kernels import library, moves
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 
 pytestmark = pytest.mark.skipif(library.library() is None, reason=library.describe())
 CPU = torch.device("cpu")

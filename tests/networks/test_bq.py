@@ -8,7 +8,7 @@ import by_the_book
 from networks import PATH, decision, make
 from neuroute.networks.blocks.residual_layer import ResidualLayer
 from neuroute.networks.bq import Bq, BqCvrp, ReZeroCrossLayer
-from neuroute.training.decisions import PathDecision, loss
+from neuroute.training.supervised import PathDecision, loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

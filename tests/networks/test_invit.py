@@ -16,8 +16,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
-from neuroute.decoding.multi_start import multi_start
-from neuroute.decoding.served import begin
+from neuroute.decoding.multi_start import begin, multi_start
 from neuroute.decoding.tsp import TSP
 from neuroute.networks.import_weights import import_weights
 from neuroute.networks.weights import build, load_checkpoint
@@ -25,8 +24,7 @@ from neuroute.plan.objects import Dataset, Decoding, Network
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp
-from neuroute.systems.invit.network import Invit, InvitCvrp, Prepared
-from neuroute.systems.invit.views import nearest, to_unit_box
+from neuroute.systems.invit.network import Invit, InvitCvrp, Prepared, nearest, to_unit_box
 from published_code import HEADS, Size, weights
 
 pytestmark = pytest.mark.usefixtures("one_thread")

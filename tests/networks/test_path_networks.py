@@ -8,9 +8,8 @@ from torch import Tensor
 from networks import CVRP, MULTI_START, PATH, TSP, decision, idle, make
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.beam import search_beams
 from neuroute.decoding.decode import decode
-from neuroute.decoding.prefixes import TourPrefixes
+from neuroute.decoding.prefixes import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.pens import Pens
@@ -18,7 +17,7 @@ from neuroute.networks.weights import build
 from neuroute.plan.objects import Dataset, Decoding, Network
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.vrp import Vrp
-from neuroute.training.decisions import PathDecision, loss
+from neuroute.training.supervised import PathDecision, loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

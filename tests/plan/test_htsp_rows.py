@@ -6,7 +6,7 @@ from neuroute.papers.icam.roles import SIZES, reference
 from neuroute.papers.rivals.scale import rivals
 from neuroute.papers.sit import roles as sit
 from neuroute.plan.config import Config, load_scale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.systems.htsp.system import HtspTraining, Proximal
 from plans import plan_of
 

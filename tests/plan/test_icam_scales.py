@@ -5,7 +5,7 @@ import json
 import pytest
 from published_trainings import single_size, three_stages
 
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Elite, Evaluation, Reinforced, Run, StageEvaluation
 from neuroute.plan.specs import Problem
 from plans import plan_of, read_published, reinforced

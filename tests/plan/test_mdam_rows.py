@@ -3,7 +3,7 @@
 import pytest
 
 from neuroute.papers.icam.roles import SIZES, reference
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from plans import plan_of
 
 

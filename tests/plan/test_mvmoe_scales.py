@@ -7,7 +7,7 @@ from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, UNSEEN, VARIANTS, RoutingEvaluation
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.build import Plan
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Evaluation, StageEvaluation, Supervised
 from plans import SCALES, plan_of, read_published, reinforced
 

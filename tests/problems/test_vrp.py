@@ -9,8 +9,17 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import cost
-from neuroute.problems.vrp import Vrp, canonical, from_routes, lengths, to_routes
-from neuroute.problems.vrp_variants import SWITCHES, Switches, Variant, variant_of
+from neuroute.problems.vrp import (
+    SWITCHES,
+    Switches,
+    Variant,
+    Vrp,
+    canonical,
+    from_routes,
+    lengths,
+    to_routes,
+    variant_of,
+)
 
 SIX = {"CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW"}  # learnt from
 TEN = {"OVRPB", "OVRPL", "VRPBL", "VRPBTW", "VRPLTW", "OVRPBL", "OVRPBTW", "OVRPLTW", "VRPBLTW", "OVRPBLTW"}

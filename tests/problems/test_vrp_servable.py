@@ -8,9 +8,8 @@ import pytest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import Vrp
-from neuroute.problems.vrp_servable import check_instances
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES, Vrp
+from neuroute.problems.vrp_checker import check_instances
 
 
 def instances(variant: str) -> Vrp:

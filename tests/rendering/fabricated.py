@@ -23,7 +23,7 @@ from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.build import repeat_needs, repeat_runs
 from neuroute.plan.changes import can_be_met, left_out
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import (
     Artifact,
     BenchmarkEvaluation,

@@ -14,7 +14,7 @@ from neuroute.papers.mvmoe.paper import PAPER
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import ConstructionEvaluation, Dataset, Decoding, Run
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 
 
 def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:

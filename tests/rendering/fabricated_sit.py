@@ -12,7 +12,7 @@ import numpy as np
 from fabricated import MICRO, Fabric, about, drawn_table, records, write_records
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.paper import PAPER
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Run
 
 SHORT = {1000: "1k", 5000: "5k", 10_000: "10k", 50_000: "50k", 100_000: "100k"}

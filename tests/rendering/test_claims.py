@@ -16,7 +16,7 @@ import yaml
 from scipy.stats import ttest_1samp
 
 from fabricated import Fabric, drawn_table
-from neuroute.analysis.spreads import Behind, Term, half_width, of_trainings
+from neuroute.analysis.intervals import Behind, Term, half_width, of_trainings
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.stated import state
@@ -36,8 +36,7 @@ from neuroute.rendering.claims import (
 )
 from neuroute.rendering.report import Overview, write_report
 from neuroute.rendering.table import Cell, Column, Row, Table
-from neuroute.rendering.verdicts.comparisons import compare, judge_all
-from neuroute.rendering.verdicts.evidence import DrawnTables
+from neuroute.rendering.verdicts.comparisons import DrawnTables, compare, judge_all
 from test_all_tables import FABRICS
 
 CLAIMS = [(paper, claim) for paper, fabric in FABRICS.items() for claim in fabric.paper.claims()]

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 from fabricated import Fabric
-from neuroute.analysis.spreads import Behind
+from neuroute.analysis.intervals import Behind
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
 from neuroute.rendering.claims import Judged
 from neuroute.rendering.table import Cell, Column, Row, Table
-from neuroute.rendering.verdicts.comparisons import judge_all
-from neuroute.rendering.verdicts.evidence import DrawnTables
-from neuroute.rendering.verdicts.kept import KeptTables, keep_behind
-from neuroute.rendering.verdicts.rows import as_csv, judge_kept, rows_of, say
+from neuroute.rendering.verdicts.comparisons import DrawnTables, judge_all
+from neuroute.rendering.verdicts.kept import KeptTables, as_csv, judge_kept, keep_behind, rows_of, say
 from test_all_tables import FABRICS
 
 LAPTOP = Path(__file__).parents[2] / "docs" / "measured" / "laptop"

@@ -12,8 +12,8 @@ from fabricated import Fabric, drawn_table
 from fabricated_icam import with_one_size
 from neuroute.plan.config import load_scale
 from neuroute.plan.objects import Dataset, Labels
+from neuroute.rendering.cells import Solvers
 from neuroute.rendering.grid import LKH_BUDGETS
-from neuroute.rendering.solver_cells import Solvers
 from neuroute.solvers import lkh, lkh3, lkh_rounds
 
 DATA = Path(__file__).parents[1] / "data"

@@ -24,7 +24,7 @@ def checkout(folder: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     run = copy_checkout(folder, "icam")
     for file, before, after in (
         ("workflow/scales/micro.yaml", "epochs: 1, batches_per_epoch: 2,", f"epochs: 1, batches_per_epoch: {BATCHES},"),
-        ("src/neuroute/training/saving.py", "SAVE_EVERY_S = 60.0", "SAVE_EVERY_S = 0.2"),
+        ("src/neuroute/training/loop.py", "SAVE_EVERY_S = 60.0", "SAVE_EVERY_S = 0.2"),
     ):
         text = (folder / file).read_text()
         assert before in text

@@ -12,9 +12,8 @@ from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.plan.objects import Dataset, Labels
-from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp import SWITCHES, Vrp
 from neuroute.problems.vrp_checker import fault
-from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers.base import tsplib_text
 from neuroute.solvers.lkh3 import TYPES
 from neuroute.solvers.registry import get

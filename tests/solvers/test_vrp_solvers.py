@@ -13,9 +13,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import Vrp, lengths
+from neuroute.problems.vrp import SWITCHES, Vrp, lengths
 from neuroute.problems.vrp_checker import fault, valid
-from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers import base
 from neuroute.solvers.ortools import Budget, solve_vrp
 from neuroute.solvers.pyvrp import solve_vrp as solve_with_pyvrp

@@ -40,8 +40,8 @@ def test_killed_while_it_re_constructs_it_goes_on_there(
     problem: str, number: int, saved_s: float, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts of 9, 9 and 6 instances; killed in the second iteration of the second, kept or not after the first."""
-    monkeypatch.setattr("neuroute.training.saving.SAVE_EVERY_S", -1.0)
-    monkeypatch.setattr("neuroute.training.saving.SHARE", -1.0)
+    monkeypatch.setattr("neuroute.training.loop.SAVE_EVERY_S", -1.0)
+    monkeypatch.setattr("neuroute.training.loop.SHARE", -1.0)
     monkeypatch.setitem(reconstruction.MAX_NODES_PER_BATCH, "cpu", 9 * N)
     run = make_run(problem)
     whole = run_training(run, tmp_path / "whole", store)

@@ -15,7 +15,7 @@ from neuroute.networks.weights import load_checkpoint, weights_digest
 from neuroute.plan.digest import locate
 from neuroute.plan.objects import Labels, Network, Run
 from neuroute.problems import sub_paths
-from neuroute.training import decisions, supervised
+from neuroute.training import supervised
 from neuroute.training.supervised import SupervisedBatches, TrainingSet
 from neuroute.training.train import Settings, train
 from tiny import log_lines, make_run, run_training, scheme_of, self_improving, training_set
@@ -115,11 +115,11 @@ def test_summed_gradient_is_the_sum_over_decisions(store: Path) -> None:
     b.model.double()
     coords, tours = b.data.batch(0, 0, 32)
     path = sub_paths.cut(torch.from_numpy(coords).double(), torch.from_numpy(tours), 2, 9, False)
-    losses = [decisions.loss(b.model, path, row) for row in decisions.rows(9, "summed")]
+    losses = [supervised.loss(b.model, path, row) for row in supervised.rows(9, "summed")]
     torch.stack(losses).sum().backward()
     expected = [p.grad.clone() for p in b.model.parameters()]
     b.optimizer.zero_grad()
-    for row in decisions.rows(9, "summed"):
+    for row in supervised.rows(9, "summed"):
         b._backward(path, row, 1.0, sync=True)
     for p, e in zip(b.model.parameters(), expected, strict=True):
         torch.testing.assert_close(p.grad, e, rtol=1e-4, atol=1e-6)

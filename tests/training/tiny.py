@@ -150,8 +150,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tiny import Run, run_training
-from neuroute.training import saving
-saving.SAVE_EVERY_S = saving.SHARE = 0.0
+from neuroute.training import loop
+loop.SAVE_EVERY_S = loop.SHARE = 0.0
 run_training(Run.model_validate_json(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4]))
 """
 

@@ -12,7 +12,7 @@ import neuroute
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
 from neuroute.problems.tsp import is_permutation
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 from neuroute.solvers import base
 from neuroute.solvers.base import check_size
 from neuroute.user.classical import available, solve_with

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import neuroute
 from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.decoding_names import name_of, parse_decoding
+from neuroute.plan.decodings import name_of, parse_decoding
 from neuroute.user import zoo
 from stand_ins import Ship
 

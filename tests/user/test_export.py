@@ -15,8 +15,7 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.instances.export import export
 from neuroute.instances.instances import Instances
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.vrp import Vrp, from_routes, to_routes
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES, Vrp, from_routes, to_routes
 from neuroute.solvers.insertion import solve, solve_cvrp
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user.evaluate import evaluate

@@ -9,7 +9,7 @@ import torch
 import neuroute
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.known_digests import code_digest
 from neuroute.plan.objects import Decoding, Network
 

@@ -21,8 +21,7 @@ from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config, parse_config
 from neuroute.plan.specs import Dataset, Labels
 from neuroute.problems.tsp import tour_length
-from neuroute.problems.vrp import lengths, to_routes
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES, lengths, to_routes
 from neuroute.rendering.protocol import protocol_lines
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user.files import read_instances

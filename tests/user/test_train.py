@@ -21,7 +21,7 @@ from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import parse_config
 from neuroute.plan.reinforced import Reinforced
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 from neuroute.training.train import Settings
 from neuroute.user.train import describe_run
 
@@ -74,8 +74,8 @@ KILLED = """
 import sys
 import neuroute
 from neuroute.networks.pomo import Pomo
-from neuroute.training import saving
-saving.SAVE_EVERY_S = saving.SHARE = 0.0
+from neuroute.training import loop
+loop.SAVE_EVERY_S = loop.SHARE = 0.0
 neuroute.train(Pomo, n=8, batches=60, batch_size=4, validations=2, validate_on=4, solver="nearest", workers=1,
                arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 32}, work=sys.argv[1], device="cpu")
 """

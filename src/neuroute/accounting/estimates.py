@@ -20,10 +20,10 @@ from neuroute.accounting.rates import (
     kind_of,
     rehearsal_of,
 )
-from neuroute.plan.label_blocks import with_count
 from neuroute.plan.objects import GivenRun, Labels, Run, RunEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
+from neuroute.plan.specs import with_count
 from neuroute.solvers.registry import FROM_FILES, get
 
 PROCESS_MB = 1000  # torch, pandas and the plan

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroute.analysis.bootstrap import Array, Interval, percentile_interval
+from neuroute.analysis.intervals import Array, Interval, percentile_interval
 
 Scale = Literal["linear", "log-log"]
 

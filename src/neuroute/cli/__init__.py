@@ -18,10 +18,9 @@ from neuroute.cli.checkpoints import export_weights, import_weights, train
 from neuroute.cli.compare import compare
 from neuroute.cli.data import export, fetch, generate, label
 from neuroute.cli.evaluation import evaluate, models, solve
-from neuroute.cli.overview import doctor, plan, rehearse, schema
+from neuroute.cli.overview import doctor, init, plan, rehearse, schema
 from neuroute.cli.results import claims, difference, keep, render, report
 from neuroute.cli.warm import warm
-from neuroute.cli.workspace import init
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.core.text import printable
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from neuroute.plan.objects import Artifact
     from neuroute.plan.plan import Plan
     from neuroute.rendering.claims import Judged
-    from neuroute.rendering.verdicts.evidence import DrawnTables
+    from neuroute.rendering.verdicts.comparisons import DrawnTables
 
 
 def render(
@@ -65,7 +65,7 @@ def _judge(p: "Plan") -> dict[str, list["Judged"]]:
 
 def _evidence(p: "Plan", paper: str) -> "DrawnTables":
     from neuroute.rendering.study import Study
-    from neuroute.rendering.verdicts.evidence import DrawnTables
+    from neuroute.rendering.verdicts.comparisons import DrawnTables
 
     def study_of(name: str) -> Study:
         return Study.load(p.artifact(f"{paper}/{name}"), p.config, p.scale, p.runs.values(), p.work)
@@ -86,7 +86,7 @@ def claims(
     Each claim is supported, contradicted, inconclusive (with the cost of deciding) or not measured (with the reason).
     """
     from neuroute.core.files import write_text
-    from neuroute.rendering.verdicts.rows import as_csv, judge_kept, rows_of, say
+    from neuroute.rendering.verdicts.kept import as_csv, judge_kept, rows_of, say
 
     if tables is not None:
         name, claimed = tables.name, judge_kept(tables)

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from neuroute.comparison.flips import budgets, flips
 from neuroute.comparison.methods import PROBLEMS, Checkpoints, Method, check_name, parse
 from neuroute.comparison.page import page
-from neuroute.comparison.pareto import by_size, picture
+from neuroute.comparison.pareto import budgets, by_size, flips, picture
 from neuroute.comparison.records import read_published, read_results
 from neuroute.comparison.run import check_rows, run
 from neuroute.comparison.sets import Member, Places, collect, describe, describe_listed
-from neuroute.comparison.table import table
+from neuroute.comparison.summary import table
 from neuroute.comparison.worker import Machine
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError, did_you_mean, near

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuroute.analysis.gaps import gap_pct
+from neuroute.analysis.intervals import gap_pct
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.lazy import pd
 from neuroute.core.text import inert

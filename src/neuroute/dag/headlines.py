@@ -7,7 +7,7 @@ from typing import NamedTuple
 from neuroute.core.files import read_json
 from neuroute.core.stated import check_stated
 from neuroute.datasets.benchmarks import library
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.evaluations import BenchmarkEvaluation, RunEvaluation
 from neuroute.plan.needs import Log, Solved, Tested
 from neuroute.plan.plan import Plan

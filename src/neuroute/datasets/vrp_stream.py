@@ -13,19 +13,18 @@ have neither: backhauls are drawn per instance, as the paper's text says, and on
 
 import numpy as np
 
-from neuroute.datasets.published import read_vehicles
 from neuroute.datasets.streams import (
     CAPACITIES,
     Draw,
     check_customers,
     draw_customers,
     drawer,
+    read_vehicles,
     unit,
 )
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp import Variant, Vrp
 from neuroute.problems.vrp_checker import EPS
-from neuroute.problems.vrp_variants import Variant
 
 BACKHAULS, WINDOWS = 6, 7
 REDRAW = 256

@@ -6,12 +6,11 @@ from functools import partial
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.beam import search_beams
 from neuroute.decoding.cvrp import CVRP, CvrpBatch, decide_for
 from neuroute.decoding.cvrp_paths import Decide
 from neuroute.decoding.multi_start import check_starts
 from neuroute.decoding.prc.cvrp import prc, rrc
-from neuroute.decoding.prefixes import RoutePrefixes
+from neuroute.decoding.prefixes import RoutePrefixes, search_beams
 from neuroute.decoding.search import Search, blocks_per_batch
 from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding

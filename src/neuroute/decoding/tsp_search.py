@@ -6,11 +6,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from neuroute.decoding.beam import search_beams
 from neuroute.decoding.greedy import Decide
 from neuroute.decoding.multi_start import check_starts, multi_start, starts_of
 from neuroute.decoding.prc.tsp import prc
-from neuroute.decoding.prefixes import TourPrefixes
+from neuroute.decoding.prefixes import TourPrefixes, search_beams
 from neuroute.decoding.search import Search, blocks_per_batch
 from neuroute.decoding.tsp import TSP, TspBatch, arrive_of, decide_for, encode, encode_again
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork

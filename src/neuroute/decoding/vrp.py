@@ -23,9 +23,8 @@ from neuroute.kernels.moves import Routes
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.plan.objects import Decoding
-from neuroute.problems.vrp import Vrp, number_of_starts
+from neuroute.problems.vrp import Switches, Vrp, number_of_starts
 from neuroute.problems.vrp_checker import EPS
-from neuroute.problems.vrp_variants import Switches
 
 LOAD, TIME, LENGTH, OPEN = range(4)  # of `context`
 INSTANCES_PER_BATCH = 100  # of networks that are batch-dependent, as published

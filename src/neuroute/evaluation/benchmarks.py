@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.analysis.gaps import gap_pct
+from neuroute.analysis.intervals import gap_pct
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import (
@@ -29,7 +29,7 @@ from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.instances.instance import Instance
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding
 from neuroute.problems.public_instances import PACKAGED, packaged_files
 

@@ -13,7 +13,7 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import ConstructionEvaluation, Dataset
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.analysis.bootstrap import Array, Interval, percentile_interval
-from neuroute.analysis.paired import gaps_of_each_seed, mean_over_seeds
+from neuroute.analysis.intervals import Array, Interval, gaps_of_each_seed, mean_over_seeds, percentile_interval
 from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd

@@ -15,8 +15,7 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.core.stated import state
-from neuroute.evaluation.kept import MeasuredSteps
-from neuroute.evaluation.loaded import LoadedModel, RunContext, load_run
+from neuroute.evaluation.loaded import LoadedModel, MeasuredSteps, RunContext, load_run
 from neuroute.evaluation.records import Arrays, Rows, write_records
 from neuroute.plan.objects import (
     BenchmarkEvaluation,

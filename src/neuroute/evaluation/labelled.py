@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.accounting.flops import per_solution
-from neuroute.analysis.gaps import gaps
+from neuroute.analysis.intervals import gaps
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
@@ -24,7 +24,7 @@ from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Test
 from neuroute.solvers.base import GRID
 from neuroute.solvers.registry import get

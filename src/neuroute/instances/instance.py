@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from neuroute.analysis.gaps import gap_pct
+from neuroute.analysis.intervals import gap_pct
 from neuroute.core.errors import NeurouteError
 from neuroute.core.text import printable
 from neuroute.instances.arrays import check_arrays, check_distances, row

@@ -18,7 +18,7 @@ from neuroute.instances.instance import Instance
 from neuroute.instances.instances import Instances
 from neuroute.instances.pickled import read_pickle
 from neuroute.instances.unit_square import HORIZON
-from neuroute.problems.vrp_variants import SWITCHES, Variant
+from neuroute.problems.vrp import SWITCHES, Variant
 
 VARIANT = re.compile(rf"({'|'.join(sorted(SWITCHES, key=len, reverse=True))})\d+_", re.IGNORECASE)
 LEHD_FIELDS = ("depot", "customer", "capacity", "demand", "cost", "node_flag")

@@ -17,7 +17,7 @@ from neuroute.instances.instance import Instance
 from neuroute.instances.sections import read_text, real, whole
 from neuroute.instances.unit_square import HORIZON
 from neuroute.problems.vrp import Vrp
-from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
+from neuroute.problems.vrp_checker import LARGEST_LOAD, check_instances
 
 SIZES = (25, 50, 100, 200, 400, 600, 800, 1000)  # customers of Solomon's and of Gehring and Homberger's instances
 COLUMNS = ("number", "x", "y", "demand", "ready time", "due date", "service time")

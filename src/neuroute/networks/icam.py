@@ -10,8 +10,8 @@ from neuroute.kernels.decision import AttentionFreeDecisions, fits_attention_fre
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
 from neuroute.networks.blocks.all_digits import in_all_digits
+from neuroute.networks.blocks.attention import SATURATED, best_of, clipped
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding, rows_of
-from neuroute.networks.blocks.pointer import SATURATED, best_of, clipped
 from neuroute.networks.blocks.positions import pairwise_distances
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from neuroute.kernels.decision import Decisions
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.all_digits import in_all_digits
-from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.attention import attend, best_of, clipped, fits, fold, is_packed, packed
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.experts.gates import Gate, Level, Method
 from neuroute.networks.blocks.experts.mixture import (
@@ -26,7 +26,6 @@ from neuroute.networks.blocks.experts.mixture import (
 )
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
-from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold, is_packed, packed
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, inputs_of, places
 

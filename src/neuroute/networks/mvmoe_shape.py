@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from neuroute.problems.vrp_variants import Switches, Variant
+from neuroute.problems.vrp import Switches, Variant
 
 ALL = "all"  # inputs: whatever the variant
 POSITIONS = ("enc", "dec")  # as published

@@ -8,9 +8,8 @@ from torch import Tensor, nn
 
 from neuroute.kernels.decision import Decisions
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.attention import attend, best_of, clipped, fits, fold, packed
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding
-from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold, packed
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Claims, Protocol, check_claims, read_claims
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
 from neuroute.plan.objects import Artifact, Evaluation, Labels, Run, RunEvaluation, Test
 from neuroute.plan.papers import paper_folders

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from neuroute.plan.epochs import Learning
 from neuroute.plan.specs import Distribution, Precision, Spec
-from neuroute.problems.vrp_variants import Variant
+from neuroute.problems.vrp import Variant
 
 LARGEST_BATCH = 4096  # instances; the stream keeps as many for each batch
 

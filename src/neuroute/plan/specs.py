@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from neuroute.plan.digest import without_modules
-from neuroute.problems.vrp_variants import Variant
+from neuroute.problems.vrp import Variant
 
 SHARD = 10_000  # instances in one shard of an instance stream
 
@@ -124,3 +124,21 @@ class Network(Spec):
         """In JSON's terms, where tuples are lists: networks are compared with those of checkpoints."""
         plain: dict[str, Any] = json.loads(json.dumps(arguments))
         return plain
+
+
+# -- training sets in blocks, so that no label job makes more than a million labels ----------------------------------
+
+BLOCK = 1_000_000  # labels that one job makes at most
+
+
+def training_blocks(n: int, samples: int, solver: str) -> tuple[Labels, ...]:
+    """The first instances of the uniform TSP's training stream, in blocks."""
+    return tuple(
+        Labels(dataset=Dataset(split="train", n=n, first=first, count=min(BLOCK, samples - first)), solver=solver)
+        for first in range(0, samples, BLOCK)
+    )
+
+
+def with_count(labels: Labels, count: int) -> Labels:
+    """The first `count` instances of the same stream."""
+    return labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": count})})

@@ -24,10 +24,9 @@ from neuroute.core.dotted import resolve
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import exists
-from neuroute.plan.label_blocks import training_blocks
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run, Training
 from neuroute.plan.shapes import Nodes, Positive
-from neuroute.plan.specs import Spec
+from neuroute.plan.specs import Spec, training_blocks
 
 PAPER = "rivals"  # the runs' common home
 # In the order of their rows; one whose folder is missing is not trained.

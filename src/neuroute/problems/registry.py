@@ -19,7 +19,7 @@ PARTS: dict[str, dict[str, str]] = {
         "environment": "neuroute.decoding.tsp:TSP",
         "search": "neuroute.decoding.tsp_search:SEARCH",
         "revise": "neuroute.decoding.revision:revise_batch",
-        "decision": "neuroute.training.decisions:PathDecision",
+        "decision": "neuroute.training.supervised:PathDecision",
         "supervised": "neuroute.training.supervised:supervised",
         "path-tsp": "neuroute.training.path_tsp:path_tsp",
         "self-improvement": "neuroute.training.self_improvement:self_improvement",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroute.analysis.spreads import Behind
+from neuroute.analysis.intervals import Behind
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import library, study_instances
 from neuroute.plan.evaluations import Benchmark

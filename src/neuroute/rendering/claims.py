@@ -13,8 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from neuroute.analysis.power import MOST, seeds_needed
-from neuroute.analysis.spreads import LEVEL, Spread, Term, half_width
+from neuroute.analysis.intervals import LEVEL, MOST, Spread, Term, half_width, seeds_needed
 from neuroute.plan.claims import Claim
 from neuroute.rendering.cells import FEWEST, interval_cell
 from neuroute.rendering.table import Cell, Format, Value, fixed

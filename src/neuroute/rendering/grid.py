@@ -15,6 +15,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, Tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Test
 from neuroute.rendering.cells import (
+    Solvers,
     gap_cell,
     mean_cell,
     mean_of_gaps_cell,
@@ -27,7 +28,6 @@ from neuroute.rendering.cells import (
 )
 from neuroute.rendering.columns import HERE, described, gap_column, joined, millions, short
 from neuroute.rendering.notes import notes
-from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
 

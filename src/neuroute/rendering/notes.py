@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from importlib.resources import files
 
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
-from neuroute.rendering.solver_cells import TIMES
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, TIMES
 from neuroute.rendering.study import Study
 
 SHARED = "shared"  # of several artifacts of a paper: each item's first word is its name

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuroute.analysis.bootstrap import Array
+from neuroute.analysis.intervals import Array
 from neuroute.core.lazy import mpl
 from neuroute.rendering import style
 from neuroute.rendering.table import Cell

@@ -20,7 +20,7 @@ from neuroute.core.lazy import pd
 from neuroute.core.stated import busy, check_stated
 from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import TOGETHER, group_of
 from neuroute.plan.objects import Artifact, Dataset, Decoding, GivenRun, Run
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from neuroute.analysis.spreads import Behind
+from neuroute.analysis.intervals import Behind
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
 

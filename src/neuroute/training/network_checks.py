@@ -13,11 +13,13 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.environment import ENVIRONMENT
+from neuroute.decoding.multi_start import begin
 from neuroute.decoding.rollout import precision_of
-from neuroute.decoding.served import begin
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import is_bundled
-from neuroute.plan.objects import Labels, Network
+from neuroute.plan.objects import Labels, Network, Run
+from neuroute.plan.reinforced import Reinforced
+from neuroute.training.batches import Scheme
 
 FAILURES = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)
 COUNT = 2  # instances that are tried
@@ -104,3 +106,30 @@ def _meaning(net: RoutingNetwork, problem: str) -> str:
 
 def _shape(tensor: Tensor) -> str:
     return str(tuple(tensor.shape))
+
+
+# -- what a training by REINFORCE refuses before it begins -----------------------------------------------------------
+
+
+def check(scheme: Scheme) -> None:
+    """Raises NeurouteError for a network of a single solution, and for stages that draw what the problem lacks."""
+    check_stages(scheme)
+    if not getattr(scheme.net, "multi_start", False):
+        raise NeurouteError(f"{scheme.run.id}: reinforcement learning takes a network with many starts, such as Pomo")
+
+
+def check_stages(scheme: Scheme) -> Reinforced:
+    """Raises NeurouteError for stages that draw what the problem lacks."""
+    run, training = scheme.run, training_of(scheme.run)
+    capacities = [stage.name for stage in training.stages if stage.capacities]
+    if capacities and run.validation.dataset.problem == "tsp":
+        raise NeurouteError(f"{run.id}: stage '{capacities[0]}' draws capacities; a TSP has none, leave them out")
+    if any(stage.variants for stage in training.stages) or training.balance:
+        raise NeurouteError(f"{run.id}: `variants` and `balance` are for problem 'vrp' and its experts; leave them out")
+    return training
+
+
+def training_of(run: Run) -> Reinforced:
+    if not isinstance(run.training, Reinforced):
+        raise TypeError(f"{run.id} is not trained by reinforcement learning")
+    return run.training

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.decoding.recompute import Decisions
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.plan.reinforced import Elite
+from neuroute.training.split_backward import Decisions
 
 Scaled = Literal["largest", "deviation"]
 TINY = 1e-8  # added to a standard deviation, as published (Jin et al., 2023)

@@ -20,17 +20,17 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN
 from neuroute.decoding.environment import BYTES, Batch
-from neuroute.decoding.recompute import Decisions
 from neuroute.decoding.rollout import precision_of
 from neuroute.networks.blocks.experts.gates import Gate
 from neuroute.networks.blocks.experts.routing import Replay, Routing, Tape
 from neuroute.networks.blocks.norms import BatchNorm
 from neuroute.plan.reinforced import Stage
-from neuroute.problems.vrp_variants import Variant
+from neuroute.problems.vrp import Variant
 from neuroute.training.batches import Scheme
+from neuroute.training.network_checks import training_of
 from neuroute.training.policy_gradient import AuxiliaryLoss
 from neuroute.training.reinforce import BatchSpec, Reinforcement
-from neuroute.training.reinforce_checks import training_of
+from neuroute.training.split_backward import Decisions
 
 
 def most_starts(variant: str, n: int) -> int:

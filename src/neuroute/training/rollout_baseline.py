@@ -22,9 +22,9 @@ from neuroute.decoding.multi_start import images_of, multi_start, roll_out
 from neuroute.plan.objects import Dataset
 from neuroute.plan.reinforced import GreedyBaseline, Stage
 from neuroute.training.batches import Scheme
+from neuroute.training.network_checks import check
 from neuroute.training.policy_gradient import AuxiliaryLoss
 from neuroute.training.reinforce import BatchSpec, Reinforcement
-from neuroute.training.reinforce_checks import check
 from neuroute.training.sampling_streams import Draw
 
 # -- The policy that others are compared with: the best weights so far, until better ones come (Kool et al., 2019)

@@ -17,7 +17,7 @@ from neuroute.core.files import write_whole
 from neuroute.networks.tensor_files import read_tensors
 from neuroute.networks.weights import save_checkpoint
 from neuroute.plan.reinforced import Reinforced
-from neuroute.training.saving import on_host
+from neuroute.training.loop import on_host
 
 log = logging.getLogger("neuroute.train")
 

@@ -20,7 +20,7 @@ from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.rollout import choose_best
 from neuroute.decoding.search import SEARCH, Search
 from neuroute.instances.instance import Instance
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding
 from neuroute.problems.registry import Part
 from neuroute.problems.vrp import Vrp

@@ -21,9 +21,8 @@ from neuroute.instances.instance import Instance
 from neuroute.instances.tsplib import format_instance
 from neuroute.instances.unit_square import in_unit_square
 from neuroute.problems.tsp import check_coordinates
-from neuroute.problems.vrp import from_routes
-from neuroute.problems.vrp_servable import check_instances
-from neuroute.problems.vrp_variants import SWITCHES, Variant
+from neuroute.problems.vrp import SWITCHES, Variant, from_routes
+from neuroute.problems.vrp_checker import check_instances
 from neuroute.solvers import concorde, limited, lkh, lkh3, matrix
 from neuroute.solvers.base import Solver, check_size
 from neuroute.solvers.registry import SOLVERS, get

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from neuroute.analysis.gaps import gaps
+from neuroute.analysis.intervals import gaps
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.outputs import check_records
@@ -25,7 +25,7 @@ from neuroute.evaluation.records import Rows, write_records
 from neuroute.instances.instance import Instance
 from neuroute.instances.instances import Instances
 from neuroute.networks.weights import describe_source, parameters
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding, Labels
 from neuroute.user.files import gather, read_instances
 from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding

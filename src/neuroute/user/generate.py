@@ -10,7 +10,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
 from neuroute.instances.instances import Instances
 from neuroute.problems.tsp import FEWEST_NODES
-from neuroute.problems.vrp_variants import SWITCHES, Variant
+from neuroute.problems.vrp import SWITCHES, Variant
 
 if TYPE_CHECKING:
     from neuroute.plan.specs import Distribution

@@ -6,8 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.decoding_names import parse_decoding
-from neuroute.plan.decodings import Revision
+from neuroute.plan.decodings import Revision, parse_decoding
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import SHORTEST
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.published import write_instances
 from neuroute.datasets.shard_files import Facts, instances_digest, write_shard
+from neuroute.datasets.streams import write_instances
 from neuroute.instances.arrays import refuse
 from neuroute.instances.instances import Instances
 from neuroute.instances.pickled import read_pickle

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.analysis.gaps import gap_pct
+from neuroute.analysis.intervals import gap_pct
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.core.outputs import PICTURES, check_writable
 from neuroute.instances.arrays import TOLERANCE

@@ -9,13 +9,12 @@ from typing import Any
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import network_class
-from neuroute.plan.label_blocks import BLOCK
 from neuroute.plan.objects import Dataset, Labels, Network, Run
 from neuroute.plan.reinforced import Reinforced, Stage
-from neuroute.plan.specs import Spec
+from neuroute.plan.specs import BLOCK, Spec
 from neuroute.plan.trainings import OwnLoss, SelfImprovement, Supervised
 from neuroute.plan.yaml_files import validate
-from neuroute.problems.vrp_variants import SWITCHES, Variant
+from neuroute.problems.vrp import SWITCHES, Variant
 from neuroute.solvers.stand_ins import is_installed, stand_in
 from neuroute.training.callbacks import Callback
 from neuroute.training.train import Settings

@@ -18,8 +18,7 @@ from neuroute.plan.objects import Run
 from neuroute.plan.plan import train_entries
 from neuroute.training.callbacks import Callback
 from neuroute.training.train import CHECKPOINT, SUMMARY, Settings, describe_checkpoint, train
-from neuroute.user.main_digest import digest_of
-from neuroute.user.model import Model
+from neuroute.user.model import Model, digest_of
 
 log = logging.getLogger("neuroute.train")
 

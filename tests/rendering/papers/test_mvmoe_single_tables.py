@@ -13,7 +13,7 @@ from neuroute.datasets.benchmarks import published_instances
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.paper import PAPER
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 

@@ -10,7 +10,7 @@ import pytest
 from fabricated_mvmoe import FABRIC, SCALE, changed, draw, feasible, set_of, study
 from neuroute.papers.mvmoe import roles
 from neuroute.plan.objects import Labels
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering.table import Cell, Table
 from table_cells import cell, of
 from table_checks import nothing_measured

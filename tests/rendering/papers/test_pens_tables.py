@@ -14,7 +14,7 @@ from fabricated_pens import ARTIFACTS, FABRIC, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.cells import printed_numbers
 from table_cells import cell, of

@@ -14,7 +14,7 @@ from neuroute.papers.scaling.roles import GRID, Shape, grid
 from neuroute.plan.config import load_scale
 from neuroute.rendering.render import render
 from neuroute.rendering.table import Table
-from neuroute.rendering.verdicts.evidence import DrawnTables
+from neuroute.rendering.verdicts.comparisons import DrawnTables
 
 SMOKE = load_scale("smoke")
 MORE = {"scaling": {"depths": {60: 6}, "more_models": {"18x192": {"depth": 3, "width": 20, "heads": 2}}}}

@@ -18,7 +18,7 @@ from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.networks.icam import Icam
 from neuroute.plan.reinforced import Elite
 from neuroute.problems.tsp import tour_length
-from neuroute.training import budget
+from neuroute.training import reinforce
 from neuroute.training.policy_gradient import advantages, weights
 from neuroute.training.reinforce import Reinforcement
 from neuroute.training.sampling_streams import noise
@@ -127,7 +127,7 @@ def test_in_parts_is_as_a_whole(
     nodes = 8 + kind.endswith("cvrp")
     for memory_gb, together in ((1e-9, 1), (1e-4, 1 << 19), (4.0, 7 * 8 * nodes * 3)):
         calls.clear()
-        monkeypatch.setitem(budget.MAX_NODES_PER_BATCH, "cpu", together)
+        monkeypatch.setitem(reinforce.MAX_NODES_PER_BATCH, "cpu", together)
         part_loss, parts = gradients(batches_of(run, tmp_path, double=True, memory_gb=memory_gb))
         assert part_loss == pytest.approx(loss, rel=1e-11)
         close(parts, whole, 1e-12)
@@ -243,5 +243,5 @@ def test_memory_at_500_nodes_is_bounded(tmp_path: Path) -> None:
     instances = batches._instances_per_part(spec, 6)
     assert not batches._in_one_pass(spec, instances)
     decisions = batches._budget(spec).moves_of(instances) * instances * 500
-    assert decisions * 500 <= budget.MAX_NODES_PER_BATCH["cpu"]
-    assert decisions * 500 * budget.LEARNING_BYTES < 1e8
+    assert decisions * 500 <= reinforce.MAX_NODES_PER_BATCH["cpu"]
+    assert decisions * 500 * reinforce.LEARNING_BYTES < 1e8

@@ -21,12 +21,10 @@ from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset, Run
 from neuroute.plan.reinforced import Elite
 from neuroute.problems.registry import Part
-from neuroute.problems.vrp import Vrp, lengths, number_of_starts
+from neuroute.problems.vrp import SWITCHES, Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
-from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.training import budget
 from neuroute.training.policy_gradient import weights
-from neuroute.training.reinforce import Reinforcement
+from neuroute.training.reinforce import MAX_NODES_PER_BATCH, Reinforcement
 from neuroute.training.reinforce import reinforce as reinforce_tsp
 from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
 from neuroute.training.sampling_streams import noise, sampling, shapes, variants
@@ -154,7 +152,7 @@ def test_one_pass_and_two_learn_what_one_graph_does(tmp_path: Path, way: dict[st
     for together in (None, 1 << 19, 5 * 8 * 9 * 3, 1):
         if together is not None:
             monkeypatch.setattr(VrpReinforcement, "_in_one_pass", lambda *_: False)
-            monkeypatch.setitem(budget.MAX_NODES_PER_BATCH, "cpu", together)
+            monkeypatch.setitem(MAX_NODES_PER_BATCH, "cpu", together)
         value, found = gradients(batches_of(run, tmp_path), 1)
         assert value == pytest.approx(loss, rel=1e-9)
         close(found, wanted, 1e-9)
@@ -206,7 +204,7 @@ def test_what_depends_on_a_batch_learns_from_all_of_it(
     tmp_path: Path, network: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run(network=network)
-    monkeypatch.setitem(budget.MAX_NODES_PER_BATCH, "cpu", 1)
+    monkeypatch.setitem(MAX_NODES_PER_BATCH, "cpu", 1)
     assert learnt(run, tmp_path, monkeypatch)[1] == [5]
     with pytest.raises(NeurouteError, match=r"5 instances of 8 customers take about .* GB; memory_gb is 0.0001"):
         batches_of(run, tmp_path, memory_gb=1e-4)

@@ -5,7 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from neuroute.kernels import decision as kernel
 from neuroute.kernels.attention import attention
+from neuroute.kernels.decision import Decisions
+from neuroute.networks.blocks.all_digits import at_least_float32, in_all_digits
 
 Bias = Callable[[int, int], Tensor]  # (first, stop) -> what is added to the scores of these queries
 
@@ -35,3 +38,52 @@ def attend_in_parts(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Bias, q
         for first in range(0, q.shape[2], queries)
     ]
     return torch.cat(parts, dim=2)
+
+
+# -- The last step of networks of many starts: products of queries with nodes, clipped by a tanh (Bello et al., 2017)
+
+SATURATED = {torch.float32: 9.02, torch.float64: 19.1}  # above this tanh rounds to 1
+
+
+def fold(nodes: Tensor, weight: Tensor, bias: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    """nodes (batch, n, out) and a layer before their products -> targets (batch, n, in), offsets (batch, 1, n).
+
+    scale * (W x + b) node = x (scale W^T node) + scale b node: so the layer runs once a node, and not at each decision.
+    Both in at least float32, as `fits` takes them.
+    """
+    weight, bias = weight * scale, bias * scale
+    targets, offsets = nodes @ weight, (nodes @ bias[:, None]).transpose(1, 2)
+    return at_least_float32(targets), at_least_float32(offsets)
+
+
+def is_packed(keys: Tensor) -> bool:
+    """Whether `packed` takes these keys, with targets in float32."""
+    return kernel.fits(keys, keys.new_empty(0, dtype=torch.float32))
+
+
+def packed(
+    keys: Tensor, values: Tensor, targets: Tensor, offsets: Tensor, of_current: Tensor, of_context: Tensor
+) -> Decisions | None:
+    """For greedy decisions by a kernel; None where it does not take them."""
+    if not kernel.fits(keys, targets):
+        return None
+    return Decisions(keys, values, targets, offsets, of_current, of_context, SATURATED[torch.float32])
+
+
+def fits(queries: Tensor, targets: Tensor, offsets: Tensor) -> Tensor:
+    """queries (batch, tours, in) -> (batch, tours, n), in at least float32."""
+    return in_all_digits(torch.baddbmm, offsets, queries, targets.transpose(1, 2))
+
+
+def clipped(fits: Tensor, mask: Tensor, clipping: float) -> Tensor:
+    """Logits (batch, tours, n), within +-clipping, of fits, which are overwritten; mask: see `MultiStartNetwork`."""
+    return torch.add(mask, fits.tanh_(), alpha=clipping)
+
+
+def best_of(fits: Tensor, mask: Tensor) -> Tensor:
+    """Where `clipped` is largest: (batch, tours).  fits are overwritten.
+
+    tanh grows with its argument, and where it is 1 or -1, all are alike, of which the first one counts.
+    """
+    limit = SATURATED[fits.dtype]
+    return fits.clamp_(-limit, limit).add_(mask).max(dim=-1).indices  # `argmax` takes four times as long on a CPU

@@ -6,8 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend, split_heads
-from neuroute.networks.blocks.norms import BatchNorm, InstanceNorm, Norm
-from neuroute.networks.blocks.rezero import feed_forward, scaled_linear
+from neuroute.networks.blocks.norms import BatchNorm, InstanceNorm, Norm, feed_forward, scaled_linear
 
 
 class PostNorm(nn.Module):

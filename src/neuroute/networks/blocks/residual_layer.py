@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from neuroute.kernels.linear import linear
 from neuroute.networks.blocks.attention import attend, split_heads
-from neuroute.networks.blocks.rezero import alpha, feed_forward, scaled_linear, scored_feed_forward
+from neuroute.networks.blocks.norms import alpha, feed_forward, scaled_linear, scored_feed_forward
 
 
 class ResidualLayer(nn.Module):

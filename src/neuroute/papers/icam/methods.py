@@ -20,8 +20,8 @@ from neuroute.papers.icam.roles import (
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Labels, Problem
 from neuroute.plan.papers import borrow_runs
+from neuroute.rendering.cells import references_by_problem
 from neuroute.rendering.grid import Method, Tests
-from neuroute.rendering.solver_cells import references_by_problem
 from neuroute.rendering.study import Study
 
 # The solvers of a table that has a row for each; and of one that has a single row.

@@ -7,7 +7,7 @@ from neuroute.papers.icam.methods import REFERENCE, WAYS, baselines_note, models
 from neuroute.papers.icam.roles import ABLATIONS, BETAS, KS, MULTI, OWN, SINGLE, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, GivenRun, Problem, Reinforced
 from neuroute.rendering.cells import (

@@ -9,9 +9,15 @@ from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Network, Reinforced, Run, Stage
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
-from neuroute.rendering.licences import licence_table
 from neuroute.rendering.notes import notes
-from neuroute.rendering.settings import Setting, changes_note, drawn_instances, printed_values, setting_rows
+from neuroute.rendering.settings import (
+    Setting,
+    changes_note,
+    drawn_instances,
+    licence_table,
+    printed_values,
+    setting_rows,
+)
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 

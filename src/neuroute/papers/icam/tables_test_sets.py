@@ -31,7 +31,7 @@ from neuroute.papers.icam.roles import (
 )
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.objects import Benchmark, Problem, Reinforced
 from neuroute.rendering.benchmark import Solved, measured_here, not_measured

@@ -16,7 +16,7 @@ from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, X8, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering.cells import (
     MEAN_OF_GAPS,
     ONE_SEED,

@@ -6,7 +6,7 @@ import math
 
 from neuroute.rendering.claims import Finding, Side, mean_interval
 from neuroute.rendering.table import Cell, Value
-from neuroute.rendering.verdicts.evidence import Evidence, cells_of
+from neuroute.rendering.verdicts.comparisons import Evidence, cells_of
 
 EXPERTS, LIGHT = "MVMoE/4E", "MVMoE/4E-L"
 COLUMNS = {EXPERTS: "time_moe4e_s", LIGHT: "time_moe4eL_s"}

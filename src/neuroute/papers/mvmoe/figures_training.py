@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.analysis.bootstrap import percentile_interval
+from neuroute.analysis.intervals import percentile_interval
 from neuroute.core.lazy import mpl
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, X8, run_id
@@ -17,7 +17,7 @@ from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.objects import Reinforced, StageEvaluation, Test
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering import style
 from neuroute.rendering.cells import MEAN_OF_GAPS, number, printed_numbers, resampled_mean_of_gaps
 from neuroute.rendering.notes import notes

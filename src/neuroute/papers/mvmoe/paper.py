@@ -25,10 +25,10 @@ from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import AVERAGING, Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decodings import Decoding
-from neuroute.plan.label_blocks import with_count
 from neuroute.plan.objects import Labels, Network, Reinforced, Run, Stage, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
+from neuroute.plan.specs import with_count
 from neuroute.rendering.cells import MEAN_OF_GAPS
 
 SOURCE = "files of its authors"

@@ -9,9 +9,9 @@ from neuroute.papers.mvmoe.scale import ABLATIONS as RUNS
 from neuroute.papers.mvmoe.scale import SIZES, TRAINED, UNSEEN, MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.evaluations import Price, RunEvaluation
-from neuroute.plan.label_blocks import with_count
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Dataset, Decoding, Labels
+from neuroute.plan.specs import with_count
 
 __all__ = ["SIZES", "TRAINED", "UNSEEN"]
 PAPER = "mvmoe"

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.plan.specs import Spec as Strict
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 
 SIZES = (50, 100)
 TRAINED = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")  # Table 1

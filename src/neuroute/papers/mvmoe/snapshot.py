@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.mvmoe import roles
-from neuroute.problems.vrp_variants import SWITCHES, Switches
+from neuroute.problems.vrp import SWITCHES, Switches
 from neuroute.rendering import maps
 from neuroute.rendering.study import Study
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.analysis import RESAMPLES
-from neuroute.analysis.spreads import Behind
+from neuroute.analysis.intervals import Behind
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import PublishedInstance, published_instances
 from neuroute.papers.mvmoe import roles
@@ -17,8 +17,7 @@ from neuroute.papers.mvmoe.cells import models_note, of_each
 from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, X8, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decoding_names import name_of
-from neuroute.plan.decodings import Decoding
+from neuroute.plan.decodings import Decoding, name_of
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import none_there, records_of
 from neuroute.rendering.cells import number, printed_numbers, select, with_budget

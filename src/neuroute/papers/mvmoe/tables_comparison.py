@@ -30,7 +30,7 @@ from neuroute.papers.mvmoe.roles import (
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.plan.objects import Reinforced
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering.cells import MEAN_OF_GAPS, printed_numbers
 from neuroute.rendering.columns import WHOLE
 from neuroute.rendering.grid import LENGTH, MEAN_GAP, SECONDS, Grid, Method, Quantity, comparison, grid_table, needs_of

@@ -12,7 +12,7 @@ from neuroute.papers.pens.cells import COLOUR, MARKER, not_trained, printed_gaps
 from neuroute.papers.pens.roles import methods
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding
 from neuroute.rendering import style

@@ -25,7 +25,7 @@ from neuroute.papers.pens.roles import (
 )
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured

@@ -9,16 +9,15 @@ from neuroute.core.lazy import pd
 from neuroute.papers.rivals.scale import RivalsScale, StudyBlock, rivals
 from neuroute.papers.rivals.study import BUDGETS, decodings, problems_of, studied, tests
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Log, Need, Solved, artifact, tested
 from neuroute.plan.objects import Decoding, Labels
 from neuroute.rendering import style
-from neuroute.rendering.cells import RANGES, gap_cell, solver_name
+from neuroute.rendering.cells import RANGES, Solvers, gap_cell, solver_name
 from neuroute.rendering.columns import WHOLE, described, joined
 from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.settings import drawn_instances
-from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MARKERS, MEASURED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed

@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 
 from neuroute.analysis import power_laws as laws
-from neuroute.analysis.bootstrap import Array
+from neuroute.analysis.intervals import Array
 from neuroute.papers.scaling.roles import GRID, Shape
 from neuroute.rendering.claims import INSTANCES, Finding, Side, above, spread_of
 from neuroute.rendering.table import Cell
-from neuroute.rendering.verdicts.evidence import Evidence, cells_of
+from neuroute.rendering.verdicts.comparisons import Evidence, cells_of
 
 GREEDY = re.compile(r"Greedy, depth=(\d+), width=(\d+)")
 OVER = f"{INSTANCES} and trainings (drawn by Student's t)"

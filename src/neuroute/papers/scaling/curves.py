@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from neuroute.analysis import RESAMPLES
 from neuroute.analysis import power_laws as laws
-from neuroute.analysis.bootstrap import Interval
+from neuroute.analysis.intervals import Interval
 from neuroute.core.lazy import mpl
 from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape, is_added
 from neuroute.papers.scaling.scale import ScalingScale

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroute.analysis import RESAMPLES, power
+from neuroute.analysis import RESAMPLES, intervals
 from neuroute.analysis import power_laws as laws
-from neuroute.analysis.bootstrap import Array
-from neuroute.analysis.paired import resampled_gaps_of_seeds
+from neuroute.analysis.intervals import Array, resampled_gaps_of_seeds
 from neuroute.papers.scaling.curves import HERE, PAPER
 from neuroute.papers.scaling.roles import Shape
 from neuroute.papers.scaling.series import Models
@@ -85,8 +84,8 @@ def figure16(study: Study) -> Drawing:
         open=open_here,
         cells=len(here),
         equal=100 * EQUAL,
-        level=100 * power.LEVEL,
-        power=power.POWER,
+        level=100 * intervals.ALPHA,
+        power=intervals.POWER,
     )
     alt = "Share of resamples in which each conclusion on depth and width holds, by test set."
     return style.drawing(figure, rows, texts, alt, _table(study))
@@ -180,12 +179,12 @@ def _powers(study: Study, models: Models, pair: Sequence[Shape], seed_sd: float 
         return [Cell() for _ in range(6)]
     differences = 100 * (worse[0].mean(1) - better[0].mean(1)) / better[1].mean()
     difference, instance_sd, count = float(differences.mean()), float(differences.std(ddof=1)), len(differences)
-    alone = power.least_effect(0, instance_sd, 1, count)
+    alone = intervals.least_effect(0, instance_sd, 1, count)
     if seed_sd is None:
         return [*map(Cell, (difference, instance_sd, None, alone, None, None))]
     both, needed = (
-        power.least_effect(seed_sd, instance_sd, 2, count),
-        power.seeds_needed(difference, seed_sd, instance_sd, count),
+        intervals.least_effect(seed_sd, instance_sd, 2, count),
+        intervals.seeds_needed(difference, seed_sd, instance_sd, count),
     )
-    seeds_text = f"more than {power.MOST}" if needed is None else str(needed)
+    seeds_text = f"more than {intervals.MOST}" if needed is None else str(needed)
     return [*map(Cell, (difference, instance_sd, seed_sd, alone, both, seeds_text))]

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from neuroute.accounting.flops import lengths_of, trained_sample
-from neuroute.papers.scaling import steps
+from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import DecoderOnly
 from neuroute.papers.scaling.curves import HERE, PAPER, frame
-from neuroute.papers.scaling.roles import DEEPEST, GRID, Shape
+from neuroute.papers.scaling.roles import BUDGETS, DEEPEST, GRID, READINGS, Budget, Reading, Shape
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.papers.scaling.series import printed_values
-from neuroute.papers.scaling.steps import BUDGETS, READINGS, Budget, Reading
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.objects import Labels
@@ -43,9 +42,9 @@ NODES = 100  # of the paper's training instances
 
 
 def steps_needs(scale: Scale) -> Iterator[Need]:
-    for each in steps.readings(scale):
+    for each in roles.readings(scale):
         yield Log(each.run, all_seeds=True)
-        for test in steps.tests(scale):
+        for test in roles.tests(scale):
             yield from tested(each.run, test)
 
 
@@ -55,7 +54,7 @@ def steps_needs(scale: Scale) -> Iterator[Need]:
 @artifact("Our own: what a step is", needs=steps_needs)
 def table21(study: Study) -> Table:
     """Show the gaps of each reading with equal passes and with equal time."""
-    tests = steps.tests(study.scale)
+    tests = roles.tests(study.scale)
     at = described(tests[0].dataset)
     columns = (
         Column("samples_seen", "Samples seen", "", WHOLE),
@@ -68,7 +67,7 @@ def table21(study: Study) -> Table:
         Column("above_sub_path", "Above sub-path", "points", fixed(2), at=at),
     )
     rows = []
-    for each in steps.readings(study.scale):
+    for each in roles.readings(study.scale):
         means = _means(study, each)
         cells = [Cell(means[key]) for key in QUANTITIES]
         cells += [GAP.of_model(study, each.run, test.dataset, None, GREEDY) for test in tests]
@@ -122,8 +121,8 @@ def figure17(study: Study) -> Drawing:
 
 
 def _rows(study: Study) -> list[dict[str, Any]]:
-    test, rows = steps.tests(study.scale)[0], list[dict[str, Any]]()
-    for each in steps.readings(study.scale):
+    test, rows = roles.tests(study.scale)[0], list[dict[str, Any]]()
+    for each in roles.readings(study.scale):
         cell = GAP.of_model(study, each.run, test.dataset, None, GREEDY)
         if isinstance(cell.measured, float):
             about = {"side": HERE, "reading": each.step, "budget": each.budget, "run": each.run}
@@ -204,7 +203,7 @@ def _slope(study: Study, step: Step, in_print: float) -> Cell:
     """Exponent of the gap in samples between the small budget and the whole, with its interval."""
     pair: tuple[Budget, Budget] = ("few samples", "same passes")
     budgets = [Reading(budget, step) for budget in pair]
-    test = steps.tests(study.scale)[0]
+    test = roles.tests(study.scale)[0]
     few, most = (resampled_over_seeds(study, each.run, test.dataset, stream) for stream, each in enumerate(budgets))
     samples_few, samples_most = (_means(study, each)["samples"] for each in budgets)
     ratio = np.log(samples_most / samples_few)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.analysis import power_laws as laws
-from neuroute.analysis.bootstrap import Interval
+from neuroute.analysis.intervals import Interval
 from neuroute.papers.scaling import curves
 from neuroute.papers.scaling.curves import BOOTSTRAP, HERE, PAPER, Curve
 from neuroute.papers.scaling.roles import Shape, is_added

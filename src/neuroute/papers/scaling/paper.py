@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from neuroute.papers.scaling import roles, steps
+from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.roles import (
     DATA,
     DEEP,
@@ -25,10 +25,10 @@ from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import NOT_STATED, Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decodings import Decoding, beam_search
-from neuroute.plan.label_blocks import training_blocks
 from neuroute.plan.objects import Distribution, Labels, Network, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.shapes import BaselineShape
+from neuroute.plan.specs import training_blocks
 
 COUNTS = {100: 10_000, 200: 128, 500: 128, 1000: 128}
 SOLVER = "LKH3"
@@ -62,7 +62,7 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
             yield Protocol(f"TSP{size} {distribution}", labels, COUNTS[size], SOLVER)
     for labels in grid_tests(scale):
         yield Protocol("none, our own", labels, None, NOT_STATED, averaging=NOT_STATED)
-    for labels in steps.tests(scale):
+    for labels in roles.tests(scale):
         yield Protocol("none, our own", labels, None, NOT_STATED, averaging=NOT_STATED, only=("table21", "figure17"))
     yield on_benchmark("tsplib", None)
 
@@ -120,7 +120,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     train_decoder("data1M", DATA)
     train_decoder("data10M", DATA)
     smallest = trained[f"base_{GRID[0]}"][1]
-    for each, training in steps.readings(scale).items():
+    for each, training in roles.readings(scale).items():
         trained[each.name] = each._asdict(), smallest, training
     for text, lehd in s.lehd.items():
         role = {"method": "LEHD"} | roles.parse_shapes(text)[0]._asdict()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuroute.accounting.flops import solution_paper
-from neuroute.analysis.bootstrap import resampled_gaps
+from neuroute.analysis.intervals import resampled_gaps
 from neuroute.core.lazy import pd
 from neuroute.papers.scaling import curves, roles
 from neuroute.papers.scaling.cells import DecoderOnly

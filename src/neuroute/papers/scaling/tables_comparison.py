@@ -12,7 +12,7 @@ from neuroute.papers.scaling.cells import model, of_grid, sets_of, solver, solve
 from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, SHIFTED, SIZES, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, Tested, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, Distribution, Labels, Test, beam_search
 from neuroute.rendering.benchmark import Solved, measured_here, not_measured

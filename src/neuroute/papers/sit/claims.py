@@ -9,7 +9,7 @@ from neuroute.papers.sit.roles import SIZES
 from neuroute.papers.sit.tables_efficiency import exponent
 from neuroute.rendering.claims import Finding, Side, printed_difference, slope_interval
 from neuroute.rendering.table import Value
-from neuroute.rendering.verdicts.evidence import Evidence, cells_of
+from neuroute.rendering.verdicts.comparisons import Evidence, cells_of
 
 Quantity = Literal["time_{}_s", "memory_{}_mb"]
 WORDS = {"time_{}_s": "the time of a greedy solution", "memory_{}_mb": "the memory of a greedy solution"}

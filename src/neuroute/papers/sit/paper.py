@@ -27,10 +27,10 @@ from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decodings import Decoding, beam_search
-from neuroute.plan.label_blocks import with_count
 from neuroute.plan.objects import Labels, Network, Problem, Reconstruction, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
+from neuroute.plan.specs import with_count
 from neuroute.problems.longest import longest_sub_path
 
 COUNTS = {1000: 128, 5000: 16, 10_000: 16, 50_000: 16, 100_000: 16}

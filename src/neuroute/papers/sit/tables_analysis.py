@@ -15,9 +15,8 @@ from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.cells import with_budget
 from neuroute.rendering.columns import AS_TRAINED, described, plain, short
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, Quantity, grid_table, needs_of
-from neuroute.rendering.licences import licence_table
 from neuroute.rendering.notes import notes
-from neuroute.rendering.settings import changes_note, printed_values
+from neuroute.rendering.settings import changes_note, licence_table, printed_values
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
 

@@ -26,7 +26,7 @@ from neuroute.papers.sit.baselines import (
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, SMALL_SIZES, TAM_SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Benchmark, Problem
 from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured, records_of

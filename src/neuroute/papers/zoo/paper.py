@@ -9,7 +9,7 @@ from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Dataset, Labels, Network, Problem, Run, Split, Supervised
 from neuroute.plan.paper import Paper
-from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.problems.vrp import SWITCHES
 
 KEY = "zoo"
 TSP, CVRP, VRP = (f"{KEY}/{name}" for name in ("tsp", "cvrp", "vrp"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from neuroute.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, test_sets, vrp_labels
 from neuroute.papers.zoo.scale import TestedBlock, ZooScale
-from neuroute.plan.decoding_names import name_of
+from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Labels, Start
 from neuroute.rendering.benchmark import Solved, not_measured

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import in_all_digits
+from neuroute.networks.blocks.attention import fits
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, rows_of
-from neuroute.networks.blocks.pointer import fits
 from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.pomo import Pomo
 

@@ -12,7 +12,6 @@ from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
-from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.decoding.revision import builder, revise
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.decodings import Decoding, Revision
@@ -25,7 +24,7 @@ from neuroute.systems.glop.network import Glop, GlopPartition
 from neuroute.systems.glop.system import Partitioning
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.policy_gradient import log_probabilities
-from neuroute.training.split_backward import SplitBackward
+from neuroute.training.split_backward import RecordedChoices, SplitBackward, recompute
 
 NODES_AT_ONCE = 1 << 24  # of decisions that are learnt from together
 PATHS_AT_ONCE = 4096  # that a reviser builds together

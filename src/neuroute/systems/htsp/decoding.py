@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+import numba
+import numpy as np
 import torch
+from scipy.spatial import cKDTree
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
@@ -10,7 +13,126 @@ from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.tsp import Coords, TspBatch, TspEnvironment, TspRollout
 from neuroute.plan.objects import Decoding
 from neuroute.systems.htsp.network import Htsp, place_of
-from neuroute.systems.htsp.tours import Tours
+
+# -- Tours that grow fragment by fragment, those of several instances in step, and what is seen of them (H-TSP)
+
+
+class Tours:
+    """Closed tours of instances with as many nodes each, which begin with node 0 and the node nearest to it.
+
+    coords (batch, n, 2).  At each step as many nodes join all of them: `added`, more while a tour is too short to fill
+    a `fragment`, fewer at the end.  They are found from node to node among the nearest `neighbours` of each, and where
+    none of these is left, anew from the nearest one that is: so steps are the same for all instances.
+    """
+
+    def __init__(self, coords: np.ndarray, fragment: int, added: int, neighbours: int) -> None:
+        self.coords = coords.astype(np.float64)
+        self.fragment, self.added = fragment, added
+        batch, n = self.coords.shape[:2]
+        k = min(n, 1 + neighbours)  # a node is among its own, or nodes at its place are
+        self.near = np.stack([_nearest(points, k) for points in self.coords])
+        self.is_visited = np.zeros((batch, n), dtype=np.bool_)
+        self.is_visited[:, 0] = True
+        second = _closest_each(self.coords, self.is_visited, False, self.coords[:, 0])
+        self.tours = np.stack([np.zeros(batch, np.int64), second], axis=1)
+        np.put_along_axis(self.is_visited, self.tours, True, axis=1)
+        self.anchors = self.tours[:, 0]  # the node at which each tour has grown
+        self._old = self._rest = self.tours
+
+    def is_complete(self) -> bool:
+        return bool(self.tours.shape[1] == self.coords.shape[1])
+
+    def open(self, places: np.ndarray) -> np.ndarray:
+        """Fragments (batch, m) that places (batch, 2) lead to: their first and their last nodes stay where they are.
+
+        The unvisited node nearest to a place has a nearest visited one, the anchor; from there on nodes are found.  On
+        both sides of them lies as much of the tour, the anchor last of what comes before.
+        """
+        (batch, length), n = self.tours.shape, self.coords.shape[1]
+        count = min(n - length, max(self.added, self.fragment - length))
+        old_count = min(length, self.fragment - count)
+        new = np.empty((batch, count), dtype=np.int64)
+        aims = _closest_each(self.coords, self.is_visited, False, places)
+        self.anchors = _closest_each(self.coords, self.is_visited, True, self._points(aims[:, None])[:, 0])
+        for i in range(batch):
+            _find(self.coords[i], self.near[i], self.is_visited[i], self.anchors[i], new[i])
+        before = old_count // 2
+        at = (self.tours == self.anchors[:, None]).argmax(axis=1)
+        order = (at[:, None] + 1 - before + np.arange(length)) % length
+        turned = np.take_along_axis(self.tours, order, axis=1)
+        self._old, self._rest = turned[:, :old_count], turned[:, old_count:]
+        fragments: np.ndarray = np.concatenate([self._old[:, :before], new, self._old[:, before:]], axis=1)
+        return fragments
+
+    def close(self, paths: np.ndarray) -> np.ndarray:
+        """Put paths (batch, m), the fragments in another order, into the tours; returns by how much these grew."""
+        self.tours = np.concatenate([paths, self._rest], axis=1)
+        growth: np.ndarray = self._length(paths) - self._length(self._old)
+        return growth
+
+    def state(self) -> np.ndarray:
+        """What the upper level sees of each node, (batch, n, 8); see `network.STATE`."""
+        instance = np.arange(len(self.tours))[:, None]
+        all_near = self.is_visited[instance[..., None], self.near].all(axis=2)
+        beside = np.zeros((*self.is_visited.shape, 4))
+        around = [self._points(np.roll(self.tours, shift, axis=1)) for shift in (1, -1)]
+        beside[instance, self.tours] = np.concatenate(around, axis=2)
+        flags = np.stack([self.is_visited, self.is_visited & ~all_near], axis=2)
+        state: np.ndarray = np.concatenate([self.coords, flags, beside], axis=2)
+        return state
+
+    def _points(self, nodes: np.ndarray) -> np.ndarray:
+        """Coordinates (batch, m, 2) of nodes (batch, m)."""
+        points: np.ndarray = self.coords[np.arange(len(nodes))[:, None], nodes]
+        return points
+
+    def _length(self, paths: np.ndarray) -> np.ndarray:
+        lengths: np.ndarray = np.linalg.norm(np.diff(self._points(paths), axis=1), axis=2).sum(axis=1)
+        return lengths
+
+
+def _nearest(points: np.ndarray, k: int) -> np.ndarray:
+    """The k nodes nearest to each of points (n, 2), itself included: int32 (n, k)."""
+    _, near = cKDTree(points).query(points, k=range(1, k + 1))
+    return np.asarray(near, dtype=np.int32)
+
+
+@numba.njit(cache=True)
+def _closest(points: np.ndarray, is_visited: np.ndarray, visited: bool, x: float, y: float) -> int:
+    """The visited, or unvisited, node nearest to (x, y), of equally near ones the first; 0 if there is none."""
+    best, least = 0, np.inf
+    for node in range(len(points)):
+        apart = (points[node, 0] - x) ** 2 + (points[node, 1] - y) ** 2
+        if is_visited[node] == visited and apart < least:
+            best, least = node, apart
+    return best
+
+
+@numba.njit(cache=True)
+def _closest_each(coords: np.ndarray, is_visited: np.ndarray, visited: bool, places: np.ndarray) -> np.ndarray:
+    """`_closest` to the place (2,) of each instance: int64 (batch,)."""
+    nodes = np.empty(len(coords), np.int64)
+    for i in range(len(coords)):
+        nodes[i] = _closest(coords[i], is_visited[i], visited, places[i, 0], places[i, 1])
+    return nodes
+
+
+@numba.njit(cache=True)
+def _find(points: np.ndarray, near: np.ndarray, is_visited: np.ndarray, anchor: int, new: np.ndarray) -> None:
+    """Fill `new` with unvisited nodes, breadth first from the one nearest to the anchor, and mark them as visited."""
+    count, head = 0, 0
+    while count < len(new):
+        if head == count:
+            new[count] = _closest(points, is_visited, False, points[anchor, 0], points[anchor, 1])
+            is_visited[new[count]] = True
+            count += 1
+        for node in near[new[head]]:
+            if count < len(new) and not is_visited[node]:
+                is_visited[node] = True
+                new[count] = node
+                count += 1
+        head += 1
+
 
 MARGIN = 0.05  # of the unit square, on each side of a fragment
 

@@ -21,8 +21,8 @@ from neuroute.systems.htsp.decoding import Episode, PathBatch
 from neuroute.systems.htsp.network import Htsp, place_of
 from neuroute.systems.htsp.system import HtspTraining, Proximal
 from neuroute.training.batches import Scheme
+from neuroute.training.network_checks import check_stages
 from neuroute.training.reinforce import BatchSpec, Reinforcement
-from neuroute.training.reinforce_checks import check_stages
 from neuroute.training.stages import keep_stage
 
 

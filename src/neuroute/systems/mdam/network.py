@@ -11,10 +11,9 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import Count, RoutingNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
-from neuroute.networks.blocks.attention import attend, split_heads
+from neuroute.networks.blocks.attention import attend, clipped, split_heads
 from neuroute.networks.blocks.contexts import CvrpEmbedding, TspEmbedding, rows_of
 from neuroute.networks.blocks.norms import UntrackedBatchNorm
-from neuroute.networks.blocks.pointer import clipped
 from neuroute.networks.blocks.post_norm_layer import KoolLayer
 
 SLACK = 1e-9  # added to the attention that is left of a row, as the published code for the CVRP does

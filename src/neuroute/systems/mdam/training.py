@@ -23,9 +23,9 @@ from neuroute.systems.mdam.network import Mdam
 from neuroute.systems.mdam.system import MdamTraining, WarmBaseline
 from neuroute.training import sampling_streams as streams
 from neuroute.training.batches import Scheme
+from neuroute.training.network_checks import check_stages
 from neuroute.training.policy_gradient import LogProbability
 from neuroute.training.reinforce import BatchSpec
-from neuroute.training.reinforce_checks import check_stages
 from neuroute.training.rollout_baseline import RolloutBaseline, running_mean
 from neuroute.training.split_backward import SplitBackward
 

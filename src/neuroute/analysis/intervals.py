@@ -1,0 +1,289 @@
+"""Gaps, the intervals around them, paired differences, power, and what seeds spread: statistics of all tables."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuroute.analysis import RESAMPLES
+
+# -- How much longer solutions are than known ones, in per cent: one measure for evaluations, users and comparisons
+
+
+def gap_pct(lengths: np.ndarray | float, reference: np.ndarray | float) -> float:
+    """Return by how many per cent the mean length is above the mean of the references."""
+    return float(100 * (np.mean(lengths) / np.mean(reference) - 1))
+
+
+def gaps(lengths: np.ndarray, reference: np.ndarray, rounded: np.ndarray | None = None) -> dict[str, float]:
+    """Return the gaps of lengths (count,) by the names that records have.
+
+    `gap_pct` is of mean lengths, `gap_mean_of_ratios_pct` the mean of the instances' gaps, and `gap_rounded_pct` the
+    same of lengths in a library's rounded distances, where they are given.
+    """
+    values = {"gap_pct": gap_pct(lengths, reference), "gap_mean_of_ratios_pct": gap_pct(lengths / reference, 1.0)}
+    return values if rounded is None else values | {"gap_rounded_pct": gap_pct(rounded / reference, 1.0)}
+
+
+# -- bootstrap: resamples of test instances, and intervals over them -------------------------------------------------
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A percentile interval over bootstrap resamples."""
+
+    low: float
+    high: float
+    resamples: int
+    failed: int  # resamples without a fit
+
+
+def resampled_gaps(lengths: ArrayLike, references: ArrayLike, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+    """Gaps (%) of bootstrap resamples of the test instances, paired: a resample draws the same ones for all models.
+
+    lengths (models, count), references (count,) -> (resamples, models)
+    """
+    lengths, references = np.atleast_2d(np.asarray(lengths, float)), np.asarray(references, float)
+    count = len(references)
+    generator = np.random.default_rng(seed)
+    both = np.vstack([references, lengths]).T
+    sums = np.empty((resamples, both.shape[1]))
+    for first in range(0, resamples, 100):
+        rows = min(100, resamples - first)
+        draws = generator.integers(count, size=(rows, count)) + count * np.arange(rows)[:, None]
+        weights = np.bincount(draws.ravel(), minlength=rows * count).reshape(rows, count)
+        sums[first : first + rows] = weights.astype(float) @ both
+    return 100 * (sums[:, 1:] / sums[:, :1] - 1)
+
+
+def percentile_interval(values: Array, level: float = 0.95) -> Interval:
+    """Percentile interval over the finite values; NaN bounds when none is."""
+    finite = values[np.isfinite(values)]
+    failed = len(values) - len(finite)
+    if not len(finite):
+        return Interval(float("nan"), float("nan"), len(values), failed)
+    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), len(values), failed)
+
+
+# -- Bootstrap of methods that were measured on the same instances: intervals of means, and of paired differences
+# A resample draws instances with replacement, the same ones for all methods, since instances differ far more than
+# methods do on one of them. Of a method's seeds one may be luckier than another on all instances alike: for orders
+# and exponents they are drawn with replacement, too; means and differences have Student's t of them, since draws of
+# few are too narrow.
+
+
+def resampled_means(values: ArrayLike, stream: int = 0, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+    """Return means (resamples,) of values (instances,) or (instances, seeds).
+
+    Equal `seed`: the same instances are drawn; `stream` tells the draws of seeds of several methods apart.
+    """
+    of_seeds = resampled_instances(values, resamples, seed)
+    weights = _weights(np.random.default_rng([seed, 1 + stream]), *of_seeds.shape)
+    means: Array = (of_seeds * weights).sum(1)
+    return means
+
+
+def resampled_instances(values: ArrayLike, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+    """Return the mean of each seed (resamples, seeds) of values (instances,) or (instances, seeds)."""
+    table = np.asarray(values, float)
+    table = table.reshape(len(table), -1)
+    means: Array = _weights(np.random.default_rng(seed), resamples, len(table)) @ table
+    return means
+
+
+def mean_over_seeds(of_seeds: Array, stream: int = 0, seed: int = 0) -> Array:
+    """Return the mean over seeds (resamples,) of `resampled_instances`, with what so few seeds leave open.
+
+    That is Student's t, of one degree of freedom less than there are seeds, times the standard error of their mean; it
+    is left out of a single one, where it is unknown.  `stream` tells the draws of several methods apart.
+    """
+    rows, count = of_seeds.shape
+    means: Array = of_seeds.mean(1)
+    if count == 1:
+        return means
+    luck: Array = np.random.default_rng([seed, 1 + stream]).standard_t(count - 1, rows)
+    means += luck * of_seeds.std(1, ddof=1) / np.sqrt(count)
+    return means
+
+
+def resampled_gaps_of_seeds(lengths: ArrayLike, reference: ArrayLike, stream: int = 0) -> Array:
+    """Return gaps in % (resamples,), as ratios of mean lengths (instances, seeds) to those of a reference (instances,).
+
+    `stream` tells the draws of seeds of several methods apart.
+    """
+    gaps: Array = 100 * (resampled_means(lengths, stream) / resampled_means(reference) - 1)
+    return gaps
+
+
+def gaps_of_each_seed(lengths: ArrayLike, reference: ArrayLike) -> Array:
+    """Return gaps in % (resamples, seeds), as ratios of mean lengths (instances, seeds) to a reference's."""
+    gaps: Array = 100 * (resampled_instances(lengths) / resampled_instances(reference) - 1)
+    return gaps
+
+
+def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the percentile interval of the mean of values (instances,) or (instances, seeds)."""
+    return percentile_interval(mean_over_seeds(resampled_instances(values)), level)
+
+
+def difference_interval(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the percentile interval of mean(first) - mean(second), paired over instances; seeds may be of any number.
+
+    Raises ValueError if they are not of the same instances.
+    """
+    if len(np.asarray(first)) != len(np.asarray(second)):
+        raise ValueError(f"{len(np.asarray(first))} and {len(np.asarray(second))} instances are not pairs")
+    here, there = (mean_over_seeds(resampled_instances(each), stream) for stream, each in enumerate((first, second)))
+    return percentile_interval(here - there, level)
+
+
+def shares_better(methods: Sequence[ArrayLike]) -> Array:
+    """Return (methods, methods): in which share of resamples the row's mean is below the column's; ties count half.
+
+    Each method's values are (instances,) or (instances, seeds).
+    """
+    means = np.array([resampled_means(values, stream) for stream, values in enumerate(methods)])
+    below = (means[:, None] < means[None]).mean(-1)
+    return np.asarray(below + 0.5 * (means[:, None] == means[None]).mean(-1))
+
+
+def _weights(generator: np.random.Generator, resamples: int, count: int) -> Array:
+    """Return how often each of `count` is drawn, as shares (resamples, count)."""
+    return generator.multinomial(count, np.full(count, 1 / count), size=resamples) / count
+
+
+# -- Intervals of differences between models: what the test instances and the trainings leave open, by Student's t
+# docs/concepts/verdicts.md says what is assumed.
+
+LEVEL = 0.95
+ENOUGH = 3  # trainings, from which on their own spread counts
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviation of a model's gap over its trainings, as a share of the gap, with its degrees of freedom."""
+
+    share: float
+    freedom: int
+
+
+@dataclass(frozen=True)
+class Term:
+    """An estimated variance of a difference, with its degrees of freedom."""
+
+    variance: float
+    freedom: float
+    pool: Spread | None = None  # terms of one pool are in error together
+    trainings: int = 0  # whose mean's variance it is; 0: of instances
+
+
+@dataclass(frozen=True)
+class Behind:
+    """What stands behind a measured gap, for its difference from another."""
+
+    gaps: tuple[float, ...]  # in %, of each training
+    samples: Array  # (resamples,) of their mean; of test sets with as many instances the same are drawn
+    instances: int
+    network: str  # the class of the model
+    problem: str
+    times: float  # nodes of the test set over those of the training
+
+
+def pooled(models: Iterable[Sequence[float]]) -> Spread:
+    """Pool the spreads of models, each as the gaps of its trainings, two or more."""
+    groups = [(gaps, math.fsum(gaps) / len(gaps)) for gaps in models]
+    freedom = sum(len(gaps) - 1 for gaps, _ in groups)
+    squares = math.fsum((gap / mean - 1) ** 2 for gaps, mean in groups for gap in gaps)
+    return Spread(math.sqrt(squares / freedom), freedom)
+
+
+def of_trainings(gaps: Sequence[float], spread: Spread) -> Term:
+    """Return the variance of a model's mean gap, by its own spread if trainings are ENOUGH, else a pooled one."""
+    mean = math.fsum(gaps) / len(gaps)
+    if len(gaps) < ENOUGH:
+        return Term((spread.share * mean) ** 2 / len(gaps), spread.freedom, spread, len(gaps))
+    variance = math.fsum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1)
+    return Term(variance / len(gaps), len(gaps) - 1, trainings=len(gaps))
+
+
+def half_width(terms: Sequence[Term], level: float = LEVEL) -> float:
+    """Return half the interval of a difference with this variance in sum (Welch, 1947; Satterthwaite, 1946)."""
+    pools: dict[object, list[Term]] = {}
+    for i, term in enumerate(terms):
+        pools.setdefault(term.pool or i, []).append(term)
+    of_pools = [(math.fsum(term.variance for term in pool), pool[0].freedom) for pool in pools.values()]
+    variance = math.fsum(each for each, _ in of_pools)
+    if not variance:
+        return 0.0
+    from scipy.stats import t
+
+    freedom = variance**2 / math.fsum(each**2 / freedom for each, freedom in of_pools)
+    return float(t.ppf((1 + level) / 2, freedom)) * math.sqrt(variance)
+
+
+# -- how many seeds and instances tell an effect from noise: the power of comparing two models' mean gaps ------------
+# Each model is trained with `seeds` seeds, and all are tested on the same instances. A difference of mean gaps then
+# has the variance 2 seed_sd^2 / seeds + instance_sd^2 / instances: seed_sd is the spread of a model's mean gap over
+# its trainings, instance_sd that of the two models' difference over instances. With no spread of seeds this is the
+# paired test, with infinitely many instances the t-test of two samples (Cohen, 1988, Sections 2.3 and 2.4).
+
+ALPHA, POWER = 0.05, 0.8  # of a test of both sides
+MOST = 1000  # seeds
+
+
+def standard_error(seed_sd: float, instance_sd: float, seeds: int, instances: float) -> float:
+    """Return that of the difference of two models' mean gaps, in the unit of the spreads."""
+    return math.sqrt(2 * seed_sd**2 / seeds + instance_sd**2 / instances)
+
+
+def power(effect: float, seed_sd: float, instance_sd: float, seeds: int, instances: float) -> float:
+    """Return the probability that a true difference of `effect` is found significant (ALPHA).
+
+    Where seeds spread, t has the freedom of the seeds alone, 2 (seeds - 1): with one seed nothing is found.
+    """
+    error = standard_error(seed_sd, instance_sd, seeds, instances)
+    if error == 0:
+        return 1.0 if effect else ALPHA
+    from scipy.stats import nct, t
+
+    freedom = 2 * (seeds - 1) if seed_sd else instances - 1
+    if freedom < 1:
+        return 0.0
+    if math.isinf(freedom):
+        freedom = 1e9
+    critical, shift = t.ppf(1 - ALPHA / 2, freedom), abs(effect) / error
+    return float(nct.sf(critical, freedom, shift) + nct.sf(critical, freedom, -shift))  # cdf is NaN far out
+
+
+def seeds_needed(effect: float, seed_sd: float, instance_sd: float, instances: float) -> int | None:
+    """Return how many seeds of each model find `effect` with POWER; None if so few instances never do, or over MOST."""
+
+    def is_enough(seeds: int) -> bool:
+        return power(effect, seed_sd, instance_sd, seeds, instances) >= POWER
+
+    return bisect_left(range(MOST + 1), True, lo=1, key=is_enough) if is_enough(MOST) else None
+
+
+def least_effect(seed_sd: float, instance_sd: float, seeds: int, instances: float) -> float | None:
+    """Return the smallest difference found with POWER; None with one seed where seeds spread."""
+    if seed_sd and seeds < 2:
+        return None
+    if not seed_sd and not instance_sd:
+        return 0.0
+    from scipy.optimize import brentq
+
+    def lacking(effect: float) -> float:
+        return power(effect, seed_sd, instance_sd, seeds, instances) - POWER
+
+    high = standard_error(seed_sd, instance_sd, seeds, instances)
+    while lacking(high) < 0:
+        high *= 2
+    return float(brentq(lacking, 0, high))
