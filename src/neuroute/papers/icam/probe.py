@@ -19,15 +19,9 @@ from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.rollout import empty_mask, mask_stops
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.probing import check_decision, parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
-from neuroute.evaluation.snapshot import (
-    check_decision,
-    describe_modules,
-    parameter_rows,
-    tap_inputs,
-    to_arrays,
-    wrong_network,
-)
+from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weigh
 from neuroute.networks.blocks.contexts import rows_of

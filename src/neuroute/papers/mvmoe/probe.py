@@ -18,8 +18,9 @@ from neuroute.decoding.memory import autocast
 from neuroute.decoding.rollout import choose_best, precision_of
 from neuroute.decoding.vrp import VrpBatch
 from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
-from neuroute.evaluation.snapshot import describe_modules, parameter_rows, tap_inputs, to_arrays, wrong_network
+from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice
 from neuroute.networks.blocks.experts.mixture import Hierarchical, Mixture
 from neuroute.networks.blocks.experts.routing import Routing

@@ -17,8 +17,9 @@ from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.prc.tsp import prc
 from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.probing import check_decision, parameter_rows, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
-from neuroute.evaluation.snapshot import check_decision, describe_modules, parameter_rows, tap_inputs, wrong_network
+from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.papers.sit.roles import RoundEvaluation
