@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from neuroute.analysis.bootstrap import Interval
-from neuroute.analysis.paired import difference_interval, mean_interval
+from neuroute.analysis.intervals import Interval, difference_interval, mean_interval
 from neuroute.rendering.table import duration
 
 DOCS = Path(__file__).resolve().parents[1]
