@@ -51,7 +51,7 @@ READS = {
     "decoding.sampled:_by_round": "once a round",
     "decoding.sampling:sample_shortest": "whether scores are finite, once a page of instances",
     "networks.blocks.experts.mixture:_from_chosen": "tokens of each expert, once a layer: the shapes of their products",
-    "networks.blocks.experts.hierarchical_gate:Hierarchical.forward": "which of two layers runs",
+    "networks.blocks.experts.mixture:Hierarchical.forward": "which of two layers runs",
     "networks.weights:are_finite": "once a line of the log, and a batch of reinforcement: divergence stops it",
     "networks.weights:save_checkpoint.<locals>.<dictcomp>": "weights, at the end of a run",
     "networks.weights:weights_digest": "weights, at the end of a run",
