@@ -16,7 +16,7 @@ import pandas as pd
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_whole
 from neuroute.networks.weights import describe, parameters
-from neuroute.papers.zoo.paper import CVRP, PAPER, TSP, VARIANTS, VRP
+from neuroute.papers.zoo.paper import CVRP, KEY, TSP, VARIANTS, VRP
 from neuroute.papers.zoo.scale import ZooScale
 from neuroute.papers.zoo.tables import IMAGES, STARTS
 from neuroute.plan.build import build_plan
@@ -37,7 +37,7 @@ TABLES = {TSP: ("TSP", "table1"), CVRP: ("CVRP", "table2")}
 
 def pack(plan: Plan, names: Iterable[str] = ()) -> list[zoo.Card]:
     """Ship the networks of these runs; none named: of all.  Raises NeurouteError if a run or a table is missing."""
-    ids = [f"{PAPER}/{name}" for name in names] or list(plan.runs)
+    ids = [f"{KEY}/{name}" for name in names] or list(plan.runs)
     runs = [plan.find(plan.runs, run, "run") for run in ids]
     return [ship(plan.run_dir(run.id) / "model.safetensors", about(plan, run)) for run in runs]
 
@@ -154,7 +154,7 @@ def _interval(row: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _rows(plan: Plan, name: str) -> list[dict[str, Any]]:
-    file = plan.artifact_stem(f"{PAPER}/{name}").with_suffix(".csv")
+    file = plan.artifact_stem(f"{KEY}/{name}").with_suffix(".csv")
     if not file.is_file():
         raise NeurouteError(f"{file} is missing; run `snakemake --config scale=zoo all` first")
     rows = pd.read_csv(file).to_dict(orient="records")

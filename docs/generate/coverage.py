@@ -12,8 +12,8 @@ HEAD = f"""# Measured, quoted, impossible
 {COVERAGE_LEGEND} Of the results that are kept in docs/measured; `results/summary.json` has the same of every run,
 and its report shows it.
 
-Of the 36 systems of other authors in the tables 34 are trained or run here; TAM and SO are quoted, as no code of
-theirs is public.
+Of the 36 systems of other authors in the tables 34 are trained or run here, Att-GCN, DIFUSCO, DIMES and H-TSP since the
+results below were kept, which lack them. TAM and SO are quoted, as no code of theirs is public.
 """
 
 

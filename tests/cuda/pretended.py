@@ -47,8 +47,8 @@ READS = {
     "systems.glop.decoding:partition": "a partition, once an instance: its routes are for LKH",
     "decoding.revision:revise_batch": "coordinates, once a batch: insertion is on the host",
     "decoding.prc.cvrp:rebuild": "lengths of a batch of pieces: the shapes of their decisions",
-    "decoding.sampled:Sampled.and_round": "once a round, which is as many decisions as stops",
-    "decoding.sampled:_by_round": "once a round",
+    "decoding.sampling:Sampled.and_round": "once a round, which is as many decisions as stops",
+    "decoding.sampling:_by_round": "once a round",
     "decoding.sampling:sample_shortest": "whether scores are finite, once a page of instances",
     "networks.blocks.experts.mixture:_from_chosen": "tokens of each expert, once a layer: the shapes of their products",
     "networks.blocks.experts.mixture:Hierarchical.forward": "which of two layers runs",
@@ -71,7 +71,7 @@ READS = {
     "training.loop:TrainingLoop._log_loss": "once a line of the log",
     "training.loop:TrainingLoop._save": "the loss so far, with a state",
     "training.reconstruction:ReconstructedSet._improve_part.<locals>.at_hand": "solutions, when they are kept",
-    "training.saving:on_host": "weights and moments, with a state",
+    "training.loop:on_host": "weights and moments, with a state",
     "training.self_improvement:SampledTrainingSet._sample": "solutions, once a page of instances",
 }
 

@@ -39,7 +39,7 @@ def test_every_test_set_of_every_artifact_is_in_it(scale: str) -> None:
 
 def test_a_departure_is_marked_and_an_agreement_is_not(smoke: Plan) -> None:
     table4 = find(protocol_lines(smoke, "scaling"), "Table 4", "TSP20")
-    assert table4["instances"] == ("32 (paper: 1,000)", True)
+    assert table4["instances"] == ("64 (paper: 1,000)", True)
     assert table4["averaging"] == ("ratio of means", False)
     assert table4["precision"] == ("fp32 (paper: not stated)", False)
 
@@ -77,7 +77,7 @@ def test_another_budget_or_averaging_is_seen(smoke: Plan) -> None:
 
 def test_bold_in_markdown_and_in_the_report(smoke: Plan, tmp_path: Path) -> None:
     lines = protocol_lines(smoke, "scaling")
-    assert "| **32 (paper: 1,000)** |" in markdown(lines)
+    assert "| **64 (paper: 1,000)** |" in markdown(lines)
     out = tmp_path / "index.html"
     write_report({"scaling": []}, out, smoke.scale, protocols={"scaling": lines})
-    assert "<b>32 (paper: 1,000)</b>" in out.read_text()
+    assert "<b>64 (paper: 1,000)</b>" in out.read_text()
