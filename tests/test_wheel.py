@@ -112,11 +112,12 @@ def test_it_brings_the_workflow_of_the_tutorial(python: Path, tmp_path: Path) ->
     (commands,) = re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
     programs = {"neuroute": "neuroute.cli", "snakemake": "snakemake"}
     lines = [shlex.split(line, comments=True) for line in commands.splitlines()]
-    assert [words[0] for words in lines] == ["neuroute", "snakemake", "cat", "neuroute"]
-    planned, _, solved = [run(python, here, "-m", programs[w[0]], *w[1:]) for w in lines if w[0] in programs]
+    assert [words[0] for words in lines] == ["neuroute", "snakemake", "cat", "neuroute", "neuroute"]
+    planned, _, solved, compared = [run(python, here, "-m", programs[w[0]], *w[1:]) for w in lines if w[0] in programs]
     assert "train" in planned
     assert "D=2, W=32" in (here / "results" / "toy" / "table1.md").read_text()
     assert "a: n=5, length " in solved
+    assert "| TSP | mine | greedy |" in compared
     typed = ("-n", "--resources", "gpu=1", "--configfile", "mine.yaml", "results/toy/table1.csv")
     assert "Nothing to be done" in run(python, here, "-m", "snakemake", *typed)
 

@@ -38,7 +38,7 @@ READ = {
     "python docs/generate/claims.py": "its pages are those of tests/docs/test_what_reproduces.py",
     "neuroute claims": "its verdicts are those of tests/rendering/test_kept_verdicts.py",
     "neuroute difference": "run by tests/evaluation/test_difference.py",
-    "cp -r": "it copies what an evaluation has kept",
+    "cp": "it copies a file that comes along, or what an evaluation has kept",
     "neuroute fetch": "needs a network; tests/datasets fetches from files",
     "tools/first_gpu.sh": "it needs a GPU; run with stand-ins by tests/test_first_gpu.py",
     "neuroute compare": "minutes; run, small, by tests/comparison",

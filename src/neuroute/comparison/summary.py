@@ -322,7 +322,7 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
         ),
         *(f"{problem.upper()}: {s.too_few}." for problem, s in problems.items() if s.too_few),
         *left_out(problems),
-        "`greedy`: one solution, `multistart`: the best of one from each start, without images and search. "
+        "`greedy`: one solution, `multistart`: the best of one from each start; no rotations, reflections or search. "
         f"Seconds: a budget of {clock} time, the same for all searches."
         + (
             " ortools knows the wall clock alone, and has more of it as the machine is busier."
