@@ -144,9 +144,12 @@ def _decode_test(
 
 
 def warm_up(loaded: LoadedModel, problem: str, instances: Any, nodes: int, decoding: Decoding) -> None:
-    """Decode once, with at most one iteration."""
-    short = {"iterations": min(decoding.iterations, 1), "milestones": (), "repeats": 1}
-    list(decode_timed(loaded, problem, instances, nodes, decoding.model_copy(update=short)))
+    """Decode once, with at most one iteration; on a CPU only where no other size was decoded so."""
+    update = {"iterations": min(decoding.iterations, 1), "milestones": (), "repeats": 1}
+    short = decoding.model_copy(update=update)
+    if loaded.place.type != "cpu" or (problem, short) not in loaded.warm:
+        loaded.warm.add((problem, short))
+        list(decode_timed(loaded, problem, instances, nodes, short))
 
 
 def decode_timed(

@@ -147,6 +147,7 @@ class LoadedModel:
     steps: MeasuredSteps = field(default_factory=MeasuredSteps)
     best_factors: tuple[np.ndarray, np.ndarray] | None = None  # sizes (k,), factors (k,); None: context.rescaling's
     weights: str | None = None  # where they come from, if they were not trained here
+    warm: set[tuple[str, Decoding]] = field(default_factory=set)  # problems and decodings that have run here
 
     @property
     def device(self) -> str:
