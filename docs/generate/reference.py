@@ -18,6 +18,8 @@ def cli() -> str:
     """The page of the command line, by typer."""
     command = typer.main.get_command(app)
     context = typer.Context(command, info_name="neuroute")
+    for each in command.commands.values():
+        each.short_help = (each.help or "").partition("\n\n")[0]  # whole in the list, where typer would cut it
     text: str = get_docs_for_click(obj=command, ctx=context, name="neuroute", title="Command line")
     return text.replace("<=x", "<= x").replace("# `neuroute`", "# Command line", 1)
 
