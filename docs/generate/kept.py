@@ -31,13 +31,14 @@ def _artifact(paper: str, file: Path) -> str:
     table, link = pd.read_csv(file), f"../{file.relative_to(DOCS).as_posix()}"
     about = ", ".join(dict.fromkeys(str(v) for key in ABOUT if key in table for v in table[key].dropna().unique()))
     name = file.stem.replace("_", " ").replace("table", "Table ").replace("figure", "Figure ").replace("  ", " ")
-    name = ": ".join(filter(None, (name.strip().capitalize(), _titles(paper).get(file.stem))))
+    name = name.strip().capitalize()
+    heading = ": ".join(filter(None, (name, _titles(paper).get(file.stem))))
     source = f"[{file.name}]({link}): {about}"
     if file.with_suffix(".png").exists():
         picture = link.removesuffix("csv") + "png"
-        return f"### {name}\n\n![{name}, measured]({picture}){{ loading=lazy }}\n\n{source}\n"
+        return f"### {heading}\n\n![{name}, measured]({picture}){{ loading=lazy }}\n\n{source}\n"
     body = "\n".join("    " + line for line in _markdown(table.drop(columns=ABOUT, errors="ignore")).splitlines())
-    return f'??? abstract "{name}"\n\n{body}\n\n    {source}\n'
+    return f'??? abstract "{heading}"\n\n{body}\n\n    {source}\n'
 
 
 def _titles(paper: str) -> dict[str, str]:
