@@ -105,7 +105,7 @@ def test_keys_are_changed_on_the_command_line_as_in_the_file(tmp_path: Path) -> 
         ("runs.scaling/bq.seed=none", "runs.scaling/bq.seed"),
         ("device", "--set device: write key=value"),
         (".device=cpu", "write key=value"),
-        ("device.name=cpu", "device is cpu, and has no keys"),
+        ("device.name=cpu", "device is cpu, not a mapping; give it keys"),
         ("loggers=[csv", "its value is no YAML"),
     ],
 )

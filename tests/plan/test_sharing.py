@@ -151,7 +151,7 @@ def test_a_scale_has_only_the_papers_that_it_supports(tmp_path: Path) -> None:
     values = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
     path = write_scale(tmp_path, {key: value for key, value in values.items() if key != "scaling"})
     for paper, why in {"scaling": "config.yaml asks for", "pens": "pens borrows from"}.items():
-        with pytest.raises(NeurouteError, match=rf"own.yaml: no block 'scaling', which {why}$"):
+        with pytest.raises(NeurouteError, match=rf"own.yaml: no block 'scaling', which {why}; "):
             plan_of(path, (paper,))
     values["sit"] = "broken"  # which nobody asks for
     assert plan_of(write_scale(tmp_path, values), ("scaling",)).runs

@@ -128,7 +128,7 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"count": 5}, "5 instances, where 32 are asked for"),
-        ({"n": 12}, "instances of 12 nodes or customers, where 30 are asked for"),
+        ({"n": 12}, "instances of 12 stops, not 30"),
     ],
 )
 def test_sets_of_another_number_or_size_are_refused_whole(tmp_path: Path, change: dict[str, int], words: str) -> None:

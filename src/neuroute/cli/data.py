@@ -123,7 +123,7 @@ def fetch(
         missing = fetch_files(benchmark, to).missing
         if missing:
             first = next(iter(missing.values()))
-            raise NeurouteError(f"{to}: {len(missing)} files of {benchmark} could not be fetched: {first}")
+            raise NeurouteError(f"{to}: {len(missing)} files of {benchmark} are missing, so run it again: {first}")
         return
     p = load_plan(config, None)
     manifest = p.benchmark_manifest(benchmark)

@@ -120,7 +120,8 @@ def _ask(*command: str) -> list[str]:
     except subprocess.TimeoutExpired:
         raise NeurouteError(f"{command[0]} gives no answer: is the controller of SLURM down?") from None
     if process.returncode:
-        raise NeurouteError(f"{command[0]}: {(process.stderr.strip().splitlines() or ['failed'])[-1]}")
+        last_line = (process.stderr.strip().splitlines() or ["failed"])[-1]
+        raise NeurouteError(f"{command[0]}: {last_line}; see what {' '.join(command)} says here")
     return process.stdout.splitlines()
 
 

@@ -196,7 +196,7 @@ def _keep(about: Library, folder: Path, name: str, data: bytes) -> None:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise NeurouteError(f"{where}: not a text file") from None
+        raise NeurouteError(f"{where}: not a text file; try later, or set `benchmarks_dir` to a copy") from None
     verify(about.parse(text, where, name), published_instances(about.name)[name], where, about.name)
     write_whole(instance_file(folder, name, about.name), lambda file: file.write(data))
 
@@ -222,7 +222,7 @@ def _download(url: str, timeout: float = TIMEOUT) -> bytes:
         reason = getattr(error, "reason", error)
         raise _NoConnection(f"{url}: no connection ({reason}); set `benchmarks_dir` to a copy, or try later") from None
     if len(data) > LARGEST:
-        raise NeurouteError(f"{url}: larger than {LARGEST // 2**20} MiB, so not the file that is meant")
+        raise NeurouteError(f"{url}: larger than {LARGEST // 2**20} MiB, so another file; set `benchmarks_dir`")
     return data
 
 
@@ -231,7 +231,7 @@ def _unzip(data: bytes) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             return file.read(LARGEST)
     except (OSError, EOFError, zlib.error) as error:
-        raise NeurouteError(f"the download is not a whole gzip file ({error})") from None
+        raise NeurouteError(f"the download is not a whole gzip file ({error}); try again") from None
 
 
 def _first(failed: dict[str, str]) -> str:

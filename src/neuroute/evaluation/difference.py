@@ -103,7 +103,7 @@ def read_lengths(folder: Path) -> Lengths:
         try:
             arrays = read_arrays(path)
         except NeurouteError as error:
-            raise NeurouteError(f"{error}: evaluate again") from None
+            raise NeurouteError(f"{error}; evaluate again") from None
         if "optima" in arrays:
             lengths.of.update(_of_benchmark(arrays))
         for key, each in arrays.items():
@@ -205,7 +205,7 @@ def _resample(pair: Pair, sides: Sequence[Sequence[Lengths]], same: bool) -> _Re
         for kind in (REFERENCE, OPTIMA):
             here, there = (side.of.get((test, kind), np.ones(0)) for side in (sides[0][0], each))
             if here.shape != there.shape or not np.allclose(here, there):
-                raise NeurouteError(f"{test}: the two were measured on other instances, or against other references")
+                raise NeurouteError(f"{test}: measured on other instances or references; evaluate both by one plan")
     first, second = (np.stack([each.of[key] for each in side], axis=1) for key, side in zip(pair, sides, strict=True))
     gaps = (_gap(first, reference), _gap(second, reference))
     resamples = (gaps_of_each_seed(first, reference), gaps_of_each_seed(second, reference))
@@ -229,7 +229,8 @@ def _of_means(resampled: Sequence[_Resampled], patterns: str) -> list[Difference
             of.setdefault(each.decoding, []).append(each)
     several = {decoding: parts for decoding, parts in of.items() if len(parts) > 1}
     if not several:
-        raise NeurouteError(f"{patterns}: matches fewer than two of {', '.join(sorted({r.test for r in resampled}))}")
+        tests = ", ".join(sorted({r.test for r in resampled}))
+        raise NeurouteError(f"{patterns}: matches fewer than two of {tests}; take a wider pattern")
     for parts in several.values():
         if len({tuple(each.shape[1] for each in part.resamples) for part in parts}) > 1:
             raise NeurouteError(f"{patterns}: not all test sets were measured with all seeds; take a narrower pattern")

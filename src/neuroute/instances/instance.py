@@ -244,12 +244,19 @@ class Instance:
                 raise NeurouteError(f"{self.name}: {why}")
 
     def length(self, solution: Any, rounded: bool = True, rule: Rule = "free start") -> float:
-        """Return the length of a solution (see `check`) in the instance's own distances, or unrounded ones.
+        """Return how long a solution is, in the instance's own distances.
 
-        Solomon's best costs are of distances cut after one decimal, and so is a rounded length.
+        Args:
+            solution: a tour, (n,) node numbers from 0; with vehicles routes of customers from 1, or stops (2, n).
+            rounded: as its library rounds each way (Solomon: cut after one decimal); False: not at all.
+            rule: see `check`.
+
+        Returns:
+            The length of the closed tour; with vehicles of all ways from depot to depot, or to the last customer
+            where routes are open.  In the units of the coordinates, or of the given distances.
 
         Raises:
-            NeurouteError: if it is no solution.
+            NeurouteError: if it is no solution, with the first node or route that is at fault.
         """
         self.check(stops := self.stops_of(solution), rule)
         path = np.append(stops, stops[:1]) if self.problem == "tsp" else route_path(to_routes(stops))

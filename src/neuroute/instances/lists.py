@@ -157,7 +157,7 @@ def _pickled_vrp(path: Path, data: Any) -> Instances:
             of_depot = np.broadcast_to([0.0, HORIZON], (len(opens), 1, 2))
             arrays["windows"] = np.concatenate([of_depot, np.stack([opens, closes], axis=-1)], axis=1)
     except (TypeError, ValueError, OverflowError):
-        raise NeurouteError(f"{path}: the instances are not all of one size, in numbers") from None
+        raise NeurouteError(f"{path}: not numbers, or not all of one size; write one file a size") from None
     extra = {"variant": np.array(variant)} if any(switches) else {}
     return Instances.of_arrays(path.stem, check_arrays(path, arrays | extra))
 
@@ -176,7 +176,7 @@ def _array(values: Any) -> np.ndarray:
 def _of_rows(path: Path, rows: Sequence[Arrays]) -> Instances:
     """Return instances, each in arrays; all or none have solutions."""
     if not rows:
-        raise NeurouteError(f"{path}: no instances in it")
+        raise NeurouteError(f"{path}: no instances in it; give at least one")
     if len({frozenset(row) for row in rows}) > 1:
         solved, is_tsp = sum(bool({"tour", "node"} & row.keys()) for row in rows), "demand" not in rows[0]
         raise NeurouteError(

@@ -200,16 +200,17 @@ def _check(plan: Plan) -> None:
     needed += [(e, e) for e in plan.evaluations]
     for artifact, each in needed:
         if each not in plan.evaluations:
-            raise NeurouteError(f"{artifact}: needs evaluation {each}, which no paper declares")
+            raise NeurouteError(f"{artifact}: needs evaluation {each}, which no paper declares; correct its needs")
         if (run := plan.evaluations[each].run) not in plan.runs:
-            raise NeurouteError(f"{artifact}: needs {each}, but no paper declares run {run}")
+            raise NeurouteError(f"{artifact}: needs {each}, but no paper declares run {run}; add it to its runs")
     for a in plan.artifacts.values():
         for run in a.runs:
             if run not in plan.runs:
-                raise NeurouteError(f"{a.id}: needs the log of {run}, which no paper declares")
+                raise NeurouteError(f"{a.id}: needs the log of {run}, which no paper declares; add it to its runs")
     for e in plan.evaluations.values():
         if e.reads_best_factor() and f"{e.run}/rescaling" not in plan.evaluations:
-            raise NeurouteError(f"{e.id}: needs the best scaling factor, but nothing measures {e.run}/rescaling")
+            rescaling = f"{e.run}/rescaling"
+            raise NeurouteError(f"{e.id}: needs the best scaling factor; let an artifact need {rescaling}, too")
 
 
 def _combine(

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 
 class Tested(NamedTuple):
-    """The gaps and times of a run (its id) on one labelled test set."""
+    """The gaps and times of a run on one labelled test set.
+
+    Attributes:
+        run: its id.
+        test: the labels of the test set, and the decoding.
+    """
 
     run: str
     test: Test
@@ -62,7 +67,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def nothing(scale: "Scale") -> Iterable[Need]:
-    """The needs of what shows printed numbers and settings alone."""
+    """Return no needs: of what shows printed numbers and settings alone."""
     return ()
 
 
@@ -80,13 +85,21 @@ def tested(run: str, labels: Labels, *decodings: Decoding) -> Iterator[Tested]:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A table or figure as the plan knows it before it is drawn."""
+    """A table or figure as the plan knows it before it is drawn.
 
-    name: str  # table3, figure1
+    Attributes:
+        name: of the function: `table3`, `figure1`.
+        title: of the artifact.
+        function: what draws it, `package.module:function`.
+        needs: scale -> what it shows.
+        printed_files: files of printed numbers that it shows, without .csv.
+    """
+
+    name: str
     title: str
-    function: str  # package.module:function
+    function: str
     needs: "Callable[[Scale], Iterable[Need]]"
-    printed_files: tuple[str, ...]  # files of printed numbers that it shows, without .csv
+    printed_files: tuple[str, ...]
 
     @property
     def place(self) -> tuple[bool, str, int]:
@@ -118,7 +131,7 @@ def artifact(
 
 
 def declarations_in(module: Any) -> list[Declaration]:
-    """Those of the functions that a module defines."""
+    """List the artifacts that a module's own functions declare."""
     functions = [value for value in vars(module).values() if isinstance(value, FunctionType)]
     return [
         f.__dict__["declaration"] for f in functions if "declaration" in vars(f) and f.__module__ == module.__name__
@@ -129,7 +142,13 @@ TOGETHER = "all"  # the group of all that a paper measures of a model, where one
 
 
 def group_of(paper: str, run: str, name: str = "") -> str:
-    """The group of a paper's evaluations of a run, by default of its tests: for a baseline with the paper's name."""
+    """Name a group of evaluations: of a run of another paper with this one's name.
+
+    Args:
+        paper: which measures.
+        run: the id of what is measured.
+        name: of the group; default: the run's tests.
+    """
     if run.startswith(f"{paper}/"):
         return name or paper
     return f"tests_{paper}" if name in ("", paper) else f"{name}_{paper}"

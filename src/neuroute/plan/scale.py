@@ -272,6 +272,7 @@ def parse_scale(
     for key in with_lenders(keys):
         if key not in raw and not load_paper(key).optional:
             users = [f"which {user} borrows from" for user in keys if key in with_lenders([user]) and key != user]
-            raise NeurouteError(f"{where}: no block '{key}', {(users or [f'which {config} asks for'])[0]}")
+            user = (users or [f"which {config} asks for"])[0]
+            raise NeurouteError(f"{where}: no block '{key}', {user}; add it, or leave that paper out of `papers`")
         blocks[key] = validate(load_paper(key).scale, raw.get(key, {}), where, key)
     return Scale.model_construct(**common.__dict__, blocks=blocks)

@@ -64,7 +64,7 @@ def put(values: dict[str, Any], keys: Sequence[Any], value: Any, what: str) -> N
     for key in keys[:-1]:
         below = values.get(key)
         if not isinstance(below, dict | None):
-            raise NeurouteError(f"{what}: {key} is {below}, and has no keys")
+            raise NeurouteError(f"{what}: {key} is {below}, not a mapping; give it keys")
         values[key] = dict(below or {})
         values = values[key]
     values[keys[-1]] = value

@@ -94,7 +94,7 @@ def _device(kind: Kind) -> str:
         with get_context("fork").Pool(1) as pool:
             return pool.apply(devices.name, (torch.device(kind, 0),))
     except (RuntimeError, AssertionError) as error:
-        raise NeurouteError(f"device: the GPU cannot be used ({_line(error)})") from None
+        raise NeurouteError(f"device: the GPU cannot be used ({_line(error)}); or set `device: cpu`") from None
 
 
 # -- what to try ------------------------------------------------------------------------------------------------------

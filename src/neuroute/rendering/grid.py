@@ -47,7 +47,13 @@ SolverValue = Callable[[Solvers, Labels, str], float | None]
 
 @dataclass(frozen=True)
 class Measure:
-    """A kind of number: its name in the published CSV, and how it is read of a model and of a solver."""
+    """A kind of number, and how it is read.
+
+    Attributes:
+        metric: its name in the published CSV, unit included: `gap_pct`, `time_s`.
+        of_model: (study, run, test set, printed value, decoding) -> the cell of a model.
+        of_solver: (solvers, labels, solver) -> the value of a solver, None where it has none.
+    """
 
     metric: str
     of_model: ModelCell
@@ -55,7 +61,13 @@ class Measure:
 
 
 def record(metric: str, unit: float = 1, *, each: bool = False) -> ModelCell:
-    """Read a record's value in a unit of so many; `each`: for one instance of the test set."""
+    """Read a value of the records.
+
+    Args:
+        metric: as the records name it (`evaluation.records`).
+        unit: what it is divided by: 1e6 for millions.
+        each: divide by the number of test instances instead.
+    """
 
     def cell(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
         values = study.values(metric, run, dataset, decoding)
@@ -74,15 +86,25 @@ PARAMETERS = Measure("params_m", record("parameters", 1e6))
 
 @dataclass(frozen=True)
 class Method:
-    """A row: what singles out its printed numbers, and by which solvers or models it is measured here, if at all."""
+    """A row: what singles out its printed numbers, and by which solvers or models it is measured here, if at all.
+
+    Attributes:
+        label: what the row is called, one text for each label column.
+        printed: column of the printed numbers -> its value in this row; None: the paper has no such row.
+        solvers: the first that has solved a test set stands for the row.
+        runs: the model, or the paper's size -> the model.
+        decoding: of the models, where the column has none of its own.
+        tests: the paper's size -> its test set, instead of the column's.
+        besides: metric -> a printed number that stands elsewhere.
+    """
 
     label: str | tuple[str, ...] = ""
-    printed: Mapping[str, object] | None = None  # columns of the printed numbers; None: the paper has no such row
-    solvers: tuple[str, ...] = ()  # the first that has solved a test set stands for the row
-    runs: str | Mapping[int, str] = field(default_factory=dict)  # the model, or the paper's size -> the model
+    printed: Mapping[str, object] | None = None
+    solvers: tuple[str, ...] = ()
+    runs: str | Mapping[int, str] = field(default_factory=dict)
     decoding: Decoding = GREEDY
-    tests: Tests = field(default_factory=dict)  # the paper's size -> its test set, instead of the column's
-    besides: Mapping[str, float] = field(default_factory=dict)  # printed numbers that stand elsewhere, by metric
+    tests: Tests = field(default_factory=dict)
+    besides: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -101,27 +123,46 @@ class Method:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A column: what is measured, and on which test set."""
+    """A column: what is measured, and on which test set.
+
+    Attributes:
+        column: its heading, unit and format.
+        measure: how its cells are read.
+        test: the labelled test set here.
+        n: the paper's size, by which the printed numbers name the test set; None: of no size.
+        decoding: instead of the methods'.
+        where: column of the printed numbers -> value, beside the method's.
+        others: further test sets that the measure reads.
+    """
 
     column: Column
     measure: Measure
     test: Labels
-    n: int | None = None  # the printed numbers' name of the test set, as the paper's size; None: of no size
-    decoding: Decoding | None = None  # instead of the methods'
-    where: Mapping[str, object] = field(default_factory=dict)  # further columns of the printed numbers
-    others: tuple[Labels, ...] = ()  # further test sets that the measure reads
+    n: int | None = None
+    decoding: Decoding | None = None
+    where: Mapping[str, object] = field(default_factory=dict)
+    others: tuple[Labels, ...] = ()
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Methods that are measured in the same quantities: a table, or the rows of one problem in it."""
+    """Methods that are measured in the same quantities: a table, or the rows of one problem in it.
+
+    Attributes:
+        methods: the rows.
+        quantities: the columns.
+        head: labels before those of the methods.
+        where: column of the printed numbers -> value, of all rows.
+        table: whose printed numbers are read; None: the artifact's own.
+        name_models: (study, *runs) -> what the column "Here" says of them.
+    """
 
     methods: Sequence[Method]
     quantities: Sequence[Quantity]
-    head: tuple[str, ...] = ()  # labels before those of the methods
-    where: Mapping[str, object] = field(default_factory=dict)  # columns that all printed numbers hold
-    table: int | str | None = None  # of the printed numbers; None: the artifact's own
-    name_models: Callable[..., str] = model_here  # (study, *runs) -> what the column "Here" says of them
+    head: tuple[str, ...] = ()
+    where: Mapping[str, object] = field(default_factory=dict)
+    table: int | str | None = None
+    name_models: Callable[..., str] = model_here
 
     def reads(self) -> Iterator[tuple[str, Test]]:
         """Yield (run, test) of every cell that a model is measured for."""
@@ -134,6 +175,7 @@ class Grid:
 
     @property
     def tests(self) -> list[Labels]:
+        """The test sets of all columns, each once."""
         return list(dict.fromkeys(quantity.test for quantity in self.quantities))
 
     @property
@@ -145,7 +187,11 @@ class Grid:
         return list(dict.fromkeys(run for quantity in self.quantities if (run := method.run(quantity.n)) is not None))
 
     def rows(self, study: Study) -> list[Row]:
-        """Draw the rows: labels, the last of them the model or solver here, and the cells."""
+        """Draw the rows: labels, the last of them the model or solver here, and a cell for each quantity.
+
+        Raises:
+            NeurouteError: if records, or the file of printed numbers, are missing or broken.
+        """
         numbers = printed_numbers(study, self.table or study.artifact.name, **self.where)
         solvers = Solvers.of(study)
         rows = []
@@ -182,8 +228,12 @@ class Grid:
 def from_print(paper: str, table: int | str, here: Mapping[str, Method], **where: str) -> list[Method]:
     """List the rows of a printed table in its order, each with what stands for it here.
 
-    here: by label, which is method and decoding: `LEHD RRC1,000`; its own label goes before. A row of which there is
-    none is as printed. where: columns that hold these values.
+    Args:
+        paper: its key.
+        table: the number, or the file of `papers/<key>/published` without .csv.
+        here: printed label, of method and decoding (`LEHD RRC1,000`), -> what stands for it; its own label goes first.
+            Where there is none, the row is as printed.
+        where: rows of the file in which these columns have these values.
     """
     name = f"table{table}" if isinstance(table, int) else table
     with (files(f"neuroute.papers.{paper}") / "published" / f"{name}.csv").open(encoding="utf-8") as file:
@@ -218,7 +268,11 @@ def _label(method: str, params: Mapping[str, str]) -> tuple[str, int]:
 
 
 def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Scale], Iterator[Need]]:
-    """Return what the grids of a table need at a scale: tests of models, and how solvers fared."""
+    """Return what `artifact` takes as needs: of a scale, the tests of all models and how solvers fared.
+
+    Args:
+        grids_of: the grids of a table at a scale, one or several.
+    """
 
     def needs(scale: Scale) -> Iterator[Need]:
         grids = grids_of(scale)
@@ -234,7 +288,17 @@ def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Sc
 
 
 def grid_table(study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Grid], **values: object) -> Table:
-    """Draw the grids, which have the same columns, beneath each other; values: of the artifact's notes."""
+    """Draw grids of the same columns beneath each other.
+
+    Args:
+        study: what was measured, and what is printed.
+        labels: headings of the label columns; "Here" follows them.
+        grids: one or several, with as many quantities each.
+        values: what the artifact's notes fill in, by name (`published/<table>.md`).
+
+    Raises:
+        NeurouteError: if records, or the file of printed numbers, are missing or broken.
+    """
     grids = [grids] if isinstance(grids, Grid) else grids
     columns = [
         replace(
@@ -248,7 +312,7 @@ def grid_table(study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Gri
 
 
 def lkh_budgets(study: Study, grids: Grid | Sequence[Grid]) -> list[str]:
-    """Say how long LKH searched, where it stands for a row."""
+    """Say how long LKH searched where it stands for a row: one note, or none."""
     solvers = Solvers.of(study)
     searches = {
         (grid.tests[0].dataset.problem.upper(), solver)
@@ -270,14 +334,28 @@ def parameters(test: Labels) -> Quantity:
 
 
 def gaps(tests: Tests, measure: Measure = GAP, decimals: int = 3) -> list[Quantity]:
-    """Head one column of gaps for each of the paper's sizes; `tests` holds the set that stands for it."""
+    """Head a column of gaps, in %, for each of the paper's sizes.
+
+    Args:
+        tests: the paper's size -> the test set that stands for it.
+        measure: `GAP` of mean lengths, or `MEAN_GAP` of the instances' gaps.
+        decimals: shown.
+    """
     return [Quantity(gap_column(n, test.dataset, decimals), measure, test, n) for n, test in tests.items()]
 
 
 def of_each(
     scale: Scale, problem: Problem, sizes: Iterable[int], test: Callable[[Scale, int], Labels], *measures: Measure
 ) -> list[Quantity]:
-    """Head the columns of thousands of nodes; test: the test set that stands for a size."""
+    """Head the columns of sizes of thousands of nodes: TSP1K, TSP5K.
+
+    Args:
+        scale: at which test sets are made.
+        problem: tsp, cvrp or a variant, for the headings.
+        sizes: the paper's, in nodes.
+        test: (scale, size) -> the test set that stands for it.
+        measures: as `comparison` takes them.
+    """
     tests = {size: test(scale, size) for size in sizes}
     return comparison(tests, f"{problem.upper()}{{}}".format, *measures, key=short, lengths=2)
 
@@ -292,10 +370,17 @@ def comparison(
     time: str = "Time",
     at: Callable[[int], str] | None = None,
 ) -> list[Quantity]:
-    """Head the columns of length, gap and time (`measures`) of each of the paper's sizes, under a heading.
+    """Head columns of length, gap (%) and time (s) for each of the paper's sizes.
 
-    group: the heading of a size, of the paper's or of one here; key: of a size in the columns' names; lengths, gaps:
-    their decimals; time: heading of the seconds; at: a size's test set in words, where it is not one alone.
+    Args:
+        tests: the paper's size -> the test set that stands for it.
+        group: size, of the paper's or here -> the heading over its columns.
+        measures: default: `LENGTH`, `GAP`, `SECONDS`.
+        key: the paper's size -> its part in the names of CSV columns.
+        lengths: decimals of lengths, for all sizes or by the paper's size.
+        gaps: decimals of gaps.
+        time: heading of the seconds.
+        at: the paper's size -> its test set in words, where it is not one alone.
     """
     quantities = []
     for n, test in tests.items():

@@ -70,15 +70,25 @@ def sized(here: str, paper: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of values."""
+    """A column of values.
 
-    key: str  # name in the CSV, unit included: gap_pct, time_s
+    Attributes:
+        key: name in the CSV, unit included: `gap_pct`, `time_s`.
+        label: heading.
+        unit: shown after it.
+        format: value -> text.
+        group: heading that neighbouring columns share.
+        at: what the values were measured on: "TSP20, 512 instances".
+        paper: what the paper has in the place of the group, or of the label without one: "TSP100".
+    """
+
+    key: str
     label: str
     unit: str = ""
     format: Format = THREE_DECIMALS
-    group: str = ""  # heading that neighbouring columns share
-    at: str = ""  # what the measured values were measured on: "TSP20, 512 instances"
-    paper: str = ""  # what the paper has in the place of that heading, or of the label without one: "TSP100"
+    group: str = ""
+    at: str = ""
+    paper: str = ""
 
     @property
     def heading(self) -> str:
@@ -93,9 +103,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """One value as measured here and as published; `low` and `high` bound the measured one.
+    """One value as measured here and as published.
 
-    `at` is what it was measured on where that is not what its column says; a label or a note must say so too.
+    Attributes:
+        measured: in the column's unit; None, or NaN, where nothing was.
+        published: likewise.
+        low, high: bounds of the measured one.
+        at: what it was measured on where its column says another; a label or a note must say so, too.
+        behind: trainings and instances that it is the mean of, as verdicts need them.
     """
 
     measured: Value = None
@@ -114,20 +129,34 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
+    """Labels, one for each label column, and cells, one for each column."""
+
     labels: tuple[str | int, ...]
     cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows headed by labels; a cell for each column."""
+    """Rows headed by labels; a cell for each column.
+
+    Attributes:
+        title: of the artifact.
+        labels: headings of the label columns.
+        columns: of values.
+        rows: each with as many labels and cells.
+        notes: sentences below.
+        legend: default: says whether anything is quoted.
+
+    Raises:
+        ValueError: if a row does not fit the columns.
+    """
 
     title: str
-    labels: tuple[str, ...]  # headings of the label columns
+    labels: tuple[str, ...]
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-    legend: str = ""  # by default: says whether anything is quoted
+    legend: str = ""
 
     def __post_init__(self) -> None:
         if not self.legend:
@@ -138,9 +167,10 @@ class Table:
                 raise ValueError(f"{self.title}: row {row.labels} does not fit the columns")
 
     def frame(self, extra: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        """Numbers only: `<key>_measured`, `<key>_published`, bounds where there are any, and `<key>_measured_at`.
+        """Return numbers alone: `<key>_measured`, `<key>_published`, bounds where there are any, `<key>_measured_at`.
 
-        `extra` adds constant columns, such as the scale.
+        Args:
+            extra: name -> value of further columns that are the same in all rows, such as the scale.
         """
         data: dict[str, list[Any]] = {
             snake(name): [row.labels[i] for row in self.rows] for i, name in enumerate(self.labels)
@@ -161,9 +191,11 @@ class Table:
         return pd.DataFrame(data)
 
     def csv(self, extra: Mapping[str, Any] | None = None) -> str:
+        """Write `frame` as CSV, texts without formulas."""
         return csv_text(self.frame(extra))
 
     def markdown(self) -> str:
+        """Write title, table, legend and notes as Markdown: measured [low, high] (published)."""
         heads = [_bar(h) for h in (*self.labels, *(_heading(c) for c in self.columns))]
         lines = [
             f"### {_bar(self.title)}",
@@ -180,7 +212,7 @@ class Table:
         return "\n".join(lines).rstrip() + "\n"
 
     def latex(self) -> str:
-        """A booktabs table; needs \\usepackage{booktabs}."""
+        """Write a table of LaTeX, with what `markdown` has; needs \\usepackage{booktabs}."""
         spec = "l" * len(self.labels) + "r" * len(self.columns)
         lines = [r"\begin{table}", r"\centering", rf"\caption{{{_tex(self.title)}}}", rf"\begin{{tabular}}{{{spec}}}"]
         lines.append(r"\toprule")
@@ -211,7 +243,7 @@ class Table:
         return [classes.get(i, "label") for i in range(len(self.labels))]
 
     def html(self) -> str:
-        """A <table> fragment: the measured number, with the published one under it.  All text is escaped."""
+        """Write a fragment <table>: the measured number, with the published one under it.  All text is escaped."""
         e = html.escape
         kinds = self._label_classes()
         head, headings = ["<tr>"], list(zip(kinds, self.labels, strict=True))
@@ -304,6 +336,7 @@ def _groups(columns: tuple[Column, ...]) -> list[tuple[str, int]]:
 
 
 def snake(name: str) -> str:
+    """Name a column of a CSV by a heading: `Gap (%)` is `gap`."""
     return "_".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
 
 

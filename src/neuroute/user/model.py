@@ -72,7 +72,7 @@ class Model:
             NeurouteError: if the file cannot be written.
         """
         if Path(path).suffix != ".safetensors":
-            raise NeurouteError(f"{path}: a checkpoint ends in .safetensors")
+            raise NeurouteError(f"{path}: a checkpoint ends in .safetensors; give it this ending")
         save_checkpoint(Path(path), self.net, dict(self.about))
 
     @property

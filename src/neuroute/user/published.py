@@ -75,10 +75,11 @@ def _group(instances: Instances, labels: Labels, source: Path) -> Instances:
     group = next((each for each in instances.groups if each.n == d.n), None)
     if group is None or group.members[0].file:
         sizes = ", ".join(sorted({str(each.n) for each in instances.groups}))
-        raise NeurouteError(f"{source}: instances of {sizes} nodes or customers, where {d.n} are asked for")
+        raise NeurouteError(f"{source}: instances of {sizes} stops, not {d.n}; name another file in `test_sets`")
     what = group.vrp.variant if group.vrp is not None else group.problem.upper()
     if what != (d.variant or d.problem.upper()):
-        raise NeurouteError(f"{source}: instances of {what}, where {d.variant or d.problem.upper()} is asked for")
+        variant = d.variant or d.problem.upper()
+        raise NeurouteError(f"{source}: instances of {what}, not of {variant}; name another file in `test_sets`")
     if group.count < d.count:
         raise NeurouteError(
             f"{source}: {group.count:,} instances, where {d.count:,} are asked for; set fewer in the scale"
@@ -113,7 +114,7 @@ def _solutions(path: Path, instances: Vrp) -> np.ndarray:
     data = read_pickle(path)
     if not isinstance(data, list) or len(data) != len(instances):
         count = len(data) if isinstance(data, list) else "no list of"
-        raise NeurouteError(f"{path}: {count} solutions of {len(instances)} instances")
+        raise NeurouteError(f"{path}: {count} solutions of {len(instances)} instances; give one of each, or remove it")
     paths, costs = [], []
     customers = np.arange(1, instances.customers + 1)
     for number, record in enumerate(data):
@@ -124,7 +125,7 @@ def _solutions(path: Path, instances: Vrp) -> np.ndarray:
         except (TypeError, ValueError):
             raise NeurouteError(f"{path}, instance {number}: (cost, customers) is expected") from None
         if not np.array_equal(np.sort(visits[visits > 0]), customers) or (visits < 0).any():
-            raise NeurouteError(f"{path}, instance {number}: its solution does not serve every customer once")
+            raise NeurouteError(f"{path}, instance {number}: its solution does not serve every customer once; correct it")
         paths.append(from_routes([part[part > 0].tolist() for part in np.split(visits, np.flatnonzero(visits == 0))]))
     solutions = np.stack(paths)
     off = np.abs(np.array(costs) / lengths(instances, solutions) - 1)

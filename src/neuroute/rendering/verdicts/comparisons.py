@@ -121,7 +121,7 @@ def compare(claim: Claim, tables: Mapping[str, Table]) -> Iterator[Finding]:
             sides = [_side(comparison, entries, name, where) for name in (lower, upper)]
             both = [key for key in sides[0] if key in sides[1]]
             if not both:
-                raise NeurouteError(f"{where}: '{lower}' and '{upper}' have no column or row in common")
+                raise NeurouteError(f"{where}: '{lower}' and '{upper}' have no column or row in common; correct it")
             if comparison.over:
                 yield from _over_instances(comparison, (lower, upper), *sides)
             elif comparison.mean:
@@ -152,7 +152,7 @@ def _side(comparison: Comparison, entries: Sequence[_Entry], value: str, where: 
                 raise NeurouteError(f"{where}: {comparison.by} '{value}' names several cells of {', '.join(key)}")
             cells[key] = entry.cell
     if not cells:
-        raise NeurouteError(f"{where}: no cell whose {comparison.by} is '{value}'")
+        raise NeurouteError(f"{where}: no cell whose {comparison.by} is '{value}'; correct it")
     return cells
 
 

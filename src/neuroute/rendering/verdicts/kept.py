@@ -95,9 +95,9 @@ class KeptTables:
             with path.open(newline="", encoding="utf-8") as file:
                 lines = list(csv.DictReader(file))
         except FileNotFoundError:
-            raise NeurouteError(f"{name} is not among what was kept") from None
+            raise NeurouteError(f"{name} is not among what was kept; run `neuroute keep`") from None
         if not lines:
-            raise NeurouteError(f"{path}: no rows")
+            raise NeurouteError(f"{path}: no rows; run `neuroute keep` again")
         return self._of_lines(name, path, lines)
 
     def _of_lines(self, name: str, path: Path, lines: Sequence[Mapping[str, str]]) -> Table:
@@ -203,7 +203,7 @@ def _words(row: Row) -> str:
 def _cell(line: Mapping[str, str], key: str, path: Path) -> Cell:
     low, high = (_value(line.get(f"{key}_measured_{end}")) for end in ("low", "high"))
     if isinstance(low, str) or isinstance(high, str):
-        raise NeurouteError(f"{path}: {key} has an interval that is no number")
+        raise NeurouteError(f"{path}: {key} has an interval that is no number; run `neuroute keep` again")
     at = line.get(f"{key}_measured_at") or ""
     return Cell(_value(line[f"{key}_measured"]), _value(line.get(f"{key}_published")), low, high, at)
 
