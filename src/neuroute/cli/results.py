@@ -1,5 +1,8 @@
 """Tables, figures, the report, verdicts and differences of what is there: render, report, claims, difference, keep."""
 
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,11 +59,22 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
 
 
 def _judge(p: "Plan") -> dict[str, list["Judged"]]:
-    """Judge the claims of every paper that the plan draws something of, by its records."""
+    """Judge the claims of every paper that the plan draws something of, by its records; papers beside each other."""
+    papers = list(dict.fromkeys(a.paper for a in p.artifacts.values()))
+    # A copy has the plan and what is imported, whose tables it draws; the last job of a run has all cores.
+    workers = min(len(papers), os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, get_context("fork"), initializer=_COPIED.append, initargs=(p,)) as pool:
+        return dict(zip(papers, pool.map(_judge_paper, papers), strict=True))
+
+
+_COPIED: list["Plan"] = []
+
+
+def _judge_paper(key: str) -> list["Judged"]:
     from neuroute.rendering.verdicts.comparisons import judge_all
 
-    papers = dict.fromkeys(a.paper for a in p.artifacts.values())
-    return {key: judge_all(p.papers[key], _evidence(p, key), p.scale.verdicts) for key in papers}
+    p = _COPIED[-1]
+    return judge_all(p.papers[key], _evidence(p, key), p.scale.verdicts)
 
 
 def _evidence(p: "Plan", paper: str) -> "DrawnTables":

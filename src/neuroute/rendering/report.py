@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import csv
 import datetime
 import io
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +20,6 @@ from jinja2 import Environment
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_text
-from neuroute.core.lazy import pd
 from neuroute.plan.claims import SAYS, Says
 from neuroute.plan.config import Scale
 from neuroute.rendering.claims import (
@@ -216,18 +217,16 @@ class Coverage(NamedTuple):
     @classmethod
     def of(cls, table: Path) -> Coverage:
         """Count in the CSV that `render` has written."""
-        frame = pd.read_csv(table, keep_default_na=False, na_values=[""])
+        with table.open(newline="", encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
         coverage = cls(0, 0, 0, 0)
-        for name in frame.columns[frame.columns.str.endswith(("_measured", "_published"))]:
-            stem = name.rpartition("_")[0]
-            if name.endswith("_published") and f"{stem}_measured" in frame:
-                continue
-            here = _column(frame, f"{stem}_measured").notna()
-            values = _column(frame, f"{stem}_published")
-            is_number = pd.to_numeric(values, errors="coerce").notna()
-            alone = values.notna() & ~here
-            counts = here, here & is_number, alone & is_number, alone & ~is_number
-            coverage = coverage.plus(cls(*(int(cells.sum()) for cells in counts)))
+        ends = "_measured", "_published"
+        for stem in {name.rpartition("_")[0] for name in (lines[0] if lines else ()) if name.endswith(ends)}:
+            for line in lines:
+                here, in_print = (line.get(f"{stem}{end}") for end in ends)
+                is_number = _is_number(in_print)
+                counts = here, here and is_number, not here and is_number, not here and in_print and not is_number
+                coverage = coverage.plus(cls(*(int(bool(count)) for count in counts)))
         return coverage
 
     def plus(self, other: Coverage) -> Coverage:
@@ -249,8 +248,11 @@ def coverage_lines(tables: Mapping[str, Coverage]) -> list[tuple[str, ...]]:
     return [coverage.cells(name) for name, coverage in filled.items()] + ([total.cells("all")] if filled else [])
 
 
-def _column(frame: pd.DataFrame, name: str) -> pd.Series:
-    return frame[name] if name in frame else pd.Series([None] * len(frame), dtype=object)
+def _is_number(text: str | None) -> bool:
+    try:
+        return not math.isnan(float(text or "nan"))
+    except ValueError:
+        return False
 
 
 __all__ = ["Overview", "describe", "write_report"]

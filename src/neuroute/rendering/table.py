@@ -6,6 +6,7 @@ import html
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from neuroute.analysis.intervals import Behind
@@ -24,7 +25,11 @@ QUOTED = '<tr class="quoted">'  # rows of which nothing was run, which the repor
 
 def fixed(decimals: int) -> Format:
     """Numbers with so many decimals, without a minus before zero; text as it is."""
-    return lambda value: value if isinstance(value, str) else f"{value:z,.{decimals}f}"
+    return partial(_fixed, decimals)
+
+
+def _fixed(decimals: int, value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:z,.{decimals}f}"
 
 
 THREE_DECIMALS = fixed(3)
@@ -39,6 +44,9 @@ class PrintedSeconds(float):
         return value
 
     text: str
+
+    def __getnewargs__(self) -> tuple[float, str]:  # type: ignore[override]
+        return float(self), self.text  # of a copy that comes from another process
 
     @property
     def words(self) -> str:
