@@ -50,6 +50,15 @@ def measure(network: Network) -> Counts:
     only the k nearest nodes are read.  Amounts that go up in steps lie between them.
     Raises NeurouteError if the network cannot be built.
     """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # of so few numbers several would mostly wait for each other
+    try:
+        return _measure(network)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _measure(network: Network) -> Counts:
     reason = ""
     for place in LAST:
         try:
