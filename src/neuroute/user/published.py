@@ -125,7 +125,7 @@ def _solutions(path: Path, instances: Vrp) -> np.ndarray:
         except (TypeError, ValueError):
             raise NeurouteError(f"{path}, instance {number}: (cost, customers) is expected") from None
         if not np.array_equal(np.sort(visits[visits > 0]), customers) or (visits < 0).any():
-            raise NeurouteError(f"{path}, instance {number}: its solution does not serve every customer once; correct it")
+            raise NeurouteError(f"{path}, instance {number}: its solution does not serve every customer once")
         paths.append(from_routes([part[part > 0].tolist() for part in np.split(visits, np.flatnonzero(visits == 0))]))
     solutions = np.stack(paths)
     off = np.abs(np.array(costs) / lengths(instances, solutions) - 1)
