@@ -16,9 +16,12 @@ env: $(VENV)/.ready
 
 # Pins without hashes: any build of torch serves, and pip takes what the machine's index has.  `make env HASHES=yes` takes
 # the files of requirements.lock alone.
-# pip takes one core: the other makes torch's bytecode meanwhile, and all make the rest.
+# pip takes one core: the other meanwhile makes bytecode, compiles kernels and solvers and counts networks, by what is
+# installed first.  Bytecode of what no job imports is left to whoever does.
+FIRST = torch numba pydantic pyyaml safetensors scipy
 PIP = $(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt
-COMPILE = $(BIN)/python -m compileall -qq -x '/tests?/'
+COMPILE = $(BIN)/python -m compileall -qq -x '/tests?/|site-packages/(ml4co_kit|mypyc?|networkx|pip|pygments|setuptools)/'
+PREPARE = for part in kernels solvers accounting; do PYTHONPATH=src $(BIN)/python -m neuroute.$$part; done
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) workflow/machine.py
@@ -26,17 +29,19 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 ifdef HASHES
 	$(BIN)/python -m pip install --no-compile --quiet --no-deps --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --no-compile --quiet --no-deps --editable .
+	$(PREPARE) || true
 else
-	$(PIP) torch
-	$(COMPILE) $(VENV)/lib/python*/site-packages/torch & $(PIP) --editable '.[dev]'; installed=$$?; wait; exit $$installed
-	$(PIP) --no-deps --only-binary ml4co-kit ml4co-kit \
-		|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"
-	$(PIP) --no-deps --only-binary LKHpy LKHpy \
-		|| echo "note: no prebuilt LKH-3 for this machine and Python; another solver stands in: neuroute doctor"
+	$(PIP) $(FIRST)
+	{ $(COMPILE) $(VENV)/lib/python*/site-packages/torch; $(PREPARE); } & \
+		$(PIP) --editable '.[dev]'; installed=$$?; \
+		$(PIP) --no-deps --only-binary ml4co-kit ml4co-kit \
+			|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"; \
+		$(PIP) --no-deps --only-binary LKHpy LKHpy \
+			|| echo "note: no prebuilt LKH-3 for this machine and Python; another solver stands in: neuroute doctor"; \
+		wait; exit $$installed
 endif
-	$(COMPILE) -j 0 $(VENV)/lib & $(BIN)/python -m neuroute.kernels || true; wait
-	$(BIN)/python -m neuroute.solvers & \
-		$(BIN)/snakemake -n all > /dev/null 2>&1 || true; wait  # fills what planning keeps beside the bytecode
+	$(COMPILE) -j 0 $(VENV)/lib || true  # of files for other Pythons there is none
+	$(BIN)/snakemake -n all > /dev/null 2>&1 || true  # fills what planning keeps beside the bytecode
 	touch $@
 
 test: env
