@@ -34,6 +34,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages["results/protocols.md"] = protocols.page()
     pages |= {f"tutorial/{file.stem}.md": notebook.page(file) for file in (ROOT / "docs/tutorial").glob("*.ipynb")}
     pages |= {f"project/{name}.md": from_root(ROOT / file) for name, file in PROJECT.items()}
+    pages["index.md"] = home((ROOT / "README.md").read_text())
     for uri, text in pages.items():
         files.append(File.generated(config, uri, content=text))
     return files
@@ -43,6 +44,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Put drawings and kept artifacts where a page asks for them."""
     markdown = re.sub(r"```mermaid\n.*?```", lambda _: drawing(), markdown, flags=re.DOTALL)
     return re.sub(r"<!-- kept: (\w+) -->", lambda found: kept.artifacts(found[1]), markdown)
+
+
+def home(readme: str) -> str:
+    """README as the first page: its links start in the folder docs, and some name files that no page has."""
+    text = re.sub(r"\]\(docs/", "](", readme).replace(".ipynb)", ".md)")
+    for name, other in PROJECT.items():
+        text = text.replace(f"]({other})", f"](project/{name}.md)")
+    text = re.sub(r"\[([^\]]*)\]\((?:LICENSE|CITATION\.cff)\)", r"\1", text)
+    return f"---\nhide: [navigation, toc]\n---\n\n{text}"
 
 
 def drawing() -> str:

@@ -9,7 +9,7 @@ from neuroute.rendering.verdicts.kept import BEHIND
 
 DOCS = Path(__file__).resolve().parents[1]
 ABOUT = ["scale", "device", "commit", "date"]
-NO_SCALES = {"compare", "edge_maps", "reliability"}  # folders that hold no artifacts
+NO_SCALES = {"compare", "checks", "edge_maps"}  # folders that hold no artifacts
 HEADLINE = "scaling"  # whose artifacts lie in the folder of the scale itself
 
 
