@@ -28,8 +28,10 @@ def test_sentences_lines_and_words_are_easy(page: Path) -> None:
 
 
 def test_all_pages_together_are_short() -> None:
-    lengths = [prose.count(sentence) for page in PAGES for sentence in prose.sentences(prose.written(page))]
+    texts = [prose.written(page) for page in PAGES]
+    lengths = [prose.count(sentence) for text in texts for sentence in prose.sentences(text)]
     assert sum(lengths) <= prose.MOST
+    assert sum(map(prose.count, texts)) <= prose.WITH_TABLES
     assert median(lengths) <= prose.MEDIAN
 
 
