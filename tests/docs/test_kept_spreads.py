@@ -70,10 +70,3 @@ def test_spreads_are_those_of_all_kept_trainings() -> None:
     for key, spread in expected.items():
         assert float(of_kept[key]["share"]) == pytest.approx(spread.share, abs=5e-5), key
         assert int(of_kept[key]["freedom"]) == spread.freedom, key
-
-
-def test_the_page_shows_them() -> None:
-    page = (ROOT / "docs" / "concepts" / "verdicts.md").read_text()
-    with SPREADS.open() as file:
-        for row in csv.DictReader(file):
-            assert f"| {row['times']} | {100 * float(row['share']):.1f} % | {row['freedom']} |" in page
