@@ -233,5 +233,5 @@ def test_two_opt_takes_the_best_exchange() -> None:
     for moves in (1, 2, 3):
         wanted = exchanged(wanted)
         assert as_cycle(two_opt(coords, tour, moves)) == as_cycle(wanted)
-    best = two_opt(coords, tour)
+    best = two_opt(coords, tour, 1000)
     assert length(coords, best) == pytest.approx(length(coords, np.array(exchanged(best.tolist()))), abs=2e-6)

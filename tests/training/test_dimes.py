@@ -72,7 +72,7 @@ def test_the_gradient_is_that_of_the_expected_length() -> None:
     rng = np.random.default_rng(0)
     points, theta = rng.random((6, 2)), torch.from_numpy(rng.normal(size=(6, 2))).requires_grad_()
     apart = np.linalg.norm(points[:, None] - points, axis=-1)
-    neighbours = np.argsort(apart, axis=1)[:, 1:3]
+    neighbours = np.ascontiguousarray(np.argsort(apart, axis=1)[:, 1:3])
     wanted = expected_length(points, neighbours, theta)
     wanted.backward()
     assert theta.grad is not None
@@ -87,7 +87,7 @@ def test_draws_do_not_hang_on_place_turn_or_order() -> None:
     """Longer instances have a longer gradient; numbers of nodes change draws, and no expectation."""
     rng = np.random.default_rng(1)
     points, theta = rng.random((30, 2)), rng.normal(size=(30, 5))
-    neighbours = np.argsort(np.linalg.norm(points[:, None] - points, axis=-1), axis=1)[:, 1:6]
+    neighbours = np.ascontiguousarray(np.argsort(np.linalg.norm(points[:, None] - points, axis=-1), axis=1)[:, 1:6])
     gradient, lengths = estimate(points, neighbours, theta, 50, np.array([9], np.uint64))
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     moved, longer = estimate(3 * points @ turn.T + 7, neighbours, theta + 2, 50, np.array([9], np.uint64))

@@ -12,4 +12,4 @@ if __name__ == "__main__":
         solver.solve_cvrp(coords, demand, 2, 0)
     tour = tree_search.solve(coords, 0, actions=1)
     merging.merge(coords, *tree_search.soft_map(coords))
-    merging.two_opt(coords, tour)
+    merging.two_opt(coords, tour, 1)

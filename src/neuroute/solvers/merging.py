@@ -73,7 +73,7 @@ def _merge(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True)
-def two_opt(points: np.ndarray, start: np.ndarray, most: int = 1000) -> np.ndarray:
+def two_opt(points: np.ndarray, start: np.ndarray, most: int) -> np.ndarray:
     """Improve a tour (n,) of points (n, 2) float64 by at most so many exchanges of two edges, each the best there is.
 
     O(n^2) time for each.
