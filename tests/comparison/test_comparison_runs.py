@@ -171,6 +171,7 @@ def test_a_wrong_method_is_named_before_anything_is_fetched(tmp_path: Path) -> N
     assert not (tmp_path / "work").exists()
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_without_a_folder_of_copies_python_compares_what_comes_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +187,7 @@ def test_without_a_folder_of_copies_python_compares_what_comes_along(
     assert "none.safetensors" in line
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_named_method_that_is_left_out_fails_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     tsp_file(Path("own.tsp"), 9)

@@ -66,6 +66,7 @@ def test_methods_are_named_alone_by_system_or_all() -> None:
         read_published(["all"], {m.name: describe(m) for m in members()})
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_published_rows_stand_beside_measured_ones(tmp_path: Path) -> None:
     found = neuroute.compare(
         ["insertion"], ["tsplib"], published=["lehd", "random-insertion"], max_nodes=70, benchmarks=tmp_path,
@@ -93,6 +94,7 @@ def test_beside_published_results_nothing_searches_unless_it_is_given_time(tmp_p
     assert ("TSP", "lkh", "0.2 s") in [row.labels for row in timed.table.rows]
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_kept_records_join_as_they_were_measured(tmp_path: Path) -> None:
     first = neuroute.compare(["nearest"], ["tsplib"], max_nodes=70, benchmarks=tmp_path, out=tmp_path / "first")
     kept = Compare(results=[str(first.folder / "records.csv")])
@@ -114,6 +116,7 @@ def test_equal_gaps_share_a_place() -> None:
     assert ranks == {"a": 1, "b": 1, "c": 3}
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_without_methods_results_are_set_out_wherever_the_instances_are(tmp_path: Path) -> None:
     found = neuroute.compare(["none"], ["national"], published="lehd", max_nodes=1000, out=tmp_path / "out")
     assert isinstance(found.records, pd.DataFrame)

@@ -24,6 +24,7 @@ def test_the_page_is_that_of_the_kept_records(leaderboard: ModuleType) -> None:
     assert sum(f"| {run['method']} | {run['how']} |" in text for run in published_runs()) == 86
 
 
+@pytest.mark.slow
 def test_the_file_has_the_same_methods(leaderboard: ModuleType) -> None:
     text = (leaderboard.FOLDER / "leaderboard.html").read_text()
     data = json.loads(text.partition('type="application/json">')[2].partition("</script>")[0])

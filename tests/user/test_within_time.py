@@ -104,8 +104,8 @@ def test_a_construction_that_is_asked_for_is_given_though_it_loads_for_longer_th
     assert neuroute.solve(POINTS, "insertion", seconds=0.001).method == "insertion"
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("solver", ["concorde", "pyvrp", "concorde,insertion"])
+@pytest.mark.parametrize("kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("solver", ["concorde", pytest.param("pyvrp", marks=pytest.mark.slow), "concorde,insertion"])
 def test_an_interrupted_call_keeps_the_best_so_far(begun: Path, solver: str, kind: signal.Signals) -> None:
     folder = begun.parent
     options = ("--solver", solver, "--seconds", "500", "--save", "forty.tour")
