@@ -138,6 +138,7 @@ def test_the_python_of_readme_trains_and_solves(folder: Path) -> None:
     assert Path("berlin52.svg").exists()
 
 
+@pytest.mark.slow
 def test_the_python_of_own_networks_trains(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     training, loss = blocks(PAGES[1], "python")
     small = 'batches=2, batch_size=4, validate_on=4, solver="nearest", workers=1, device="cpu"'
