@@ -7,7 +7,7 @@ from typing import Any
 from neuroute.papers.zoo.scale import TestedBlock, VrpBlock, ZooScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Dataset, Labels, Network, Problem, Run, Split, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network, Problem, Run, Split
 from neuroute.plan.paper import Paper
 from neuroute.problems.vrp import SWITCHES
 
@@ -41,10 +41,6 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     stages = tuple(stage.model_copy(update={"variants": VARIANTS}) for stage in v.training.stages)
     first, *others = [vrp_labels(scale, "val", variant) for variant in VARIANTS]
 
-    def solved(training: Supervised) -> tuple[Labels, ...]:
-        dataset = Dataset(problem="cvrp", split="train", n=c.nodes, count=training.samples)
-        return (Labels(dataset=dataset, solver=c.label_solver),)
-
     def network(kind: str, block: TestedBlock | VrpBlock, **more: object) -> dict[str, Any]:
         arguments = block.network.model_dump() | more | {"train_nodes": block.nodes}  # type: ignore[union-attr]
         return {"network": Network(kind=f"neuroute.networks.{kind}", arguments=arguments), "n": block.nodes}
@@ -63,8 +59,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
             KEY,
             "cvrp",
             c.training,
-            **network("sit:SitCvrp", c),
-            data=solved,
+            **network("icam:IcamCvrp", c),
             validation=labels(scale, "cvrp", "val", c.nodes, c.validation_count),
         ),
         declare_run(

@@ -7,40 +7,19 @@ from pydantic import Field, model_validator
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape, IcamShape, Nodes, Positive
 from neuroute.plan.specs import Spec
-from neuroute.plan.trainings import Supervised
 
 Solver = Annotated[str, Field(description="solver of the reference solutions")]
 
 
 class TestedBlock(Spec):
-    """What a network of one problem is trained for and tested on."""
+    """ICAM for one problem: what it is trained for and tested on."""
 
     nodes: Annotated[Nodes, Field(description="nodes, or customers, of the validation instances")]
     reference: Solver
     validation_count: Positive
     test_counts: Annotated[dict[int, Positive], Field(description="nodes, or customers -> test instances")]
-    prc: Annotated[int, Field(ge=1, description="iterations of parallel re-construction in the tables")]
-
-
-class TspBlock(TestedBlock):
-    """ICAM."""
-
     network: IcamShape
     training: Reinforced
-
-
-class SitShape(BaselineShape):
-    """The shape of SIT's decoder."""
-
-    representatives: Annotated[int, Field(ge=1, description="repetitions of the current stop")]
-
-
-class CvrpBlock(TestedBlock):
-    """The network of `sit`, trained on labelled solutions of so many customers."""
-
-    network: SitShape
-    training: Supervised
-    label_solver: Annotated[str, Field(description="solver of the training labels")]
 
 
 class VrpBlock(Spec):
@@ -66,7 +45,8 @@ class VrpBlock(Spec):
 class ZooScale(Spec):
     """What the networks are trained and tested on."""
 
-    tsp: TspBlock
-    cvrp: CvrpBlock
+    tsp: TestedBlock
+    prc: Annotated[int, Field(ge=1, description="iterations of parallel re-construction in the tables of `tsp`")]
+    cvrp: TestedBlock
     vrp: VrpBlock
     largest_benchmark: Annotated[int, Field(ge=1, description="TSPLIB and CVRPLIB: instances below so many nodes")]

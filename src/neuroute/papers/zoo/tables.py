@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neuroute.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, test_sets, vrp_labels
-from neuroute.papers.zoo.scale import TestedBlock, ZooScale
+from neuroute.papers.zoo.scale import ZooScale
 from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Labels, Start
@@ -29,11 +29,10 @@ ONE = "One training of each network, where no note names more."
 
 
 def _decodings(scale: Scale, run: str) -> list[Decoding]:
-    """How a network of the TSP or the CVRP is measured."""
-    block: TestedBlock = scale[ZooScale].tsp if run == TSP else scale[ZooScale].cvrp
-    starts: tuple[Start, ...] = ("greedy", "insertion" if run == TSP else "insertion-angle")
-    improved = [Decoding(method="prc", iterations=block.prc, start=start) for start in starts]
-    return [GREEDY, *([STARTS, IMAGES] if run == TSP else []), *improved]
+    """How a network of the TSP or the CVRP is measured; only the TSP's is improved by re-construction."""
+    starts: tuple[Start, ...] = ("greedy", "insertion") if run == TSP else ()
+    improved = [Decoding(method="prc", iterations=scale[ZooScale].prc, start=start) for start in starts]
+    return [GREEDY, STARTS, IMAGES, *improved]
 
 
 def _sized_needs(run: str, scale: Scale) -> Iterator[Need]:
