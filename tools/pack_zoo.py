@@ -28,7 +28,7 @@ from neuroute.user import zoo
 from neuroute.user.model import load_model
 
 NODES = {TSP: (4, 1000), CVRP: (4, 1000), VRP: (4, 200)}  # for which a network is recommended
-SHORT = {TSP: 50, CVRP: 25}
+SHORT = {TSP: 50, CVRP: 30}
 SEARCH = {run: Decoding(method="prc", longest=stops) for run, stops in SHORT.items()} | {
     VRP: Decoding()
 }  # how it improves solutions

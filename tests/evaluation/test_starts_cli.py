@@ -120,7 +120,6 @@ def test_what_does_not_go_together_is_one_line_and_writes_nothing(tmp_path: Path
         ((tsp, "--model", one, "--images", 2), "Lehd builds one solution of an instance"),
         ((tsp, "--model", many, "--rescale", 2), "leave `rescale` and `esf` out"),
         ((vrp, "--model", routes, "--rrc", 3), "PomoCvrp: re-construction and beam search are for the TSP"),
-        ((vrp, "--model", routes, "--from", "own.sol", "--prc", 3), "icam/x builds solutions and improves none"),
     ]
     for arguments, message in cases:
         assert message in refused("solve", *arguments, "--out", "drawing.svg")

@@ -32,6 +32,10 @@ class CvrpBatch:
         arrays = (instances.coords, instances.demand, instances.capacity)
         return cls(*(torch.from_numpy(array).to(device) for array in arrays))
 
+    def instances(self) -> Vrp:
+        """What the batch is of."""
+        return Vrp(self.coords.cpu().numpy(), self.demand.cpu().numpy(), self.capacity.cpu().numpy())
+
     def __len__(self) -> int:
         return len(self.coords)
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CVRP, CvrpBatch, decide_for
 from neuroute.decoding.cvrp_paths import Decide
-from neuroute.decoding.multi_start import check_starts
+from neuroute.decoding.multi_start import check_starts, multi_start, starts_of
 from neuroute.decoding.prc.cvrp import prc, rrc
 from neuroute.decoding.prefixes import RoutePrefixes, search_beams
+from neuroute.decoding.route_groups import rebuild
 from neuroute.decoding.search import Search, blocks_per_batch
 from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
@@ -34,9 +36,18 @@ class CvrpSearch(Search[CvrpBatch]):
         )
         return search_beams(prefixes, batch.lengths, decoding.beam)[0]
 
+    def improves(self, net: RoutingNetwork) -> bool:
+        return True
+
+    def start_from_many(self, net: Any, batch: CvrpBatch, decoding: Decoding, memory_gb: float) -> Tensor | None:
+        if not net.multi_start:
+            return None
+        best = multi_start(CVRP, net, batch.instances(), starts_of(decoding), memory_gb=memory_gb)
+        return best.to(batch.coords.device)
+
     def reconstruct(
         self,
-        net: PathNetwork,
+        net: Any,
         batch: CvrpBatch,
         solutions: Tensor,
         decoding: Decoding,
@@ -46,6 +57,10 @@ class CvrpSearch(Search[CvrpBatch]):
         first: int = 0,
         iterations_before: int = 0,
     ) -> Iterator[Tensor]:
+        if net.multi_start:
+            customers = decoding.longest or solutions.shape[-1]
+            seeds = [(seed, first, iterations_before + number) for number in range(decoding.iterations)]
+            return rebuild(net, batch, solutions, customers, seeds, memory_gb)
         self.check(net, decoding, improves=True)
 
         def decide(customers: int) -> Decide:

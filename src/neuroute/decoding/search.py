@@ -28,7 +28,7 @@ class Search(ABC, Generic[B]):
     @abstractmethod
     def reconstruct(
         self,
-        net: PathNetwork,
+        net: Any,
         batch: B,
         solutions: Tensor,
         decoding: Decoding,
@@ -45,12 +45,16 @@ class Search(ABC, Generic[B]):
         Raises NeurouteError for a longest sub-path that cannot be, and for networks that `check` refuses.
         """
 
+    def improves(self, net: RoutingNetwork) -> bool:
+        """Whether `reconstruct` takes this kind of network."""
+        return not net.multi_start
+
     def path_network(self, net: RoutingNetwork) -> PathNetwork:
         """View the network as one of paths."""
         paths: PathNetwork = net  # type: ignore[assignment]
         return paths
 
-    def start_from_many(self, net: PathNetwork, batch: B, decoding: Decoding, memory_gb: float) -> Tensor | None:
+    def start_from_many(self, net: Any, batch: B, decoding: Decoding, memory_gb: float) -> Tensor | None:
         """The best of many starts, for re-construction to begin with; None where it begins with a greedy solution."""
         return None
 

@@ -165,7 +165,7 @@ def search_for(
     """
     search = SEARCH.of(net.problem)
     method = getattr(net, "own_method", None)
-    improves = not method and (net.problem == "tsp" or not net.multi_start)
+    improves = not method and search.improves(net)
     if not improves:
         if start is not None:
             raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
@@ -214,7 +214,7 @@ def _by_reconstruction(
     solution that `best` holds where it is shorter than the greedy one.
     """
     paths, once = search.path_network(net), decoding.model_copy(update={"iterations": 1})
-    many, environment = Decoding(starts="all" if net.multi_start else 1), search.environment
+    many, environment = Decoding(starts="all" if net.multi_start and not net.single_start else 1), search.environment
 
     def build(batch: Batch) -> Tensor:
         """The network's own solutions: greedy ones, or the best of all starts."""
@@ -324,7 +324,7 @@ def solve_by_network(
         NeurouteError: if model, instance and decoding do not go together.
         Interrupted: at Ctrl-C, with the best solution so far.
     """
-    if start is not None and model.net.multi_start and model.problem != "tsp":
+    if start is not None and not SEARCH.of(model.problem).improves(model.net):
         raise NeurouteError(f"{model.name} builds solutions and improves none; leave the start out")
     budget = memory_budget_gb(model.place, memory_gb)
     inputs = instance.inputs(model.problem)

@@ -42,7 +42,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     first, *others = [vrp_labels(scale, "val", variant) for variant in VARIANTS]
 
     def network(kind: str, block: TestedBlock | VrpBlock, **more: object) -> dict[str, Any]:
-        arguments = block.network.model_dump() | more | {"train_nodes": block.nodes}  # type: ignore[union-attr]
+        arguments = block.network.model_dump() | more | {"train_nodes": block.nodes}
         return {"network": Network(kind=f"neuroute.networks.{kind}", arguments=arguments), "n": block.nodes}
 
     return [
