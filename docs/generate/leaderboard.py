@@ -28,12 +28,12 @@ LEADERS, TEN_S = FOLDER / "records.csv", FOLDER.parent / "ten_seconds" / "record
 VRPS = DOCS / "measured" / "zoo" / "zoo" / "table3.csv"
 AIMS = (  # set, name of it, least and most nodes, the network, how, records, and the gap (%) aimed at
     ("tsplib", "TSPLIB up to 300 nodes", 0, 300, ("tsp", "multistart"), LEADERS, 3.0),
-    ("x", "set X up to 300 customers", 0, 300, ("cvrp", "greedy"), LEADERS, 8.0),
+    ("x", "set X up to 300 customers", 0, 300, ("cvrp", "multistart"), LEADERS, 8.0),
     ("tsplib", "TSPLIB below 200 nodes", 0, 199, ("tsp", "10 s"), TEN_S, 0.5),
     ("x", "set X below 150 customers", 0, 149, ("cvrp", "10 s"), TEN_S, 3.0),
 )
 VRP_AIM = 8.0
-AGAINST = {"tsp": ("tsp", "multistart"), "cvrp": ("cvrp", "greedy")}  # the network that differences are to
+AGAINST = {"tsp": ("tsp", "multistart"), "cvrp": ("cvrp", "multistart")}  # the network that differences are to
 MADE = re.compile(r"(<!-- made by docs/generate/leaderboard\.py -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -52,9 +52,9 @@ def tables() -> str:
 
 
 def aims() -> str:
-    """By how much the networks in the box miss what was aimed at."""
+    """By how much the pretrained networks miss what was aimed at; below 0 the aim is met."""
     lines = [
-        "| On | Network | How | Instances | Aim (%) | Gap (%) | Missed by (points) |",
+        "| On | Network | How | Instances | Aim (%) | Gap (%) | Above the aim (points) |",
         "|---|---|---|---:|---:|---:|---:|",
     ]
     for name, title, least, most, key, path, aim in AIMS:
@@ -64,7 +64,9 @@ def aims() -> str:
         assert gap is not None
         assert interval is not None
         cells = title, f"`{key[0]}`", key[1], str(len(instances)), f"{aim:g}"
-        lines.append(f"| {' | '.join(cells)} | {gap:.2f} [{interval.low:.2f}, {interval.high:.2f}] | {gap - aim:.2f} |")
+        lines.append(
+            f"| {' | '.join(cells)} | {gap:.2f} [{interval.low:.2f}, {interval.high:.2f}] | {gap - aim:+.2f} |"
+        )
     gap = float(pd.read_csv(VRPS).gap_pct_measured.mean())
     cells = (
         "16 VRPs of 50 customers",
@@ -73,7 +75,7 @@ def aims() -> str:
         "16 of each",
         f"{VRP_AIM:g}",
         f"{gap:.2f}",
-        f"{gap - VRP_AIM:.2f}",
+        f"{gap - VRP_AIM:+.2f}",
     )
     return "\n".join([*lines, f"| {' | '.join(cells)} |"]) + "\n"
 
