@@ -26,7 +26,7 @@ TSPS = ("EXACT_2D", "EUC_2D", "CEIL_2D", "ATT", "GEO", "EXPLICIT", "ATSP")
 PROBLEMS = ("TSP", *SWITCHES)
 DECODINGS = {  # by problem of the network
     "tsp": ("greedy", "greedy-x8", "beam4", "rrc5", "prc5", "prc5-insertion"),
-    "cvrp": ("greedy", "rrc5", "prc5", "prc5-insertion-angle"),
+    "cvrp": ("greedy", "multistart", "multistart-x8"),
     "vrp": ("greedy", "greedy-x8", "multistart", "multistart-x8"),
 }
 SECONDS = 0.02  # of searches that use all their time
