@@ -56,3 +56,12 @@ def test_the_findings_of_readme_are_those_of_the_page() -> None:
     of_readme = re.findall(r"^\* (.*`: .*)$", one_line_each(README), re.MULTILINE)
     assert len(of_readme) == 3
     assert set(of_readme) <= set(FINDING.findall(one_line_each(PAGE)))
+
+
+def test_former_verdicts_are_of_claims(claims: ModuleType) -> None:
+    ids = {row["id"] for row in claims.rows_of(claims.judge_kept(claims.SCALE))}
+    with claims.FORMER.open() as file:
+        former = list(claims.csv.DictReader(file))
+    assert {name for row in former for name in row["claims"].split("; ") if name} <= ids
+    words = [word for row in former for word in re.findall(r"disagrees|agrees|undecided", row["verdict"])]
+    assert {word: words.count(word) for word in claims.SAME} == {"agrees": 49, "disagrees": 9, "undecided": 36}

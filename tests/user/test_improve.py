@@ -179,6 +179,14 @@ def test_the_smallest_instances_are_searched(problem: str) -> None:
     assert neuroute.solve(instance, model=problem, seconds=0.3).cost > 0
 
 
+def test_a_network_of_many_starts_improves_given_routes() -> None:
+    instance = neuroute.generate("cvrp", 12)[0]
+    start = np.array([np.arange(1, 13), np.ones(12, dtype=int)])  # a route for each customer
+    decoding = neuroute.Decoding(method="prc", iterations=4, longest=6)
+    assert neuroute.solve(instance, model="cvrp", decoding=decoding, start=start).cost < instance.cost(start)
+    assert neuroute.solve(instance, model="cvrp", seconds=0.5, start=start).cost < instance.cost(start)
+
+
 def test_a_network_that_improves_nothing_takes_no_start(ship: Ship) -> None:
     ship("vrp")
     instance = neuroute.generate("ovrp", 8)[0]

@@ -1,4 +1,4 @@
-"""Searches for the CVRP: beams, and random or parallel local re-construction, by networks of paths."""
+"""Searches for the CVRP: beams; re-construction of pieces by networks of paths, of routes by those of many starts."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -26,7 +26,8 @@ class CvrpSearch(Search[CvrpBatch]):
         if net.multi_start and (improves or decoding.method != "greedy"):
             raise NeurouteError(
                 f"{type(net).__name__}: re-construction and beam search are for the TSP and for networks that read "
-                "what is left of a path; decode greedily, from all starts and with symmetric images if you like"
+                "what is left of a path; decode greedily, from all starts and with symmetric images if you like, or "
+                "search for some seconds"
             )
 
     def search_beams(self, net: PathNetwork, batch: CvrpBatch, decoding: Decoding, first: int) -> Tensor:

@@ -157,7 +157,7 @@ class ReconstructedSet:
 
         batch = self.search.environment.batch(self.instances(rows), self.device)
         improving = self.search.reconstruct(
-            self.scheme.net,  # type: ignore[arg-type]
+            self.scheme.net,
             batch,
             solutions,
             self.decoding,
