@@ -58,6 +58,7 @@ class Comparison(Spec):
     like: dict[str, str] = {}  # patterns of labels: {method: Ours*}
     each: Names = ()
     mean: bool = False  # compare the means over `each`
+    ratio: bool = False  # compare times or memory, by their mean ratio over columns and `each`
     over: str = ""  # label whose values are single instances: compare the means over those that are printed
     one_training: bool = False  # both sides are the same models, used in two ways: no spread between trainings
 

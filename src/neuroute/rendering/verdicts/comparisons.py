@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -19,7 +19,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Comparison
 from neuroute.plan.paper import Paper
 from neuroute.rendering.cells import FEWEST
-from neuroute.rendering.claims import INSTANCES, Finding, Judged, Side, printed_difference, spread_of
+from neuroute.rendering.claims import INSTANCES, Finding, Judged, Side, mean_interval, printed_difference, spread_of
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Table, Value, snake
 
@@ -75,6 +75,7 @@ def cells_of(table: Table) -> Iterator[tuple[dict[str, str], str, Cell]]:
 MEAN = "Mean of *"  # label of a row that is of no single instance
 Sides = dict[tuple[str, ...], Cell]
 ONES = "instances (paired)"
+TWO = "two sizes or problems that both solve"
 
 
 def judge_all(paper: Paper, evidence: Evidence, is_judged: bool = True) -> list[Judged]:
@@ -91,7 +92,7 @@ def judge_all(paper: Paper, evidence: Evidence, is_judged: bool = True) -> list[
             tables = {name: evidence.table(name) for each in claim.compare for name in each.table}
         except NeurouteError as error:
             return Judged(claim, missing=f"not measured yet: {error}")
-        return Judged(claim, tuple(compare(claim, tables)), claim.unjudged)
+        return Judged(claim, tuple(compare(claim, tables, evidence.busy)), claim.unjudged)
 
     return [replace(judge(claim), is_judged=is_judged) for claim in paper.claims()]
 
@@ -104,8 +105,10 @@ class _Entry:
     cell: Cell
 
 
-def compare(claim: Claim, tables: Mapping[str, Table]) -> Iterator[Finding]:
-    """Yield the differences that a claim wants above 0; tables: by name.
+def compare(
+    claim: Claim, tables: Mapping[str, Table], busy: Callable[[str], str] = lambda table: ""
+) -> Iterator[Finding]:
+    """Yield the differences that a claim wants above 0; tables: by name; busy: why the times of one do not count.
 
     Raises NeurouteError if a comparison names a cell that is not there, or two by one name.
     """
@@ -124,6 +127,10 @@ def compare(claim: Claim, tables: Mapping[str, Table]) -> Iterator[Finding]:
                 raise NeurouteError(f"{where}: '{lower}' and '{upper}' have no column or row in common; correct it")
             if comparison.over:
                 yield from _over_instances(comparison, (lower, upper), *sides)
+            elif comparison.ratio:
+                ratio = _ratio(comparison, (lower, upper), [(sides[0][key], sides[1][key]) for key in both])
+                is_time = any("time" in name for name in (*comparison.column, lower))
+                yield replace(ratio, busy=next(filter(None, map(busy, comparison.table)), "") if is_time else "")
             elif comparison.mean:
                 cells = [[side[key] for key in both] for side in sides]
                 yield _difference(comparison, (lower, upper), "means", *_means(*cells))
@@ -197,6 +204,28 @@ def _difference(comparison: Comparison, labels: tuple[str, str], of: str, lower:
     difference = Cell(gap, printed_difference(*sides), *bounds)
     at = lower.at if lower.at == upper.at else f"{upper.at}; {lower.at}"
     return Finding(f"{labels[1]} less {labels[0]}: {of}", difference, sides, over, at, terms=terms)
+
+
+def _ratio(comparison: Comparison, labels: tuple[str, str], pairs: Sequence[tuple[Cell, Cell]]) -> Finding:
+    """Compare times or memory by the mean of their log ratios, which has Student's t over the pairs; in %."""
+
+    def logs(values: Iterable[tuple[Value, Value]]) -> list[float]:
+        numbers = [(_number(a), _number(b)) for a, b in values]
+        return [math.log(b / a) for a, b in numbers if a and b]
+
+    def percent(log_ratio: Value) -> float | None:
+        return 100 * math.expm1(log_ratio) if isinstance(log_ratio, float) else None
+
+    mean = mean_interval(logs((a.measured, b.measured) for a, b in pairs))
+    in_print = mean_interval(logs((a.published, b.published) for a, b in pairs))
+    difference = Cell(percent(mean.measured), percent(in_print.measured), percent(mean.low), percent(mean.high))
+    cells = _means(*zip(*pairs, strict=True))
+    sides = tuple(
+        Side(label, _number(cell.measured), cell.published)
+        for label, cell in zip(labels[::-1], cells[::-1], strict=True)
+    )
+    over = f"{' and '.join(('columns', *comparison.each))} (Student's t of the log ratio)"
+    return Finding(f"{labels[1]} more than {labels[0]}, in %", difference, sides, over, pairs[0][0].at, lacks=TWO)
 
 
 def _over_instances(comparison: Comparison, labels: tuple[str, str], lower: Sides, upper: Sides) -> Iterator[Finding]:
