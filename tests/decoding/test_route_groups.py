@@ -69,3 +69,10 @@ def test_customers_at_the_depot_are_rebuilt(net: PomoCvrp) -> None:
     instances = made(1)
     there = Vrp(np.full_like(instances.coords, 0.5), instances.demand, instances.capacity)
     assert all(is_feasible(there, each).all() for each in rebuilt(net, there, alone(1)))
+
+
+def test_a_batch_is_its_instances_alone(net: PomoCvrp) -> None:
+    instances, together = made(), rebuilt(net, made(), alone(), seed=3)
+    for i in range(COUNT):
+        single = rebuilt(net, instances[i : i + 1], alone(1), seed=3, first=i)
+        np.testing.assert_array_equal(np.concatenate(single), np.stack(together)[:, i])

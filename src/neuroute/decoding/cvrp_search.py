@@ -14,7 +14,7 @@ from neuroute.decoding.prc.cvrp import prc, rrc
 from neuroute.decoding.prefixes import RoutePrefixes, search_beams
 from neuroute.decoding.route_groups import rebuild
 from neuroute.decoding.search import Search, blocks_per_batch
-from neuroute.networks.base import PathNetwork, RoutingNetwork
+from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 
 
@@ -48,7 +48,7 @@ class CvrpSearch(Search[CvrpBatch]):
 
     def reconstruct(
         self,
-        net: Any,
+        net: RoutingNetwork,
         batch: CvrpBatch,
         solutions: Tensor,
         decoding: Decoding,
@@ -58,16 +58,17 @@ class CvrpSearch(Search[CvrpBatch]):
         first: int = 0,
         iterations_before: int = 0,
     ) -> Iterator[Tensor]:
-        if net.multi_start:
+        if isinstance(net, MultiStartNetwork):
             customers = decoding.longest or solutions.shape[-1]
-            seeds = [(seed, first, iterations_before + number) for number in range(decoding.iterations)]
-            return rebuild(net, batch, solutions, customers, seeds, memory_gb)
+            iterations = range(iterations_before, iterations_before + decoding.iterations)
+            return rebuild(net, batch, solutions, customers, seed, first, iterations, memory_gb)
         self.check(net, decoding, improves=True)
+        paths = self.path_network(net)
 
         def decide(customers: int) -> Decide:
-            return decide_for(net, decoding, max(customers, net.train_nodes))
+            return decide_for(paths, decoding, max(customers, paths.train_nodes))
 
-        what = (decide, net.encode, batch, solutions, decoding.iterations)
+        what = (decide, paths.encode, batch, solutions, decoding.iterations)
         if decoding.method == "rrc":
             return rrc(*what, longest=decoding.longest, seed=seed, first=first, iterations_before=iterations_before)
         return prc(
@@ -75,7 +76,7 @@ class CvrpSearch(Search[CvrpBatch]):
             rule=decoding.rule,
             longest=decoding.longest,
             most_blocks=decoding.most_blocks,
-            blocks_per_batch=partial(blocks_per_batch, net, memory_gb),
+            blocks_per_batch=partial(blocks_per_batch, paths, memory_gb),
             seed=seed,
             first=first,
             iterations_before=iterations_before,

@@ -3,7 +3,7 @@
 A group is whole routes, so whatever takes its place, the solution stays feasible.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -23,20 +23,27 @@ def rebuild(
     batch: CvrpBatch,
     solutions: Tensor,
     customers: int,
-    seeds: Sequence[Sequence[int]],
+    seed: int,
+    first: int,
+    iterations: range,
     memory_gb: float,
 ) -> Iterator[Tensor]:
-    """Yield the solutions (batch, 2, V) after each iteration, nowhere longer than before it; one for each of the seeds.
+    """Yield the solutions (batch, 2, V) after each iteration, nowhere longer than before it.
+
+    What an instance draws depends on the seed, its number (first, first + 1, ...) and the iteration's.
 
     An iteration rebuilds one group of each solution's routes: those that pass nearest to a random customer, of up to
     so many customers, but two routes at least.  The network sees the group in the unit square, in eight random images,
     and starts at each customer of each.
     """
     instances, rows = batch.instances(), solutions.cpu().numpy()
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
+    for number in iterations:
+        draws = [np.random.default_rng((seed, first + row, number)) for row in range(len(rows))]
         rows = np.stack(
-            [_rebuilt(net, instances[row : row + 1], rows[row], customers, rng, memory_gb) for row in range(len(rows))]
+            [
+                _rebuilt(net, instances[row : row + 1], rows[row], customers, rng, memory_gb)
+                for row, rng in enumerate(draws)
+            ]
         )
         yield torch.from_numpy(rows).to(solutions.device)
 

@@ -28,7 +28,7 @@ class Search(ABC, Generic[B]):
     @abstractmethod
     def reconstruct(
         self,
-        net: Any,
+        net: RoutingNetwork,
         batch: B,
         solutions: Tensor,
         decoding: Decoding,
@@ -54,7 +54,7 @@ class Search(ABC, Generic[B]):
         paths: PathNetwork = net  # type: ignore[assignment]
         return paths
 
-    def start_from_many(self, net: Any, batch: B, decoding: Decoding, memory_gb: float) -> Tensor | None:
+    def start_from_many(self, net: RoutingNetwork, batch: B, decoding: Decoding, memory_gb: float) -> Tensor | None:
         """The best of many starts, for re-construction to begin with; None where it begins with a greedy solution."""
         return None
 

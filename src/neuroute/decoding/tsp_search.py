@@ -52,7 +52,9 @@ class TspSearch(Search[TspBatch]):
     def path_network(self, net: RoutingNetwork) -> PathNetwork:
         return PathAdapter(net) if net.multi_start else super().path_network(net)  # type: ignore[arg-type]
 
-    def start_from_many(self, net: PathNetwork, batch: TspBatch, decoding: Decoding, memory_gb: float) -> Tensor | None:
+    def start_from_many(
+        self, net: RoutingNetwork, batch: TspBatch, decoding: Decoding, memory_gb: float
+    ) -> Tensor | None:
         if not isinstance(net, PathAdapter) or (decoding.starts == 1 and not decoding.augment):
             return None
         starts, augment = starts_of(decoding), decoding.augment
@@ -76,7 +78,7 @@ class TspSearch(Search[TspBatch]):
 
     def reconstruct(
         self,
-        net: PathNetwork,
+        net: RoutingNetwork,
         batch: TspBatch,
         solutions: Tensor,
         decoding: Decoding,
@@ -87,26 +89,26 @@ class TspSearch(Search[TspBatch]):
         iterations_before: int = 0,
     ) -> Iterator[Tensor]:
         self.check(net, decoding, improves=True)
-        net = self.path_network(net)
+        paths = self.path_network(net)
 
         # A segment is a smaller problem: the log(n) factor follows its size, from the training size on.
         def decide(nodes: int) -> Decide:
-            return decide_for(net, decoding, max(nodes, net.train_nodes))
+            return decide_for(paths, decoding, max(nodes, paths.train_nodes))
 
         go = partial(
             prc,
             decide,
-            partial(encode_again, net, decoding=decoding),
+            partial(encode_again, paths, decoding=decoding),
             batch.coords,
             solutions,
             decoding.iterations,
-            arrive=arrive_of(net),
+            arrive=arrive_of(paths),
             seed=seed,
             iterations_before=iterations_before,
         )
         if decoding.method == "rrc":  # one block, and no more of them than there are instances
             return go(longest=decoding.longest or solutions.shape[1], most_blocks=1)
-        fit = partial(blocks_per_batch, net, memory_gb)
+        fit = partial(blocks_per_batch, paths, memory_gb)
         return go(longest=decoding.longest, most_blocks=decoding.most_blocks, blocks_per_batch=fit)
 
 
