@@ -109,7 +109,7 @@ class Finding:
         if self.difference.low is None:
             return self.lacks
         if not self.terms or not isinstance(self.difference.measured, float):
-            return "more trainings of each model"
+            return "more trainings of each model" if self.lacks == LACKS else self.lacks
         instances = [term for term in self.terms if not term.trainings]
         trainings = [term.variance * term.trainings for term in self.terms if term.trainings]
         count = min((term.freedom + 1 for term in instances), default=math.inf)

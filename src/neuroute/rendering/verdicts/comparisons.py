@@ -75,7 +75,7 @@ def cells_of(table: Table) -> Iterator[tuple[dict[str, str], str, Cell]]:
 MEAN = "Mean of *"  # label of a row that is of no single instance
 Sides = dict[tuple[str, ...], Cell]
 ONES = "instances (paired)"
-TWO = "two sizes or problems that both solve"
+MORE_PAIRS = "more sizes or problems that both solve"
 
 
 def judge_all(paper: Paper, evidence: Evidence, is_judged: bool = True) -> list[Judged]:
@@ -225,7 +225,9 @@ def _ratio(comparison: Comparison, labels: tuple[str, str], pairs: Sequence[tupl
         for label, cell in zip(labels[::-1], cells[::-1], strict=True)
     )
     over = f"{' and '.join(('columns', *comparison.each))} (Student's t of the log ratio)"
-    return Finding(f"{labels[1]} more than {labels[0]}, in %", difference, sides, over, pairs[0][0].at, lacks=TWO)
+    return Finding(
+        f"{labels[1]} more than {labels[0]}, in %", difference, sides, over, pairs[0][0].at, lacks=MORE_PAIRS
+    )
 
 
 def _over_instances(comparison: Comparison, labels: tuple[str, str], lower: Sides, upper: Sides) -> Iterator[Finding]:
