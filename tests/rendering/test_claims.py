@@ -50,7 +50,6 @@ SAYS_MORE = {
     "pens.rescaling-halves",  # a factor of 1.78
     "scaling.log-n-tsp1000",  # shares of which one mixes two models
     "sit.greedy-best-constructive",  # much smaller, where one is level
-    "sit.greedy-fastest-constructive",  # by the mean over sizes, where a rival is faster at one
 }
 DECLARED = {
     "id": "a", "claim": "A is below B.", "where": "Table 2", "weight": "result", "kind": "order", "left": "A",

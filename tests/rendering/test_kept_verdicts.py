@@ -84,15 +84,16 @@ def test_kept_tables_find_what_records_do(records_of: Callable[[Fabric], Path], 
     for (paper, name), table in tables.items():
         write_text(folder / paper / f"{name}.csv", table.csv())
     keep_behind(folder, tables, dict.fromkeys(tables, ""))
-    of_records = judge_all(fabric.paper, evidence)
-    of_tables = judge_all(fabric.paper, KeptTables(folder, "icam"))
-    for drawn, kept in zip(of_records, of_tables, strict=True):
+    from_records = judge_all(fabric.paper, evidence)
+    from_tables = judge_all(fabric.paper, KeptTables(folder, "icam"))
+    for drawn, kept in zip(from_records, from_tables, strict=True):
         differences = [[finding.difference for finding in judged.findings] for judged in (drawn, kept)]
         for a, b in zip(*differences, strict=True):
             assert a.measured == pytest.approx(b.measured)
             assert (a.low is None) == (b.low is None)
             if a.low is not None:  # pairs of instances, which make it shorter, are not kept
-                assert b.high - b.low >= 0.5 * (a.high - a.low)
+                of_records, of_tables = a.high - a.low, b.high - b.low
+                assert of_tables > 0.5 * of_records or of_tables == of_records == 0  # fabricated times are all alike
 
 
 @pytest.fixture(scope="module")
