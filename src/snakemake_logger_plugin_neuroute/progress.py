@@ -3,7 +3,6 @@
 import logging
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -17,8 +16,8 @@ EVERY = 30  # seconds between two lines where a line cannot be written over
 class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  # Snakemake's own has no types
     """Writes what Snakemake says until jobs run, then the line, warnings, errors, and records with `shown`.
 
-    A dry run and `--verbose` show all.  The time left counts each job as the mean of its rule's jobs so far; while none
-    of them is done as it was rehearsed (a record with `expected`), or as the mean of all.
+    A dry run and `--verbose` show all.  The time left follows from core-seconds that a record tells beforehand
+    (`expected`: those of each job by id, for each rule), times what jobs of the same rule have taken of theirs so far.
     """
 
     # What Snakemake asks of a logger; its own formatter and filter (--quiet) are used.
@@ -30,12 +29,12 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
         ColorizingTextHandler.__init__(self, common_settings.nocolor, stream)
         self._shows_all = common_settings.dryrun or common_settings.verbose
         self._is_running = False
-        self._left = Counter[str]()  # jobs of each rule
-        self._rule: dict[int, str] = {}  # of jobs by id
-        self._started: dict[int, float] = {}  # of those that run
-        self._seconds: dict[str, list[float]] = {}  # of those that are done
+        self._total = 0
+        self._started: dict[int, float] = {}  # of jobs that run, by id
+        self._seconds: dict[int, float] = {}  # core-seconds of those that are done
+        self._threads: dict[int, int] = {}
         self._begun = self._printed = 0.0
-        self._expected: Mapping[str, float] = {}  # seconds of a job of each rule
+        self._expected: Mapping[str, Mapping[int, float]] = {}
         self._at_once = 1
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -49,12 +48,12 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
                     self.stream.write("\r\x1b[K")  # the line makes room, and is written again with the next job
                 ColorizingTextHandler.emit(self, record)
             if has_line:
-                self._print(last=not self._left.total())
+                self._print(last=len(self._seconds) >= self._total)
         if getattr(record, "event", "") == "run_info" and not self._shows_all:
-            self._begin(record.__dict__["stats"])
+            self._begin(record.__dict__["stats"]["total"])
 
-    def _begin(self, jobs: Mapping[str, int]) -> None:
-        self._left = Counter({rule: count for rule, count in jobs.items() if rule != "total"})
+    def _begin(self, jobs: int) -> None:
+        self._total = jobs
         self._begun = self._printed = time.monotonic()
         self._is_running = True
 
@@ -62,36 +61,33 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
         """Return whether the line is another one now."""
         event = str(getattr(record, "event", ""))
         if event == "job_info":
-            self._rule[record.__dict__["jobid"]] = record.__dict__["rule_name"]
+            self._threads[record.__dict__["jobid"]] = record.__dict__["threads"]
         elif event == "job_started":
             self._started |= dict.fromkeys(record.__dict__["jobs"], time.monotonic())
         elif event == "job_finished":
-            self._finish(record.__dict__["job_id"])
+            job = record.__dict__["job_id"]
+            seconds = time.monotonic() - self._started.pop(job, self._begun)
+            self._seconds[job] = seconds * self._threads.get(job, 1)
         elif event == "job_error":
             self._started.pop(record.__dict__["jobid"], None)
         return event in ("job_started", "job_finished")
 
-    def _finish(self, job: int) -> None:
-        rule = self._rule.get(job, "")
-        self._seconds.setdefault(rule, []).append(time.monotonic() - self._started.pop(job, self._begun))
-        self._left[rule] -= 1
-
     def line(self) -> str:
         """As it stands now."""
-        finished, remaining = sum(map(len, self._seconds.values())), self._left.total()
+        finished, remaining = len(self._seconds), self._total - len(self._seconds)
         running = min(len(self._started), remaining)  # jobs that a cluster was sent together end together
-        counts = f"{finished} of {finished + remaining} jobs done, {running} running, {remaining - running} waiting"
-        worked = sum(map(sum, self._seconds.values()))
-        if not remaining or not (worked or self._expected):
+        counts = f"{finished} of {self._total} jobs done, {running} running, {remaining - running} waiting"
+        if not remaining or not self._expected:
             return counts
-        mean = worked / finished if finished else 0.0
-        ahead = sum(count * self._mean(rule, mean) for rule, count in self._left.items())
+        worked = sum(self._seconds.values())
         pace = (time.monotonic() - self._begun) / worked if worked else 1 / self._at_once
-        return f"{counts}, about {_words(pace * ahead)} left"
+        return f"{counts}, about {_words(pace * sum(map(self._left, self._expected.values())))} left"
 
-    def _mean(self, rule: str, otherwise: float) -> float:
-        seconds = self._seconds.get(rule)
-        return sum(seconds) / len(seconds) if seconds else self._expected.get(rule, otherwise)
+    def _left(self, expected: Mapping[int, float]) -> float:
+        """Core-seconds of the jobs of one rule that are left."""
+        done = expected.keys() & self._seconds.keys()
+        took, thought = sum(self._seconds[job] for job in done), sum(expected[job] for job in done)
+        return (took / thought if thought else 1.0) * sum(expected[job] for job in expected if job not in done)
 
     def _print(self, last: bool) -> None:
         if self.is_tty:

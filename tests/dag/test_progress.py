@@ -36,34 +36,57 @@ def say(handler: logging.Handler, text: str, level: int = logging.INFO, **fields
     handler.handle(record)
 
 
-def begin(stream: io.StringIO, **jobs: int) -> LogHandler:
+def begin(stream: io.StringIO, jobs: int) -> LogHandler:
     logger = handler(stream)
-    say(logger, "Job stats", event="run_info", stats=jobs | {"total": sum(jobs.values())})
+    say(logger, "Job stats", event="run_info", stats={"train": jobs, "total": jobs})
     return logger
 
 
-def run(handler: logging.Handler, clock: Clock, job: int, rule: str, seconds: float) -> None:
-    say(handler, "", event="job_info", jobid=job, rule_name=rule)
+def start(handler: logging.Handler, job: int, threads: int = 1) -> None:
+    say(handler, "", event="job_info", jobid=job, threads=threads)
     say(handler, "", event="job_started", jobs=[job])
+
+
+def run(handler: logging.Handler, clock: Clock, job: int, seconds: float) -> None:
+    start(handler, job)
     clock.now += seconds
     say(handler, "", event="job_finished", job_id=job)
 
 
-def test_time_left_knows_that_rules_differ(clock: Clock) -> None:
-    line = begin(io.StringIO(), train=3, render=100)
-    assert line.line() == "0 of 103 jobs done, 0 running, 103 waiting"
-    run(line, clock, 1, "train", 100)
-    run(line, clock, 2, "render", 1)
-    say(line, "", event="job_info", jobid=3, rule_name="train")
-    say(line, "", event="job_started", jobs=[3])
-    assert line.line() == "2 of 103 jobs done, 1 running, 100 waiting, about 5 min left"  # 2 x 100 s and 99 x 1 s
+def test_time_left_follows_what_was_expected_and_what_jobs_of_a_rule_took(clock: Clock) -> None:
+    line = begin(io.StringIO(), 6)
+    assert line.line() == "0 of 6 jobs done, 0 running, 6 waiting"
+    say(
+        line,
+        "Estimated",
+        expected={"labels": {1: 10.0, 2: 20.0}, "train": dict.fromkeys(range(3, 7), 100.0)},
+        at_once=2,
+    )
+    assert line.line().endswith("6 waiting, about 4 min left")  # 430 core-seconds on two cores
+    for job in (1, 3):
+        start(line, job)
+    clock.now = 20
+    say(line, "", event="job_finished", job_id=1)  # twice as long as expected: the other labels will be, too
+    assert line.line() == "1 of 6 jobs done, 1 running, 4 waiting, about 7 min left"  # 440 core-seconds, one at a time
+    clock.now = 50
+    say(line, "", event="job_finished", job_id=3)  # half as long
+    assert line.line().endswith("about 2 min left")  # 40 and 3 x 50 at 70 core-seconds in 50 s
+
+
+def test_a_job_on_two_cores_does_the_work_of_two(clock: Clock) -> None:
+    line = begin(io.StringIO(), 2)
+    say(line, "Estimated", expected={"labels": {1: 60.0, 2: 60.0}}, at_once=2)
+    start(line, 1, threads=2)
+    clock.now = 30
+    say(line, "", event="job_finished", job_id=1)
+    assert line.line().endswith("about 30 s left")
 
 
 def test_a_file_gets_a_line_now_and_then_and_the_last(clock: Clock) -> None:
     out = io.StringIO()
-    line = begin(out, render=40)
+    line = begin(out, 40)
     for job in range(40):
-        run(line, clock, job, "render", 4)
+        run(line, clock, job, 4)
     lines = out.getvalue().splitlines()
     assert lines[0] == "Job stats"
     assert len(lines) == 6  # after 32, 64, 96, 128 and 160 seconds
@@ -95,15 +118,6 @@ def test_a_screen_that_is_gone_stops_nothing(clock: Clock) -> None:
         def write(self, text: str) -> int:
             raise BrokenPipeError
 
-    line = begin(Gone(), render=1)
-    run(line, clock, 1, "render", 1)
+    line = begin(Gone(), 1)
+    run(line, clock, 1, 1)
     assert line.line() == "1 of 1 jobs done, 0 running, 0 waiting"
-
-
-def test_what_was_rehearsed_counts_until_jobs_of_a_rule_are_done(clock: Clock) -> None:
-    logger = begin(io.StringIO(), train=4, evaluate=2)
-    assert "left" not in logger.line()
-    say(logger, "Rehearsed: about 1 min", expected={"train": 10.0, "evaluate": 30.0}, at_once=2)
-    assert "about 50 s left" in logger.line()
-    run(logger, clock, 1, "train", 20)
-    assert "about 2 min left" in logger.line()  # 3 x 20 and 2 x 30

@@ -96,27 +96,23 @@ def check_cluster():
 
 
 def say_expected():
-    """What was rehearsed of the jobs that are to run, for the progress line until it knows their own times."""
-    if not REQUESTS.estimates.rehearsed.device:
-        return
-    seconds = defaultdict(list)
+    """What is expected of the jobs that are to run, as rehearsed or by their FLOPs: the progress line goes by it."""
+    expected = defaultdict(dict)
     for job in workflow.dag.needrun_jobs():
         w = dict(job.wildcards.items())
         if "labels" in w:
-            expected = REQUESTS.seconds("labels", w["labels"])
+            seconds = REQUESTS.seconds("labels", w["labels"])
         elif "run" in w:
-            expected = REQUESTS.seconds("train", w["run"])
+            seconds = REQUESTS.seconds("train", w["run"])
         elif "group" in w:
-            expected = REQUESTS.seconds("evaluate", f"{w['paper']}/{w['name']}/{w['group']}")
+            seconds = REQUESTS.seconds("evaluate", f"{w['paper']}/{w['name']}/{w['group']}")
         else:
-            expected = REQUESTS.estimates.render(artifact_at(job.wildcards).id).seconds if "artifact" in w else 0.0
-        seconds[job.rule.name].append(expected)
-    means = {rule: sum(each) / len(each) for rule, each in seconds.items()}
+            seconds = REQUESTS.estimates.render(artifact_at(job.wildcards).id).seconds if "artifact" in w else 0.0
+        expected[job.rule.name][job.jobid] = seconds * job.threads
     cores = workflow.resource_settings.cores or 1
-    logger.info(
-        f"Rehearsed: about {sum(map(sum, seconds.values())) / cores / 60:.0f} min",
-        extra={"expected": means, "at_once": cores, "shown": True},
-    )
+    minutes = sum(sum(jobs.values()) for jobs in expected.values()) / cores / 60
+    how = "Rehearsed" if REQUESTS.estimates.rehearsed.device else "Estimated"
+    logger.info(f"{how}: about {minutes:.0f} min", extra={"expected": expected, "at_once": cores, "shown": True})
 
 
 def check_label_jobs():
