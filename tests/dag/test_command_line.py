@@ -205,6 +205,7 @@ def test_a_wrong_target_ends_in_one_line(checkout: Snakemake, target: str, answe
         ("results/tabel1.csv", "did you mean results/table1.csv or "),
         ("./results/pens/tabel1.csv", "did you mean results/pens/table1.csv or "),
         ("scaling/table1", "did you mean results/table1.csv?"),
+        ("results/scaling/figure2.pdf", "did you mean results/figure2.pdf?"),
         ("figure2", "did you mean results/figure2.pdf or results/pens/figure2.pdf?"),
         (
             "results/icam/table3.csv",

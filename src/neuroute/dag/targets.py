@@ -62,6 +62,7 @@ def _targets(plan: Plan) -> Iterator[tuple[str, str]]:
     for a in plan.artifacts.values():
         files = [str(plan.artifact_stem(a.id).with_suffix(f".{ending}")) for ending in formats(a.kind)]
         yield from zip(files, files, strict=True)
+        yield from ((str(plan.report.parent / f"{a.id}{Path(file).suffix}"), file) for file in files)
         yield from ((name, files[0]) for name in (a.id, a.name, os.path.splitext(files[0])[0]))
     for run in plan.runs:
         yield from (
