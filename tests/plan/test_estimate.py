@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from neuroute.accounting.estimates import Estimates
 from neuroute.accounting.flops import RunFlops, per_solution
 from neuroute.accounting.overview import costs, describe
 from neuroute.core.errors import NeurouteError
@@ -90,6 +91,13 @@ def test_times_in_print_are_of_runs_that_there_are(tmp_path: Path) -> None:
     scale.write_text(text)
     with pytest.raises(NeurouteError, match=r"printed_times.pens/pens5_\*: no such run"):
         build_plan(parse_config({"scale": str(scale), "papers": ["pens"]}))
+
+
+def test_label_jobs_take_cores_that_they_keep_busy() -> None:
+    """Short ones of several cores would leave one idle until all are free."""
+    jobs = {"laptop": "tsp_uniform_train_n50_c30000_lkh", "paper": "tsp_uniform_train_n100_c1000000_concorde"}
+    threads = {s: Estimates(plan_of(s, ("scaling",)), 8).labels(job).threads for s, job in jobs.items()}
+    assert threads == {"laptop": 1, "paper": 8}
 
 
 @pytest.mark.slow

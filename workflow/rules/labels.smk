@@ -6,7 +6,7 @@ rule labels:
         f"{PLAN.work}/logs/labels/{{labels}}.log",
     benchmark:
         f"{PLAN.work}/usage/labels/{{labels}}.tsv"
-    # They may take all cores: begun late, they would wait for every long job and hold up what hangs on them.
+    # First, as others hang on them; and one that takes several cores would wait for every long job that began before.
     priority: 3
     retries: 2
     conda:

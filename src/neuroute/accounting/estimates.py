@@ -1,6 +1,7 @@
 """What each job takes, as rehearsed on this machine, else by its FLOPs and one rate; memory and disk."""
 
 import json
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ WORKER_MB = 300  # a solver's process
 ACTIVATIONS_GB = 4.0  # on a CPU, where config.yaml says nothing (core/device.py)
 DRAWING_S = 0.7  # of a table or figure in its five formats
 WARM_START_S = 0.3  # a copy of a process that has loaded all
-MANY_S = 60.0  # of solving, from which on a label job uses more than one core
+CORE_S = 300.0  # of solving for each core of a label job: shorter ones run side by side, as soon as a core is free
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,12 @@ class Estimates:
     # -- labels -------------------------------------------------------------------------------------------------
 
     def labels(self, job: str) -> Cost:
-        """A label job, on as many cores as it can make use of."""
+        """A label job; unless the config says how many, on as many cores as it keeps busy for a while."""
         labels = self.plan.label_jobs[job]
         n, fresh = labels.dataset.n, labels.dataset.count - self._at_hand.get(job, 0)
         seconds = self.label_seconds(labels) * fresh / labels.dataset.count
-        threads = self.plan.config.label_workers
-        if not threads:  # more than there are instances would wait for the last one
-            is_long = seconds >= MANY_S and not self.plan.scale.warm_jobs
-            threads = max(1, min(self.cpus, labels.dataset.count)) if is_long else 1
+        busy = 1 if math.isnan(seconds) else max(1, int(seconds / CORE_S))
+        threads = self.plan.config.label_workers or min(busy, self.cpus, labels.dataset.count)
         memory = get(labels.solver).memory
         worker_mb = WORKER_MB + (memory(labels.dataset.nodes) / 1e6 if memory else 0.0)
         return Cost(

@@ -188,9 +188,9 @@ class Config(Strict):
             description="for a job's activations; null: 4 on CPU, 60 % of what a GPU has free",
         ),
     ] = None
-    label_workers: Annotated[int | None, Field(ge=1, description="solver processes per label job; null: all cores")] = (
-        None
-    )
+    label_workers: Annotated[
+        int | None, Field(ge=1, description="solver processes per label job; null: one for each 5 minutes of solving")
+    ] = None
     label_caches: Annotated[list[str], Field(description="folders with label shards to reuse")] = []
     substitutes: Annotated[
         dict[str, str] | None,
