@@ -110,18 +110,6 @@ def lehd(scale: Scale) -> dict[str, str]:
     return {"LEHD": dense, "LEHD/4E-L": run_id(LEHD_LIGHT)}
 
 
-def trained(scale: Scale) -> set[str]:
-    """Names of all runs of this paper that are trained here, without what other papers train."""
-    return {
-        *(single(scale, variant, size) for variant in TRAINED for size in SIZES),
-        *(multi(scale, method, size) for method in MULTI_TASK for size in SIZES),
-        *(few(method, variant) for method in MULTI_TASK for variant in FEW),
-        *ablations(scale),
-        WITHOUT_OVRPTW,
-        *(run.partition("/")[2] for run in lehd(scale).values() if run.startswith(f"{PAPER}/")),
-    }
-
-
 def ablations(scale: Scale) -> tuple[str, ...]:
     """Names of the runs of half length that are trained here, the default first."""
     return (DEFAULT, *(name for name in RUNS if name in scale[MvmoeScale].ablations))
