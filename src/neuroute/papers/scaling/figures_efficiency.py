@@ -168,10 +168,7 @@ def figure6(study: Study) -> Drawing:
     """Draw the gaps of beam searches over their time, with shifted power laws (Eq. 7)."""
     figure = style.new_figure(height=5.0)
     greedy = printed_values(study, 12, metric="time_s")
-    counts = {
-        HERE: roles.searched(study.scale).dataset.count,
-        PAPER: int(study.published(18).n_instances.max()),
-    }
+    counts = {HERE: roles.searched(study.scale).dataset.count, PAPER: int(study.published(18).n_instances.max())}
 
     def curve(side: str, shape: Shape) -> Curve:
         cost = measured_beams(study, shape, "time_s", 60) if side == HERE else lambda beam: beam * greedy[shape] / 60

@@ -112,11 +112,7 @@ GROUPS = {  # the paper's rows: its name for them in the printed numbers, nodes 
 }
 
 
-def _table6_needs(scale: Scale) -> list[Need]:
-    return [roles.on_tsplib(scale, each.run) for each in (*OURS, LEHD, BQ, SIGD)]
-
-
-@artifact("TSPLIB instances", needs=_table6_needs)
+@artifact("TSPLIB instances", needs=lambda scale: [roles.on_tsplib(scale, m.run) for m in (*OURS, LEHD, BQ, SIGD)])
 def table6(study: Study) -> Table:
     """Show mean gaps by the instances' nodes, with and without rounded distances."""
     limit = study.scale[ScalingScale].tsplib_max_nodes

@@ -9,15 +9,7 @@ from typing import Any
 from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import solution, solution_paper
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.cells import (
-    MEAN_OF_RATIOS,
-    DecoderOnly,
-    model,
-    of_grid,
-    sets_of,
-    solver,
-    solver_notes,
-)
+from neuroute.papers.scaling.cells import MEAN_OF_RATIOS, DecoderOnly, model, of_grid, sets_of, solver, solver_notes
 from neuroute.papers.scaling.roles import BUDGETED, DEEP, GRID, LATENCY, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
@@ -57,12 +49,7 @@ def table2(study: Study) -> Table:
     n = grid.tests[0].dataset.n
     first, *deep = (solution_paper(counts(study.runs[run].network).decision, n) for run in grid.runs)
     ratios = ", ".join(f"{cost / first:.2f}× for {m.label}" for m, cost in zip(grid.methods[1:], deep, strict=True))
-    return grid_table(
-        study,
-        ("Model",),
-        grid,
-        ratios=ratios,
-    )
+    return grid_table(study, ("Model",), grid, ratios=ratios)
 
 
 def _table4_needs(scale: Scale) -> Iterator[Need]:
@@ -174,11 +161,7 @@ def table17(study: Study) -> Table:
         label = f"Batch {role}" + ("" if sizes[role] == role else f" ({decoding.batch_size} here)")
         columns.append(Column(f"time_batch{role}_s", label, "", duration, "Time", described(dataset)))
     return Table(
-        study.artifact.title,
-        ("Method", HERE),
-        tuple(columns),
-        tuple(row(shape) for shape in LATENCY),
-        notes(study),
+        study.artifact.title, ("Method", HERE), tuple(columns), tuple(row(shape) for shape in LATENCY), notes(study)
     )
 
 
