@@ -9,19 +9,13 @@ from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Dataset, Decoding, GivenRun, Problem, Reinforced
-from neuroute.rendering.cells import (
-    UNTRAINED,
-    gap_cell,
-    number,
-    printed_numbers,
-    with_budget,
-)
+from neuroute.plan.objects import Decoding, GivenRun, Problem, Reinforced
+from neuroute.rendering.cells import UNTRAINED, gap_cell, number, printed_numbers, with_budget
 from neuroute.rendering.columns import described, gap_columns
 from neuroute.rendering.grid import Grid, Method, comparison, from_print, gaps, grid_table, needs_of
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table, Value
+from neuroute.rendering.table import Cell, Column, Row, Table
 
 TSP: Problem = "tsp"
 LARGEST = SIZES[-1]
@@ -45,7 +39,9 @@ def table8(study: Study) -> Table:
     rows = []
     for i, stage in enumerate((*STAGES, None), 1):
         published = printed_numbers(study, "table8", checkpoint=f"after_stage_{i}")
-        cells = [_at_stage(study, stage, dataset, number(published, size, "gap_pct")) for size, dataset in sets.items()]
+        run = run_id(OWN[TSP]) if stage is None else roles.at_stage(OWN[TSP], stage)
+        gaps = {size: number(published, size, "gap_pct") for size in sets}
+        cells = [gap_cell(study, run, dataset, gaps[size], MULTI) for size, dataset in sets.items()]
         rows.append(Row((f"After stage {i}", _sizes(study, i - 1)), tuple(cells)))
     return Table(
         study.artifact.title,
@@ -54,12 +50,6 @@ def table8(study: Study) -> Table:
         tuple(rows),
         notes(study, reference=reference_note({TSP: tests}, {TSP: "Concorde"})),
     )
-
-
-def _at_stage(study: Study, stage: str | None, dataset: Dataset, published: Value) -> Cell:
-    """The gap of a stage's checkpoint with its interval; without a stage that of the model."""
-    run = run_id(OWN[TSP]) if stage is None else roles.at_stage(OWN[TSP], stage)
-    return gap_cell(study, run, dataset, published, MULTI)
 
 
 def _sizes(study: Study, stage: int) -> str:
@@ -84,13 +74,8 @@ def table9_grid(scale: Scale) -> Grid:
 @artifact("Without the adaptation", needs=needs_of(table9_grid))
 def table9(study: Study) -> Table:
     """Gaps with the adaptation function in the attention-free modules, in the compatibility, in both and in neither."""
-    tests = sets_of(study.scale, TSP)
-    return grid_table(
-        study,
-        ("Variant",),
-        table9_grid(study.scale),
-        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
-    )
+    reference = reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"})
+    return grid_table(study, ("Variant",), table9_grid(study.scale), reference=reference)
 
 
 # -- Table 10 ---------------------------------------------------------------------------------------------------------
