@@ -9,20 +9,7 @@ from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import gap_notes, not_trained, reference_notes
-from neuroute.papers.pens.roles import (
-    BQ,
-    DGL,
-    INVIT,
-    LEHD,
-    NAMES,
-    SIZES,
-    Method,
-    compared_needs,
-    methods,
-    reference,
-    repeated,
-    run_id,
-)
+from neuroute.papers.pens.roles import BQ, DGL, INVIT, LEHD, NAMES, SIZES, Method, methods, reference, repeated, run_id
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import name_of
@@ -44,7 +31,7 @@ DECODING = "original_decoding"
 SHAPE = (9, 192, 512)  # layers, width and FFN of the paper's models (Section 5.1)
 
 
-@artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=compared_needs)
+@artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=roles.compared_needs)
 def table2(study: Study) -> Table:
     """Gap and time of all solvers, PENS rescaled where the paper has it so."""
     view = _View.of(study)
@@ -52,7 +39,7 @@ def table2(study: Study) -> Table:
     return _comparison(view, rows, scaled=_scaled_where(study))
 
 
-@artifact("All results, with and without rescaling", needs=compared_needs)
+@artifact("All results, with and without rescaling", needs=roles.compared_needs)
 def table3(study: Study) -> Table:
     """The same with a row of its own for each PENS model when rescaled."""
     view = _View.of(study)
