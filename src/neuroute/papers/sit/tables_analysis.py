@@ -10,7 +10,7 @@ from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
-from neuroute.plan.objects import Decoding, Problem, Reconstruction, Run
+from neuroute.plan.objects import Problem, Reconstruction, Run, Start
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.cells import with_budget
 from neuroute.rendering.columns import AS_TRAINED, described, plain, short
@@ -20,10 +20,11 @@ from neuroute.rendering.settings import changes_note, licence_table, printed_val
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
 
-STARTS = {  # printed name of an initial solution -> its key in the printed numbers
-    "Model's greedy": "model_greedy",
-    "Nearest neighbour": "nearest_neighbor",
-    "Random insertion": "random_insertion",
+# Printed name of an initial solution -> its key in the printed numbers, and what makes it here if not insertion.
+STARTS: dict[str, tuple[str, Start | None]] = {
+    "Model's greedy": ("model_greedy", "greedy"),
+    "Nearest neighbour": ("nearest_neighbor", "nearest"),
+    "Random insertion": ("random_insertion", None),
 }
 
 
@@ -103,10 +104,10 @@ def table7_grids(scale: Scale) -> list[Grid]:
             head = Column(f"obj_{short(size)}", name, "Obj.", fixed(3), at=where, paper=paper)
             quantities.append(Quantity(head, LENGTH, test, size))
         runs = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
-        methods = [
-            Method(label, {"init": key}, runs=runs, decoding=_start(scale, problem, key))
-            for label, key in STARTS.items()
-        ]
+        methods = []
+        for label, (key, start) in STARTS.items():
+            decoding = roles.prc_from(scale, start) if start else roles.prc_of(scale, problem, 100)
+            methods.append(Method(label, {"init": key}, runs=runs, decoding=decoding))
         name = problem.upper()
         grids.append(Grid(methods, quantities, head=(name,), where={"problem": name}))
     return grids
@@ -140,12 +141,6 @@ def _wins(rows: list[Row]) -> str:
     return (
         f"Random insertion leads to the shortest in {counts['measured']} groups here, {counts['published']} in print."
     )
-
-
-def _start(scale: Scale, problem: Problem, key: str) -> Decoding:
-    if key == "random_insertion":
-        return roles.prc_of(scale, problem, 100)
-    return roles.prc_from(scale, "greedy" if key == "model_greedy" else "nearest")
 
 
 # -- Tables 6 and 11 of paper `sit`: training settings, and the licences of codes and data ---------------------------

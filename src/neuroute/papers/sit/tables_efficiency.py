@@ -196,11 +196,7 @@ def _schedule(study: Study) -> str:
 # -- Table 4 ----------------------------------------------------------------------------------------------------------
 
 
-def _table4_needs(scale: Scale) -> list[Need]:
-    return [roles.efficiency_of(scale, "tsp")]
-
-
-@artifact("Time and memory of greedy decoding", needs=_table4_needs)
+@artifact("Time and memory of greedy decoding", needs=lambda scale: [roles.efficiency_of(scale, "tsp")])
 def table4(study: Study) -> Table:
     """Time and memory of one instance, decoded greedily."""
     models = []

@@ -74,9 +74,4 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     ]
 
 
-PAPER = Paper(
-    key=KEY,
-    title="Networks that come with neuroute",
-    scale=ZooScale,
-    runs=runs,
-)
+PAPER = Paper(key=KEY, title="Networks that come with neuroute", scale=ZooScale, runs=runs)
