@@ -17,7 +17,7 @@ from neuroute.papers.mvmoe.tables_comparison import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
-from neuroute.rendering.cells import number, printed_numbers
+from neuroute.rendering.cells import printed_gap, printed_numbers
 from neuroute.rendering.columns import decimal
 from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import line, mark
@@ -135,8 +135,7 @@ def _published_gap(study: Study, name: str) -> float | None:
         return None
     (setting,) = [key for key, run in ABLATIONS["table5"].items() if run == DEFAULT]
     _, problem = GROUPS["unseen"]
-    value = number(printed_numbers(study, "table5", method_params=setting, problem=problem), SIZES[0], "gap_pct")
-    return float(value) if isinstance(value, float) else None
+    return printed_gap(printed_numbers(study, "table5", method_params=setting, problem=problem), SIZES[0])
 
 
 # -- panels ---------------------------------------------------------------------------------------------------------

@@ -12,16 +12,8 @@ from neuroute.problems.vrp import SWITCHES
 SIZES = (50, 100)
 TRAINED = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")  # Table 1
 UNSEEN = (  # Table 2
-    "OVRPB",
-    "OVRPL",
-    "VRPBL",
-    "VRPBTW",
-    "VRPLTW",
-    "OVRPBL",
-    "OVRPBTW",
-    "OVRPLTW",
-    "VRPBLTW",
-    "OVRPBLTW",
+    *("OVRPB", "OVRPL", "VRPBL", "VRPBTW", "VRPLTW"),
+    *("OVRPBL", "OVRPBTW", "OVRPLTW", "VRPBLTW", "OVRPBLTW"),
 )
 OTHERS = "others"  # key of what holds for all variants that are not named
 ABLATIONS = (  # runs of half length besides the default one, of Figure 6 and Table 5
