@@ -13,7 +13,7 @@ from neuroute.plan.objects import Decoding, GivenRun, Problem, Reinforced
 from neuroute.rendering.cells import UNTRAINED, gap_cell, number, printed_numbers, with_budget
 from neuroute.rendering.columns import described, gap_columns
 from neuroute.rendering.grid import Grid, Method, comparison, from_print, gaps, grid_table, needs_of
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
 
@@ -43,12 +43,12 @@ def table8(study: Study) -> Table:
         gaps = {size: number(published, size, "gap_pct") for size in sets}
         cells = [gap_cell(study, run, dataset, gaps[size], MULTI) for size, dataset in sets.items()]
         rows.append(Row((f"After stage {i}", _sizes(study, i - 1)), tuple(cells)))
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Checkpoint", "Trained on, here"),
         gap_columns(sets),
-        tuple(rows),
-        notes(study, reference=reference_note({TSP: tests}, {TSP: "Concorde"})),
+        rows,
+        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
     )
 
 
@@ -109,12 +109,13 @@ def table10(study: Study) -> Table:
         )
         for k in KS
     ]
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Best solutions",),
-        tuple(columns),
-        tuple(rows),
-        notes(study, reference=reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}), forks=_forks(study)),
+        columns,
+        rows,
+        reference=reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}),
+        forks=_forks(study),
     )
 
 

@@ -28,7 +28,7 @@ from neuroute.rendering.grid import (
     needs_of,
     of_each,
 )
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table, notes
 from neuroute.rendering.seeds import above_over_seeds, summary_over_seeds
 from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
@@ -73,7 +73,7 @@ def table13(study: Study) -> Table:
         above = (Cell() if run == staged else above_over_seeds(study, run, staged, d, MULTI) for d in sets.values())
         rows.append(Row((label,), (*cells, *above)))
     reference = reference_note({TSP: tests}, {TSP: "Concorde"})
-    return Table(study.artifact.title, ("Training",), columns, tuple(rows), notes(study, reference=reference))
+    return draw_table(study, ("Training",), columns, rows, reference=reference)
 
 
 def table3_grid(scale: Scale) -> Grid:

@@ -21,7 +21,7 @@ from neuroute.plan.decodings import Decoding, name_of
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import none_there, records_of
 from neuroute.rendering.cells import number, printed_numbers, select, with_budget
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration
 
@@ -172,8 +172,7 @@ SOLOMON = Library("Set-Solomon", "solomon", "VRPTW", "", rounded=False)
 
 
 @artifact(
-    "Seconds of one large instance",
-    needs=lambda scale: [roles.construction(scale, method) for method in MULTI_TASK],
+    "Seconds of one large instance", needs=lambda scale: [roles.construction(scale, method) for method in MULTI_TASK]
 )
 def table6(study: Study) -> Table:
     """Seconds to solve an instance of the construction's size, of each problem."""
@@ -190,13 +189,7 @@ def table6(study: Study) -> Table:
     at = of_each(scale[MvmoeScale].construction_size, scale[MvmoeScale].construction_count)
     heads = f"n={scale[MvmoeScale].construction_size}", at, f"n={roles.CONSTRUCTED}"
     columns = [Column(f"time_{roles.MULTI_TASK[method]}_s", method, "", duration, *heads) for method in runs]
-    return Table(
-        study.artifact.title,
-        ("Problem",),
-        tuple(columns),
-        tuple(rows),
-        notes(study, models=models_note(study, runs), slower=_slower(rows)),
-    )
+    return draw_table(study, ("Problem",), columns, rows, models=models_note(study, runs), slower=_slower(rows))
 
 
 def _slower(rows: Sequence[Row]) -> list[str]:
@@ -229,16 +222,13 @@ def table7(study: Study) -> Table:
         rows += library_rows(study, library, solvers)
     models = {f"POMO ({library.problem})": of[0].run for library, of in solvers_of.items()}
     models |= {name: run_id(roles.multi(study.scale, name, LARGER)) for name in MULTI_TASK}
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Set", "Instance"),
         _columns(["POMO", *MULTI_TASK]),
-        tuple(rows),
-        notes(
-            study,
-            instances=(note for library, solvers in solvers_of.items() for note in notes_of(study, library, solvers)),
-            models=models_note(study, models),
-        ),
+        rows,
+        instances=(note for library, solvers in solvers_of.items() for note in notes_of(study, library, solvers)),
+        models=models_note(study, models),
     )
 
 
@@ -263,18 +253,15 @@ def table8(study: Study) -> Table:
             label = name if words == "greedy" else with_budget(f"{name} RRC100", 100, rrc.iterations)
             row = {"method": name, "decoding": words}
             solvers.append(Solver(label, row, run, roles.group(run, "set_x_large"), decoding))
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Set", "Instance"),
         _columns([solver.label for solver in solvers]),
-        tuple(library_rows(study, SET_X, solvers)),
-        notes(
-            study,
-            instances=notes_of(study, SET_X, solvers),
-            models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
-            epochs=_epochs(study, lehd),
-            how=HOW if how == X8 else f"Not so here: each instance is solved without images. In the paper: {HOW}",
-        ),
+        library_rows(study, SET_X, solvers),
+        instances=notes_of(study, SET_X, solvers),
+        models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
+        epochs=_epochs(study, lehd),
+        how=HOW if how == X8 else f"Not so here: each instance is solved without images. In the paper: {HOW}",
     )
 
 

@@ -21,7 +21,7 @@ from neuroute.rendering import plots, style
 from neuroute.rendering.cells import interval_cell
 from neuroute.rendering.columns import WHOLE, described
 from neuroute.rendering.grid import GAP, GREEDY
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table, notes
 from neuroute.rendering.seeds import above_over_seeds, resampled_over_seeds, summary_over_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
@@ -75,7 +75,7 @@ def table21(study: Study) -> Table:
         rows.append(Row((each.budget, each.step), (*cells, above)))
     s = study.scale[ScalingScale].steps
     assert s is not None  # else no scale's plan has this table
-    return Table(study.artifact.title, ("Budget", "Reading"), columns, tuple(rows), notes(study, steps=s))
+    return draw_table(study, ("Budget", "Reading"), columns, rows, steps=s)
 
 
 # -- Figure 17 --------------------------------------------------------------------------------------------------------

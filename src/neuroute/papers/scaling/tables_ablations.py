@@ -16,7 +16,7 @@ from neuroute.plan.objects import Decoding, Labels, Supervised
 from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, gap_columns, millions, plain
 from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, parameters
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.settings import printed_values
 from neuroute.rendering.study import Study
@@ -89,12 +89,14 @@ def table8(study: Study) -> Table:
         return Row(labels, tuple(cells))
 
     without, with_it = (float(_printed_gap(study, Shape(6, 512), log_n, 1000) or 0) for log_n in LOG_SETTINGS)
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Setting", "Model", HERE),
         gap_columns(sets),
-        tuple(row(shape, log_n) for log_n in LOG_SETTINGS for shape in LOG_N),
-        notes(study, without=without, with_it=with_it, change=100 * (1 - with_it / without)),
+        [row(shape, log_n) for log_n in LOG_SETTINGS for shape in LOG_N],
+        without=without,
+        with_it=with_it,
+        change=100 * (1 - with_it / without),
     )
 
 
@@ -154,8 +156,8 @@ def table1(study: Study) -> Table:
             return Row((*shape, f"{here}; {ADDED}"), (*cells, Cell()))
         return Row((*shape, here), (*cells, Cell(DecoderOnly(*shape, heads=8).parameters)))
 
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Depth", "Width", HERE),
         (
             Column("heads", "Heads", format=WHOLE),
@@ -164,8 +166,7 @@ def table1(study: Study) -> Table:
             Column("parameters_millions", "Parameters", "M", millions),
             Column("parameters_at_paper_shape", "Exact count at the paper's shape", format=WHOLE),
         ),
-        tuple(row(shape) for shape in grid(study.scale)),
-        notes(study),
+        [row(shape) for shape in grid(study.scale)],
         AS_CONFIGURED,
     )
 
@@ -197,13 +198,13 @@ def table9(study: Study) -> Table:
     ]
     names, first = ", ".join(changed), GRID[0].name
     change = f"config.yaml changes the training of {names}; the values shown are those of {first}."
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Parameter",),
         (Column("value", "Value", format=plain),),
-        tuple(Row((name,), (Cell(value, published[key] if key else None),)) for name, value, key in rows),
-        notes(study, changed=change if changed else ""),
+        [Row((name,), (Cell(value, published[key] if key else None),)) for name, value, key in rows],
         AS_CONFIGURED,
+        changed=change if changed else "",
     )
 
 
@@ -229,8 +230,8 @@ def table10(study: Study) -> Table:
         label = "D={}, W={}".format(*shape) + (f", {ADDED}" if is_added(shape) else "")
         return Row((label, model_here(study, run.id)), cells)
 
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Configuration", HERE),
         (
             Column("device", "Device"),
@@ -238,8 +239,7 @@ def table10(study: Study) -> Table:
             Column("updates", "Updates", format=WHOLE),
             Column("train_pflop", "Training compute", "PFLOP", format=lambda v: f"{v:.3g}"),
         ),
-        tuple(row(shape) for shape in grid(study.scale)),
-        notes(study),
+        [row(shape) for shape in grid(study.scale)],
     )
 
 

@@ -29,7 +29,7 @@ from neuroute.rendering.grid import (
     parameters,
     record,
 )
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
@@ -83,13 +83,7 @@ def table4(study: Study) -> Table:
         label = f"({shape.depth}, {shape.width}, {number(rows, None, 'params_m'):.1f}M)"
         return Row((label, model_here(study, run)), tuple(cells))
 
-    return Table(
-        study.artifact.title,
-        ("Depth, width, parameters", HERE),
-        tuple(columns),
-        tuple(row(shape) for shape in BUDGETED),
-        notes(study),
-    )
+    return draw_table(study, ("Depth, width, parameters", HERE), columns, [row(shape) for shape in BUDGETED])
 
 
 def table12_grid(scale: Scale) -> Grid:
@@ -160,9 +154,7 @@ def table17(study: Study) -> Table:
     for role, decoding in decodings.items():
         label = f"Batch {role}" + ("" if sizes[role] == role else f" ({decoding.batch_size} here)")
         columns.append(Column(f"time_batch{role}_s", label, "", duration, "Time", described(dataset)))
-    return Table(
-        study.artifact.title, ("Method", HERE), tuple(columns), tuple(row(shape) for shape in LATENCY), notes(study)
-    )
+    return draw_table(study, ("Method", HERE), columns, [row(shape) for shape in LATENCY])
 
 
 def table18_grid(scale: Scale) -> Grid:

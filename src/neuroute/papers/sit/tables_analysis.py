@@ -15,7 +15,7 @@ from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.cells import with_budget
 from neuroute.rendering.columns import AS_TRAINED, described, plain, short
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, Quantity, grid_table, needs_of
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.settings import changes_note, licence_table, printed_values
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
@@ -194,8 +194,7 @@ def table6(study: Study) -> Table:
             cells.append(Cell(here, published.get(f"{problem.upper()}{heading}.{key}")))
         rows.append(Row((label,), tuple(cells)))
     differences, changes = [_differences(study, problem) for problem in PROBLEMS], changes_note(study, runs)
-    texts = notes(study, differences=differences, changes=changes)
-    return Table(study.artifact.title, ("Setting",), tuple(columns), tuple(rows), texts, AS_TRAINED)
+    return draw_table(study, ("Setting",), columns, rows, AS_TRAINED, differences=differences, changes=changes)
 
 
 def _solvers(run: Run) -> str:
