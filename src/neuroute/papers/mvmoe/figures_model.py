@@ -158,15 +158,15 @@ def figure4(study: Study) -> Drawing:
     sheet.chain("sum", "output")
     sheet.chain("X₂", "G₁")
     branches = (("gate₂", -0.4, "sparse layer, p₀"), ("D", 0.65, "dense layer, p₁"))
-    for (name, leave, branch), share in zip(branches, light.array("gate", float), strict=True):
-        label = f"{branch} = {share:.2f}"
+    for (name, leave, layer), share in zip(branches, light.array("gate", float), strict=True):
+        label = f"{layer} = {share:.2f}"
         sheet.arrow("G₁", name, bend="straight", leave=leave, label=label, linewidth=_thickness(share))
     _draw_loads(sheet, light, "F", "gate₂", "sum₂")
     sheet.chain("sum₂", "sparse")
     sheet.chain("D", "dense")
-    left, right, first = (sheet.places[name] for name in ("sparse", "dense", "X₂"))
-    sheet.write((left.right + right.left) / 2, left.y, "or", fontsize=6.5)
-    sheet.write(right.x, first.y, "thick arrows:\nlarge shares", color=style.GREY)
+    branch, other, first = (sheet.places[name] for name in ("sparse", "dense", "X₂"))
+    sheet.write((branch.right + other.left) / 2, branch.y, "or", fontsize=6.5)
+    sheet.write(other.x, first.y, "thick arrows:\nlarge shares", color=style.GREY)
     rows = [each | {"side": MEASURED} for net, name in ((base, "a"), (light, "b")) for each in _gate_rows(net, name)]
     alt = "A gate that sends each tour to two of the experts, and one that first chooses between experts and a layer."
     loads = [", ".join(f"{percent:.1f}" for percent in _load(net)) for net in (base, light)]

@@ -61,13 +61,13 @@ def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> l
     method measured here has solved.
     """
     published = printed_numbers(study, study.artifact.name, problem=library.problem)
-    gaps, known, best = _gaps(study, library, solvers), _set(library), published[published.metric == "best_known"]
+    gaps, instances, best = _gaps(study, library, solvers), _set(library), published[published.metric == "best_known"]
     names, solved = [str(name) for name in best.instance], {name for of in gaps for name in of}
-    others = [name for name in known if name in solved and name not in names]
+    others = [name for name in instances if name in solved and name not in names]
     of_each = [select(published, **solver.printed) for solver in solvers]
     rows = []
     for name in (*names, *others):
-        known_here = known[name].optimum if name in solved else None
+        known_here = instances[name].optimum if name in solved else None
         known_in_print = _one(best[best.instance == name].value)
         at = f"{name}, as listed here"
         cells = [Cell(library.length(known_here), library.length(known_in_print), at=at)]
@@ -76,8 +76,8 @@ def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> l
             length_in_print, gap_in_print = (_one(there[there.metric == key].value) for key in ("obj", "gap_pct"))
             length, behind = None, None
             if (gap := of.get(name)) is not None:
-                length = known[name].optimum * (1 + gap / 100)
-                behind = _behind(study, solver, known[name].nodes - 1, gap)
+                length = instances[name].optimum * (1 + gap / 100)
+                behind = _behind(study, solver, instances[name].nodes - 1, gap)
             cells.append(Cell(library.length(length), library.length(length_in_print)))
             cells.append(Cell(gap, gap_in_print, behind=behind))
         rows.append(Row((library.title, name), tuple(cells)))
@@ -91,16 +91,16 @@ def _gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> list[dic
         rows = records_of(study, [f"{solver.run}/{solver.group}"], library.benchmark)
         rows = rows[rows.decoding == name_of(solver.decoding)]
         study.mark(rows)
-        measured = rows[rows.metric == metric][["test", "value"]].to_numpy()
-        of = {str(test).removeprefix(f"{library.benchmark}_"): float(gap) for test, gap in measured}
+        values = rows[rows.metric == metric][["test", "value"]].to_numpy()
+        of = {str(test).removeprefix(f"{library.benchmark}_"): float(gap) for test, gap in values}
         gaps.append({name: gap for name, gap in of.items() if name in _set(library)})
     return gaps
 
 
 def _common(gaps: Sequence[dict[str, float]], names: Sequence[str]) -> list[str]:
     """Keep the instances that every method measured here has solved."""
-    measured = [of for of in gaps if of]
-    return [name for name in names if measured and all(name in of for of in measured)]
+    some = [of for of in gaps if of]
+    return [name for name in names if some and all(name in of for of in some)]
 
 
 def _behind(study: Study, solver: Solver, customers: int, gap: float) -> Behind | None:
