@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.baselines import in_one_go, models_note, prc_words, reference_note
-from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
+from neuroute.papers.sit.roles import INITIAL, LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
@@ -33,11 +33,9 @@ def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
     test = roles.reference(scale, "tsp", 10_000)
     quantities = []
     for used in LONGEST:
-        group, at = (
-            "inference " + with_budget(f"{used:,}", used, scale[SitScale].longest[used]),
-            described(test.dataset),
-        )
-        decoding, where = roles.prc_with_longest(scale, used), {"lmax_inference": used}
+        stops, where = scale[SitScale].longest[used], {"lmax_inference": used}
+        decoding = roles.prc_of(scale, "tsp", 100).model_copy(update={"longest": stops})
+        group, at = f"inference {with_budget(f'{used:,}', used, stops)}", described(test.dataset)
         gap = Column(f"gap_lmax{used}_pct", "Gap", "%", fixed(3), group, at)
         time = Column(f"time_lmax{used}_s", "Time", "", duration, group, at)
         quantities += [
@@ -106,7 +104,7 @@ def table7_grids(scale: Scale) -> list[Grid]:
         runs = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
         methods = []
         for label, (key, start) in STARTS.items():
-            decoding = roles.prc_from(scale, start) if start else roles.prc_of(scale, problem, 100)
+            decoding = roles.prc_of(scale, problem, 100).model_copy(update={"start": start or INITIAL[problem]})
             methods.append(Method(label, {"init": key}, runs=runs, decoding=decoding))
         name = problem.upper()
         grids.append(Grid(methods, quantities, head=(name,), where={"problem": name}))
