@@ -132,17 +132,8 @@ def _visited(net: Routing) -> int:
 
 
 def _network_notes(study: Study, net: Routing) -> tuple[str, ...]:
-    load, time, length, opened = (float(value) for value in net.array("known"))
-    return notes(
-        study,
-        net=net,
-        visited=_visited(net),
-        available=len(net.decision.available),
-        load=load,
-        time=time,
-        length=length,
-        opened=opened,
-    )
+    of_route = dict(zip(("load", "time", "length", "opened"), map(float, net.array("known")), strict=True))
+    return notes(study, net=net, visited=_visited(net), available=len(net.decision.available), **of_route)
 
 
 # -- Figure 4 -------------------------------------------------------------------------------------------------------

@@ -253,19 +253,8 @@ def _look_table(net: Round) -> Table:
 
 
 def _notes(study: Study, net: Round) -> tuple[str, ...]:
-    n, m, modules, (full, cross) = len(net.decision.coords), net.representatives, len(net.attention), net.products
+    n, m, modules = len(net.decision.coords), net.representatives, len(net.attention)
     whole = sum((m + n - k) ** 2 for k in range(1, n)), sum(2 * m * (m + n - k) for k in range(1, n))
     left_out = f" {MAPPED} of {modules} modules; the CSV has all." if modules > MAPPED else ""
-    return notes(
-        study,
-        net=net,
-        m=m,
-        repetitions=m - 1,
-        full=full,
-        cross=cross,
-        n=n,
-        whole=whole,
-        path=len(net.decision.path),
-        strong=STRONG,
-        left_out=left_out,
-    )
+    counts = {"n": n, "repetitions": m - 1, "path": len(net.decision.path), "strong": STRONG}
+    return notes(study, net=net, whole=whole, left_out=left_out, **counts)
