@@ -100,7 +100,7 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         role = {"method": "ICAM", "training": "one size"}
         add(roles.ONE_SIZE, "tsp", _icam(scale, "tsp"), one_size.training(tsp.training), role=role)
     seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
-    for k, beta in roles.forks(scale):
+    for k, beta in scale[IcamScale].forks:
         start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])
         of_main = apply_changes(config, run_id(OWN["tsp"]), tsp.training)
         other = _third_stage(of_main, Elite(k=scale[IcamScale].elites[k], beta=beta))

@@ -8,16 +8,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.decodings import revise
 from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, group_of
-from neuroute.plan.objects import (
-    BenchmarkEvaluation,
-    Dataset,
-    Decoding,
-    Labels,
-    Problem,
-    StageEvaluation,
-    Test,
-    beam_search,
-)
+from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Problem, beam_search
 from neuroute.plan.papers import borrow_test_set
 
 __all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
@@ -71,11 +62,6 @@ def at_stage(run: str, stage: str) -> str:
 def fork(k: int, beta: float) -> str:
     """Name of the run of Table 10 whose third stage has these parameters."""
     return OWN["tsp"] if (k, beta) == MAIN else f"k{k}_b{beta:g}"
-
-
-def forks(scale: Scale) -> tuple[tuple[int, float], ...]:
-    """(k, beta) of the third stages that are trained here besides the main one."""
-    return tuple(scale[IcamScale].forks)
 
 
 def sizes(scale: Scale, problem: Problem) -> IcamProblem:
@@ -165,12 +151,6 @@ class StructureEvaluation(RunEvaluation):
 
     def flops(self, price: Price) -> float:
         return price.construct(self.dataset)
-
-
-def at_stages(scale: Scale) -> StageEvaluation:
-    """The ends of all stages but the last, which the model itself is of (Table 8)."""
-    tests = tuple(Test(labels=reference(scale, "tsp", size), decoding=MULTI) for size in SIZES)
-    return StageEvaluation(run=run_id(OWN["tsp"]), stages=STAGES, tests=tests)
 
 
 def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:

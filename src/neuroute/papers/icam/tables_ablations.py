@@ -9,7 +9,7 @@ from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Decoding, GivenRun, Problem, Reinforced
+from neuroute.plan.objects import Decoding, GivenRun, Problem, Reinforced, StageEvaluation, Test
 from neuroute.rendering.cells import UNTRAINED, gap_cell, number, printed_numbers, with_budget
 from neuroute.rendering.columns import described, gap_columns
 from neuroute.rendering.grid import Grid, Method, comparison, from_print, gaps, grid_table, needs_of
@@ -26,7 +26,8 @@ IN_PRINT = {SINGLE: "single_greedy", MULTI: "multistart_greedy"}
 
 
 def _table8_needs(scale: Scale) -> Iterator[Need]:
-    yield roles.at_stages(scale)
+    tests = tuple(Test(labels=test, decoding=MULTI) for test in sets_of(scale, TSP).values())
+    yield StageEvaluation(run=run_id(OWN[TSP]), stages=STAGES, tests=tests)  # the model itself is of the last one
     for size in SIZES:
         yield from tested(run_id(OWN[TSP]), roles.reference(scale, TSP, size), MULTI)
 
@@ -82,7 +83,7 @@ def table9(study: Study) -> Table:
 
 
 def _table10_needs(scale: Scale) -> Iterator[Need]:
-    for k, beta in (roles.MAIN, *roles.forks(scale)):
+    for k, beta in (roles.MAIN, *scale[IcamScale].forks):
         yield from tested(run_id(roles.fork(k, beta)), roles.reference(scale, TSP, LARGEST), roles.SINGLE, MULTI)
 
 
@@ -123,7 +124,7 @@ def _forks(study: Study) -> str:
     """Which of the other third stages are trained here."""
     trained_here = [
         f"k = {k} with β = {beta:g}"
-        for k, beta in roles.forks(study.scale)
+        for k, beta in study.scale[IcamScale].forks
         if run_id(roles.fork(k, beta)) in study.runs
     ]
     return f"Others trained here: {'; '.join(trained_here) or 'none'}."

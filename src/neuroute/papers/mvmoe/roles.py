@@ -163,11 +163,6 @@ def routed(scale: Scale, variant: str) -> Dataset:
     return Dataset(problem="vrp", variant=variant, split="val", n=m.sizes[SIZES[0]], count=m.routing_count)
 
 
-def solomon(scale: Scale) -> tuple[str, ...]:
-    """Table 7's classes of Solomon's instances."""
-    return tuple(scale[MvmoeScale].solomon)
-
-
 def rrc(scale: Scale) -> Decoding:
     """Table 8: RRC100 of the LEHD models."""
     return Decoding(method="rrc", iterations=scale[MvmoeScale].rrc)
@@ -218,7 +213,7 @@ def on_solomon(scale: Scale, run: str) -> BenchmarkEvaluation:
         group="solomon",
         benchmark="solomon",
         max_nodes=MOST_OF_SOLOMON + 1,
-        sets=solomon(scale),
+        sets=tuple(scale[MvmoeScale].solomon),
         names=scale.instances_of("solomon"),
         decodings=(X8,),
     )
