@@ -141,14 +141,12 @@ def table11_grid(scale: Scale) -> Grid:
 @artifact("Inference strategies", needs=needs_of(table11_grid))
 def table11(study: Study) -> Table:
     """Mean length, gap and total time with beams, random re-construct and augmentation."""
-    s, tests = study.scale[IcamScale], sets_of(study.scale, TSP)
     return grid_table(
         study,
         ("Method",),
         table11_grid(study.scale),
-        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
-        rrc_max_nodes=s.rrc_max_nodes,
-        beam_max_nodes=s.beam_max_nodes,
+        reference=reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"}),
+        scale=study.scale[IcamScale],
         searches=_searches(study),
         baselines=baselines_note(study, [TSP]),
     )

@@ -40,17 +40,8 @@ def table4(study: Study) -> Table:
         Column("space", "Space", format=str),
         Column("operations_per_pair", "Operations per pair of nodes and layer", "FLOPs", WHOLE),
     )
-    shape = study.scale[IcamScale]
-    return draw_table(
-        study,
-        ("Model",),
-        columns,
-        rows,
-        "Counted here; the paper's entry in parentheses.",
-        width=shape.pomo.width,
-        heads=shape.pomo.heads,
-        own_width=shape.network.width,
-    )
+    legend = "Counted here; the paper's entry in parentheses."
+    return draw_table(study, ("Model",), columns, rows, legend, shapes=study.scale[IcamScale])
 
 
 def _per_pair(study: Study) -> dict[str, float]:

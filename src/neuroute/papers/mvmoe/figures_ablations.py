@@ -200,8 +200,7 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> tuple[str, ...]:
     every = len({s.name for of in settings.values() for s in of})
     return notes(
         study,
-        customers=scale[MvmoeScale].sizes[SIZES[0]],
-        count=scale[MvmoeScale].test_counts[SIZES[0]],
+        scale=scale[MvmoeScale],
         amounts=amounts(study, runs) or "no",
         references=references_note(scale, UNSEEN),
         rule_notes=rule_notes(study, tests, runs),
