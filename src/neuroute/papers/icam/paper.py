@@ -5,7 +5,6 @@ from typing import Any
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import ABLATIONS, MULTI, ORIGINAL, OWN, PROBLEMS, SINGLE, SIZES, STAGED, large, run_id
-from neuroute.papers.icam.roles import tam as tam_set
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.changes import apply_changes, declare_run, seed_of
 from neuroute.plan.claims import Protocol, on_benchmark
@@ -33,9 +32,8 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         yield Protocol(f"TSP{size}", large(scale, size), None, "LKH3", (SINGLE, MULTI))
     for size in roles.TAM_SIZES:
         name, by_lkh3 = f"CVRP{size} C={200 if size == 1000 else 300}", size in (3000, 4000)
-        yield Protocol(
-            name, tam_set(scale, size), None, "LKH3" if by_lkh3 else "LKH3, as TAM printed it", (SINGLE, MULTI)
-        )
+        solver = "LKH3" if by_lkh3 else "LKH3, as TAM printed it"
+        yield Protocol(name, roles.tam(scale, size), None, solver, (SINGLE, MULTI))
     yield on_benchmark("cvrplib", 100, SINGLE, MULTI)
 
 

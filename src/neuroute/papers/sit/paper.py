@@ -149,9 +149,8 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         cross = Network(kind=BQ_CVRP, arguments=shape | {"representatives": s.network.representatives})
         improved(roles.with_cross_attention(size), "cvrp", size, training, {"size": size}, network=cross)
     for count, here in s.repetitions.items():
-        role: dict[str, object] = {"repetitions": count}
-        name = roles.with_repetitions(count)
-        improved(name, "tsp", 1000, s.repetition_training, role, representatives=here)
+        name, training = roles.with_repetitions(count), s.repetition_training
+        improved(name, "tsp", 1000, training, {"repetitions": count}, representatives=here)
     return out
 
 
