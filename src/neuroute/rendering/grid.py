@@ -27,7 +27,7 @@ from neuroute.rendering.cells import (
     with_budget,
 )
 from neuroute.rendering.columns import HERE, described, gap_column, joined, millions, short
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
 
@@ -308,7 +308,7 @@ def grid_table(study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Gri
         for columns in zip(*([quantity.column for quantity in grid.quantities] for grid in grids), strict=True)
     ]
     rows = [row for grid in grids for row in grid.rows(study)]
-    return Table(study.artifact.title, (*labels, HERE), tuple(columns), tuple(rows), notes(study, **values))
+    return draw_table(study, (*labels, HERE), columns, rows, **values)
 
 
 def lkh_budgets(study: Study, grids: Grid | Sequence[Grid]) -> list[str]:

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, TIMES
 from neuroute.rendering.study import Study
+from neuroute.rendering.table import Column, Row, Table
 
 SHARED = "shared"  # of several artifacts of a paper: each item's first word is its name
 USUAL = {"one_seed": ONE_SEED, "bootstrap": BOOTSTRAP, "times": TIMES}
@@ -26,6 +27,19 @@ def notes(study: Study, **values: object) -> tuple[str, ...]:
         value = texts[alone[1]] if alone else item.format_map(texts)
         items += [value] if isinstance(value, str) else value if isinstance(value, Iterable) else [str(value)]
     return tuple(note for note in items if note)
+
+
+def draw_table(
+    study: Study,
+    labels: tuple[str, ...],
+    columns: Iterable[Column],
+    rows: Iterable[Row],
+    legend: str = "",
+    /,
+    **values: object,
+) -> Table:
+    """Return the artifact's table, with its title and its notes; values: what these fill in, by name."""
+    return Table(study.artifact.title, labels, tuple(columns), tuple(rows), notes(study, **values), legend)
 
 
 def _items(paper: str, name: str) -> list[str]:

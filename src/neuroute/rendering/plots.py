@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING, Any
 from neuroute.analysis.intervals import Array
 from neuroute.core.lazy import mpl
 from neuroute.rendering import style
-from neuroute.rendering.table import Cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SURE = 0.975  # share of resamples from which on an order stands
-
-
-def bounds(cell: Cell) -> tuple[float, float] | None:
-    """Return the bootstrap interval of a measured gap, where there is one."""
-    return (cell.low, cell.high) if cell.low is not None and cell.high is not None else None
 
 
 def drawable(gap: float) -> float:

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.lazy import mpl
-from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import ORIGINAL, run_id, structure, structure_needs
 from neuroute.papers.icam.snapshot import Structure, draw_alphas
-from neuroute.plan.config import Scale
-from neuroute.plan.needs import Need, artifact
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.diagram import decoder_row, draw_network, encoder_row
@@ -21,6 +19,7 @@ from neuroute.rendering.style import MEASURED, Drawing
 
 STARTS = 3  # tours that are drawn
 LAYER = "layers.0"
+POMO = run_id(ORIGINAL["tsp"])
 
 
 # -- Figure 3 -------------------------------------------------------------------------------------------------------
@@ -109,14 +108,10 @@ def _bias_note(net: Structure) -> str:
 # -- Figure 6 -------------------------------------------------------------------------------------------------------
 
 
-def _figure6_needs(scale: Scale) -> list[Need]:
-    return [structure(scale, run_id(ORIGINAL["tsp"]))]
-
-
-@artifact("POMO, drawn from its modules", needs=_figure6_needs)
+@artifact("POMO, drawn from its modules", needs=lambda scale: [structure(scale, POMO)])
 def figure6(study: Study) -> Drawing:
     """POMO with its shapes (a), where its heads look (b), and tours from several starts with all lengths (c, d)."""
-    net = Structure.read(study, roles.run_id(roles.ORIGINAL["tsp"]))
+    net = Structure.read(study, POMO)
     model, starts = net.model, _starts(net)
     attention = (model.shape(f"{LAYER}.qkv", "q, k, v"), model.shape(f"{LAYER}.out", "out"), model.heads_text)
     mixing = (model.shape("key_value", "k, v"), model.shape("combine", "out"), model.heads_text)
@@ -144,7 +139,8 @@ def figure6(study: Study) -> Drawing:
     _draw_lengths(sheet.axes["lengths"], lengths)
     rows = [*model.rows(), *net.decision_rows(), *_tour_rows(net)]
     alt = "POMO's encoder and decoder with their shapes; the heads' attention; tours from several starts."
-    return dg.drawing(sheet.figure, rows, _pomo_notes(study, net), alt)
+    of_tours = {"first": lengths[0], "best": lengths.min(), "mean": lengths.mean()}
+    return dg.drawing(sheet.figure, rows, notes(study, net=net, visited=len(net.decision.path), **of_tours), alt)
 
 
 def _starts(net: Structure) -> list[int]:
@@ -195,12 +191,6 @@ def _tour_rows(net: Structure) -> list[dict[str, Any]]:
         for node, weight in enumerate(weights)
     ]
     return [*lengths, *tours, *looks]
-
-
-def _pomo_notes(study: Study, net: Structure) -> tuple[str, ...]:
-    lengths = net.array("lengths", float)
-    of_tours = {"first": lengths[0], "best": lengths.min(), "mean": lengths.mean()}
-    return notes(study, net=net, visited=len(net.decision.path), **of_tours)
 
 
 # -- Figure 5 of paper `icam`: every term of Eq. 3 on a real instance, from left to right ----------------------------

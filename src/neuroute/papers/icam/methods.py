@@ -3,20 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.roles import (
-    AUGMENTED,
-    BASELINES,
-    MULTI,
-    ORIGINAL,
-    OWN,
-    PROBLEMS,
-    RIVALS,
-    SINGLE,
-    SIZES,
-    STAGED,
-    TAM_SIZES,
-    run_id,
-)
+from neuroute.papers.icam.roles import AUGMENTED, BASELINES, MULTI, ORIGINAL, OWN, RIVALS, SINGLE, SIZES, run_id
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Labels, Problem
 from neuroute.plan.papers import borrow_runs
@@ -41,7 +28,7 @@ WAYS = {"single trajec.": SINGLE, "no augment.": MULTI, "aug×8": AUGMENTED}
 
 def models(scale: Scale, problem: Problem) -> dict[str, Method]:
     """Models of Tables 1, 3, 6, 7 and 11, greedy and from many starts; searches are in Table 11."""
-    partitions = dict.fromkeys(TAM_SIZES, roles.GLOP_G_2K) | {1000: roles.GLOP_G}
+    partitions = dict.fromkeys(roles.TAM_SIZES, roles.GLOP_G_2K) | {1000: roles.GLOP_G}
     there = {run.id for run in borrow_runs(Config(), scale, [roles.ATT_GCN_LARGE, roles.DIMES_LARGE])}
 
     def maps(run: str, large: str, sizes: set[int]) -> Method:
@@ -74,11 +61,6 @@ def ways(names: Mapping[str, Mapping[Problem, str]], problem: Problem, label: st
     }
 
 
-def pomo_in_stages(problem: Problem) -> dict[str, Method]:
-    """Table 7's bare POMO, which is trained in the three stages."""
-    return ways({"POMO": STAGED}, problem, "POMO, three stages,")
-
-
 def searched(scale: Scale) -> dict[str, Method]:
     """Table 11's searches, at the sizes at which they are run here."""
     run, of_baselines = run_id(OWN["tsp"]), BASELINES["tsp"]
@@ -108,7 +90,7 @@ def reference_note(tests: Mapping[Problem, Tests], published: Mapping[Problem, s
     )
 
 
-def baselines_note(study: Study, problems: Sequence[Problem] = PROBLEMS) -> str:
+def baselines_note(study: Study, problems: Sequence[Problem] = roles.PROBLEMS) -> str:
     """Which baselines are trained here, and on what."""
     models = [(f"POMO ({problem.upper()})", run_id(ORIGINAL[problem])) for problem in problems]
     others = [(f"{name} ({p.upper()})", run) for p in problems for name, run in BASELINES[p].items()]

@@ -1,26 +1,10 @@
 """Paper `icam`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import Any
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.roles import (
-    ABLATIONS,
-    AUGMENTED,
-    BASELINES,
-    LARGE_SIZES,
-    MULTI,
-    ORIGINAL,
-    OWN,
-    PROBLEMS,
-    SINGLE,
-    SIZES,
-    STAGED,
-    TAM_SIZES,
-    large,
-    reference,
-    run_id,
-)
-from neuroute.papers.icam.roles import tam as tam_set
+from neuroute.papers.icam.roles import ABLATIONS, MULTI, ORIGINAL, OWN, PROBLEMS, SINGLE, SIZES, STAGED, large, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.changes import apply_changes, declare_run, seed_of
 from neuroute.plan.claims import Protocol, on_benchmark
@@ -32,7 +16,7 @@ from neuroute.plan.papers import borrow_runs
 
 COUNTS = {100: 10_000, 200: 128, 500: 128, 1000: 128}
 SOLVERS: dict[Problem, str] = {"tsp": "Concorde", "cvrp": "LKH3"}
-GREEDILY = (SINGLE, MULTI, AUGMENTED)
+GREEDILY = (SINGLE, MULTI, roles.AUGMENTED)
 RRC, BEAM = Decoding(method="rrc", iterations=100), beam_search(16)
 SEARCHES = tuple(way.model_copy(update={"starts": starts}) for way in (RRC, BEAM) for starts in (1, "all"))
 
@@ -42,15 +26,14 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
     for problem in PROBLEMS:
         ways = GREEDILY + (SEARCHES if problem == "tsp" else ())
         for size in SIZES:
-            labels = reference(scale, problem, size)
+            labels = roles.reference(scale, problem, size)
             yield Protocol(f"{problem.upper()}{size}", labels, COUNTS[size], SOLVERS[problem], ways, "files of LEHD")
-    for size in LARGE_SIZES:
+    for size in roles.LARGE_SIZES:
         yield Protocol(f"TSP{size}", large(scale, size), None, "LKH3", (SINGLE, MULTI))
-    for size in TAM_SIZES:
+    for size in roles.TAM_SIZES:
         name, by_lkh3 = f"CVRP{size} C={200 if size == 1000 else 300}", size in (3000, 4000)
-        yield Protocol(
-            name, tam_set(scale, size), None, "LKH3" if by_lkh3 else "LKH3, as TAM printed it", (SINGLE, MULTI)
-        )
+        solver = "LKH3" if by_lkh3 else "LKH3, as TAM printed it"
+        yield Protocol(name, roles.tam(scale, size), None, solver, (SINGLE, MULTI))
     yield on_benchmark("cvrplib", 100, SINGLE, MULTI)
 
 
@@ -80,56 +63,46 @@ def also_solved(scale: Scale) -> list[Labels]:
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     """Its own, and baselines as `scaling`, `sit` and `rivals` train them."""
-    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    baselines = [run for of_problem in roles.BASELINES.values() for run in of_problem.values()]
     return [*own_runs(config, scale), *borrow_runs(config, scale, [*baselines, *roles.RIVALS])]
 
 
 def own_runs(config: Config, scale: Scale) -> list[Run]:
     out: list[Run] = []
 
-    def add(
-        name: str,
-        problem: Problem,
-        network: Network,
-        training: Reinforced,
-        role: Mapping[str, object],
-        start: str | None = None,
-        seed: int = 0,
-    ) -> None:
-        out.append(
-            declare_run(
-                config,
-                roles.PAPER,
-                name,
-                training,
-                role=dict(role),
-                network=network,
-                n=_first_size(scale, problem),
-                start=start,
-                validation=roles.validation(scale, problem, 100),
-                also_validation=(roles.validation(scale, problem, 1000),),
-                seed=seed,
-            )
+    def add(name: str, problem: Problem, network: Network, training: Reinforced, **more: Any) -> None:
+        run = declare_run(
+            config,
+            roles.PAPER,
+            name,
+            training,
+            network=network,
+            n=_first_size(scale, problem),
+            validation=roles.validation(scale, problem, 100),
+            also_validation=(roles.validation(scale, problem, 1000),),
+            **more,
         )
+        out.append(run)
 
     for problem in PROBLEMS:
         p = roles.sizes(scale, problem)
-        pomo = _pomo(scale, problem)
-        add(OWN[problem], problem, _icam(scale, problem), p.training, {"method": "ICAM"})
-        add(ORIGINAL[problem], problem, pomo, p.single_size, {"method": "POMO", "training": "single size"})
-        add(STAGED[problem], problem, pomo, p.training, {"method": "POMO", "training": "three stages"})
+        shape = scale[IcamScale].pomo.model_dump() | {"train_nodes": _first_size(scale, problem)}
+        pomo = Network(kind=POMO[problem], arguments=shape)
+        add(OWN[problem], problem, _icam(scale, problem), p.training, role={"method": "ICAM"})
+        add(ORIGINAL[problem], problem, pomo, p.single_size, role={"method": "POMO", "training": "single size"})
+        add(STAGED[problem], problem, pomo, p.training, role={"method": "POMO", "training": "three stages"})
     tsp = scale[IcamScale].tsp
     for label, without in WITHOUT.items():
-        add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, {"variant": label})
+        add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, role={"variant": label})
     if one_size := scale[IcamScale].one_size:
         role = {"method": "ICAM", "training": "one size"}
-        add(roles.ONE_SIZE, "tsp", _icam(scale, "tsp"), one_size.training(tsp.training), role)
+        add(roles.ONE_SIZE, "tsp", _icam(scale, "tsp"), one_size.training(tsp.training), role=role)
     seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
-    for k, beta in roles.forks(scale):
+    for k, beta in scale[IcamScale].forks:
         start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])
         of_main = apply_changes(config, run_id(OWN["tsp"]), tsp.training)
         other = _third_stage(of_main, Elite(k=scale[IcamScale].elites[k], beta=beta))
-        add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, {"k": k, "beta": beta}, start, seed)
+        add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, role={"k": k, "beta": beta}, start=start, seed=seed)
     return out
 
 
@@ -148,11 +121,6 @@ def _first_size(scale: Scale, problem: Problem) -> int:
 def _icam(scale: Scale, problem: Problem, **without: bool) -> Network:
     shape = scale[IcamScale].network.model_dump() | {"train_nodes": _first_size(scale, problem)}
     return Network(kind=ICAM[problem], arguments=shape | without)
-
-
-def _pomo(scale: Scale, problem: Problem) -> Network:
-    shape = scale[IcamScale].pomo.model_dump() | {"train_nodes": _first_size(scale, problem)}
-    return Network(kind=POMO[problem], arguments=shape)
 
 
 PAPER = Paper(

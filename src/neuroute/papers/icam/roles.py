@@ -8,16 +8,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.decodings import revise
 from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, group_of
-from neuroute.plan.objects import (
-    BenchmarkEvaluation,
-    Dataset,
-    Decoding,
-    Labels,
-    Problem,
-    StageEvaluation,
-    Test,
-    beam_search,
-)
+from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Problem, beam_search
 from neuroute.plan.papers import borrow_test_set
 
 __all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
@@ -42,20 +33,10 @@ HTSP = "rivals/htsp"
 DIMES, DIMES_LARGE = "rivals/dimes", "rivals/dimes_large"
 MDAM: dict[Problem, str] = {"tsp": "rivals/mdam_tsp", "cvrp": "rivals/mdam_cvrp"}
 ATT_GCN, ATT_GCN_LARGE, DIFUSCO = "rivals/att_gcn", "rivals/att_gcn_large", "rivals/difusco"
-RIVALS: tuple[str, ...] = (
-    *ELG.values(),
-    POINTERFORMER,
-    ATT_GCN,
-    ATT_GCN_LARGE,
-    DIFUSCO,
-    DIMES,
-    DIMES_LARGE,
-    *MDAM.values(),
-    HTSP,
-    GLOP,
-    GLOP_G,
-    GLOP_G_2K,
-)  # of `rivals`, where the scale has them
+RIVALS: tuple[str, ...] = (  # of `rivals`, where the scale has them
+    *ELG.values(), POINTERFORMER, ATT_GCN, ATT_GCN_LARGE, DIFUSCO, DIMES, DIMES_LARGE, *MDAM.values(), HTSP, GLOP,
+    GLOP_G, GLOP_G_2K,
+)  # fmt: skip
 Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")
@@ -81,11 +62,6 @@ def at_stage(run: str, stage: str) -> str:
 def fork(k: int, beta: float) -> str:
     """Name of the run of Table 10 whose third stage has these parameters."""
     return OWN["tsp"] if (k, beta) == MAIN else f"k{k}_b{beta:g}"
-
-
-def forks(scale: Scale) -> tuple[tuple[int, float], ...]:
-    """(k, beta) of the third stages that are trained here besides the main one."""
-    return tuple(scale[IcamScale].forks)
 
 
 def sizes(scale: Scale, problem: Problem) -> IcamProblem:
@@ -175,12 +151,6 @@ class StructureEvaluation(RunEvaluation):
 
     def flops(self, price: Price) -> float:
         return price.construct(self.dataset)
-
-
-def at_stages(scale: Scale) -> StageEvaluation:
-    """The ends of all stages but the last, which the model itself is of (Table 8)."""
-    tests = tuple(Test(labels=reference(scale, "tsp", size), decoding=MULTI) for size in SIZES)
-    return StageEvaluation(run=run_id(OWN["tsp"]), stages=STAGES, tests=tests)
 
 
 def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:

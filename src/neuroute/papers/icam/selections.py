@@ -39,7 +39,8 @@ def selections(coords: Tensor, tours: Tensor) -> Selections:
     Nodes as far away as the chosen one share its rank.
     """
     count, n = tours.shape
-    ranks, distances = torch.zeros(n + 1, dtype=torch.int64), torch.empty(count, n - 2, dtype=torch.float64)
+    most = max(n, RANKS) + 1
+    ranks, distances = torch.zeros(most, dtype=torch.int64), torch.empty(count, n - 2, dtype=torch.float64)
     at_once = max(1, PAIRS // n**2)
     later = torch.ones(n - 2, n).triu(2).bool()  # what is left at each decision, but for the chosen node
     paths = coords.double().gather(1, tours[..., None].expand(-1, -1, 2))
@@ -48,21 +49,14 @@ def selections(coords: Tensor, tours: Tensor) -> Selections:
         steps = apart[:, : n - 2].diagonal(1, 1, 2)
         distances[first : first + at_once] = steps
         nearer = (apart[:, : n - 2] < steps[..., None]) & later
-        ranks += torch.bincount(nearer.sum(-1).flatten() + 1, minlength=n + 1)
+        ranks += torch.bincount(nearer.sum(-1).flatten() + 1, minlength=most)
     radius = float(np.quantile(distances.numpy(), SHARE))
     inside = sum(int((_apart(part) <= radius).sum()) - part.shape[0] * n for part in paths.split(at_once))
-    return Selections(
-        np.quantile(distances.numpy(), LEVELS).astype(np.float64), _cut(ranks.numpy()), radius, inside / (count * n)
-    )
+    quantiles = np.quantile(distances.numpy(), LEVELS).astype(np.float64)
+    by_rank = np.append(ranks[1:RANKS].numpy(), ranks[RANKS:].sum().item())
+    return Selections(quantiles, by_rank, radius, inside / (count * n))
 
 
 def _apart(paths: Tensor) -> Tensor:
     """paths (count, n, 2) -> distances (count, n, n), exact on the diagonal."""
     return torch.cdist(paths, paths, compute_mode="donot_use_mm_for_euclid_dist")
-
-
-def _cut(ranks: np.ndarray) -> np.ndarray:
-    """Counts by rank from 0 on -> those of ranks 1 to RANKS, the last with all that follow."""
-    padded = np.zeros(max(len(ranks), RANKS + 1), np.int64)
-    padded[: len(ranks)] = ranks
-    return np.concatenate([padded[1:RANKS], [padded[RANKS:].sum()]])

@@ -14,8 +14,6 @@ from neuroute.rendering import maps, style
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED
 
-NOTHING_PRINTED = "The paper prints a diagram and no numbers."
-
 
 @dataclass(frozen=True)
 class Structure(NetworkSnapshot):

@@ -9,19 +9,13 @@ from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Dataset, Decoding, GivenRun, Problem, Reinforced
-from neuroute.rendering.cells import (
-    UNTRAINED,
-    gap_cell,
-    number,
-    printed_numbers,
-    with_budget,
-)
+from neuroute.plan.objects import Decoding, GivenRun, Problem, Reinforced, StageEvaluation, Test
+from neuroute.rendering.cells import UNTRAINED, gap_cell, number, printed_numbers, with_budget
 from neuroute.rendering.columns import described, gap_columns
 from neuroute.rendering.grid import Grid, Method, comparison, from_print, gaps, grid_table, needs_of
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table, Value
+from neuroute.rendering.table import Cell, Column, Row, Table
 
 TSP: Problem = "tsp"
 LARGEST = SIZES[-1]
@@ -32,7 +26,8 @@ IN_PRINT = {SINGLE: "single_greedy", MULTI: "multistart_greedy"}
 
 
 def _table8_needs(scale: Scale) -> Iterator[Need]:
-    yield roles.at_stages(scale)
+    tests = tuple(Test(labels=test, decoding=MULTI) for test in sets_of(scale, TSP).values())
+    yield StageEvaluation(run=run_id(OWN[TSP]), stages=STAGES, tests=tests)  # the model itself is of the last one
     for size in SIZES:
         yield from tested(run_id(OWN[TSP]), roles.reference(scale, TSP, size), MULTI)
 
@@ -45,21 +40,17 @@ def table8(study: Study) -> Table:
     rows = []
     for i, stage in enumerate((*STAGES, None), 1):
         published = printed_numbers(study, "table8", checkpoint=f"after_stage_{i}")
-        cells = [_at_stage(study, stage, dataset, number(published, size, "gap_pct")) for size, dataset in sets.items()]
+        run = run_id(OWN[TSP]) if stage is None else roles.at_stage(OWN[TSP], stage)
+        gaps = {size: number(published, size, "gap_pct") for size in sets}
+        cells = [gap_cell(study, run, dataset, gaps[size], MULTI) for size, dataset in sets.items()]
         rows.append(Row((f"After stage {i}", _sizes(study, i - 1)), tuple(cells)))
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Checkpoint", "Trained on, here"),
         gap_columns(sets),
-        tuple(rows),
-        notes(study, reference=reference_note({TSP: tests}, {TSP: "Concorde"})),
+        rows,
+        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
     )
-
-
-def _at_stage(study: Study, stage: str | None, dataset: Dataset, published: Value) -> Cell:
-    """The gap of a stage's checkpoint with its interval; without a stage that of the model."""
-    run = run_id(OWN[TSP]) if stage is None else roles.at_stage(OWN[TSP], stage)
-    return gap_cell(study, run, dataset, published, MULTI)
 
 
 def _sizes(study: Study, stage: int) -> str:
@@ -84,20 +75,15 @@ def table9_grid(scale: Scale) -> Grid:
 @artifact("Without the adaptation", needs=needs_of(table9_grid))
 def table9(study: Study) -> Table:
     """Gaps with the adaptation function in the attention-free modules, in the compatibility, in both and in neither."""
-    tests = sets_of(study.scale, TSP)
-    return grid_table(
-        study,
-        ("Variant",),
-        table9_grid(study.scale),
-        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
-    )
+    reference = reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"})
+    return grid_table(study, ("Variant",), table9_grid(study.scale), reference=reference)
 
 
 # -- Table 10 ---------------------------------------------------------------------------------------------------------
 
 
 def _table10_needs(scale: Scale) -> Iterator[Need]:
-    for k, beta in (roles.MAIN, *roles.forks(scale)):
+    for k, beta in (roles.MAIN, *scale[IcamScale].forks):
         yield from tested(run_id(roles.fork(k, beta)), roles.reference(scale, TSP, LARGEST), roles.SINGLE, MULTI)
 
 
@@ -124,12 +110,13 @@ def table10(study: Study) -> Table:
         )
         for k in KS
     ]
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Best solutions",),
-        tuple(columns),
-        tuple(rows),
-        notes(study, reference=reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}), forks=_forks(study)),
+        columns,
+        rows,
+        reference=reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}),
+        forks=_forks(study),
     )
 
 
@@ -137,7 +124,7 @@ def _forks(study: Study) -> str:
     """Which of the other third stages are trained here."""
     trained_here = [
         f"k = {k} with β = {beta:g}"
-        for k, beta in roles.forks(study.scale)
+        for k, beta in study.scale[IcamScale].forks
         if run_id(roles.fork(k, beta)) in study.runs
     ]
     return f"Others trained here: {'; '.join(trained_here) or 'none'}."
@@ -154,14 +141,12 @@ def table11_grid(scale: Scale) -> Grid:
 @artifact("Inference strategies", needs=needs_of(table11_grid))
 def table11(study: Study) -> Table:
     """Mean length, gap and total time with beams, random re-construct and augmentation."""
-    s, tests = study.scale[IcamScale], sets_of(study.scale, TSP)
     return grid_table(
         study,
         ("Method",),
         table11_grid(study.scale),
-        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
-        rrc_max_nodes=s.rrc_max_nodes,
-        beam_max_nodes=s.beam_max_nodes,
+        reference=reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"}),
+        scale=study.scale[IcamScale],
         searches=_searches(study),
         baselines=baselines_note(study, [TSP]),
     )

@@ -9,7 +9,7 @@ from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Network, Reinforced, Run, Stage
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.settings import (
     Setting,
     changes_note,
@@ -40,15 +40,8 @@ def table4(study: Study) -> Table:
         Column("space", "Space", format=str),
         Column("operations_per_pair", "Operations per pair of nodes and layer", "FLOPs", WHOLE),
     )
-    shape = study.scale[IcamScale]
-    return Table(
-        study.artifact.title,
-        ("Model",),
-        columns,
-        tuple(rows),
-        notes(study, width=shape.pomo.width, heads=shape.pomo.heads, own_width=shape.network.width),
-        "Counted here; the paper's entry in parentheses.",
-    )
+    legend = "Counted here; the paper's entry in parentheses."
+    return draw_table(study, ("Model",), columns, rows, legend, shapes=study.scale[IcamScale])
 
 
 def _per_pair(study: Study) -> dict[str, float]:
@@ -82,13 +75,13 @@ def table5(study: Study) -> Table:
         names = (f"both.{key}", f"{prefixes[i]}.{key}", f"{prefixes[i]}.{key}_max_norm") if prefixes[i] else ()
         return next((published[name] for name in names if name in published), None)
 
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Hyper-parameter",),
-        tuple(columns),
+        columns,
         setting_rows(ROWS, subjects, print_value),
-        notes(study, changes=changes_note(study, study.runs.values())),
         AS_TRAINED,
+        changes=changes_note(study, study.runs.values()),
     )
 
 

@@ -5,30 +5,8 @@ from math import isnan
 
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.methods import (
-    REFERENCE,
-    SOLVERS,
-    baselines_note,
-    models,
-    pomo_in_stages,
-    reference_note,
-    sets_of,
-)
-from neuroute.papers.icam.roles import (
-    BASELINES,
-    ELG,
-    LARGE_SIZES,
-    MULTI,
-    ORIGINAL,
-    OWN,
-    PROBLEMS,
-    SIZES,
-    STAGED,
-    TAM_SIZES,
-    group,
-    on_set_x,
-    run_id,
-)
+from neuroute.papers.icam.methods import REFERENCE, SOLVERS, baselines_note, models, reference_note, sets_of, ways
+from neuroute.papers.icam.roles import LARGE_SIZES, MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, TAM_SIZES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import name_of
@@ -50,7 +28,7 @@ from neuroute.rendering.grid import (
     needs_of,
     of_each,
 )
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table, notes
 from neuroute.rendering.seeds import above_over_seeds, summary_over_seeds
 from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
@@ -95,7 +73,7 @@ def table13(study: Study) -> Table:
         above = (Cell() if run == staged else above_over_seeds(study, run, staged, d, MULTI) for d in sets.values())
         rows.append(Row((label,), (*cells, *above)))
     reference = reference_note({TSP: tests}, {TSP: "Concorde"})
-    return Table(study.artifact.title, ("Training",), columns, tuple(rows), notes(study, reference=reference))
+    return draw_table(study, ("Training",), columns, rows, reference=reference)
 
 
 def table3_grid(scale: Scale) -> Grid:
@@ -151,7 +129,11 @@ SET = "X"
 GROUPS = {"n<=200": (2, 201), "200<n<=500": (202, 501), "500<n<=1000": (502, 1001), "all": (2, 1001)}
 HEADS = {"n<=200": "N ≤ 200", "200<n<=500": "200 < N ≤ 500", "500<n<=1000": "500 < N ≤ 1000", "all": "Total"}
 KEYS = {"n<=200": "to_200", "200<n<=500": "to_500", "500<n<=1000": "to_1000", "all": "all"}
-RUNS = BASELINES["cvrp"] | {"POMO": run_id(ORIGINAL["cvrp"]), "ELG": ELG["cvrp"], "ICAM": run_id(OWN["cvrp"])}
+RUNS = roles.BASELINES["cvrp"] | {
+    "POMO": run_id(ORIGINAL["cvrp"]),
+    "ELG": roles.ELG["cvrp"],
+    "ICAM": run_id(OWN["cvrp"]),
+}
 
 
 METHODS = (
@@ -163,14 +145,10 @@ METHODS = (
 )
 
 
-def _table2_needs(scale: Scale) -> list[Need]:
-    return [on_set_x(scale, run) for run in RUNS.values()]
-
-
-@artifact("CVRPLIB's Set-X", needs=_table2_needs)
+@artifact("CVRPLIB's Set-X", needs=lambda scale: [roles.on_set_x(scale, run) for run in RUNS.values()])
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and mean time."""
-    solved = Solved.by_all(study, (f"{run}/{group(run, BENCHMARK)}" for run in RUNS.values()), BENCHMARK)
+    solved = Solved.by_all(study, (f"{run}/{roles.group(run, BENCHMARK)}" for run in RUNS.values()), BENCHMARK)
     names = {
         f"{BENCHMARK}_{k.name}" for k in study_instances(GROUPS["all"][1] + 1, GROUPS["all"][0], BENCHMARK, (SET,))
     }
@@ -199,18 +177,14 @@ def _row(study: Study, solved: Solved, method: Method) -> Row:
     return Row((*method.labels, model_here(study, run)), (*cells, time))
 
 
-def _models_here(study: Study) -> dict[str, str]:
-    """The models of this scale, which may do without ELG."""
-    return {name: run for name, run in RUNS.items() if run in study.runs or run != ELG["cvrp"]}
-
-
 def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
     least, below = study.scale[IcamScale].cvrp.benchmark_nodes
     trained = [f"{name} at n={study.runs[run].n}" for name, run in RUNS.items() if run in study.runs]
+    expected = {name: run for name, run in RUNS.items() if run in study.runs or name != "ELG"}  # a scale may lack ELG
     return notes(
         study,
         here=measured_here(study, least, below, BENCHMARK),
-        not_measured=not_measured(study, solved.records, below, _models_here(study), BENCHMARK, least, (SET,)),
+        not_measured=not_measured(study, solved.records, below, expected, BENCHMARK, least, (SET,)),
         trained=", ".join(trained) or "none",
     )
 
@@ -292,10 +266,9 @@ def table1_grids(scale: Scale) -> list[Grid]:
 def _table1_needs(scale: Scale) -> Iterator[Need]:
     """The rows, and what training at varying sizes adds at the largest one."""
     yield from needs_of(table1_grids)(scale)
-    for problem in roles.PROBLEMS:
-        for names in (roles.OWN, roles.ORIGINAL, roles.STAGED):
-            labels = roles.reference(scale, problem, roles.SIZES[-1])
-            yield from tested(roles.run_id(names[problem]), labels, roles.MULTI)
+    for problem in PROBLEMS:
+        for names in (OWN, ORIGINAL, STAGED):
+            yield from tested(run_id(names[problem]), roles.reference(scale, problem, SIZES[-1]), MULTI)
 
 
 @artifact("TSP and CVRP at four sizes", needs=_table1_needs, printed_files=("table1", "table7"))
@@ -315,7 +288,9 @@ def table1(study: Study) -> Table:
 
 
 def table7_grids(scale: Scale) -> list[Grid]:
-    return _both_problems_grids(scale, 7, lambda problem: REFERENCE[problem] | pomo_in_stages(problem))
+    return _both_problems_grids(
+        scale, 7, lambda problem: REFERENCE[problem] | ways({"POMO": STAGED}, problem, "POMO, three stages,")
+    )
 
 
 @artifact("ICAM and POMO in the same training", needs=needs_of(table7_grids))

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.mvmoe import roles
@@ -109,31 +108,19 @@ def mean_gap_cell(
     """Show the mean over test sets of their mean gaps in %, where all of them were measured.
 
     They are resampled together: the i-th instances of all problems lie on the same ground (`datasets.vrp_stream`), so
-    their gaps go up and down together, and an interval as of unrelated instances would be half as wide.
+    their gaps go up and down together, and an interval as of unrelated instances would be half as wide.  There is none
+    where a test set has one instance.
     """
-    gaps = [study.value(MEAN_OF_GAPS, run, dataset, decoding) for dataset in datasets]
-    numbers = [gap for gap in gaps if gap is not None]
-    if not numbers or len(numbers) < len(gaps):
-        return Cell(None, published)
-    mean, samples = float(np.mean(numbers)), mean_gap_samples(study, run, datasets, decoding)
     each = [study.values(MEAN_OF_GAPS, run, dataset, decoding) for dataset in datasets]
+    if not each or not all(each):
+        return Cell(None, published)
+    mean = float(np.mean([sum(gaps) / len(gaps) for gaps in each]))
     of_trainings = [math.fsum(gaps) / len(gaps) for gaps in zip(*each, strict=True)]
+    resampled = [resampled_mean_of_gaps(study, run, dataset, decoding) for dataset in datasets if dataset.count > 1]
+    there = [samples for samples in resampled if samples is not None]
+    samples = np.asarray(np.mean(there, axis=0)) if len(there) == len(datasets) else None
     cell = interval_cell(mean, samples, published)
     return replace(cell, behind=behind(study, run, of_trainings, samples, *datasets))
-
-
-def mean_gap_samples(
-    study: Study, run: str, datasets: Sequence[Dataset], decoding: Decoding | str = X8
-) -> NDArray[np.float64] | None:
-    """Resample that mean (resamples,); None where one of the test sets was not measured or has one instance."""
-    samples = [resampled_mean_of_gaps(study, run, dataset, decoding) for dataset in datasets if dataset.count > 1]
-    numbers = [each for each in samples if each is not None]
-    if len(numbers) < len(datasets):
-        return None
-    import numpy as np
-
-    means: NDArray[np.float64] = np.mean(numbers, axis=0)
-    return means
 
 
 def mean_over(tests: Iterable[Labels]) -> Measure:

@@ -17,7 +17,7 @@ from neuroute.papers.mvmoe.tables_comparison import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
-from neuroute.rendering.cells import number, printed_numbers
+from neuroute.rendering.cells import printed_gap, printed_numbers
 from neuroute.rendering.columns import decimal
 from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import line, mark
@@ -135,8 +135,7 @@ def _published_gap(study: Study, name: str) -> float | None:
         return None
     (setting,) = [key for key, run in ABLATIONS["table5"].items() if run == DEFAULT]
     _, problem = GROUPS["unseen"]
-    value = number(printed_numbers(study, "table5", method_params=setting, problem=problem), SIZES[0], "gap_pct")
-    return float(value) if isinstance(value, float) else None
+    return printed_gap(printed_numbers(study, "table5", method_params=setting, problem=problem), SIZES[0])
 
 
 # -- panels ---------------------------------------------------------------------------------------------------------
@@ -201,8 +200,7 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> tuple[str, ...]:
     every = len({s.name for of in settings.values() for s in of})
     return notes(
         study,
-        customers=scale[MvmoeScale].sizes[SIZES[0]],
-        count=scale[MvmoeScale].test_counts[SIZES[0]],
+        scale=scale[MvmoeScale],
         amounts=amounts(study, runs) or "no",
         references=references_note(scale, UNSEEN),
         rule_notes=rule_notes(study, tests, runs),

@@ -6,8 +6,7 @@ import numpy as np
 
 from neuroute.papers.mvmoe.roles import experts_routing, light_routing
 from neuroute.papers.mvmoe.snapshot import Routing, chosen_weights, shares
-from neuroute.plan.config import Scale
-from neuroute.plan.needs import Need, artifact
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.diagram import decoder_row, draw_network, encoder_row
@@ -133,27 +132,14 @@ def _visited(net: Routing) -> int:
 
 
 def _network_notes(study: Study, net: Routing) -> tuple[str, ...]:
-    load, time, length, opened = (float(value) for value in net.array("known"))
-    return notes(
-        study,
-        net=net,
-        visited=_visited(net),
-        available=len(net.decision.available),
-        load=load,
-        time=time,
-        length=length,
-        opened=opened,
-    )
+    of_route = dict(zip(("load", "time", "length", "opened"), map(float, net.array("known")), strict=True))
+    return notes(study, net=net, visited=_visited(net), available=len(net.decision.available), **of_route)
 
 
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
 
 
-def _figure4_needs(scale: Scale) -> list[Need]:
-    return [*experts_routing(scale), *light_routing(scale)]
-
-
-@artifact("A base gate and a hierarchical one", needs=_figure4_needs)
+@artifact("A base gate and a hierarchical one", needs=lambda scale: [*experts_routing(scale), *light_routing(scale)])
 def figure4(study: Study) -> Drawing:
     """The decoder's base gate (a) and the hierarchical one (b) at a decision of as many tours as there are starts."""
     base, light = Routing.of_model(study), Routing.of_model(study, "MVMoE/4E-L")
@@ -162,18 +148,22 @@ def figure4(study: Study) -> Drawing:
     _draw_loads(sheet, base, "E", "gate", "sum")
     sheet.chain("sum", "output")
     sheet.chain("X₂", "G₁")
-    branches = zip(("gate₂", "D"), (-0.4, 0.65), _branches(light), light.array("gate", float), strict=True)
-    for name, leave, label, share in branches:
+    branches = (("gate₂", -0.4, "sparse layer, p₀"), ("D", 0.65, "dense layer, p₁"))
+    for (name, leave, layer), share in zip(branches, light.array("gate", float), strict=True):
+        label = f"{layer} = {share:.2f}"
         sheet.arrow("G₁", name, bend="straight", leave=leave, label=label, linewidth=_thickness(share))
     _draw_loads(sheet, light, "F", "gate₂", "sum₂")
     sheet.chain("sum₂", "sparse")
     sheet.chain("D", "dense")
-    sparse, dense, first = (sheet.places[name] for name in ("sparse", "dense", "X₂"))
-    sheet.write((sparse.right + dense.left) / 2, sparse.y, "or", fontsize=6.5)
-    sheet.write(dense.x, first.y, "thick arrows:\nlarge shares", color=style.GREY)
+    branch, other, first = (sheet.places[name] for name in ("sparse", "dense", "X₂"))
+    sheet.write((branch.right + other.left) / 2, branch.y, "or", fontsize=6.5)
+    sheet.write(other.x, first.y, "thick arrows:\nlarge shares", color=style.GREY)
     rows = [each | {"side": MEASURED} for net, name in ((base, "a"), (light, "b")) for each in _gate_rows(net, name)]
     alt = "A gate that sends each tour to two of the experts, and one that first chooses between experts and a layer."
-    return dg.drawing(sheet.figure, rows, _gate_notes(study, base, light), alt)
+    loads = [", ".join(f"{percent:.1f}" for percent in _load(net)) for net in (base, light)]
+    sparse, dense = (float(p) for p in light.array("gate"))
+    texts = notes(study, base=base, light=light, visited=_visited(base), loads=loads, sparse=sparse, dense=dense)
+    return dg.drawing(sheet.figure, rows, texts, alt)
 
 
 def _base_gate(net: Routing) -> dg.Column:
@@ -225,11 +215,6 @@ def _experts(net: Routing, name: str) -> dg.Row:
     return dg.row(*experts, gap=0.09)
 
 
-def _branches(net: Routing) -> tuple[str, str]:
-    sparse, dense = net.array("gate", float)
-    return f"sparse layer, p₀ = {sparse:.2f}", f"dense layer, p₁ = {dense:.2f}"
-
-
 def _draw_loads(sheet: dg.Sheet, net: Routing, name: str, gate: str, total: str) -> None:
     """Arrows by way of the experts, the thicker the more tours they stand for, and none for none."""
     for j, percent in enumerate(np.nan_to_num(_load(net)), 1):
@@ -257,9 +242,3 @@ def _gate_rows(net: Routing, panel: str) -> list[dict[str, Any]]:
         branches = zip(("sparse", "dense"), net.array("gate"), net.array("gate_scores"), strict=True)
         rows += [{"panel": panel, "branch": b, "score": float(s), "probability": float(p)} for b, p, s in branches]
     return rows
-
-
-def _gate_notes(study: Study, base: Routing, light: Routing) -> tuple[str, ...]:
-    loads = [", ".join(f"{percent:.1f}" for percent in _load(net)) for net in (base, light)]
-    sparse, dense = (float(p) for p in light.array("gate"))
-    return notes(study, base=base, light=light, visited=_visited(base), loads=loads, sparse=sparse, dense=dense)

@@ -148,7 +148,8 @@ def _batches(net: Routing) -> str:
 def figure9(study: Study) -> Drawing:
     """The mean share of nodes on each expert by problem (a), and layer by layer (b)."""
     net = Routing.of_model(study)
-    by_variant, by_layer = mean_shares(net), layer_shares(net)
+    by_layer = layer_shares(net)
+    by_variant = np.asarray(np.ma.masked_invalid(by_layer).mean(axis=1).filled(0))  # over layers that routed anything
     figure = new_figure(height=3.7)
     top, bottom = figure.subplots(2, 1, height_ratios=(1.35, 1))
     even, quoted_share = 100 / net.experts, quoted(study, "largest_expert_share_pct")
@@ -175,14 +176,6 @@ def layer_shares(net: Routing) -> maps.Array:
     """(v, layers, m) percent of a mixture's choices on each expert, the decoder's last."""
     loads = np.concatenate([net.array("encoder_load"), net.array("decoder_load")[:, None]], axis=1)
     return shares(loads)
-
-
-def mean_shares(net: Routing) -> maps.Array:
-    """(v, m) the mean over layers that routed anything."""
-    every = layer_shares(net)
-    finite = np.isfinite(every)
-    total = np.where(finite, every, 0).sum(axis=1)
-    return np.asarray(total / np.maximum(finite.sum(axis=1), 1))
 
 
 def _draw_shares(axes: mpl.axes.Axes, percent: maps.Array, names: list[str], colours: list[str], even: float) -> None:
@@ -235,11 +228,9 @@ def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: m
     if np.isfinite(by_layer).any():
         i, j = np.unravel_index(int(by_variant.argmax()), by_variant.shape)
         v, layer, k = np.unravel_index(int(np.nanargmax(by_layer)), by_layer.shape)
-        largest = {name in TRAINED: f"{by_variant[[(n in TRAINED) == (name in TRAINED) for n in names]].max():.1f} %"
-                for name in names}  # fmt: skip
-        groups = ", ".join(
-            f"{'trained' if is_trained else 'unseen'} problems {most}" for is_trained, most in largest.items()
-        )
+        trained = np.array([name in TRAINED for name in names])
+        kinds = {"trained": by_variant[trained], "unseen": by_variant[~trained]}
+        groups = ", ".join(f"{kind} problems {of.max():.1f} %" for kind, of in kinds.items() if len(of))
         largest_share = (
             f"The largest mean share is {by_variant[i, j]:.1f} % (expert {j + 1}, {names[i]}); largest by kind: "
             f"{groups}. In a single layer it is {by_layer[v, layer, k]:.1f} % ({layers[layer]}, {names[v]})."

@@ -171,15 +171,16 @@ def _draw_few(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
         x, y = each.xy
         axes.plot(x, y, color=colour, marker=marker, markersize=3, markeredgewidth=0, linewidth=1.1)
     _of_epochs(axes, curves)
-    if not any(math.isfinite(gap) for each in curves for gap in each.xy[1]):
-        style.empty_axes(axes, "no finite gap to draw")
 
 
 def _of_epochs(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
+    """Label the epochs, or say that no gap is drawn over them."""
     last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0) or 1.0
     axes.set_xlim(-0.03 * last, 1.02 * last)
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=last >= 5))
     axes.set_xlabel("Epochs")
+    if not any(math.isfinite(gap) for each in curves for gap in each.xy[1]):
+        style.empty_axes(axes, "no finite gap to draw")
 
 
 def _few_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
@@ -236,11 +237,10 @@ def _trouble(every: Sequence[Curve]) -> list[str]:
 # -- Figure 7 -------------------------------------------------------------------------------------------------------
 
 
-def _figure7_needs(scale: Scale) -> list[Need]:
-    return [Log(run_id(roles.multi(scale, "POMO-MTL", SIZES[0]))), Log(run_id(WITHOUT_OVRPTW))]
-
-
-@artifact("POMO-MTL trained with and without OVRPTW", needs=_figure7_needs)
+@artifact(
+    "POMO-MTL trained with and without OVRPTW",
+    needs=lambda scale: [Log(run_id(roles.multi(scale, "POMO-MTL", SIZES[0]))), Log(run_id(WITHOUT_OVRPTW))],
+)
 def figure7(study: Study) -> Drawing:
     """Validation curves on all 16 problems of POMO-MTL, trained on five or six of them."""
     runs = {WITH: run_id(roles.multi(study.scale, "POMO-MTL", SIZES[0])), WITHOUT: run_id(WITHOUT_OVRPTW)}
@@ -256,8 +256,6 @@ def figure7(study: Study) -> Drawing:
             axes.plot([epoch for epoch, _ in later], [gap for _, gap in later], color=looks[each.series], **look)
         _of_epochs(axes, curves)
         axes.set_xlabel("Epochs" if axes in panels[-1] else "")
-        if not any(math.isfinite(gap) for each in curves for gap in each.xy[1]):
-            style.empty_axes(axes, "no finite gap to draw")
         axes.set_title(variant, fontweight="bold" if variant in TRAINED else "normal", fontsize=7, pad=3)
         axes.tick_params(labelsize=6)
         axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))

@@ -1,31 +1,16 @@
 """Paper `mvmoe`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.roles import (
-    CONSTRUCTED,
-    DEFAULT,
-    FEW,
-    LEHD_LIGHT,
-    MULTI_TASK,
-    SIZES,
-    TRAINED,
-    VARIANTS,
-    WITHOUT_OVRPTW,
-    X8,
-    adapted,
-    constructed,
-    reference,
-    run_id,
-)
+from neuroute.papers.mvmoe.roles import DEFAULT, FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, X8, adapted, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import AVERAGING, Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decodings import Decoding
-from neuroute.plan.objects import Labels, Network, Reinforced, Run, Stage, Supervised
+from neuroute.plan.objects import Labels, Network, Reinforced, Run, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
 from neuroute.plan.specs import with_count
@@ -47,14 +32,14 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
     """The sixteen problems at two sizes, timed instances, Set-X and Solomon's."""
     for size in SIZES:
         for variant in VARIANTS:
-            labels, name = reference(scale, variant, size), f"{variant}{size}"
+            labels, name = roles.reference(scale, variant, size), f"{variant}{size}"
             yield Protocol(name, labels, 1000, solver(variant, size), (X8,), SOURCE, MEAN, shown=MEAN_OF_GAPS)
     for variant in FEW if scale[MvmoeScale].few_shot_count else ():
         labels, name = adapted(scale, variant), f"{variant}{SIZES[0]}, few-shot"
         yield Protocol(name, labels, 1000, solver(variant, SIZES[0]), (X8,), SOURCE, MEAN, shown=MEAN_OF_GAPS)
     for variant in VARIANTS:
-        name = f"{variant}{CONSTRUCTED}"
-        yield Protocol(name, constructed(scale, variant), None, "no gaps", (X8,), averaging="no gaps", shown=None)
+        name = f"{variant}{roles.CONSTRUCTED}"
+        yield Protocol(name, roles.constructed(scale, variant), None, "no gaps", (X8,), averaging="no gaps", shown=None)
     searched = (Decoding(), X8, Decoding(method="rrc", iterations=100))
     yield on_benchmark("cvrplib", 28, X8, only=("table7",))
     yield on_benchmark("solomon", 28, X8, only=("table7",))
@@ -96,7 +81,6 @@ OF_ABLATION: dict[str, dict[str, Any]] = {  # what of MVMoE/4E is otherwise
 }
 ALPHAS = {"h_alpha0001": 0.001, "h_alpha01": 0.1, "h_alpha1": 1.0}
 TIMES_DATA = {"h_8e_100m": 2, "h_16e_200m": 4}  # larger batches, as many of them (Section 5.2, Number of Experts)
-Add = Callable[..., None]
 
 
 # -- labels ---------------------------------------------------------------------------------------------------------
@@ -113,8 +97,36 @@ def also_solved(scale: Scale) -> list[Labels]:
 def runs(config: Config, scale: Scale) -> list[Run]:
     out: list[Run] = []
 
-    def add(name: str, training: Reinforced, variants: Iterable[str], size: int, **changes: Any) -> None:
-        out.append(_run(config, scale, name, training, tuple(variants), size, **changes))
+    def add(
+        name: str,
+        training: Reinforced,
+        variants: Sequence[str],
+        size: int,
+        *,
+        network: Network,
+        watched: Sequence[str] = (),
+        balance: float = BALANCE,
+        **more: Any,
+    ) -> None:
+        """Add a run on batches of these variants, validated on them unless others are watched.
+
+        Without experts there is nothing to balance.
+        """
+        stages = tuple(stage.model_copy(update={"variants": tuple(variants)}) for stage in training.stages)
+        balanced = {"stages": stages, "balance": balance if network.arguments["experts"] else 0.0}
+        first, *others = [roles.validation(scale, variant, size) for variant in watched or variants]
+        run = declare_run(
+            config,
+            roles.PAPER,
+            name,
+            training.model_copy(update=balanced),
+            network=network,
+            n=scale[MvmoeScale].sizes[size],
+            validation=first,
+            also_validation=tuple(others),
+            **more,
+        )
+        out.append(run)
 
     m = scale[MvmoeScale]
     for size in m.trained_sizes:
@@ -137,13 +149,13 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     return [*out, *_lehds(config, scale)]
 
 
-def _add_of_figures(scale: Scale, add: Add) -> None:
+def _add_of_figures(scale: Scale, add: Callable[..., None]) -> None:
     """Runs whose logs alone are shown: Figure 7's POMO-MTL without OVRPTW, and the fine-tunings of Figure 5."""
     m, size = scale[MvmoeScale], SIZES[0]
     dense = _network(scale, size, **DENSE)
     role: dict[str, object] = {"method": "POMO-MTL", "without": "OVRPTW"}
     others = [variant for variant in TRAINED if variant != "OVRPTW"]
-    add(WITHOUT_OVRPTW, m.trainings[size], others, size, network=dense, role=role, watched=VARIANTS)
+    add(roles.WITHOUT_OVRPTW, m.trainings[size], others, size, network=dense, role=role, watched=VARIANTS)
     # Their own batches begin where those of the training end: no customer is seen again.
     fresh = m.few_shot.model_copy(update={"fresh": True, "batches_before": m.trainings[size].batches})
     for method, short in MULTI_TASK.items():
@@ -151,43 +163,6 @@ def _add_of_figures(scale: Scale, add: Add) -> None:
         for variant in FEW:
             role = {"method": method, "few-shot": variant}
             add(roles.few(method, variant), fresh, [variant], size, network=network, role=role, start=start)
-
-
-def _run(
-    config: Config,
-    scale: Scale,
-    name: str,
-    training: Reinforced,
-    variants: tuple[str, ...],
-    size: int,
-    *,
-    network: Network,
-    role: dict[str, object],
-    watched: Iterable[str] = (),
-    balance: float = BALANCE,
-    start: str | None = None,
-) -> Run:
-    """A run on batches of these variants, validated on them unless others are given.
-
-    Without experts there is nothing to balance.
-    """
-    first, *others = [roles.validation(scale, variant, size) for variant in tuple(watched) or variants]
-    changed = {
-        "stages": tuple(_on(stage, variants) for stage in training.stages),
-        "balance": balance if network.arguments["experts"] else 0.0,
-    }
-    return declare_run(
-        config,
-        roles.PAPER,
-        name,
-        training.model_copy(update=changed),
-        role=role,
-        network=network,
-        n=scale[MvmoeScale].sizes[size],
-        start=start,
-        validation=first,
-        also_validation=tuple(others),
-    )
 
 
 def _lehds(config: Config, scale: Scale) -> list[Run]:
@@ -215,7 +190,7 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
         )
 
     first = dense if epochs is None else declare_lehd(roles.LEHD, dense.network.kind, "LEHD")
-    return [first, declare_lehd(LEHD_LIGHT, LEHD_LIGHT_NETWORK, "LEHD/4E-L")]
+    return [first, declare_lehd(roles.LEHD_LIGHT, LEHD_LIGHT_NETWORK, "LEHD/4E-L")]
 
 
 # -- networks and trainings -----------------------------------------------------------------------------------------
@@ -236,10 +211,6 @@ def _ablated(scale: Scale, name: str) -> dict[str, Any]:
     even = [f"enc{layer}" for layer in range(0, scale[MvmoeScale].network.depth, 2)]
     of_depth = {"h_enc_even": {"positions": even}, "h_enc_last2": {"positions": even[-2:]}}
     return (OF_ABLATION | of_depth)[name]
-
-
-def _on(stage: Stage, variants: tuple[str, ...]) -> Stage:
-    return stage.model_copy(update={"variants": variants})
 
 
 def _larger(training: Reinforced, times: int) -> Reinforced:

@@ -238,11 +238,7 @@ def one_decision(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
     if isinstance(net.combine, Hierarchical) and net.combine.gate is not None:
         scores = net.combine.gate(tours.mean(dim=1))[0]
         computed |= {"gate_scores": scores, "gate": scores.float().softmax(0)}
-    return {
-        "prefix": np.array(prefix),
-        "decoder_experts": choice.experts[0].cpu().numpy(),
-        **to_arrays(computed),
-    }
+    return {"prefix": np.array(prefix), "decoder_experts": choice.experts[0].cpu().numpy(), **to_arrays(computed)}
 
 
 def _first_input(_: nn.Module, inputs: tuple[Any, ...]) -> Tensor:

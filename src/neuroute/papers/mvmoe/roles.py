@@ -110,18 +110,6 @@ def lehd(scale: Scale) -> dict[str, str]:
     return {"LEHD": dense, "LEHD/4E-L": run_id(LEHD_LIGHT)}
 
 
-def trained(scale: Scale) -> set[str]:
-    """Names of all runs of this paper that are trained here, without what other papers train."""
-    return {
-        *(single(scale, variant, size) for variant in TRAINED for size in SIZES),
-        *(multi(scale, method, size) for method in MULTI_TASK for size in SIZES),
-        *(few(method, variant) for method in MULTI_TASK for variant in FEW),
-        *ablations(scale),
-        WITHOUT_OVRPTW,
-        *(run.partition("/")[2] for run in lehd(scale).values() if run.startswith(f"{PAPER}/")),
-    }
-
-
 def ablations(scale: Scale) -> tuple[str, ...]:
     """Names of the runs of half length that are trained here, the default first."""
     return (DEFAULT, *(name for name in RUNS if name in scale[MvmoeScale].ablations))
@@ -175,11 +163,6 @@ def routed(scale: Scale, variant: str) -> Dataset:
     return Dataset(problem="vrp", variant=variant, split="val", n=m.sizes[SIZES[0]], count=m.routing_count)
 
 
-def solomon(scale: Scale) -> tuple[str, ...]:
-    """Table 7's classes of Solomon's instances."""
-    return tuple(scale[MvmoeScale].solomon)
-
-
 def rrc(scale: Scale) -> Decoding:
     """Table 8: RRC100 of the LEHD models."""
     return Decoding(method="rrc", iterations=scale[MvmoeScale].rrc)
@@ -230,7 +213,7 @@ def on_solomon(scale: Scale, run: str) -> BenchmarkEvaluation:
         group="solomon",
         benchmark="solomon",
         max_nodes=MOST_OF_SOLOMON + 1,
-        sets=solomon(scale),
+        sets=tuple(scale[MvmoeScale].solomon),
         names=scale.instances_of("solomon"),
         decodings=(X8,),
     )

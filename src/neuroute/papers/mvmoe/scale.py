@@ -1,6 +1,6 @@
 """The sizes of paper `mvmoe`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -12,16 +12,8 @@ from neuroute.problems.vrp import SWITCHES
 SIZES = (50, 100)
 TRAINED = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")  # Table 1
 UNSEEN = (  # Table 2
-    "OVRPB",
-    "OVRPL",
-    "VRPBL",
-    "VRPBTW",
-    "VRPLTW",
-    "OVRPBL",
-    "OVRPBTW",
-    "OVRPLTW",
-    "VRPBLTW",
-    "OVRPBLTW",
+    *("OVRPB", "OVRPL", "VRPBL", "VRPBTW", "VRPLTW"),
+    *("OVRPBL", "OVRPBTW", "OVRPLTW", "VRPBLTW", "OVRPBLTW"),
 )
 OTHERS = "others"  # key of what holds for all variants that are not named
 ABLATIONS = (  # runs of half length besides the default one, of Figure 6 and Table 5
@@ -97,7 +89,9 @@ class MvmoeScale(Strict):
         if SIZES[0] not in self.trainings or set(self.trainings) - set(SIZES):
             raise ValueError(f"trainings: {sorted(self.trainings)}; give {SIZES[0]}, and {SIZES[1]} if it is trained")
         for name in ("references", "other_solvers"):
-            _of_variants(name, getattr(self, name))
+            if strange := [key for key in getattr(self, name) if key not in SWITCHES and key != OTHERS]:
+                variants = ", ".join(SWITCHES)
+                raise ValueError(f"{name}: no variant '{strange[0]}'; there are {variants}, and `{OTHERS}`")
         for variant, solvers in self.references.items():
             if isinstance(solvers, dict) and set(solvers) != set(SIZES):
                 raise ValueError(f"references.{variant}: a solver for each of {list(SIZES)}, got {sorted(solvers)}")
@@ -127,8 +121,3 @@ class MvmoeScale(Strict):
             raise ValueError(f"{name}: leave variants and capacities of its stages out: each run has its own")
         if training.batches_before or training.balance or training.fresh:
             raise ValueError(f"{name}: leave batches_before, balance and fresh out: each run has its own")
-
-
-def _of_variants(name: str, mapping: dict[str, Any]) -> None:
-    if strange := [key for key in mapping if key not in SWITCHES and key != OTHERS]:
-        raise ValueError(f"{name}: no variant '{strange[0]}'; there are {', '.join(SWITCHES)}, and `{OTHERS}`")

@@ -14,8 +14,6 @@ from neuroute.problems.vrp import SWITCHES, Switches
 from neuroute.rendering import maps
 from neuroute.rendering.study import Study
 
-NOTHING_PRINTED = "The paper prints a diagram and no numbers."
-
 
 @dataclass(frozen=True)
 class Stop:

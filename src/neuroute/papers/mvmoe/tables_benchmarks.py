@@ -21,7 +21,7 @@ from neuroute.plan.decodings import Decoding, name_of
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import none_there, records_of
 from neuroute.rendering.cells import number, printed_numbers, select, with_budget
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration
 
@@ -54,34 +54,6 @@ class Solver:
     decoding: Decoding
 
 
-@dataclass(frozen=True)
-class _Results:
-    """What is measured of a set: (column, instance) -> (length, gap in %)."""
-
-    found: Mapping[tuple[int, str], tuple[float, float]]
-
-    @classmethod
-    def of(cls, study: Study, library: Library, solvers: Sequence[Solver]) -> _Results:
-        results = dict[tuple[int, str], tuple[float, float]]()
-        metric = "gap_rounded_pct" if library.rounded else "gap_pct"
-        best = {name: k.optimum for name, k in _set(library).items()}
-        for column, solver in enumerate(solvers):
-            rows = records_of(study, [f"{solver.run}/{solver.group}"], library.benchmark)
-            rows = rows[rows.decoding == name_of(solver.decoding)]
-            study.mark(rows)
-            for test, gap in rows[rows.metric == metric][["test", "value"]].to_numpy():
-                name = str(test).removeprefix(f"{library.benchmark}_")
-                if name in best:
-                    length = best[name] * (1 + float(gap) / 100)
-                    results[column, name] = (length, float(gap))
-        return cls(results)
-
-    def by_all(self, names: Sequence[str]) -> list[str]:
-        """The instances that every method measured here has solved."""
-        columns = {column for column, _ in self.found}
-        return [name for name in names if columns and all((column, name) in self.found for column in columns)]
-
-
 def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> list[Row]:
     """A row for each instance that is printed or measured, and the mean of those printed.
 
@@ -89,66 +61,85 @@ def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> l
     method measured here has solved.
     """
     published = printed_numbers(study, study.artifact.name, problem=library.problem)
-    here, best = _Results.of(study, library, solvers), published[published.metric == "best_known"]
-    names = [str(name) for name in best.instance]
-    others = [name for name in _set(library) if any(name == there for _, there in here.found) and name not in names]
+    gaps, instances, best = _gaps(study, library, solvers), _set(library), published[published.metric == "best_known"]
+    names, solved = [str(name) for name in best.instance], {name for of in gaps for name in of}
+    others = [name for name in instances if name in solved and name not in names]
     of_each = [select(published, **solver.printed) for solver in solvers]
     rows = []
     for name in (*names, *others):
-        printed_best = best[best.instance == name].value
-        has_result = any(there == name for _, there in here.found)
-        known_here = _set(library)[name].optimum if has_result else None
-        cells = [Cell(library.length(known_here), library.length(_one(printed_best)), at=_instance(name))]
-        for column, printed_rows in enumerate(of_each):
-            length, gap = here.found.get((column, name), (None, None))
+        known_here = instances[name].optimum if name in solved else None
+        known_in_print = _one(best[best.instance == name].value)
+        at = f"{name}, as listed here"
+        cells = [Cell(library.length(known_here), library.length(known_in_print), at=at)]
+        for solver, of, printed_rows in zip(solvers, gaps, of_each, strict=True):
             there = printed_rows[printed_rows.instance == name]
-            printed_length = _one(there[there.metric == "obj"].value)
-            cells.append(Cell(library.length(length), library.length(printed_length)))
-            printed_gap = _one(there[there.metric == "gap_pct"].value)
-            cells.append(Cell(gap, printed_gap, behind=_behind(study, solvers[column], name, library, gap)))
+            length_in_print, gap_in_print = (_one(there[there.metric == key].value) for key in ("obj", "gap_pct"))
+            length, behind = None, None
+            if (gap := of.get(name)) is not None:
+                length = instances[name].optimum * (1 + gap / 100)
+                behind = _behind(study, solver, instances[name].nodes - 1, gap)
+            cells.append(Cell(library.length(length), library.length(length_in_print)))
+            cells.append(Cell(gap, gap_in_print, behind=behind))
         rows.append(Row((library.title, name), tuple(cells)))
-    return [*rows, _mean(library, here, names, of_each)]
+    return [*rows, _mean(library, gaps, names, of_each)]
 
 
-def _behind(study: Study, solver: Solver, name: str, library: Library, gap: float | None) -> Behind | None:
+def _gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> list[dict[str, float]]:
+    """Return what is measured of a set: instance -> gap in %, for each method."""
+    metric, gaps = "gap_rounded_pct" if library.rounded else "gap_pct", []
+    for solver in solvers:
+        rows = records_of(study, [f"{solver.run}/{solver.group}"], library.benchmark)
+        rows = rows[rows.decoding == name_of(solver.decoding)]
+        study.mark(rows)
+        values = rows[rows.metric == metric][["test", "value"]].to_numpy()
+        of = {str(test).removeprefix(f"{library.benchmark}_"): float(gap) for test, gap in values}
+        gaps.append({name: gap for name, gap in of.items() if name in _set(library)})
+    return gaps
+
+
+def _common(gaps: Sequence[dict[str, float]], names: Sequence[str]) -> list[str]:
+    """Keep the instances that every method measured here has solved."""
+    some = [of for of in gaps if of]
+    return [name for name in names if some and all(name in of for of in some)]
+
+
+def _behind(study: Study, solver: Solver, customers: int, gap: float) -> Behind | None:
     """Say which model stands behind a gap on one instance."""
     model = study.runs.get(solver.run)
-    if gap is None or model is None:
+    if model is None:
         return None
-    kind, customers = model.network.kind.partition(":")[2], _set(library)[name].nodes - 1
+    kind = model.network.kind.partition(":")[2]
     return Behind((gap,), np.full(RESAMPLES, gap), 1, kind, "vrp", customers / model.n)
 
 
-def _mean(library: Library, here: _Results, names: list[str], of_each: Sequence[pd.DataFrame]) -> Row:
-    common = here.by_all(names)
-    at = f"{len(common)} of {len(names)} instances"
-    cells = [Cell()]
-    for column, printed_rows in enumerate(of_each):
-        gaps = [here.found[column, name][1] for name in common if (column, name) in here.found]
-        mean = printed_rows[printed_rows.instance == f"mean of {len(names)}"].value
-        cells += [Cell(), Cell(sum(gaps) / len(gaps) if gaps else None, _one(mean), at=at if gaps else "")]
+def _mean(library: Library, gaps: Sequence[dict[str, float]], names: list[str], of_each: Sequence[pd.DataFrame]) -> Row:
+    common, cells = _common(gaps, names), [Cell()]
+    for of, printed_rows in zip(gaps, of_each, strict=True):
+        mean = float(sum(of[name] for name in common) / len(common)) if of and common else None
+        in_print = _one(printed_rows[printed_rows.instance == f"mean of {len(names)}"].value)
+        at = "" if mean is None else f"{len(common)} of {len(names)} instances"
+        cells += [Cell(), Cell(mean, in_print, at=at)]
     label = f"Mean of {len(names)}" + (f", here of {len(common)}" if common and len(common) < len(names) else "")
     return Row((library.title, label), tuple(cells))
 
 
 def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[str]:
     """What of a set was not measured, by instances and methods; how to get the instances where there are none."""
-    here = _Results.of(study, library, solvers)
+    gaps = _gaps(study, library, solvers)
     numbers = printed_numbers(study, study.artifact.name, problem=library.problem)
     names = [str(name) for name in numbers[numbers.metric == "best_known"].instance]
-    if not here.found:
+    if not any(gaps):
         return [none_there(library.benchmark)]
-    solved, notes = {name for _, name in here.found}, []
+    solved, notes = {name for of in gaps for name in of}, []
     if lacking := sum(name not in solved for name in names):
         notes.append(f"{library.title}: {lacking} of the {len(names)} printed instances were not measured here.")
     if others := len(solved - set(names)):
         notes.append(f"{library.title}: {others} of the instances here are not in the paper's table; they come last.")
-    common = here.by_all(names)
+    common = _common(gaps, names)
     if 0 < len(common) < len(names):
         means = _also(numbers, solvers, common)
         notes.append(f"{library.title}: over the instances of the mean here, printed means are {means}.")
-    without = [s.label for column, s in enumerate(solvers) if all(there != column for there, _ in here.found)]
-    if without:
+    if without := [solver.label for solver, of in zip(solvers, gaps, strict=True) if not of]:
         notes.append(f"Not measured on {library.title}: {', '.join(without)}.")
     return notes
 
@@ -172,10 +163,6 @@ def _one(values: pd.Series[float]) -> float | None:
     return float(values.item()) if len(values) else None
 
 
-def _instance(name: str) -> str:
-    return f"{name}, as listed here"
-
-
 LARGER = SIZES[-1]  # customers of the instances that Tables 6 to 8's models are trained on
 SET_X = Library("Set-X", "cvrplib", "CVRP", "X", rounded=True)
 SOLOMON = Library("Set-Solomon", "solomon", "VRPTW", "", rounded=False)
@@ -184,11 +171,9 @@ SOLOMON = Library("Set-Solomon", "solomon", "VRPTW", "", rounded=False)
 # -- Table 6 ----------------------------------------------------------------------------------------------------------
 
 
-def _table6_needs(scale: Scale) -> list[Need]:
-    return [roles.construction(scale, method) for method in MULTI_TASK]
-
-
-@artifact("Seconds of one large instance", needs=_table6_needs)
+@artifact(
+    "Seconds of one large instance", needs=lambda scale: [roles.construction(scale, method) for method in MULTI_TASK]
+)
 def table6(study: Study) -> Table:
     """Seconds to solve an instance of the construction's size, of each problem."""
     published, scale = printed_numbers(study, "table6"), study.scale
@@ -204,13 +189,7 @@ def table6(study: Study) -> Table:
     at = of_each(scale[MvmoeScale].construction_size, scale[MvmoeScale].construction_count)
     heads = f"n={scale[MvmoeScale].construction_size}", at, f"n={roles.CONSTRUCTED}"
     columns = [Column(f"time_{roles.MULTI_TASK[method]}_s", method, "", duration, *heads) for method in runs]
-    return Table(
-        study.artifact.title,
-        ("Problem",),
-        tuple(columns),
-        tuple(rows),
-        notes(study, models=models_note(study, runs), slower=_slower(rows)),
-    )
+    return draw_table(study, ("Problem",), columns, rows, models=models_note(study, runs), slower=_slower(rows))
 
 
 def _slower(rows: Sequence[Row]) -> list[str]:
@@ -237,22 +216,19 @@ def table7(study: Study) -> Table:
     """Lengths and gaps on Set-X up to 250 customers and on Solomon's R1, RC1 and RC2."""
     solvers_of, rows = {}, list[Row]()
     for library, group in ((SET_X, "set_x"), (SOLOMON, "solomon")):
-        solvers = [solver(study, "POMO", roles.single(study.scale, library.problem, LARGER), group)]
-        solvers += [solver(study, name, roles.multi(study.scale, name, LARGER), group) for name in MULTI_TASK]
+        solvers = [solver("POMO", roles.single(study.scale, library.problem, LARGER), group)]
+        solvers += [solver(name, roles.multi(study.scale, name, LARGER), group) for name in MULTI_TASK]
         solvers_of[library] = solvers
         rows += library_rows(study, library, solvers)
     models = {f"POMO ({library.problem})": of[0].run for library, of in solvers_of.items()}
     models |= {name: run_id(roles.multi(study.scale, name, LARGER)) for name in MULTI_TASK}
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Set", "Instance"),
         _columns(["POMO", *MULTI_TASK]),
-        tuple(rows),
-        notes(
-            study,
-            instances=(note for library, solvers in solvers_of.items() for note in notes_of(study, library, solvers)),
-            models=models_note(study, models),
-        ),
+        rows,
+        instances=(note for library, solvers in solvers_of.items() for note in notes_of(study, library, solvers)),
+        models=models_note(study, models),
     )
 
 
@@ -270,25 +246,22 @@ def table8(study: Study) -> Table:
     models = {"POMO": roles.single(scale, "CVRP", LARGER)}
     models |= {name: roles.multi(scale, name, LARGER) for name in MULTI_TASK}
     how = roles.on_large(scale)
-    solvers = [solver(study, name, run, "set_x_large", how) for name, run in models.items()]
+    solvers = [solver(name, run, "set_x_large", how) for name, run in models.items()]
     lehd = roles.lehd(scale)
     for decoding, words in ((GREEDY, "greedy"), (rrc, "RRC")):
         for name, run in lehd.items():
             label = name if words == "greedy" else with_budget(f"{name} RRC100", 100, rrc.iterations)
             row = {"method": name, "decoding": words}
             solvers.append(Solver(label, row, run, roles.group(run, "set_x_large"), decoding))
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Set", "Instance"),
         _columns([solver.label for solver in solvers]),
-        tuple(library_rows(study, SET_X, solvers)),
-        notes(
-            study,
-            instances=notes_of(study, SET_X, solvers),
-            models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
-            epochs=_epochs(study, lehd),
-            how=HOW if how == X8 else f"Not so here: each instance is solved without images. In the paper: {HOW}",
-        ),
+        library_rows(study, SET_X, solvers),
+        instances=notes_of(study, SET_X, solvers),
+        models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
+        epochs=_epochs(study, lehd),
+        how=HOW if how == X8 else f"Not so here: each instance is solved without images. In the paper: {HOW}",
     )
 
 
@@ -300,7 +273,7 @@ HOW = (
 )
 
 
-def solver(study: Study, name: str, run: str, group: str, decoding: Decoding = X8) -> Solver:
+def solver(name: str, run: str, group: str, decoding: Decoding = X8) -> Solver:
     return Solver(name, {"method": name}, run_id(run), group, decoding)
 
 

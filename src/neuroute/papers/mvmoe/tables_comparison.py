@@ -1,6 +1,7 @@
 """Tables 1 to 5 of paper `mvmoe`: seen and unseen problems, their constraints, single problems, and ablations."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import (
@@ -15,18 +16,7 @@ from neuroute.papers.mvmoe.cells import (
     sets_of,
     trained_note,
 )
-from neuroute.papers.mvmoe.roles import (
-    ABLATIONS,
-    DEFAULT,
-    MULTI_TASK,
-    SIZES,
-    TRAINED,
-    UNSEEN,
-    VARIANTS,
-    X8,
-    run_id,
-    test_set,
-)
+from neuroute.papers.mvmoe.roles import DEFAULT, MULTI_TASK, SIZES, TRAINED, UNSEEN, VARIANTS, X8, run_id, test_set
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.plan.objects import Reinforced
@@ -34,7 +24,7 @@ from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering.cells import MEAN_OF_GAPS, printed_numbers
 from neuroute.rendering.columns import WHOLE
 from neuroute.rendering.grid import LENGTH, MEAN_GAP, SECONDS, Grid, Method, Quantity, comparison, grid_table, needs_of
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
 
@@ -42,14 +32,6 @@ GROUPS = {"trained": (TRAINED, "mean of 6 trained VRPs"), "unseen": (UNSEEN, "me
 
 
 # -- Tables 1 and 2 ---------------------------------------------------------------------------------------------------
-
-
-def table1_grids(scale: Scale) -> list[Grid]:
-    return _grids(scale, TRAINED)
-
-
-def table2_grids(scale: Scale) -> list[Grid]:
-    return _grids(scale, UNSEEN)
 
 
 def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
@@ -69,13 +51,13 @@ def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
     return grids
 
 
-@artifact("The six problems of the training", needs=needs_of(table1_grids))
+@artifact("The six problems of the training", needs=needs_of(partial(_grids, variants=TRAINED)))
 def table1(study: Study) -> Table:
     """Mean length, gap and total time on the problems that models are trained on."""
     return _comparison(study, TRAINED)
 
 
-@artifact("The ten problems that no model has seen", needs=needs_of(table2_grids))
+@artifact("The ten problems that no model has seen", needs=needs_of(partial(_grids, variants=UNSEEN)))
 def table2(study: Study) -> Table:
     """Mean length, gap and total time on the problems that no model is trained on."""
     return _comparison(study, UNSEEN)
@@ -177,7 +159,7 @@ def _multi_task(study: Study) -> str:
 
 def table5_grid(scale: Scale) -> Grid:
     methods = []
-    for setting, name in ABLATIONS["table5"].items():
+    for setting, name in roles.ABLATIONS["table5"].items():
         alpha, norm, top = (part.partition("=")[2] for part in setting.split(";")[:3])
         where = {"method_params": setting}
         methods.append(Method((alpha, norm, top), where, runs=run_id(name), decoding=X8))
@@ -214,14 +196,7 @@ def table5(study: Study) -> Table:
 # -- Table 3 of paper `mvmoe`: the 16 problems and their constraints -------------------------------------------------
 
 # The paper's letters -> what they stand for.
-CONSTRAINTS = {
-    "C": "capacity",
-    "O": "open route",
-    "B": "backhaul",
-    "L": "duration limit",
-    "TW": "time window",
-}
-YES, NO = "yes", "no"
+CONSTRAINTS = {"C": "capacity", "O": "open route", "B": "backhaul", "L": "duration limit", "TW": "time window"}
 
 
 @artifact("Constraints of the 16 problems")
@@ -231,8 +206,9 @@ def table3(study: Study) -> Table:
     trained = _trained(study)
     rows = []
     for variant in VARIANTS:
-        letters = str(published.value[variant]).split("+")
-        cells = [Cell(_word(c in _letters(variant)), _word(c in letters)) for c in CONSTRAINTS]
+        letters, on = str(published.value[variant]).split("+"), SWITCHES[variant]
+        here = {"C": True, "O": on.open, "B": on.backhaul, "L": on.limit, "TW": on.windows}
+        cells = [Cell(_word(here[c]), _word(c in letters)) for c in CONSTRAINTS]
         is_trained = None if trained is None else _word(variant in trained)
         cells.append(Cell(is_trained, _word(published.note[variant] == "trained")))
         cells += [Cell(test_set(study.scale, variant, size).n) for size in SIZES]
@@ -240,33 +216,22 @@ def table3(study: Study) -> Table:
     columns = [Column(f"has_{c.lower()}", c, format=str, group="Constraints") for c in CONSTRAINTS]
     columns.append(Column("trained", "In training", format=str))
     columns += [Column(f"customers_{size}", f"for n={size}", format=WHOLE, group="Customers here") for size in SIZES]
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Problem",),
-        tuple(columns),
-        tuple(rows),
-        notes(study, letters=", ".join(f"{letter}: {meaning}" for letter, meaning in CONSTRAINTS.items())),
+        columns,
+        rows,
         "As applied here, with the paper's entry in parentheses.",
+        letters=", ".join(f"{letter}: {meaning}" for letter, meaning in CONSTRAINTS.items()),
     )
-
-
-def _letters(variant: str) -> list[str]:
-    """The paper's letters of what holds in the environment."""
-    on = SWITCHES[variant]
-    has = {"C": True, "O": on.open, "B": on.backhaul, "L": on.limit, "TW": on.windows}
-    return [letter for letter, holds in has.items() if holds]
 
 
 def _trained(study: Study) -> set[str] | None:
     """The problems that the multi-task models draw their batches from; None where the plan has no such run."""
     runs = [study.runs.get(run_id(roles.multi(study.scale, method, size))) for method in MULTI_TASK for size in SIZES]
-    stages_of_runs = [run.training.stages for run in runs if run is not None and isinstance(run.training, Reinforced)]
-    return (
-        {variant for stages in stages_of_runs for stage in stages for variant in stage.variants}
-        if stages_of_runs
-        else None
-    )
+    trainings = [run.training for run in runs if run is not None and isinstance(run.training, Reinforced)]
+    return {variant for t in trainings for stage in t.stages for variant in stage.variants} or None
 
 
 def _word(holds: bool) -> str:
-    return YES if holds else NO
+    return "yes" if holds else "no"

@@ -104,7 +104,8 @@ def figure2(study: Study) -> Drawing:
     sheet.arrow("alibi", "attention", enter=-0.25)
     sheet.arrow("rope", "attention", enter=0.25, colour=style.GREY, linestyle=":")
     alt = "Steps of a path-TSP with the probabilities of its candidates, and the network's modules with their shapes."
-    return style.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], _notes(study, net), alt)
+    texts = notes(study, net=net, m=net.model, length=maps.tour_length(walk.coords, walk.tour))
+    return style.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], texts, alt)
 
 
 # -- the network ----------------------------------------------------------------------------------------------------
@@ -191,11 +192,6 @@ def _draw_bars(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
     axes.grid(visible=False)
 
 
-def _notes(study: Study, net: Attention) -> tuple[str, ...]:
-    m, length = net.model, maps.tour_length(net.walk.coords, net.walk.tour)
-    return notes(study, net=net, m=m, length=length)
-
-
 # -- Figure 6 of paper `pens`: where the origin of a path looks, by model and scaling factor -------------------------
 
 LOW, HIGH = 2, 98  # percentiles of a panel's logits between which its colours may lie
@@ -213,7 +209,8 @@ def figure6(study: Study) -> Drawing:
     figure = new_figure(height=len(nets) * (5.75 / columns + 0.3) + 0.45)
     panels = figure.subplots(len(nets), columns, squeeze=False)
     for i, (name, net) in enumerate(nets.items()):
-        reach = _reach(net)
+        ranges = [_range(net, j) for j in range(len(net.array("factors")))]
+        reach = max(1e-9, *(high - low for low, high in ranges))  # below the highest: softmax knows differences alone
         norm = mpl.colors.Normalize(-reach, 0)
         for j in range(columns):
             _draw_map(panels[i, j], net, j, norm)
@@ -227,7 +224,8 @@ def figure6(study: Study) -> Drawing:
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Maps of the origin's mean attention logits over the square for three models and several scaling factors."
     rows = [row for name, net in nets.items() for row in _rows(name, net)]
-    return style.drawing(figure, rows, _attention_notes(study), alt, _look_table(nets))
+    texts = notes(study, dataset=roles.held_out(study.scale, max(roles.SIZES)), high=HIGH, low=LOW)
+    return style.drawing(figure, rows, texts, alt, _look_table(nets))
 
 
 def _titles(net: Attention) -> list[str]:
@@ -243,12 +241,6 @@ def _range(net: Attention, column: int) -> tuple[float, float]:
     finite[int(net.number("origin"))] = False  # its logit for itself would stretch the colours
     low, high = np.percentile(logits[finite], (LOW, HIGH)) if finite.any() else (0.0, 0.0)
     return float(low), float(high)
-
-
-def _reach(net: Attention) -> float:
-    """How far below their highest the logits of a model's panels go: the softmax knows differences alone."""
-    ranges = [_range(net, column) for column in range(len(net.array("factors")))]
-    return max(1e-9, *(high - low for low, high in ranges))
 
 
 def _draw_map(axes: mpl.axes.Axes, net: Attention, column: int, norm: mpl.colors.Normalize) -> None:
@@ -283,11 +275,6 @@ def _rows(name: str, net: Attention) -> list[dict[str, Any]]:
         | {"place": ends.get(node, "candidate"), **dict(zip(keys, values, strict=True)), "best_factor": best}
         for node, ((x, y), values) in enumerate(zip(coords, logits, strict=True))
     ]
-
-
-def _attention_notes(study: Study) -> tuple[str, ...]:
-    dataset = roles.held_out(study.scale, max(roles.SIZES))
-    return notes(study, dataset=dataset, high=HIGH, low=LOW)
 
 
 def _look_table(nets: dict[str, Attention]) -> Table:

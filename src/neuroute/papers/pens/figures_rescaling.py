@@ -82,7 +82,7 @@ class Swept:
 )
 def figure3(study: Study) -> Drawing:
     """Tour length over scaling factors with the fitted parabolas, a row for each model and a column for each size."""
-    swept = {name: _swept(study, name) for name in roles.RESCALED}
+    swept = {name: [_swept(study, name, size) for size in roles.SIZES] for name in roles.RESCALED}
     figure = new_figure(height=5.0)
     panels = figure.subplots(len(swept), len(roles.SIZES), sharex="col", squeeze=False)
     limits = {size: _limits([sweeps[i] for sweeps in swept.values()]) for i, size in enumerate(roles.SIZES)}
@@ -109,22 +109,17 @@ def figure3(study: Study) -> Drawing:
     return style.drawing(figure, rows, _notes(study, every), alt, _table(study, swept))
 
 
-def _swept(study: Study, name: str) -> list[Swept]:
-    stored = study.arrays(f"{roles.run_id(name)}/rescaling")
-    return [_of_size(study, name, size, stored) for size in roles.SIZES]
-
-
-def _of_size(study: Study, name: str, size: int, stored: Mapping[str, NDArray[Any]]) -> Swept:
-    dataset = roles.held_out(study.scale, size)
+def _swept(study: Study, name: str, size: int) -> Swept:
+    stored, dataset = study.arrays(f"{roles.run_id(name)}/rescaling"), roles.held_out(study.scale, size)
     at = int(np.flatnonzero(stored["sizes"] == dataset.n)[0])
     factors, lengths, parabola = (
         np.asarray(stored[f"{dataset.id}|{key}"], np.float64) for key in ("factors", "lengths", "parabola")
     )
     best, interior = float(stored["best"][at]), bool(stored["interior"][at])
-    between = (float(stored[f"{dataset.id}|fitted"][0]), float(stored[f"{dataset.id}|fitted"][1]))
+    low, high = (float(factor) for factor in stored[f"{dataset.id}|fitted"])
     paper = number(printed_numbers(study, 1, method=roles.NAMES[name], scaled="yes"), size, "scale_factor")
     printed_factor = paper if isinstance(paper, float) else None
-    return Swept(name, size, dataset, factors, lengths, parabola, between, best, interior, printed_factor)
+    return Swept(name, size, dataset, factors, lengths, parabola, (low, high), best, interior, printed_factor)
 
 
 def _limits(swept: Sequence[Swept]) -> tuple[float, float]:

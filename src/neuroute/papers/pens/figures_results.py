@@ -19,7 +19,7 @@ from neuroute.rendering import style
 from neuroute.rendering.cells import mean_of_gaps_cell, number, printed_numbers, solver_name
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.notes import notes
-from neuroute.rendering.plots import bounds, drawable, hidden_note
+from neuroute.rendering.plots import drawable, hidden_note
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell
@@ -112,7 +112,7 @@ def _draw_measured(axes: mpl.axes.Axes, bars: Sequence[Bar], places: Sequence[fl
             axes.text(0, y, f" {why}", color=style.GREY, va="center", fontsize=6)
             continue
         axes.barh(y, gap, height=0.62, color=bar.colour, alpha=0.55 if bar.faded else 1, linewidth=0)
-        low, high = bounds(bar.gap) or (gap, gap)
+        low, high = (gap if end is None else end for end in (bar.gap.low, bar.gap.high))
         axes.plot([low, high], [y, y], color=style.INK, linewidth=0.8, zorder=3)
         _value(axes, y, gap, max(gap, high) if gap >= 0 else min(gap, low))
         ends += [gap, low, high]
@@ -246,9 +246,8 @@ def _curve(axes: mpl.axes.Axes, name: str, cells: Mapping[int, Cell], *, solid: 
     label = roles.NAMES[name] + (" (not in the paper's figure)" if extra else "")
     axes.plot(list(cells), gaps, linestyle=":" if extra else "-", zorder=3, label=label, **look)
     for n, cell in cells.items():
-        ends = bounds(cell)
-        if ends and ends[0] > 0:
-            axes.plot([n, n], ends, color=COLOUR[name], linewidth=0.8, zorder=2)
+        if cell.low is not None and cell.high is not None and cell.low > 0:
+            axes.plot([n, n], [cell.low, cell.high], color=COLOUR[name], linewidth=0.8, zorder=2)
 
 
 def _frame(axes: mpl.axes.Axes, nodes: Sequence[int], gaps: Sequence[float]) -> None:

@@ -41,11 +41,12 @@ def figure5(study: Study) -> Drawing:
     figure = new_figure(height=4.6)
     panels = figure.subplots(2, 2, height_ratios=(1, 1.15), sharey="row")
     ends, curves = _ends(study), _curves(study)
+    renamed = any(study.scale[PensScale].sizes[size] != size for size in roles.SMALL_SIZES)
     for column, (key, model) in enumerate(MODELS.items()):
         top, bottom = panels[:, column]
         _draw_ends(top, [row for row in ends if row["series"] == model])
         top.set_xticks(range(len(roles.SMALL_SIZES)), [size_label(study, size) for size in roles.SMALL_SIZES])
-        top.set_xlabel("Nodes" + (" (the paper's)" if _renamed(study) else ""))
+        top.set_xlabel("Nodes" + (" (the paper's)" if renamed else ""))
         top.set_title(f"({PANELS[key][0]}) {model}, after training")
         _draw_curves(bottom, [row for row in curves if row["series"] == model])
         bottom.set_xlabel("Training batches")
@@ -62,10 +63,6 @@ def figure5(study: Study) -> Drawing:
     figure.legend(handles=_legend(study), loc="outside lower center", ncols=5, columnspacing=1.3)
     alt = "Gaps of small PENS-A and PENS-R from zero and Gaussian embeddings at three sizes, and while training."
     return style.drawing(figure, [*ends, *curves], _notes(study, ends, curves), alt)
-
-
-def _renamed(study: Study) -> bool:
-    return any(study.scale[PensScale].sizes[size] != size for size in roles.SMALL_SIZES)
 
 
 def _ends(study: Study) -> list[dict[str, Any]]:
@@ -95,13 +92,7 @@ def _curves(study: Study) -> list[dict[str, Any]]:
     for key, model in MODELS.items():
         for initial, (words, _, _) in INITIAL.items():
             run = roles.run_id(f"small_{key}_{initial}")
-            about = {
-                "panel": PANELS[key][1],
-                "side": MEASURED,
-                "series": model,
-                "initial": words,
-                "run": run,
-            }
+            about = {"panel": PANELS[key][1], "side": MEASURED, "series": model, "initial": words, "run": run}
             for line in study.log(run, "validation").to_dict("records"):
                 at = {"batch": int(line["batch"]), "samples": int(line["samples"])}
                 for size, value in _gaps(line, sets).items():

@@ -1,6 +1,7 @@
 """Paper `pens`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens import roles
@@ -22,7 +23,7 @@ RESCALED = Decoding(repeats=5, rescale="best")
 TIMES = (TIMED, TIMED.model_copy(update={"esf": True}))
 SOLVERS = dict.fromkeys(SIZES[:-1], "Concorde") | {SIZES[-1]: "Concorde, at most 6 h"}
 ON_SMALL = ("figure5", "table_figure5")
-MEAN = AVERAGING[MEAN_OF_GAPS]
+of_means = partial(Protocol, averaging=AVERAGING[MEAN_OF_GAPS], shown=MEAN_OF_GAPS)
 
 
 def protocol(scale: Scale) -> Iterator[Protocol]:
@@ -33,22 +34,9 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
     for size in SIZES:
         for count in dict.fromkeys((p.test_counts[size], p.timed_counts[size])):
             labels = reference(scale, size, count)
-            solver = SOLVERS[size]
-            yield Protocol(
-                f"TSP{size}",
-                labels,
-                COUNTS[size],
-                solver,
-                (*ways, *TIMES),
-                averaging=MEAN,
-                shown=MEAN_OF_GAPS,
-                only=large,
-            )
+            yield of_means(f"TSP{size}", labels, COUNTS[size], SOLVERS[size], (*ways, *TIMES), only=large)
     for size in SMALL_SIZES:
-        labels = reference(scale, size)
-        yield Protocol(
-            f"TSP{size}", labels, None, "Concorde", (FIVE,), averaging=MEAN, shown=MEAN_OF_GAPS, only=ON_SMALL
-        )
+        yield of_means(f"TSP{size}", reference(scale, size), None, "Concorde", (FIVE,), only=ON_SMALL)
     yield on_benchmark("tsplib", 72, *ways)
 
 

@@ -66,16 +66,13 @@ def table_figure5(study: Study) -> Table:
     """Zero and Gaussian initial embeddings, trained on the smallest size."""
     grid = table_figure5_grid(study.scale)
     trained = study.runs[run_id(next(iter(SMALL)))]
-    shape = trained.network.arguments
     return grid_table(
         study,
         ("Model", "Embeddings"),
         grid,
         gap_notes=gap_notes(study, grid.runs, [labels.dataset for labels in grid.tests], repeated(study.scale)),
         reference_notes=reference_notes(study),
-        shape=shape,
-        batches=trained.training.batches,
-        n=trained.n,
+        trained=trained,
     )
 
 

@@ -9,20 +9,7 @@ from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import gap_notes, not_trained, reference_notes
-from neuroute.papers.pens.roles import (
-    BQ,
-    DGL,
-    INVIT,
-    LEHD,
-    NAMES,
-    SIZES,
-    Method,
-    compared_needs,
-    methods,
-    reference,
-    repeated,
-    run_id,
-)
+from neuroute.papers.pens.roles import BQ, DGL, INVIT, LEHD, NAMES, SIZES, Method, methods, reference, repeated, run_id
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import name_of
@@ -31,7 +18,7 @@ from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured
 from neuroute.rendering.cells import mean_of_gaps_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.settings import parse
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
@@ -44,7 +31,7 @@ DECODING = "original_decoding"
 SHAPE = (9, 192, 512)  # layers, width and FFN of the paper's models (Section 5.1)
 
 
-@artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=compared_needs)
+@artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=roles.compared_needs)
 def table2(study: Study) -> Table:
     """Gap and time of all solvers, PENS rescaled where the paper has it so."""
     view = _View.of(study)
@@ -52,7 +39,7 @@ def table2(study: Study) -> Table:
     return _comparison(view, rows, scaled=_scaled_where(study))
 
 
-@artifact("All results, with and without rescaling", needs=compared_needs)
+@artifact("All results, with and without rescaling", needs=roles.compared_needs)
 def table3(study: Study) -> Table:
     """The same with a row of its own for each PENS model when rescaled."""
     view = _View.of(study)
@@ -124,22 +111,17 @@ def _comparison(view: _View, rows: list[Row], scaled: str = "") -> Table:
     methods_here = [m for m in methods(study.scale) if m.run in study.runs]
     decodings = dict.fromkeys(how for m in methods_here for how in (m.decoding, m.rescaled) if how)
     limit = study.scale[PensScale].tsplib_max_nodes
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Method", HERE),
-        tuple(columns),
-        tuple(rows),
-        notes(
-            study,
-            gaps=gap_notes(study, dict.fromkeys(m.run for m in methods_here if m.run), view.sets.values(), *decodings),
-            references=reference_notes(study, view.sets[max(SIZES)]),
-            here=measured_here(study, 0, limit),
-            not_measured=not_measured(
-                study, view.tsplib.records, limit, {m.name: m.run for m in methods_here if m.run}
-            ),
-            not_trained=not_trained(study),
-            scaled=scaled,
-        ),
+        columns,
+        rows,
+        gaps=gap_notes(study, dict.fromkeys(m.run for m in methods_here if m.run), view.sets.values(), *decodings),
+        references=reference_notes(study, view.sets[max(SIZES)]),
+        here=measured_here(study, 0, limit),
+        not_measured=not_measured(study, view.tsplib.records, limit, {m.name: m.run for m in methods_here if m.run}),
+        not_trained=not_trained(study),
+        scaled=scaled,
     )
 
 
@@ -184,8 +166,8 @@ def table4(study: Study) -> Table:
         both = tuple(INVIT.values()) if name == "INViT-2V/3V" else (run,)
         return Row((name, model_here(study, *both)), cells)
 
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Method", HERE),
         (
             Column("graph_type", "Graph type", format=str),
@@ -193,8 +175,9 @@ def table4(study: Study) -> Table:
             Column("venue", "Venue", format=str),
             Column("original_decoding", "Original decoding", format=str),
         ),
-        tuple(row(name) for name in dict.fromkeys(key.split(".")[0] for key in facts)),
-        notes(study, counts=_counts(study, dataset), paper_counts=_paper_counts()),
+        [row(name) for name in dict.fromkeys(key.split(".")[0] for key in facts)],
+        counts=_counts(study, dataset),
+        paper_counts=_paper_counts(),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from neuroute.papers.rivals.scale import RivalsScale, StudyBlock
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Reinforced, Run
+from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Reinforced, Run, Split
 from neuroute.plan.systems import PAPER, Studied
 
 Budget = Literal["same instances", "same time"]
@@ -80,6 +80,5 @@ def _training(s: StudyBlock, each: Entry) -> Reinforced:
     return training.model_copy(update={"stages": tuple(stage.model_copy(update=more) for stage in training.stages)})
 
 
-def _labels(s: StudyBlock, problem: Problem, split: str, n: int, count: int) -> Labels:
-    dataset = Dataset.model_validate({"problem": problem, "split": split, "n": n, "count": count})
-    return Labels(dataset=dataset, solver=s.references[problem])
+def _labels(s: StudyBlock, problem: Problem, split: Split, n: int, count: int) -> Labels:
+    return Labels(dataset=Dataset(problem=problem, split=split, n=n, count=count), solver=s.references[problem])

@@ -15,7 +15,7 @@ from neuroute.plan.objects import Decoding, Labels
 from neuroute.rendering import style
 from neuroute.rendering.cells import RANGES, Solvers, gap_cell, solver_name
 from neuroute.rendering.columns import WHOLE, described, joined
-from neuroute.rendering.plots import bounds, drawable, hidden_note
+from neuroute.rendering.plots import drawable, hidden_note
 from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
@@ -144,7 +144,7 @@ COLOURS = (style.GREY, style.RAMPS["blue"][2], style.GREEN, style.RAMPS["orange"
 NOUNS = {"tsp": "Nodes", "cvrp": "Customers"}
 
 
-@artifact("Gap against size, of networks with equal budgets", needs=table2.__dict__["declaration"].needs)
+@artifact("Gap against size, of networks with equal budgets", needs=_study_needs)
 def figure1(study: Study) -> Drawing:
     """Gaps of each network's best solutions by size: a row of panels for each budget, a column for each problem."""
     s = study_of(study.scale)
@@ -179,9 +179,8 @@ def _rows(study: Study, s: StudyBlock) -> list[dict[str, Any]]:
                 cell = gap_cell(study, each.run, labels.dataset, None, decoding)
                 if not isinstance(cell.measured, float):
                     continue
-                low, high = bounds(cell) or (None, None)
-                what = (*each[:3], name_of(decoding), each.run, n, labels.dataset.count, cell.measured, low, high)
-                rows.append(dict(zip(COLUMNS, (MEASURED, *what), strict=True)))
+                what = (MEASURED, *each[:3], name_of(decoding), each.run, n, labels.dataset.count)
+                rows.append(dict(zip(COLUMNS, (*what, cell.measured, cell.low, cell.high), strict=True)))
     return rows
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import Array
-from neuroute.papers.scaling.roles import GRID, Shape
+from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape
 from neuroute.rendering.claims import INSTANCES, Finding, Side, above, spread_of
 from neuroute.rendering.table import Cell
 from neuroute.rendering.verdicts.comparisons import Evidence, cells_of
@@ -19,7 +19,6 @@ from neuroute.rendering.verdicts.comparisons import Evidence, cells_of
 GREEDY = re.compile(r"Greedy, depth=(\d+), width=(\d+)")
 OVER = f"{INSTANCES} and trainings (drawn by Student's t)"
 Fitted = Callable[[Sequence[float], Array], Array]  # (points,) x, (rows, points) gaps -> (rows,)
-DEPTHS, WIDTHS = (sorted({shape[i] for shape in GRID}) for i in (0, 1))
 DEEPER = [[Shape(depth, width) for depth in DEPTHS] for width in WIDTHS]  # at each width
 WIDER = [[Shape(depth, width) for width in WIDTHS] for depth in DEPTHS]  # at each depth
 

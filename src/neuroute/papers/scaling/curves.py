@@ -215,7 +215,7 @@ def quality(curves: Sequence[Curve], scale: laws.Scale) -> str:
 def fits_table(title: str, symbol: str, curves: Iterable[Curve], in_print: Mapping[Shape, float]) -> Table:
     """The exponents and qualities of all curves: measured, and beneath the same fit of the paper's printed gaps.
 
-    printed: the exponents that the paper states, by model.
+    in_print: the exponents that the paper states, by model.
     """
     curve_of = {(curve.side, curve.name): curve for curve in curves}
     exponents_in_print = {shape.name: value for shape, value in in_print.items()}

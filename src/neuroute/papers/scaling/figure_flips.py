@@ -109,7 +109,10 @@ def _sheet(study: Study, grid: str, models: Models, rows: list[dict[str, Any]]) 
     """Return conclusion -> column -> share; and add them to the rows."""
     sides = models.points(study)
     x = {shape: point[0] for shape, point in sides[HERE].items()}
-    columns = {_name_of(test): (HERE, x, _gaps(study, models, test)) for test in models.tests}
+    columns = {
+        f"{test.dataset.problem.upper()}{test.dataset.n}": (HERE, x, _gaps(study, models, test))
+        for test in models.tests
+    }
     sizes_in_print = {shape: point[0] for shape, point in sides[PAPER].items()}
     columns[IN_PRINT] = PAPER, sizes_in_print, {shape: np.array([point[1]]) for shape, point in sides[PAPER].items()}
     sheet: dict[str, dict[str, float]] = {}
@@ -124,20 +127,11 @@ def _sheet(study: Study, grid: str, models: Models, rows: list[dict[str, Any]]) 
     return sheet
 
 
-def _name_of(test: Labels) -> str:
-    return f"{test.dataset.problem.upper()}{test.dataset.n}"
-
-
-def _lengths(study: Study, models: Models, shape: Shape, test: Labels) -> tuple[Array, Array] | None:
-    """Lengths (instances, seeds) and those of the reference (instances,); None where a training was not measured."""
-    return study.lengths_of_each(models.run(shape), test.dataset)
-
-
 def _gaps(study: Study, models: Models, test: Labels) -> dict[Shape, Array]:
     """Resample the gaps (%) of each model (resamples,): the same instances for all, seeds of each."""
     gaps = {}
     for stream, shape in enumerate(models.shapes):
-        if (lengths := _lengths(study, models, shape, test)) is not None:
+        if (lengths := study.lengths_of_each(models.run(shape), test.dataset)) is not None:
             gaps[shape] = resampled_gaps_of_seeds(*lengths, stream)
     return gaps
 
@@ -166,7 +160,7 @@ def _seed_spread(study: Study, models: Models) -> float | None:
     """Pool the spread (points) of a model's gap over its seeds; None where no model has several."""
     variances = []
     for shape in models.shapes:
-        lengths = _lengths(study, models, shape, models.test)
+        lengths = study.lengths_of_each(models.run(shape), models.test.dataset)
         if lengths is not None and lengths[0].shape[1] > 1:
             gaps = 100 * lengths[0].mean(0) / lengths[1].mean()
             variances += [gaps.var(ddof=1)] * (len(gaps) - 1)
@@ -174,7 +168,7 @@ def _seed_spread(study: Study, models: Models) -> float | None:
 
 
 def _powers(study: Study, models: Models, pair: Sequence[Shape], seed_sd: float | None) -> list[Cell]:
-    better, worse = (_lengths(study, models, shape, models.test) for shape in pair)
+    better, worse = (study.lengths_of_each(models.run(shape), models.test.dataset) for shape in pair)
     if better is None or worse is None:
         return [Cell() for _ in range(6)]
     differences = 100 * (worse[0].mean(1) - better[0].mean(1)) / better[1].mean()

@@ -16,13 +16,12 @@ from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.papers.scaling.series import printed_values
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
-from neuroute.plan.objects import Labels
 from neuroute.plan.trainings import Step
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import interval_cell
 from neuroute.rendering.columns import WHOLE, described
 from neuroute.rendering.grid import GAP, GREEDY
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table, notes
 from neuroute.rendering.seeds import above_over_seeds, resampled_over_seeds, summary_over_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
@@ -37,6 +36,7 @@ WORDS: dict[Step, str] = {
     "summed": "all decisions, summed",
 }
 QUANTITIES = {"samples": "Samples seen", "updates": "Updates", "processor_s": "Processor time (s)"}
+SUMMARY = {"samples": "samples", "updates": "updates", "processor_s": "processor_time_s"}  # in run.json
 PRINTED = ((3, 6e6), (12, 6e7))  # tables with the gap of the smallest model, and the samples that it has seen by then
 NODES = 100  # of the paper's training instances
 
@@ -68,26 +68,14 @@ def table21(study: Study) -> Table:
     )
     rows = []
     for each in roles.readings(study.scale):
-        means = _means(study, each)
-        cells = [Cell(means[key]) for key in QUANTITIES]
+        cells = [Cell(mean) for mean in summary_over_seeds(study, each.run, SUMMARY).values()]
         cells += [GAP.of_model(study, each.run, test.dataset, None, GREEDY) for test in tests]
-        rows.append(Row((each.budget, each.step), (*cells, _above(study, each, tests[0]))))
+        base = Reading("same passes" if each.budget == "larger rate" else each.budget, READINGS[0]).run
+        above = Cell() if each.run == base else above_over_seeds(study, each.run, base, tests[0].dataset)
+        rows.append(Row((each.budget, each.step), (*cells, above)))
     s = study.scale[ScalingScale].steps
     assert s is not None  # else no scale's plan has this table
-    return Table(study.artifact.title, ("Budget", "Reading"), columns, tuple(rows), notes(study, steps=s))
-
-
-def _means(study: Study, each: Reading) -> dict[str, float]:
-    """Average what a reading's trainings have seen and taken."""
-    names = {"samples": "samples", "updates": "updates", "processor_s": "processor_time_s"}
-    return summary_over_seeds(study, each.run, names)
-
-
-def _above(study: Study, each: Reading, test: Labels) -> Cell:
-    base = Reading("same passes" if each.budget == "larger rate" else each.budget, READINGS[0])
-    if each.run == base.run:
-        return Cell()
-    return above_over_seeds(study, each.run, base.run, test.dataset)
+    return draw_table(study, ("Budget", "Reading"), columns, rows, steps=s)
 
 
 # -- Figure 17 --------------------------------------------------------------------------------------------------------
@@ -127,11 +115,11 @@ def _rows(study: Study) -> list[dict[str, Any]]:
         if isinstance(cell.measured, float):
             about = {"side": HERE, "reading": each.step, "budget": each.budget, "run": each.run}
             gaps = {"gap_pct": cell.measured, "low_pct": cell.low, "high_pct": cell.high}
-            rows.append(about | _means(study, each) | gaps)
+            rows.append(about | summary_over_seeds(study, each.run, SUMMARY) | gaps)
     for table, samples in PRINTED:
         gap = printed_values(study, table, metric="gap_pct", n=NODES)[GRID[0]]
         for step in READINGS:
-            updates = samples / _batch(study) * _updates(step)
+            updates = samples / _setting(study, "batch_size") * _updates(step)
             rows.append(
                 {"side": PAPER, "reading": step, "budget": f"Table {table}", "samples": samples, "updates": updates}
                 | {"gap_pct": gap}
@@ -167,10 +155,6 @@ def _updates(step: Step) -> float:
     return _decisions() if step == "sub-path" else 1.0
 
 
-def _batch(study: Study) -> int:
-    return _setting(study, "batch_size")
-
-
 def _setting(study: Study, key: str) -> int:
     return int(study.published(9).set_index("key").value[key])
 
@@ -179,11 +163,11 @@ def _implied(study: Study) -> Table:
     """Tabulate each reading's slope here beside the printed one, and the printed training's updates and compute."""
     few, most = (printed_values(study, table, metric="gap_pct", n=NODES)[GRID[0]] for table, _ in PRINTED)
     slope = float(np.log(few / most) / np.log(PRINTED[1][1] / PRINTED[0][1]))
-    total = _setting(study, "total_training_steps")
+    total, batch = (_setting(study, key) for key in ("total_training_steps", "batch_size"))
     models = (GRID[0], DEEPEST, GRID[-1])
     rows = []
     for step in READINGS:
-        compute = [Cell(total * _batch(study) * _sample(shape, step) / 1e18) for shape in models]
+        compute = [Cell(total * batch * _sample(shape, step) / 1e18) for shape in models]
         rows.append(Row((WORDS[step],), (_slope(study, step, slope), Cell(total * _updates(step)), *compute)))
     columns = (
         Column("slope", "Exponent in samples, from few samples to all", "", fixed(2)),
@@ -205,7 +189,7 @@ def _slope(study: Study, step: Step, in_print: float) -> Cell:
     budgets = [Reading(budget, step) for budget in pair]
     test = roles.tests(study.scale)[0]
     few, most = (resampled_over_seeds(study, each.run, test.dataset, stream) for stream, each in enumerate(budgets))
-    samples_few, samples_most = (_means(study, each)["samples"] for each in budgets)
+    samples_few, samples_most = (summary_over_seeds(study, each.run, SUMMARY)["samples"] for each in budgets)
     ratio = np.log(samples_most / samples_few)
     ends = [GAP.of_model(study, each.run, test.dataset, None, GREEDY).measured for each in budgets]
     if few is None or most is None or not all(isinstance(end, float) and end > 0 for end in ends):

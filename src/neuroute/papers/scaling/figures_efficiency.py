@@ -23,6 +23,7 @@ from neuroute.papers.scaling.series import (
 )
 from neuroute.plan.needs import Log, artifact
 from neuroute.rendering import plots, style
+from neuroute.rendering.claims import slope_interval
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
@@ -95,16 +96,9 @@ def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], in_print: Mappi
 
 def _interval(curve: Curve) -> tuple[float, float] | None:
     """The 95 % interval (Student's t) of a log-log fit's exponent; None where fewer than three points leave none."""
-    from scipy.stats import t
-
-    logs = np.log([point for point in curve.points if min(point) > 0])
-    law = curve.fits["log-log"]
-    if len(logs) < 3 or not isinstance(law, laws.PowerLaw):
-        return None
-    x, y = (logs - logs.mean(0)).T
-    error = float(np.sqrt(np.square(y + law.alpha * x).sum() / (len(logs) - 2) / np.square(x).sum()))
-    reach = float(t.ppf(0.975, len(logs) - 2)) * error
-    return law.alpha - reach, law.alpha + reach
+    positive = [point for point in curve.points if min(point) > 0]
+    slope = slope_interval([x for x, _ in positive], [gap for _, gap in positive])
+    return None if slope.low is None or slope.high is None else (-slope.high, -slope.low)
 
 
 def _is_ordered(bounds: Sequence[tuple[float, float] | None]) -> bool:
@@ -168,10 +162,7 @@ def figure6(study: Study) -> Drawing:
     """Draw the gaps of beam searches over their time, with shifted power laws (Eq. 7)."""
     figure = style.new_figure(height=5.0)
     greedy = printed_values(study, 12, metric="time_s")
-    counts = {
-        HERE: roles.searched(study.scale).dataset.count,
-        PAPER: int(study.published(18).n_instances.max()),
-    }
+    counts = {HERE: roles.searched(study.scale).dataset.count, PAPER: int(study.published(18).n_instances.max())}
 
     def curve(side: str, shape: Shape) -> Curve:
         cost = measured_beams(study, shape, "time_s", 60) if side == HERE else lambda beam: beam * greedy[shape] / 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -133,13 +134,9 @@ def _laws(study: Study, models: Models, quantity: Quantity, **quoted: float) -> 
         lines = {on[0].width: on for on in models.lines("depth")}
         return [c for w, on in lines.items() for c in of_line(side, "c", f"W={w}", on, colour=models.looks.width[w])]
 
-    panels = {
-        "(a) All models": all_models,
-        "(b) Wider, at fixed depth": wider,
-        "(c) Deeper, at fixed width": deeper,
-    }
+    panels = {"(a) All models": all_models, "(b) Wider, at fixed depth": wider, "(c) Deeper, at fixed width": deeper}
     x_label = X_LABEL[quantity]
-    every = curves.draw_panels(figure.subplots(3, 2), panels, "linear", x_label, models.title(study))
+    every = curves.draw_panels(figure.subplots(3, 2), panels, "linear", x_label, partial(models.title, study))
     texts = notes(
         study,
         qualities=[_quality(title, side, every) for title in panels for side in curves.SIDES],
@@ -198,7 +195,7 @@ def _ratios(study: Study, models: Models, in_print: Mapping[str, float]) -> Draw
                 colour = shade[ratio[shape]]
                 look: dict[str, Any] = {"markersize": 5.5, "zorder": 3} | curves.face(shape, colour)
                 axes.plot(x, y, models.looks.marker[shape.width], color=colour, **look)
-        axes.set_title(models.title(study)(side))
+        axes.set_title(models.title(study, side))
         if hidden := sum(y <= 0 for _, y in points.values()):
             trouble.append(f"{hidden} of {len(points)} {side} gaps are not positive: neither drawn nor in the fit.")
         law = None

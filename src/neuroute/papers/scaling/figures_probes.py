@@ -174,7 +174,6 @@ def figure11(study: Study) -> Drawing:
 # -- Figure 12 of paper `scaling`: success by the rank of the optimal next node among the nearest neighbours ---------
 
 LAST = 8  # the paper quotes its success "beyond the eighth neighbour"
-NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -205,25 +204,22 @@ class Success:
 def success(hits: ArrayLike, decisions: ArrayLike, last: int = LAST) -> Success:
     """`hits` and `decisions` (ranks,): of rank 1, 2, ...; there may be fewer ranks than `last`."""
     hit_counts, decision_counts = (_pooled(np.asarray(x, np.int64), last) for x in (hits, decisions))
-    return Success(hit_counts, decision_counts, *(100 * bound for bound in wilson(hit_counts, decision_counts)))
+    low, high = np.transpose([_wilson(*pair) for pair in zip(hit_counts, decision_counts, strict=True)])
+    return Success(hit_counts, decision_counts, 100 * low, 100 * high)
 
 
-def wilson(hits: ArrayLike, decisions: ArrayLike, z: float = NORMAL_95) -> tuple[Array, Array]:
-    """Wilson's score interval of a share, whose bounds stay within 0 and 1; not a number without decisions.
+def _wilson(hits: int, decisions: int) -> tuple[float, float]:
+    """Wilson's score interval of a share; not a number without decisions.
 
     It takes decisions for independent; those of one instance are not quite, so it is somewhat too narrow.
     """
-    n = np.asarray(decisions, float)
-    n = np.where(n > 0, n, np.nan)
-    p = np.asarray(hits, float) / n
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+    from scipy.stats import binomtest
+
+    return binomtest(hits, decisions).proportion_ci(method="wilson") if decisions else (np.nan, np.nan)
 
 
 def _pooled(counts: NDArray[np.int64], last: int) -> NDArray[np.int64]:
-    padded = np.zeros(max(last + 1, len(counts)), np.int64)
-    padded[: len(counts)] = counts
+    padded = np.pad(counts, (0, max(0, last - len(counts))))
     return np.append(padded[:last], padded[last:].sum())
 
 

@@ -15,9 +15,8 @@ from neuroute.papers.scaling.curves import DEPTH_COLOUR, HERE, PAPER
 from neuroute.papers.scaling.roles import DATA, DEEPEST, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact
-from neuroute.plan.objects import Supervised
 from neuroute.rendering import plots, style
-from neuroute.rendering.cells import number, printed_numbers
+from neuroute.rendering.cells import printed_gap, printed_numbers
 from neuroute.rendering.columns import described
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
@@ -123,17 +122,15 @@ def _logs_of(runs: Iterable[str]) -> Callable[[Scale], list[Need]]:
 def figure7(study: Study) -> Drawing:
     """Compare trainings with and without gated attention."""
     gated = {"with gate": "yes", "without gate": "no"}
-    labels = {name: _printed_gap(study, 7, gated_attention=gate) for name, gate in gated.items()}
+    labels = {name: printed_gap(printed_numbers(study, 7, gated_attention=gate), 100) for name, gate in gated.items()}
     return _draw_convergence(study, GATED, labels, "with and without gated attention")
 
 
 @artifact("Convergence with and without ReZero", needs=_logs_of(REZERO), printed_files=("table12",))
 def figure8(study: Study) -> Drawing:
     """Compare trainings with and without ReZero."""
-    labels = {"with ReZero": _printed_gap(study, 12, **DEEPEST._asdict()), "without ReZero": None}
-    training = study.runs[REZERO[1]].training
-    if not isinstance(training, Supervised):
-        raise TypeError(f"{REZERO[1]} is not trained with labels")
+    in_print = printed_gap(printed_numbers(study, 12, **DEEPEST._asdict()), 100)
+    labels, training = {"with ReZero": in_print, "without ReZero": None}, study.runs[REZERO[1]].training
     return _draw_convergence(study, REZERO, labels, "with and without ReZero", without=training)
 
 
@@ -142,17 +139,12 @@ def figure9(study: Study) -> Drawing:
     """Compare trainings on one and on ten million samples."""
     trainings = [study.runs[run].training for run in SAMPLES]
     names = [f"{t.samples:,} samples (paper: {m}M)" for m, t in zip((1, 10), trainings, strict=True)]
-    gaps = [_printed_gap(study, 11, train_size=m * 1_000_000) for m in (1, 10)]
+    gaps = [printed_gap(printed_numbers(study, 11, train_size=m * 1_000_000), 100) for m in (1, 10)]
     labels = dict(zip(names, gaps, strict=True))
     texts = [f"{t.samples:,} samples × {t.epochs} epoch{'s' * (t.epochs > 1)}" for t in trainings]
     return _draw_convergence(
         study, SAMPLES, labels, "with one and ten million training samples", amounts="; ".join(texts)
     )
-
-
-def _printed_gap(study: Study, table: int, **where: object) -> float | None:
-    gap = number(printed_numbers(study, table, **where), 100, "gap_pct")
-    return gap if isinstance(gap, float) else None
 
 
 def _draw_convergence(

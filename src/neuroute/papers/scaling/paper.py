@@ -6,20 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.roles import (
-    DATA,
-    DEEP,
-    DEEPEST,
-    FEW,
-    GRID,
-    SHIFTED,
-    SIZES,
-    Shape,
-    grid_tests,
-    group,
-    reference,
-    searched,
-)
+from neuroute.papers.scaling.roles import DATA, DEEP, DEEPEST, FEW, GRID, SHIFTED, SIZES, Shape, group, reference
 from neuroute.papers.scaling.scale import Cvrp, ScalingScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import NOT_STATED, Protocol, on_benchmark
@@ -46,12 +33,12 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
     s = scale[ScalingScale]
     greedy = (GREEDY, WITHOUT_LOG, *LATENCY)
     yield Protocol("TSP100", reference(scale, 100), COUNTS[100], SOLVER, greedy, only=GREEDILY)
-    for labels in dict.fromkeys((searched(scale), reference(scale, 100))):
+    for labels in dict.fromkeys((roles.searched(scale), reference(scale, 100))):
         yield Protocol("TSP100", labels, COUNTS[100], SOLVER, BEAMS, only=SEARCHED)
     yield Protocol("TSP100", reference(scale, 100, s.budget_count), 1000, SOLVER, LIMITED, only=("table4",))
     for size in SIZES[1:]:
         ways = (GREEDY, WITHOUT_LOG, *((beam_search(2), beam_search(16)) if size == 1000 else ()))
-        others = tuple(name for name in (*GREEDILY, "table5", "table13"))
+        others = (*GREEDILY, "table5", "table13")
         yield Protocol(f"TSP{size}", reference(scale, size), COUNTS[size], SOLVER, ways, only=others)
     for size, count in {100: 1000, 1000: 16}.items():
         labels = reference(scale, size, s.rrc_counts[size])
@@ -60,7 +47,7 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         for size in SIZES:
             labels = reference(scale, size, distribution=distribution)
             yield Protocol(f"TSP{size} {distribution}", labels, COUNTS[size], SOLVER)
-    for labels in grid_tests(scale):
+    for labels in roles.grid_tests(scale):
         yield Protocol("none, our own", labels, None, NOT_STATED, averaging=NOT_STATED)
     for labels in roles.tests(scale):
         yield Protocol("none, our own", labels, None, NOT_STATED, averaging=NOT_STATED, only=("table21", "figure17"))
@@ -74,11 +61,6 @@ BQ = "neuroute.networks.bq:Bq"
 
 
 # -- labels ---------------------------------------------------------------------------------------------------------
-
-
-def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
-    """The first instances of the training stream in blocks, each a label job of its own."""
-    return training_blocks(scale[ScalingScale].sizes[100], samples, scale.label_solver)
 
 
 def also_solved(scale: Scale) -> list[Labels]:
@@ -156,6 +138,7 @@ def _run(
     network: Network,
     training: Supervised | SelfImprovement,
 ) -> Run:
+    n = scale[ScalingScale].sizes[100]
     return declare_run(
         config,
         roles.PAPER,
@@ -163,8 +146,8 @@ def _run(
         training,
         role=role,
         network=network,
-        n=scale[ScalingScale].sizes[100],
-        data=lambda changed: training_data(scale, changed.samples) if isinstance(changed, Supervised) else (),
+        n=n,
+        data=lambda t: training_blocks(n, t.samples, scale.label_solver) if isinstance(t, Supervised) else (),
         validation=roles.validation(scale),
     )
 

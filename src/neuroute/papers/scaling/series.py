@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from neuroute.accounting.flops import solution_paper
 from neuroute.analysis.intervals import resampled_gaps
-from neuroute.core.lazy import pd
 from neuroute.papers.scaling import curves, roles
 from neuroute.papers.scaling.cells import DecoderOnly
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
@@ -32,7 +31,9 @@ Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
 
 def printed_values(study: Study, table: int | str, **where: object) -> dict[Shape, float]:
     """Read the paper's value for each model, of the rows whose columns hold `where`."""
-    return _by_shape(printed_numbers(study, table, **where))
+    rows = printed_numbers(study, table, **where)
+    columns = zip(rows.depth, rows.width, rows.value, strict=True)
+    return {Shape(int(depth), int(width)): float(value) for depth, width, value in columns if depth > 0}
 
 
 def quoted_values(study: Study, quantity: str) -> dict[Shape, float]:
@@ -44,11 +45,6 @@ def quoted_value(study: Study, quantity: str) -> float:
     """Read a number of the whole study from the paper's text and captions."""
     rows = printed_numbers(study, "quoted", quantity=quantity)
     return float(rows[rows.depth.isna()].value.item())
-
-
-def _by_shape(rows: pd.DataFrame) -> dict[Shape, float]:
-    columns = zip(rows.depth, rows.width, rows.value, strict=True)
-    return {Shape(int(depth), int(width)): float(value) for depth, width, value in columns if depth > 0}
 
 
 # -- a grid of models -------------------------------------------------------------------------------------------------
@@ -103,14 +99,12 @@ class Models:
         for shape in self.shapes:
             yield from tested(self.run(shape), self.test)
 
-    def title(self, study: Study) -> Callable[[str], str]:
+    def title(self, study: Study, side: str) -> str:
         """Return what stands above the panels of a side."""
-        if not self.prefix:
-            return partial(curves.side_title, study)
+        if not self.prefix or side == PAPER:
+            return curves.side_title(study, side)
         dataset = self.test.dataset
-        here = f"Here: {dataset.problem.upper()}{dataset.n}, scale “{study.scale.name}”"
-        titles = {HERE: here, PAPER: "Paper: TSP100, printed, refitted"}
-        return titles.__getitem__
+        return f"Here: {dataset.problem.upper()}{dataset.n}, scale “{study.scale.name}”"
 
     def points(self, study: Study, quantity: Quantity = "parameters") -> dict[str, Points]:
         """Side -> model -> (parameters in millions, or GFLOPs of a solution; gap in %) of the models that have both.
@@ -123,7 +117,8 @@ class Models:
             x, gap = study.value(quantity, run, dataset), study.gap(run, dataset)
             if x is not None and gap is not None:
                 here[shape] = (x / PER_UNIT[quantity], gap)
-        gaps, x_of = printed_values(study, 12, metric="gap_pct"), _printed_sizes(study, quantity)
+        gaps = printed_values(study, 12, metric="gap_pct")
+        x_of = printed_gflops(study) if quantity == "gflops_paper" else printed_values(study, 1, metric="params_m")
         return {HERE: here, PAPER: {shape: (x_of[shape], gaps[shape]) for shape in self.shapes if shape in gaps}}
 
     def curve(
@@ -145,12 +140,6 @@ class Models:
     def samples(self, study: Study, shapes: Iterable[Shape]) -> NDArray[np.float64] | None:
         """Resample the greedy gaps of these models (resamples, models)."""
         return resample_gaps(study, ((self.run(shape), Decoding()) for shape in shapes), self.test)
-
-
-def _printed_sizes(study: Study, quantity: Quantity) -> dict[Shape, float]:
-    if quantity == "parameters":
-        return printed_values(study, 1, metric="params_m")
-    return printed_gflops(study)
 
 
 def printed_gflops(study: Study) -> dict[Shape, float]:

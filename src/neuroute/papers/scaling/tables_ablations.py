@@ -12,46 +12,35 @@ from neuroute.papers.scaling.cells import ADDED, DecoderOnly, model, sets_of
 from neuroute.papers.scaling.roles import DATA, DEEPEST, FEW, GRID, LOG_N, Shape, grid, is_added, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
-from neuroute.plan.objects import Dataset, Decoding, Labels, Supervised
+from neuroute.plan.objects import Decoding, Labels, Supervised
 from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, gap_columns, millions, plain
 from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, parameters
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.settings import printed_values
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration
 
-EPOCHS = 60.0  # of the paper's trainings in Table 3, by its caption
+EPOCHS_IN_PRINT = 60.0  # of the paper's trainings in Table 3, by its caption
 
 
-def _training(study: Study, run: str) -> Supervised:
-    training = study.runs[run].training
-    assert isinstance(training, Supervised)  # declared so
-    return training
-
-
-def _samples_cell(study: Study, run: str, _: Dataset, published: Value, __: Decoding) -> Cell:
-    return Cell(_training(study, run).samples / 1e6, published)
-
-
-def _epochs_cell(study: Study, run: str, _: Dataset, published: Value, __: Decoding) -> Cell:
-    return Cell(_training(study, run).epochs, published)
+SAMPLES = Measure(
+    "train_size", lambda study, run, _, published, how: Cell(study.runs[run].training.samples / 1e6, published)
+)
+EPOCHS = Measure("epochs", lambda study, run, _, published, how: Cell(study.runs[run].training.epochs, published))
 
 
 def _budget(test: Labels) -> list[Quantity]:
     """Head the columns of what a model is trained on."""
     samples = Column("samples_millions", "Training samples", "M", millions)
-    return [
-        Quantity(samples, Measure("train_size", _samples_cell), test),
-        Quantity(Column("epochs", "Epochs", format=WHOLE), Measure("epochs", _epochs_cell), test),
-    ]
+    return [Quantity(samples, SAMPLES, test), Quantity(Column("epochs", "Epochs", format=WHOLE), EPOCHS, test)]
 
 
 def table3_grid(scale: Scale) -> Grid:
     tests = sets_of(scale, (100, 1000))
     models = [model(shape, "D={}, W={}", "small01M") for shape in FEW]
-    methods = [replace(each, besides={"epochs": EPOCHS}) for each in models]
+    methods = [replace(each, besides={"epochs": EPOCHS_IN_PRINT}) for each in models]
     return Grid(methods, [parameters(tests[100]), *_budget(tests[100]), *gaps(tests, GAP)])
 
 
@@ -100,12 +89,14 @@ def table8(study: Study) -> Table:
         return Row(labels, tuple(cells))
 
     without, with_it = (float(_printed_gap(study, Shape(6, 512), log_n, 1000) or 0) for log_n in LOG_SETTINGS)
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Setting", "Model", HERE),
         gap_columns(sets),
-        tuple(row(shape, log_n) for log_n in LOG_SETTINGS for shape in LOG_N),
-        notes(study, without=without, with_it=with_it, change=100 * (1 - with_it / without)),
+        [row(shape, log_n) for log_n in LOG_SETTINGS for shape in LOG_N],
+        without=without,
+        with_it=with_it,
+        change=100 * (1 - with_it / without),
     )
 
 
@@ -137,7 +128,7 @@ def table11_grid(scale: Scale) -> Grid:
 def table11(study: Study) -> Table:
     """Show what more samples add."""
     grid = table11_grid(study.scale)
-    samples = {_training(study, run).samples * _training(study, run).epochs for run in grid.runs}
+    samples = {t.samples * t.epochs for t in (study.runs[run].training for run in grid.runs)}
     amounts = f"both see {samples.pop():,} in all" if len(samples) == 1 else "the epochs are in the table"
     return grid_table(study, ("Model", "Training set"), grid, amounts=amounts)
 
@@ -165,8 +156,8 @@ def table1(study: Study) -> Table:
             return Row((*shape, f"{here}; {ADDED}"), (*cells, Cell()))
         return Row((*shape, here), (*cells, Cell(DecoderOnly(*shape, heads=8).parameters)))
 
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Depth", "Width", HERE),
         (
             Column("heads", "Heads", format=WHOLE),
@@ -175,8 +166,7 @@ def table1(study: Study) -> Table:
             Column("parameters_millions", "Parameters", "M", millions),
             Column("parameters_at_paper_shape", "Exact count at the paper's shape", format=WHOLE),
         ),
-        tuple(row(shape) for shape in grid(study.scale)),
-        notes(study),
+        [row(shape) for shape in grid(study.scale)],
         AS_CONFIGURED,
     )
 
@@ -208,13 +198,13 @@ def table9(study: Study) -> Table:
     ]
     names, first = ", ".join(changed), GRID[0].name
     change = f"config.yaml changes the training of {names}; the values shown are those of {first}."
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Parameter",),
         (Column("value", "Value", format=plain),),
-        tuple(Row((name,), (Cell(value, published[key] if key else None),)) for name, value, key in rows),
-        notes(study, changed=change if changed else ""),
+        [Row((name,), (Cell(value, published[key] if key else None),)) for name, value, key in rows],
         AS_CONFIGURED,
+        changed=change if changed else "",
     )
 
 
@@ -240,8 +230,8 @@ def table10(study: Study) -> Table:
         label = "D={}, W={}".format(*shape) + (f", {ADDED}" if is_added(shape) else "")
         return Row((label, model_here(study, run.id)), cells)
 
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Configuration", HERE),
         (
             Column("device", "Device"),
@@ -249,8 +239,7 @@ def table10(study: Study) -> Table:
             Column("updates", "Updates", format=WHOLE),
             Column("train_pflop", "Training compute", "PFLOP", format=lambda v: f"{v:.3g}"),
         ),
-        tuple(row(shape) for shape in grid(study.scale)),
-        notes(study),
+        [row(shape) for shape in grid(study.scale)],
     )
 
 

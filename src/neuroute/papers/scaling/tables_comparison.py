@@ -32,7 +32,7 @@ from neuroute.rendering.grid import (
     needs_of,
     parameters,
 )
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, fixed
 
@@ -112,11 +112,7 @@ GROUPS = {  # the paper's rows: its name for them in the printed numbers, nodes 
 }
 
 
-def _table6_needs(scale: Scale) -> list[Need]:
-    return [roles.on_tsplib(scale, each.run) for each in (*OURS, LEHD, BQ, SIGD)]
-
-
-@artifact("TSPLIB instances", needs=_table6_needs)
+@artifact("TSPLIB instances", needs=lambda scale: [roles.on_tsplib(scale, m.run) for m in (*OURS, LEHD, BQ, SIGD)])
 def table6(study: Study) -> Table:
     """Show mean gaps by the instances' nodes, with and without rounded distances."""
     limit = study.scale[ScalingScale].tsplib_max_nodes
@@ -139,23 +135,20 @@ def table6(study: Study) -> Table:
         columns.append(
             Column(f"gap_{key}_pct", m.name, "%", group=group, at=f"TSPLIB, {every} of {len(nodes)} instances")
         )
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("TSPLIB", "Distances", "Instances here"),
-        tuple(columns),
+        columns,
         (
             *(row(group, "gap_pct", "unrounded") for group in GROUPS),
             *(row(group, "gap_rounded_pct", "integer") for group in GROUPS),
         ),
-        notes(
-            study,
-            every=every,
-            nodes=len(nodes),
-            measured_here=measured_here(study, 0, limit),
-            not_measured=not_measured(study, solved.records, limit, {m.name: m.run for m in COLUMNS}),
-            models=", ".join(f"{m.name} {model_here(study, m.run)}" for m in COLUMNS),
-            weights=_weights(study),
-        ),
+        every=every,
+        nodes=len(nodes),
+        measured_here=measured_here(study, 0, limit),
+        not_measured=not_measured(study, solved.records, limit, {m.name: m.run for m in COLUMNS}),
+        models=", ".join(f"{m.name} {model_here(study, m.run)}" for m in COLUMNS),
+        weights=_weights(study),
     )
 
 
@@ -264,10 +257,9 @@ def table19(study: Study) -> Table:
             at, name = f"TSP{size} ({described(dataset)} here)", "Ours (D={}, W={})".format(*shape)
             rows.append(Row((at, name, model_here(study, run_id(shape))), tuple(cells)))
     headings = {k: f"RRC {k}" + ("" if k == here else f" ({here} here)") for k, here in s.rrc.items()}
-    return Table(
-        study.artifact.title,
+    return draw_table(
+        study,
         ("Test set", "Model", HERE),
-        tuple(Column(f"gap_rrc{k}_pct", headings.get(k, "Greedy"), "%", fixed(4)) for k in budgets),
-        tuple(rows),
-        notes(study),
+        [Column(f"gap_rrc{k}_pct", headings.get(k, "Greedy"), "%", fixed(4)) for k in budgets],
+        rows,
     )

@@ -9,15 +9,7 @@ from typing import Any
 from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import solution, solution_paper
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.cells import (
-    MEAN_OF_RATIOS,
-    DecoderOnly,
-    model,
-    of_grid,
-    sets_of,
-    solver,
-    solver_notes,
-)
+from neuroute.papers.scaling.cells import MEAN_OF_RATIOS, DecoderOnly, model, of_grid, sets_of, solver, solver_notes
 from neuroute.papers.scaling.roles import BUDGETED, DEEP, GRID, LATENCY, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
@@ -37,7 +29,7 @@ from neuroute.rendering.grid import (
     parameters,
     record,
 )
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
@@ -57,12 +49,7 @@ def table2(study: Study) -> Table:
     n = grid.tests[0].dataset.n
     first, *deep = (solution_paper(counts(study.runs[run].network).decision, n) for run in grid.runs)
     ratios = ", ".join(f"{cost / first:.2f}× for {m.label}" for m, cost in zip(grid.methods[1:], deep, strict=True))
-    return grid_table(
-        study,
-        ("Model",),
-        grid,
-        ratios=ratios,
-    )
+    return grid_table(study, ("Model",), grid, ratios=ratios)
 
 
 def _table4_needs(scale: Scale) -> Iterator[Need]:
@@ -96,13 +83,7 @@ def table4(study: Study) -> Table:
         label = f"({shape.depth}, {shape.width}, {number(rows, None, 'params_m'):.1f}M)"
         return Row((label, model_here(study, run)), tuple(cells))
 
-    return Table(
-        study.artifact.title,
-        ("Depth, width, parameters", HERE),
-        tuple(columns),
-        tuple(row(shape) for shape in BUDGETED),
-        notes(study),
-    )
+    return draw_table(study, ("Depth, width, parameters", HERE), columns, [row(shape) for shape in BUDGETED])
 
 
 def table12_grid(scale: Scale) -> Grid:
@@ -173,13 +154,7 @@ def table17(study: Study) -> Table:
     for role, decoding in decodings.items():
         label = f"Batch {role}" + ("" if sizes[role] == role else f" ({decoding.batch_size} here)")
         columns.append(Column(f"time_batch{role}_s", label, "", duration, "Time", described(dataset)))
-    return Table(
-        study.artifact.title,
-        ("Method", HERE),
-        tuple(columns),
-        tuple(row(shape) for shape in LATENCY),
-        notes(study),
-    )
+    return draw_table(study, ("Method", HERE), columns, [row(shape) for shape in LATENCY])
 
 
 def table18_grid(scale: Scale) -> Grid:

@@ -126,13 +126,6 @@ def glop_note(study: Study, *problems: Problem) -> str:
     return note
 
 
-INSERTION = (
-    "Random insertion, from which PRC starts, is for the CVRP what the published code does: customers in the order of "
-    "their angle around the depot, with its slip that makes places next to the depot look too cheap. The paper's "
-    "Algorithm 2 inserts at random."
-)
-
-
 def prc_words(study: Study, budget: int = 100) -> str:
     """Name a search: PRC100, or `PRC100 (10 iterations here)`."""
     here = study.scale[SitScale].prc[budget]

@@ -23,7 +23,7 @@ from neuroute.rendering import maps, style
 from neuroute.rendering.cells import gap_cell
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.notes import notes
-from neuroute.rendering.plots import bounds, drawable, hidden_note
+from neuroute.rendering.plots import drawable, hidden_note
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
 
@@ -206,9 +206,7 @@ def _notes(study: Study, run: Run, it: Iteration, course: Course) -> tuple[str, 
     if warm is not None and best is not None:
         trend = "below" if best < warm else "not below"
         validated += f" Best gap of the rounds {best:.3f} %, {trend} the warm-up's {warm:.3f} %."
-    hidden = sum(not v["gap_pct"] > 1e-6 for v in course.validations)
-    if hidden:
-        validated += f" {hidden} of {len(course.validations)} gaps are not positive: not drawn; they are in the CSV."
+    validated = " ".join([validated, *hidden_note(v["gap_pct"] for v in course.validations)])
     return notes(study, run=run, it=it, n=n, which=which, tail=tail, gained=gained, validated=validated)
 
 
@@ -295,7 +293,7 @@ def draw_lengths(axes: mpl.axes.Axes, course: Course) -> None:
 def draw_gaps(axes: mpl.axes.Axes, course: Course) -> None:
     """The greedy validation gap over all epochs, a band for each round."""
     validations = course.validations
-    gaps = [v["gap_pct"] if v["gap_pct"] > 1e-6 else math.nan for v in validations]
+    gaps = [drawable(v["gap_pct"]) for v in validations]
     if not any(math.isfinite(gap) for gap in gaps):
         style.empty_axes(axes, "no positive gap to draw")
         return
@@ -361,9 +359,8 @@ def _rows(study: Study) -> list[dict[str, Any]]:
         cell = gap_cell(study, run, dataset)
         if not isinstance(cell.measured, float):
             continue
-        low, high = bounds(cell) or (None, None)
         about = {"side": MEASURED, "repetitions": count, "repetitions_here": here, "n": dataset.n, "run": run}
-        values = {"gap_pct": cell.measured, "low_pct": low, "high_pct": high}
+        values = {"gap_pct": cell.measured, "low_pct": cell.low, "high_pct": cell.high}
         rows.append(about | values | {"parameters": study.value("parameters", run, dataset)})
     return rows
 

@@ -77,17 +77,17 @@ def _draw_products(sheet: dg.Sheet, net: Round) -> None:
         axes.set_xlim(0, t)
         axes.set_ylim(0, t)
         axes.axis("off")
-    _draw_cells(sheet.axes["self"], t, t, 0, t, style.RAMPS["blue"][1])
+    _draw_cells(sheet.axes["self"], t, 0, t, style.RAMPS["blue"][1])
     axes = sheet.axes["cross"]
-    _draw_cells(axes, t, m, t - m, t, style.RAMPS["orange"][1])
-    _draw_cells(axes, m, t - m, 0, max(t - m - gap, 0.1 * t), style.RAMPS["orange"][1])
+    _draw_cells(axes, t, t - m, t, style.RAMPS["orange"][1])
+    _draw_cells(axes, m, 0, max(t - m - gap, 0.1 * t), style.RAMPS["orange"][1])
     dg.write(sheet.axes["self"], -0.06 * t, t / 2, "queries: all tokens", rotation=90)
     dg.write(axes, -0.06 * t, t - m / 2, str(m), ha="right" if m < 0.16 * t else "center")
     text = f"1. {m} representatives\nlook at all tokens;\n2. all look at them"
     dg.write(axes, (m + t) / 2, (t - m) / 2, text, fontsize=5.4, linespacing=1.5)
 
 
-def _draw_cells(axes: mpl.axes.Axes, columns: int, rows: int, low: float, high: float, colour: str) -> None:
+def _draw_cells(axes: mpl.axes.Axes, columns: int, low: float, high: float, colour: str) -> None:
     """A cell for each product, ruled where they can be told apart."""
     ruled = max(axes.get_xlim()) <= GRID_TOKENS
     x = np.arange(columns + 1) if ruled else np.array([0, columns])
@@ -253,19 +253,8 @@ def _look_table(net: Round) -> Table:
 
 
 def _notes(study: Study, net: Round) -> tuple[str, ...]:
-    n, m, modules, (full, cross) = len(net.decision.coords), net.representatives, len(net.attention), net.products
+    n, m, modules = len(net.decision.coords), net.representatives, len(net.attention)
     whole = sum((m + n - k) ** 2 for k in range(1, n)), sum(2 * m * (m + n - k) for k in range(1, n))
     left_out = f" {MAPPED} of {modules} modules; the CSV has all." if modules > MAPPED else ""
-    return notes(
-        study,
-        net=net,
-        m=m,
-        repetitions=m - 1,
-        full=full,
-        cross=cross,
-        n=n,
-        whole=whole,
-        path=len(net.decision.path),
-        strong=STRONG,
-        left_out=left_out,
-    )
+    counts = {"n": n, "repetitions": m - 1, "path": len(net.decision.path), "strong": STRONG}
+    return notes(study, net=net, whole=whole, left_out=left_out, **counts)

@@ -5,23 +5,7 @@ from typing import Any
 
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.roles import (
-    BASELINES,
-    BQ_CVRP,
-    INITIAL,
-    LONGEST,
-    POMO_RUNS,
-    PROBLEMS,
-    SIT,
-    SIZES,
-    SMALL_SIZES,
-    TAM_SIZES,
-    reference,
-    run_id,
-    small,
-    tam,
-    validation,
-)
+from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, INITIAL, PROBLEMS, SIT, SIZES, reference, run_id, small, tam
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import Protocol, on_benchmark
@@ -49,7 +33,7 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         name = problem.upper()
         budgets = Decoding(method="prc", start=start, iterations=1000, milestones=BUDGETS)
         from_others = tuple(Decoding(method="prc", start=other, iterations=100) for other in ("greedy", "nearest"))
-        lengths = tuple(Decoding(method="prc", start=start, iterations=100, longest=most) for most in LONGEST)
+        lengths = tuple(Decoding(method="prc", start=start, iterations=100, longest=most) for most in roles.LONGEST)
         for size in SIZES:
             # Beams and POMO end, by memory, at 5K; random re-construct by time at 10K.
             searches = (RRC, BEAM, POMO) if size <= 5000 else (RRC,) if size == 10_000 else ()
@@ -58,13 +42,13 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
                 f"{name}{size}", reference(scale, problem, size), COUNTS[size], SOLVERS[problem], ways,
                 source=SOURCES[problem].get(size, "drawn"),
             )  # fmt: skip
-        for size in SMALL_SIZES:
+        for size in roles.SMALL_SIZES:
             capacity = " C=100" if problem == "cvrp" else ""
             searched = (GREEDY, POMO, Decoding(method="prc", start=start, iterations=10))
             yield Protocol(
                 f"{name}{size}{capacity}", small(scale, problem, size), None, SMALL_SOLVERS[problem], searched
             )
-    for size in TAM_SIZES:
+    for size in roles.TAM_SIZES:
         name = f"CVRP{size} C={200 if size == 1000 else 300}"
         yield Protocol(name, tam(scale, size), None, "none", shown=None, averaging="no gaps", source="files of TAM")
     for problem in PROBLEMS:
@@ -100,7 +84,8 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
 def runs(config: Config, scale: Scale) -> list[Run]:
     """Its own, and baselines as `scaling`, `icam` and `rivals` train them."""
     baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    lent = [run for run in (*baselines, *POMO_RUNS.values(), *roles.RIVALS) if not run.startswith(f"{roles.PAPER}/")]
+    every = (*baselines, *roles.POMO_RUNS.values(), *roles.RIVALS)
+    lent = [run for run in every if not run.startswith(f"{roles.PAPER}/")]
     return [*own_runs(config, scale), *borrow_runs(config, scale, lent)]
 
 
@@ -129,7 +114,7 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
             n=n,
             data=lambda training: (roles.training_labels(scale, problem, size, training.samples),),
             start=run_id(start) if start else None,
-            validation=validation(scale, problem, size),
+            validation=roles.validation(scale, problem, size),
         )
         try:
             longest_sub_path(getattr(run.training, "longest", None), n)
@@ -164,9 +149,8 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         cross = Network(kind=BQ_CVRP, arguments=shape | {"representatives": s.network.representatives})
         improved(roles.with_cross_attention(size), "cvrp", size, training, {"size": size}, network=cross)
     for count, here in s.repetitions.items():
-        role: dict[str, object] = {"repetitions": count}
-        name = roles.with_repetitions(count)
-        improved(name, "tsp", 1000, s.repetition_training, role, representatives=here)
+        name, training = roles.with_repetitions(count), s.repetition_training
+        improved(name, "tsp", 1000, training, {"repetitions": count}, representatives=here)
     return out
 
 

@@ -7,22 +7,10 @@ from neuroute.papers.sit.scale import SIZES as SIZES
 from neuroute.papers.sit.scale import TAM_SIZES as TAM_SIZES
 from neuroute.papers.sit.scale import SitProblem, SitScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import REVISED_LIBRARY, revise
-from neuroute.plan.evaluations import Price, RunEvaluation
+from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, Start, beam_search, revise
+from neuroute.plan.evaluations import Benchmark, Price, RunEvaluation
 from neuroute.plan.needs import Need, group_of
-from neuroute.plan.objects import (
-    Benchmark,
-    BenchmarkEvaluation,
-    Dataset,
-    Decoding,
-    EfficiencyEvaluation,
-    Labels,
-    Network,
-    Problem,
-    Split,
-    Start,
-    beam_search,
-)
+from neuroute.plan.objects import BenchmarkEvaluation, Dataset, EfficiencyEvaluation, Labels, Network, Problem, Split
 from neuroute.rendering.columns import short as short
 
 PAPER = "sit"
@@ -151,17 +139,6 @@ def prc(scale: Scale, problem: Problem) -> Decoding:
 def prc_of(scale: Scale, problem: Problem, budget: int) -> Decoding:
     """One of these budgets."""
     return prc(scale, problem).model_copy(update={"iterations": scale[SitScale].prc[budget], "milestones": ()})
-
-
-def prc_from(scale: Scale, start: Start) -> Decoding:
-    """PRC100 from another solution (Table 7)."""
-    return Decoding(method="prc", start=start, iterations=scale[SitScale].prc[100])
-
-
-def prc_with_longest(scale: Scale, longest: int) -> Decoding:
-    """PRC100 with one of Table 5's l_max."""
-    stops = scale[SitScale].longest[longest]
-    return Decoding(method="prc", start=INITIAL["tsp"], iterations=scale[SitScale].prc[100], longest=stops)
 
 
 def search_of(scale: Scale, method: str) -> Decoding:

@@ -6,24 +6,25 @@ from collections.abc import Callable
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.baselines import in_one_go, models_note, prc_words, reference_note
-from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
+from neuroute.papers.sit.roles import INITIAL, LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
-from neuroute.plan.objects import Decoding, Problem, Reconstruction, Run
+from neuroute.plan.objects import Problem, Reconstruction, Run, Start
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.cells import with_budget
 from neuroute.rendering.columns import AS_TRAINED, described, plain, short
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, Quantity, grid_table, needs_of
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.settings import changes_note, licence_table, printed_values
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
 
-STARTS = {  # printed name of an initial solution -> its key in the printed numbers
-    "Model's greedy": "model_greedy",
-    "Nearest neighbour": "nearest_neighbor",
-    "Random insertion": "random_insertion",
+# Printed name of an initial solution -> its key in the printed numbers, and what makes it here if not insertion.
+STARTS: dict[str, tuple[str, Start | None]] = {
+    "Model's greedy": ("model_greedy", "greedy"),
+    "Nearest neighbour": ("nearest_neighbor", "nearest"),
+    "Random insertion": ("random_insertion", None),
 }
 
 
@@ -32,11 +33,9 @@ def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
     test = roles.reference(scale, "tsp", 10_000)
     quantities = []
     for used in LONGEST:
-        group, at = (
-            "inference " + with_budget(f"{used:,}", used, scale[SitScale].longest[used]),
-            described(test.dataset),
-        )
-        decoding, where = roles.prc_with_longest(scale, used), {"lmax_inference": used}
+        stops, where = scale[SitScale].longest[used], {"lmax_inference": used}
+        decoding = roles.prc_of(scale, "tsp", 100).model_copy(update={"longest": stops})
+        group, at = f"inference {with_budget(f'{used:,}', used, stops)}", described(test.dataset)
         gap = Column(f"gap_lmax{used}_pct", "Gap", "%", fixed(3), group, at)
         time = Column(f"time_lmax{used}_s", "Time", "", duration, group, at)
         quantities += [
@@ -103,10 +102,10 @@ def table7_grids(scale: Scale) -> list[Grid]:
             head = Column(f"obj_{short(size)}", name, "Obj.", fixed(3), at=where, paper=paper)
             quantities.append(Quantity(head, LENGTH, test, size))
         runs = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
-        methods = [
-            Method(label, {"init": key}, runs=runs, decoding=_start(scale, problem, key))
-            for label, key in STARTS.items()
-        ]
+        methods = []
+        for label, (key, start) in STARTS.items():
+            decoding = roles.prc_of(scale, problem, 100).model_copy(update={"start": start or INITIAL[problem]})
+            methods.append(Method(label, {"init": key}, runs=runs, decoding=decoding))
         name = problem.upper()
         grids.append(Grid(methods, quantities, head=(name,), where={"problem": name}))
     return grids
@@ -140,12 +139,6 @@ def _wins(rows: list[Row]) -> str:
     return (
         f"Random insertion leads to the shortest in {counts['measured']} groups here, {counts['published']} in print."
     )
-
-
-def _start(scale: Scale, problem: Problem, key: str) -> Decoding:
-    if key == "random_insertion":
-        return roles.prc_of(scale, problem, 100)
-    return roles.prc_from(scale, "greedy" if key == "model_greedy" else "nearest")
 
 
 # -- Tables 6 and 11 of paper `sit`: training settings, and the licences of codes and data ---------------------------
@@ -199,8 +192,7 @@ def table6(study: Study) -> Table:
             cells.append(Cell(here, published.get(f"{problem.upper()}{heading}.{key}")))
         rows.append(Row((label,), tuple(cells)))
     differences, changes = [_differences(study, problem) for problem in PROBLEMS], changes_note(study, runs)
-    texts = notes(study, differences=differences, changes=changes)
-    return Table(study.artifact.title, ("Setting",), tuple(columns), tuple(rows), texts, AS_TRAINED)
+    return draw_table(study, ("Setting",), columns, rows, AS_TRAINED, differences=differences, changes=changes)
 
 
 def _solvers(run: Run) -> str:

@@ -347,10 +347,5 @@ def _notes(study: Study, benchmarks: list[_Benchmark]) -> tuple[str, ...]:
         lacking += not_measured(study, b.solved.records, b.here[1] + 1, runs, b.name, b.here[0])
     trained = [f"{p.upper()}{study.runs[run_id(f'{p}_1k')].n}" for p in PROBLEMS if run_id(f"{p}_1k") in study.runs]
     return notes(
-        study,
-        limits=limits,
-        scale=s,
-        elg_nodes=roles.ELG_NODES,
-        not_measured=lacking,
-        trained=" and ".join(trained),
+        study, limits=limits, scale=s, elg_nodes=roles.ELG_NODES, not_measured=lacking, trained=" and ".join(trained)
     )

@@ -16,7 +16,7 @@ from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Problem, Reconstruction
 from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described, short
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
 
@@ -47,10 +47,8 @@ class Comparison:
         """Draw it; labels: of the models whose exponents are said; values: of its notes."""
         columns = [column for size in self.sizes for column in self._columns(size, gaps)]
         rows = [self._row(model, gaps) for model in self.models]
-        exponents, protocol = self.exponents_note(labels), self.protocol_note()
-        texts = notes(self.study, exponents=exponents, protocol=protocol, **values)
-        heads = ("Model", HERE) if gaps else ("Method",)
-        return Table(self.study.artifact.title, heads, tuple(columns), tuple(rows), texts)
+        values |= {"exponents": self.exponents_note(labels), "protocol": self.protocol_note()}
+        return draw_table(self.study, ("Model", HERE) if gaps else ("Method",), columns, rows, **values)
 
     def _columns(self, size: int, gaps: bool) -> list[Column]:
         name, problem = short(size), self.problem.upper()
@@ -196,11 +194,7 @@ def _schedule(study: Study) -> str:
 # -- Table 4 ----------------------------------------------------------------------------------------------------------
 
 
-def _table4_needs(scale: Scale) -> list[Need]:
-    return [roles.efficiency_of(scale, "tsp")]
-
-
-@artifact("Time and memory of greedy decoding", needs=_table4_needs)
+@artifact("Time and memory of greedy decoding", needs=lambda scale: [roles.efficiency_of(scale, "tsp")])
 def table4(study: Study) -> Table:
     """Time and memory of one instance, decoded greedily."""
     models = []

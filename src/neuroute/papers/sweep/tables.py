@@ -13,7 +13,6 @@ from neuroute.plan.shapes import Sweep
 from neuroute.rendering import style
 from neuroute.rendering.cells import RANGES, gap_cell, solver_name
 from neuroute.rendering.columns import WHOLE, described, joined
-from neuroute.rendering.plots import bounds
 from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MARKERS, Drawing, new_figure
@@ -67,9 +66,9 @@ def figure1(study: Study) -> Drawing:
     for point, run in points(study.scale):
         labels = tests(study.scale, run)[0]
         cell = gap_cell(study, run.id, labels.dataset, None, decoding(run))
-        low, high = bounds(cell) or (None, None)
+        gap = {"gap_pct": cell.measured, "low_pct": cell.low, "high_pct": cell.high}
         line = ", ".join(f"{sweep.short(key)} {point[key]}" for key in others)
-        rows.append({first: point[first], "line": line, "gap_pct": cell.measured, "low_pct": low, "high_pct": high})
+        rows.append({first: point[first], "line": line, **gap})
     places = _places(sweep.grid[first])
     figure = new_figure(style.ONE_COLUMN, 2.6)
     axes = figure.subplots()

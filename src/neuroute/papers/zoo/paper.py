@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from neuroute.papers.zoo.scale import TestedBlock, VrpBlock, ZooScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Dataset, Labels, Network, Problem, Run, Split
+from neuroute.plan.objects import Dataset, Labels, Network, Problem, Reinforced, Run, Split
 from neuroute.plan.paper import Paper
 from neuroute.problems.vrp import SWITCHES
 
@@ -39,44 +37,29 @@ def vrp_labels(scale: Scale, split: Split, variant: str) -> Labels:
 def runs(config: Config, scale: Scale) -> list[Run]:
     t, c, v = scale[ZooScale].tsp, scale[ZooScale].cvrp, scale[ZooScale].vrp
     stages = tuple(stage.model_copy(update={"variants": VARIANTS}) for stage in v.training.stages)
-    first, *others = [vrp_labels(scale, "val", variant) for variant in VARIANTS]
+    vrp_validation = [vrp_labels(scale, "val", variant) for variant in VARIANTS]
+    of_variants = v.training.model_copy(update={"stages": stages})
 
-    def network(kind: str, block: TestedBlock | VrpBlock, **more: object) -> dict[str, Any]:
+    def declare(
+        name: str, kind: str, block: TestedBlock | VrpBlock, training: Reinforced, *validation: Labels, **more: object
+    ) -> Run:
         arguments = block.network.model_dump() | more | {"train_nodes": block.nodes}
-        return {"network": Network(kind=f"neuroute.networks.{kind}", arguments=arguments), "n": block.nodes}
+        return declare_run(
+            config,
+            KEY,
+            name,
+            training,
+            network=Network(kind=f"neuroute.networks.{kind}", arguments=arguments),
+            n=block.nodes,
+            validation=validation[0],
+            also_validation=validation[1:],
+        )
 
     return [
-        declare_run(
-            config,
-            KEY,
-            "tsp",
-            t.training,
-            **network("icam:Icam", t),
-            validation=labels(scale, "tsp", "val", t.nodes, t.validation_count),
-        ),
-        declare_run(
-            config,
-            KEY,
-            "cvrp",
-            c.training,
-            **network("icam:IcamCvrp", c),
-            validation=labels(scale, "cvrp", "val", c.nodes, c.validation_count),
-        ),
-        declare_run(
-            config,
-            KEY,
-            "vrp",
-            v.training.model_copy(update={"stages": stages}),
-            **network("mvmoe:MvMoe", v, experts=0),
-            validation=first,
-            also_validation=tuple(others),
-        ),
+        declare("tsp", "icam:Icam", t, t.training, labels(scale, "tsp", "val", t.nodes, t.validation_count)),
+        declare("cvrp", "icam:IcamCvrp", c, c.training, labels(scale, "cvrp", "val", c.nodes, c.validation_count)),
+        declare("vrp", "mvmoe:MvMoe", v, of_variants, *vrp_validation, experts=0),
     ]
 
 
-PAPER = Paper(
-    key=KEY,
-    title="Networks that come with neuroute",
-    scale=ZooScale,
-    runs=runs,
-)
+PAPER = Paper(key=KEY, title="Networks that come with neuroute", scale=ZooScale, runs=runs)
