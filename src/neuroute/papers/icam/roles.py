@@ -33,10 +33,9 @@ HTSP = "rivals/htsp"
 DIMES, DIMES_LARGE = "rivals/dimes", "rivals/dimes_large"
 MDAM: dict[Problem, str] = {"tsp": "rivals/mdam_tsp", "cvrp": "rivals/mdam_cvrp"}
 ATT_GCN, ATT_GCN_LARGE, DIFUSCO = "rivals/att_gcn", "rivals/att_gcn_large", "rivals/difusco"
-RIVALS: tuple[str, ...] = (  # of `rivals`, where the scale has them
-    *ELG.values(), POINTERFORMER, ATT_GCN, ATT_GCN_LARGE, DIFUSCO, DIMES, DIMES_LARGE, *MDAM.values(), HTSP, GLOP,
-    GLOP_G, GLOP_G_2K,
-)  # fmt: skip
+MAPS = (ATT_GCN, ATT_GCN_LARGE, DIFUSCO, DIMES, DIMES_LARGE)
+# Those that a scale has.
+RIVALS = (*ELG.values(), POINTERFORMER, *MAPS, *MDAM.values(), HTSP, GLOP, GLOP_G, GLOP_G_2K)
 Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")
