@@ -70,13 +70,9 @@ def ramp(family: str, count: int) -> list[str]:
     if count == 1:
         return [RAMPS[family][len(RAMPS[family]) // 2]]
     stops = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMPS[family]]
-    out = []
-    for i in range(count):
-        place = min(256 * i // (count - 1), 255) / 255 * (len(stops) - 1)  # of 256 shades, as matplotlib's maps have
-        before = min(int(place), len(stops) - 2)
-        mixed = (a + (b - a) * (place - before) for a, b in zip(*stops[before : before + 2], strict=True))
-        out.append("#" + "".join(f"{round(part):02x}" for part in mixed))
-    return out
+    shades = np.minimum(256 * np.arange(count) // (count - 1), 255) / 255  # of 256, as matplotlib's maps have
+    parts = [np.interp(shades, np.linspace(0, 1, len(stops)), part) for part in zip(*stops, strict=True)]
+    return ["#" + "".join(f"{round(part):02x}" for part in colour) for colour in zip(*parts, strict=True)]
 
 
 @contextmanager
