@@ -15,7 +15,7 @@ from neuroute.cli import app
 from neuroute.comparison import worker
 from neuroute.comparison.methods import Method, parse
 from neuroute.comparison.run import run, tasks
-from neuroute.comparison.sets import Member, collect, listed
+from neuroute.comparison.sets import collect, listed
 from neuroute.comparison.worker import Answer, Machine, Worker
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
@@ -40,11 +40,11 @@ class Pretended:
     def __init__(self, last: int = 10**9) -> None:
         self.asked, self.last = 0, last
 
-    def __call__(self, chosen: Method, member: Member, seed: int) -> Answer:
+    def __call__(self, chosen: Method, instance: Instance, seed: int, limit: float) -> Answer:
         if self.asked == self.last:
             raise Killed
         self.asked += 1
-        return Answer(100 + member.n + seed + len(chosen.name), 0.5, 0.4, 2.0)
+        return Answer(100 + instance.n + seed + len(chosen.name), 0.5, 0.4, 2.0)
 
 
 def test_a_killed_comparison_goes_on_to_the_same_records(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.sit.paper import PAPER as SIT
-from neuroute.plan.build import Plan
 from neuroute.plan.config import load_scale, parse_config
+from neuroute.plan.plan import Plan
 from plans import ROOT, plan_of, reinforced
 
 MAIN, FORK = "icam/icam_tsp", "icam/k20_b0.5"

@@ -7,9 +7,9 @@ import pytest
 
 from neuroute.accounting.overview import costs, describe
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.build import Plan
 from neuroute.plan.config import parse_config
 from neuroute.plan.objects import GivenRun, StageEvaluation
+from neuroute.plan.plan import Plan
 from plans import plan_of
 
 MAIN = "icam/icam_tsp"

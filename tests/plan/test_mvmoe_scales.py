@@ -6,9 +6,9 @@ from neuroute.accounting.counts import counts
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, UNSEEN, VARIANTS, RoutingEvaluation
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.build import Plan
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Evaluation, StageEvaluation, Supervised
+from neuroute.plan.plan import Plan
 from plans import SCALES, plan_of, read_published, reinforced
 
 METHODS = ("mtl", "moe4e", "moe4eL")  # those that solve several problems

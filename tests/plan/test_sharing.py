@@ -10,10 +10,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.dag.headlines import describe_measured
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.build import Plan
 from neuroute.plan.config import load_scale
 from neuroute.plan.objects import CombinedEvaluation, Dataset, Evaluation, Labels, RescalingEvaluation
 from neuroute.plan.papers import with_lenders
+from neuroute.plan.plan import Plan
 from plans import PAPERS, ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
 
 

@@ -12,15 +12,7 @@ from statistics import median
 
 from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import RunFlops
-from neuroute.accounting.rates import (
-    DECISION_S,
-    Kind,
-    OnDevice,
-    Rehearsal,
-    flops_per_second,
-    kind_of,
-    rehearsal_of,
-)
+from neuroute.accounting.rates import DECISION_S, Kind, OnDevice, Rehearsal, flops_per_second, kind_of, rehearsal_of
 from neuroute.plan.objects import GivenRun, Labels, Run, RunEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
@@ -149,7 +141,8 @@ class Estimates:
             file_mb = Path(r.weights).stat().st_size / 1e6  # which may hold an optimizer's state, too
             memory = PROCESS_MB + file_mb + 2 * weights_mb
             return Cost("weights", run, path, self.start_s, memory_mb=memory, disk_mb=weights_mb)
-        flops, threads, data_mb = RunFlops(r).train(), self.plan.scale.train_threads, label_mb(r)
+        flops, threads = RunFlops(r).train(), self.plan.scale.train_threads
+        data_mb = sum(labels.dataset.count * labels.dataset.n * 9 for labels in r.data) / 1e6  # coordinates and tours
         memory = self._memory_mb(self.gpus) + 5 * weights_mb + data_mb
         if job := self.rehearsed.jobs.get(r.digest()):
             seconds = job.seconds
@@ -211,8 +204,3 @@ class Estimates:
 def evaluation_key(run: Run | GivenRun, evaluation: RunEvaluation) -> str:
     """In the file of a rehearsal."""
     return f"{run.digest()}/{evaluation.digest()}"
-
-
-def label_mb(run: Run) -> float:
-    """Coordinates and tours that a training reads."""
-    return sum(labels.dataset.count * labels.dataset.n * 9 for labels in run.data) / 1e6

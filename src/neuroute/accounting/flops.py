@@ -2,28 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate
 from typing import Literal
 
 from neuroute.accounting.counts import Amount, Counts, counts
 from neuroute.plan.decodings import Revision
-from neuroute.plan.objects import (
-    Dataset,
-    Decoding,
-    Network,
-    Reconstruction,
-    Reinforced,
-    Run,
-    SelfImprovement,
-)
-from neuroute.plan.trainings import CountsItself
+from neuroute.plan.objects import Dataset, Decoding, Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.trainings import CountsItself, Step
 from neuroute.problems.longest import SHORTEST, longest_sub_path
 
 Flops = Callable[[int], int]  # of so many tokens or nodes
 GREEDY = Decoding()
 
-Step = Literal["sub-path", "decision", "summed"]
 SubPaths = Literal["random", "suffix", "pairs"]
 
 
@@ -246,11 +236,4 @@ class RunFlops:
         return dataset.count * decoding.iterations * each
 
     def _solution(self, nodes: int, at_a_time: int = 1, images: int = 1, shrinks: bool = True) -> float:
-        return _solution_of(self.run.network.model_dump_json(), nodes, at_a_time, images, shrinks)
-
-
-@cache
-def _solution_of(network: str, nodes: int, at_a_time: int, images: int, shrinks: bool) -> float:
-    """Count one solution; models share their networks and sizes, and large sizes are sums of many decisions."""
-    described = Network.model_validate_json(network)
-    return per_solution(described, nodes, at_a_time, images, shrinks=shrinks)["gflops_shrinking"] * 1e9
+        return per_solution(self.run.network, nodes, at_a_time, images, shrinks=shrinks)["gflops_shrinking"] * 1e9

@@ -1,12 +1,14 @@
 """What a target costs before anything runs, as text: hours, memory and disk, for whatever is not there yet."""
 
+import json
 import math
 import os
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from neuroute.accounting.estimates import Cost, Estimates
-from neuroute.accounting.stale import is_stale
 from neuroute.core.errors import NeurouteError
 from neuroute.core.gpus import count_visible
 from neuroute.plan.papers import paper_folders
@@ -18,6 +20,8 @@ from neuroute.solvers.registry import get
 WHOLE = (None, "all", "report")  # targets that need every paper
 ON_DEVICE = ("train", "evaluate")  # stages whose jobs run networks
 WIDTHS = (13, 11, 11, 10, 8)  # of the columns of `totals`
+NOTES = Path(".snakemake/metadata")
+LONGEST_NAME = 255  # of a file; Snakemake cuts longer names into folders
 
 
 def costs(plan: Plan, target: str | None) -> list[Cost]:
@@ -37,9 +41,21 @@ def _with_stale(plan: Plan, all_costs: list[Cost]) -> list[Cost]:
     marked = dict[str, Cost]()
     for c in all_costs:
         waits_for = (marked[job] for job in _before(plan, c.id) if job in marked)
-        stale = c.there and (any(not each.is_done for each in waits_for) or is_stale(c.path, plan.digested(c.id)))
+        stale = c.there and (any(not each.is_done for each in waits_for) or _is_stale(c.path, plan.digested(c.id)))
         marked[c.id] = replace(c, stale=stale)
     return list(marked.values())
+
+
+def _is_stale(result: Path, parameters: Iterable[str]) -> bool:
+    """Whether Snakemake made the result with other parameters; False where it noted nothing."""
+    name, cut = urlsafe_b64encode(str(result).encode()).decode(), LONGEST_NAME - 1
+    parts = [name[i : i + cut] for i in range(0, len(name), cut)]
+    note = NOTES.joinpath(*("@" + part for part in parts[:-1]), parts[-1])
+    try:
+        noted = json.loads(note.read_text())["params"]
+    except (OSError, ValueError, KeyError):
+        return False
+    return not {repr(value) for value in parameters} <= set(noted or ())
 
 
 def _targets(plan: Plan, target: str | None) -> list[str]:

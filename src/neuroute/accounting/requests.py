@@ -1,9 +1,9 @@
 """What a cluster is asked for, for each job: its estimate with a margin, capped, and more at each attempt."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from neuroute.accounting.estimates import Cost, Estimates
 from neuroute.plan.objects import GivenRun
@@ -28,14 +28,9 @@ class Requests:
         return Estimates(self.plan, self.cpus)
 
     @cached_property
-    def _costs(self) -> dict[tuple[str, str], Cost]:
-        return {}
-
-    def cost(self, stage: str, name: str) -> Cost:
-        """The estimate, made once."""
-        if (stage, name) not in self._costs:
-            self._costs[stage, name] = getattr(self.estimates, stage)(name)
-        return self._costs[stage, name]
+    def cost(self) -> Callable[[str, str], Cost]:
+        """(stage, id) -> the estimate, made once."""
+        return cache(lambda stage, name: getattr(self.estimates, stage)(name))
 
     def seconds(self, stage: str, name: str) -> float:
         seconds = self.cost(stage, name).seconds

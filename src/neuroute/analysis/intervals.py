@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ def gaps(lengths: np.ndarray, reference: np.ndarray, rounded: np.ndarray | None 
 # -- bootstrap: resamples of test instances, and intervals over them -------------------------------------------------
 
 Array = NDArray[np.float64]
+LEVEL = 0.95  # of all intervals
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,13 @@ def resampled_gaps(lengths: ArrayLike, references: ArrayLike, resamples: int = R
     return 100 * (sums[:, 1:] / sums[:, :1] - 1)
 
 
-def percentile_interval(values: Array, level: float = 0.95) -> Interval:
-    """Percentile interval over the finite values; NaN bounds when none is."""
+def percentile_interval(values: Array) -> Interval:
+    """95 % percentile interval over the finite values; NaN bounds when none is."""
     finite = values[np.isfinite(values)]
     failed = len(values) - len(finite)
     if not len(finite):
         return Interval(float("nan"), float("nan"), len(values), failed)
-    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(low), float(high), len(values), failed)
 
 
@@ -80,26 +82,26 @@ def percentile_interval(values: Array, level: float = 0.95) -> Interval:
 # few are too narrow.
 
 
-def resampled_means(values: ArrayLike, stream: int = 0, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+def resampled_means(values: ArrayLike, stream: int = 0) -> Array:
     """Return means (resamples,) of values (instances,) or (instances, seeds).
 
-    Equal `seed`: the same instances are drawn; `stream` tells the draws of seeds of several methods apart.
+    The same instances are drawn in each call; `stream` tells the draws of seeds of several methods apart.
     """
-    of_seeds = resampled_instances(values, resamples, seed)
-    weights = _weights(np.random.default_rng([seed, 1 + stream]), *of_seeds.shape)
+    of_seeds = resampled_instances(values)
+    weights = _weights(np.random.default_rng([0, 1 + stream]), *of_seeds.shape)
     means: Array = (of_seeds * weights).sum(1)
     return means
 
 
-def resampled_instances(values: ArrayLike, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+def resampled_instances(values: ArrayLike) -> Array:
     """Return the mean of each seed (resamples, seeds) of values (instances,) or (instances, seeds)."""
     table = np.asarray(values, float)
     table = table.reshape(len(table), -1)
-    means: Array = _weights(np.random.default_rng(seed), resamples, len(table)) @ table
+    means: Array = _weights(np.random.default_rng(0), RESAMPLES, len(table)) @ table
     return means
 
 
-def mean_over_seeds(of_seeds: Array, stream: int = 0, seed: int = 0) -> Array:
+def mean_over_seeds(of_seeds: Array, stream: int = 0) -> Array:
     """Return the mean over seeds (resamples,) of `resampled_instances`, with what so few seeds leave open.
 
     That is Student's t, of one degree of freedom less than there are seeds, times the standard error of their mean; it
@@ -109,7 +111,7 @@ def mean_over_seeds(of_seeds: Array, stream: int = 0, seed: int = 0) -> Array:
     means: Array = of_seeds.mean(1)
     if count == 1:
         return means
-    luck: Array = np.random.default_rng([seed, 1 + stream]).standard_t(count - 1, rows)
+    luck: Array = np.random.default_rng([0, 1 + stream]).standard_t(count - 1, rows)
     means += luck * of_seeds.std(1, ddof=1) / np.sqrt(count)
     return means
 
@@ -129,20 +131,20 @@ def gaps_of_each_seed(lengths: ArrayLike, reference: ArrayLike) -> Array:
     return gaps
 
 
-def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Return the percentile interval of the mean of values (instances,) or (instances, seeds)."""
-    return percentile_interval(mean_over_seeds(resampled_instances(values)), level)
+def mean_interval(values: ArrayLike) -> Interval:
+    """Return the 95 % percentile interval of the mean of values (instances,) or (instances, seeds)."""
+    return percentile_interval(mean_over_seeds(resampled_instances(values)))
 
 
-def difference_interval(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> Interval:
-    """Return the percentile interval of mean(first) - mean(second), paired over instances; seeds may be of any number.
+def difference_interval(first: ArrayLike, second: ArrayLike) -> Interval:
+    """Return the 95 % percentile interval of mean(first) - mean(second), paired over instances.
 
-    Raises ValueError if they are not of the same instances.
+    Seeds may be of any number.  Raises ValueError if they are not of the same instances.
     """
     if len(np.asarray(first)) != len(np.asarray(second)):
         raise ValueError(f"{len(np.asarray(first))} and {len(np.asarray(second))} instances are not pairs")
     here, there = (mean_over_seeds(resampled_instances(each), stream) for stream, each in enumerate((first, second)))
-    return percentile_interval(here - there, level)
+    return percentile_interval(here - there)
 
 
 def shares_better(methods: Sequence[ArrayLike]) -> Array:
@@ -163,7 +165,6 @@ def _weights(generator: np.random.Generator, resamples: int, count: int) -> Arra
 # -- Intervals of differences between models: what the test instances and the trainings leave open, by Student's t
 # docs/concepts/verdicts.md says what is assumed.
 
-LEVEL = 0.95
 ENOUGH = 3  # trainings, from which on their own spread counts
 
 
@@ -199,7 +200,7 @@ class Behind:
 
 def pooled(models: Iterable[Sequence[float]]) -> Spread:
     """Pool the spreads of models, each as the gaps of its trainings, two or more."""
-    groups = [(gaps, math.fsum(gaps) / len(gaps)) for gaps in models]
+    groups = [(gaps, statistics.fmean(gaps)) for gaps in models]
     freedom = sum(len(gaps) - 1 for gaps, _ in groups)
     squares = math.fsum((gap / mean - 1) ** 2 for gaps, mean in groups for gap in gaps)
     return Spread(math.sqrt(squares / freedom), freedom)
@@ -207,11 +208,9 @@ def pooled(models: Iterable[Sequence[float]]) -> Spread:
 
 def of_trainings(gaps: Sequence[float], spread: Spread) -> Term:
     """Return the variance of a model's mean gap, by its own spread if trainings are ENOUGH, else a pooled one."""
-    mean = math.fsum(gaps) / len(gaps)
     if len(gaps) < ENOUGH:
-        return Term((spread.share * mean) ** 2 / len(gaps), spread.freedom, spread, len(gaps))
-    variance = math.fsum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1)
-    return Term(variance / len(gaps), len(gaps) - 1, trainings=len(gaps))
+        return Term((spread.share * statistics.fmean(gaps)) ** 2 / len(gaps), spread.freedom, spread, len(gaps))
+    return Term(statistics.variance(gaps) / len(gaps), len(gaps) - 1, trainings=len(gaps))
 
 
 def half_width(terms: Sequence[Term], level: float = LEVEL) -> float:

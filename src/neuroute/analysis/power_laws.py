@@ -275,12 +275,12 @@ def resampled_residuals(x: ArrayLike, gaps: Array) -> Array:
     return spread
 
 
-def bootstrap_exponent(x: ArrayLike, gaps: Array, scale: Scale = "linear", level: float = 0.95) -> Interval:
+def bootstrap_exponent(x: ArrayLike, gaps: Array, scale: Scale) -> Interval:
     """Interval of alpha over resampled gaps (resamples, points) at x (points,); see `resampled_gaps`."""
-    return percentile_interval(resampled_exponents(x, gaps, scale), level)
+    return percentile_interval(resampled_exponents(x, gaps, scale))
 
 
-def bootstrap_bivariate(u: ArrayLike, v: ArrayLike, gaps: Array, level: float = 0.95) -> Mapping[str, Interval]:
+def bootstrap_bivariate(u: ArrayLike, v: ArrayLike, gaps: Array) -> Mapping[str, Interval]:
     """Intervals of beta_u and beta_v of `fit_bivariate` over resampled gaps (resamples, points)."""
     exponents = []
     for row in gaps:
@@ -290,4 +290,4 @@ def bootstrap_bivariate(u: ArrayLike, v: ArrayLike, gaps: Array, level: float = 
         except FitError:
             exponents.append((np.nan, np.nan))
     values = np.array(exponents)
-    return {"beta_u": percentile_interval(values[:, 0], level), "beta_v": percentile_interval(values[:, 1], level)}
+    return {"beta_u": percentile_interval(values[:, 0]), "beta_v": percentile_interval(values[:, 1])}

@@ -29,8 +29,7 @@ def compare(
         ),
     ] = None,
     published: Annotated[
-        list[str] | None,
-        typer.Option(help="a survey's results as rows: all, or methods, as in lehd,icam,sil"),
+        list[str] | None, typer.Option(help="a survey's results as rows: all, or methods, as in lehd,icam,sil")
     ] = None,
     against: Annotated[
         str | None, typer.Option(help="method to which paired differences are; default: the best cheap construction")

@@ -29,8 +29,7 @@ from neuroute.cli.options import (
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
-    from neuroute.plan.build import Plan
-    from neuroute.plan.objects import Decoding
+    from neuroute.plan.plan import Plan
 
 
 def evaluate(
@@ -57,8 +56,7 @@ def evaluate(
     images: Images = 1,
     revise: Revise = None,
     reference: Annotated[
-        str | None,
-        typer.Option(help="with --model: report the gaps to this solver; kept beside --out"),
+        str | None, typer.Option(help="with --model: report the gaps to this solver; kept beside --out")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="solver processes; default: all cores")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
@@ -84,9 +82,23 @@ def evaluate(
 
     how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
     if model is not None and data is not None and evaluation is None and part is None:
-        has_plan = config or changes or Path("config.yaml").exists()
+        import torch
+
+        from neuroute.plan.config import parse_config
+        from neuroute.user.evaluate import evaluate as measure
+        from neuroute.user.evaluate import find_instances
+        from neuroute.user.model import load_model
+
+        has_plan = config or changes or Path("config.yaml").exists()  # without one only files are found
         p = load_plan(config, scale, device, changes) if has_plan else None
-        print(_evaluate_data(p, model, data, how, limit, out, device, threads, reference, workers))
+        settings = p.config if p else parse_config({"device": device or "auto"}, "options")
+        jobs, folders = (p.label_jobs, p.label_dirs) if p else ({}, [])
+        instances = find_instances(data, settings.testsets_dir, jobs, folders, "--data")
+        if threads:
+            torch.set_num_threads(threads)
+        loaded = load_model(model, settings.device, settings.networks)
+        instances = instances.first(limit) if limit else instances
+        print(measure(loaded, instances, how, settings.memory_gb, out, reference=reference, workers=workers))
     elif evaluation is not None and (model, data, out, limit, reference, how) == (*[None] * 6,):
         _evaluate_test_sets(load_plan(config, scale, device, changes), evaluation, threads, parse_part(part))
     else:
@@ -122,35 +134,6 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
     )
     run = in_precision_of_device(p.runs[e.run], p.config)
     driver.evaluate(e, run, p.checkpoint(e.run), p.evaluation_file(evaluation), context, part)
-
-
-def _evaluate_data(
-    p: "Plan | None",
-    model: str,
-    data: str,
-    decoding: "Decoding | None",
-    limit: int | None,
-    out: Path | None,
-    device: str | None,
-    threads: int | None,
-    reference: str | None,
-    workers: int | None,
-) -> str:
-    """Measure a checkpoint on the user's instances; `p` is None outside a checkout, where only files are found."""
-    import torch
-
-    from neuroute.plan.config import parse_config
-    from neuroute.user.evaluate import evaluate, find_instances
-    from neuroute.user.model import load_model
-
-    config = p.config if p else parse_config({"device": device or "auto"}, "options")
-    jobs, folders = (p.label_jobs, p.label_dirs) if p else ({}, [])
-    instances = find_instances(data, config.testsets_dir, jobs, folders, "--data")
-    if threads:
-        torch.set_num_threads(threads)
-    loaded = load_model(model, config.device, config.networks)
-    instances = instances.first(limit) if limit else instances
-    return str(evaluate(loaded, instances, decoding, config.memory_gb, out, reference=reference, workers=workers))
 
 
 def solve(

@@ -9,7 +9,7 @@ import typer
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
-    from neuroute.plan.build import Plan
+    from neuroute.plan.plan import Plan
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="config file; default ./config.yaml")]
 ScaleName = Annotated[str | None, typer.Option("--scale", help="smoke, laptop, gpu, paper, or a .yaml file")]

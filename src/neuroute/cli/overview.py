@@ -49,14 +49,9 @@ def rehearse(
     if on is not None:
         from neuroute.dag.slurm import send_rehearsal
 
-        words: list[tuple[str, object]] = [
-            ("--config", config),
-            ("--scale", scale),
-            ("--device", device),
-            ("--minutes", minutes),
-        ]
-        words += [("--set", change) for change in changes or ()]
-        options = [str(part) for name, value in words if value is not None for part in (name, value)]
+        words = {"--config": config, "--scale": scale, "--device": device, "--minutes": minutes}
+        options = [str(part) for name, value in words.items() if value is not None for part in (name, value)]
+        options += [part for change in changes or () for part in ("--set", change)]
         raise typer.Exit(send_rehearsal(on, p.config, p.scale.train_threads, minutes, options))
     from neuroute.rehearsal.rehearse import rehearse as try_all
 
@@ -81,9 +76,7 @@ def doctor() -> None:
         print(line)
 
 
-def schema(
-    folder: Annotated[Path, typer.Argument(help="where to write")] = Path("workflow/schemas"),
-) -> None:
+def schema(folder: Annotated[Path, typer.Argument(help="where to write")] = Path("workflow/schemas")) -> None:
     """Write the JSON schemas of config.yaml and of scale files."""
     from neuroute.core.files import write_text
     from neuroute.plan.config import schemas

@@ -125,8 +125,7 @@ def difference(
     ],
     second: Annotated[str, typer.Argument(help="the model to compare it with, likewise")],
     decodings: Annotated[
-        str | None,
-        typer.Option(help="of the first and the second, as in multistart,greedy; default: each with itself"),
+        str | None, typer.Option(help="of the first and the second, as in multistart,greedy; default: each with itself")
     ] = None,
     mean_of: Annotated[
         str | None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from neuroute.datasets.fetch import fetch_again, provide
 from neuroute.plan.config import Compare
 from neuroute.plan.yaml_files import validate
 from neuroute.rendering import style
-from neuroute.rendering.style import Drawing, save_figure, with_suffix
+from neuroute.rendering.style import Drawing, save_figure, save_table, with_suffix
 from neuroute.rendering.table import Table
 from neuroute.user.model import Model
 
@@ -108,6 +109,7 @@ def compare(
     """
     given_methods = None if methods is None else [m.source if isinstance(m, Model) else m for m in methods]
     published = [published] if isinstance(published, str) else published
+    checkpoints = checkpoints or (lambda name: {})
     options: dict[str, Any] = {"methods": given_methods, "sets": sets, "published": published, "against": against}
     options |= {"seconds": seconds, "max_nodes": max_nodes}
     set_options = {key: value for key, value in options.items() if value is not None}
@@ -117,27 +119,25 @@ def compare(
     sources = [] if choice.methods == ["none"] else choice.methods
     for name in sources:
         if methods is not None or name not in Compare().methods:
-            check_name(name, checkpoints or _no_runs)
+            check_name(name, checkpoints)
     members, notes, sizes = list[Member](), list[str](), (choice.min_nodes, choice.max_nodes)
     if sources:
         members, notes = collect(choice.sets, *sizes, _places(hand, Path(work)))
     instances = {m.name: describe(m) for m in members} if sources else describe_listed(choice.sets, *sizes)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
-    rows = list(
-        dict.fromkeys(
-            m
-            for name in sources
-            for budget in choice.budgets
-            for m in _parsed(name, budget, problems, checkpoints, trusted, notes)
-        )
-    )
-    left_out = tuple(note for note in dict.fromkeys(notes) if note.startswith(LEFT_OUT)) if methods is not None else ()
+    rows = dict[Method, None]()
+    for name, budget in product(sources, choice.budgets):
+        try:
+            rows |= dict.fromkeys(parse(name, budget, problems, checkpoints, trusted))
+        except NeurouteError as error:  # a method that is missing or cannot be loaded is left out
+            notes.append(f"{LEFT_OUT}{str(error).removeprefix('--method ')}.")
     notes = list(dict.fromkeys(notes))
+    left_out = tuple(note for note in notes if note.startswith(LEFT_OUT)) if methods is not None else ()
     results = [read_results(Path(path), instances) for path in choice.results]
     for path, each in zip(choice.results, results, strict=True):
         notes += [f"{each.left_out} lines of {path} are of other instances."] if each.left_out else []
     results += [read_published(choice.published, instances)] if choice.published else []
-    check_rows(rows, results)
+    check_rows(list(rows), results)
     names = {m.name for m in rows} | {row["method"] for each in results for row in each.rows}
     if choice.against is not None and choice.against not in names:
         meant = did_you_mean(near(choice.against, names)) or ";"
@@ -149,7 +149,7 @@ def compare(
         raise NeurouteError("clock cpu: counts the time of one thread on a CPU; leave --threads and --device cuda out")
     check_folder(folder)
     machine = Machine(devices.choose(device).type, choice.threads, memory_gb, choice.clock)
-    records = run(members, rows, results, folder, seeds=choice.seeds, limit=choice.limit, machine=machine)
+    records = run(members, list(rows), results, folder, seeds=choice.seeds, limit=choice.limit, machine=machine)
     return replace(write(records, choice.groups, folder, notes, choice.against), left_out=left_out)
 
 
@@ -163,14 +163,7 @@ def write(
     """Write records, table and pictures of a comparison into a folder."""
     write_text(folder / "records.csv", csv_text(records))
     result_table = table(records, beginnings, notes, against)
-    texts = {
-        "csv": result_table.csv(),
-        "md": result_table.markdown(),
-        "tex": result_table.latex(),
-        "html": result_table.html(),
-    }
-    for kind, text in texts.items():
-        write_text(with_suffix(folder / "table", kind), text)
+    save_table(result_table, folder / "table")
     pictures = []
     for name, draw in FIGURES.items():
         with style.house():
@@ -184,26 +177,6 @@ def write(
             pictures.append((ON_PAGE[name], folder / f"{name}.svg", figure))
     write_text(folder / "leaderboard.html", page(records, beginnings, pictures, result_table.notes))
     return Comparison(records, folder, result_table)
-
-
-def _parsed(
-    name: str,
-    seconds: float | None,
-    problems: Sequence[str],
-    checkpoints: Checkpoints | None,
-    trusted: Collection[str],
-    notes: list[str],
-) -> list[Method]:
-    """Return the rows of a method; one that is missing or cannot be loaded is left out with a note."""
-    try:
-        return parse(name, seconds, problems, checkpoints or _no_runs, trusted)
-    except NeurouteError as error:
-        notes.append(f"{LEFT_OUT}{str(error).removeprefix('--method ')}.")
-        return []
-
-
-def _no_runs(name: str) -> Mapping[str, Path]:
-    return {}
 
 
 def _places(hand: Path | None, work: Path) -> Places:

@@ -8,7 +8,6 @@ and `insertion` end by themselves.
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +16,7 @@ from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.config import split_method
 from neuroute.plan.decodings import name_of
-from neuroute.plan.digest import code_digest
+from neuroute.plan.known_digests import code_digest
 from neuroute.solvers.registry import SOLVERS, get
 from neuroute.user import zoo
 from neuroute.user.classical import QUICK, available
@@ -27,10 +26,9 @@ from neuroute.user.zoo import sha256
 Kind = Literal["network", "solver", "function"]
 Checkpoints = Callable[[str], Mapping[str, Path]]  # a run's id, a paper's key or `trained` -> run -> checkpoint
 PROBLEMS = ("tsp", "cvrp")
-ENTRIES: dict[Kind, tuple[str, ...]] = {
-    "network": ("neuroute.user.by_network:solve_by_network",),
-    "solver": ("neuroute.user.classical:solve_with",),
-    "function": (),
+ENTRIES: dict[Kind, str] = {
+    "network": "neuroute.user.by_network:solve_by_network",
+    "solver": "neuroute.user.classical:solve_with",
 }
 
 
@@ -67,18 +65,17 @@ class Method:
             return f"{self.seconds:g} s"
         return self.decoding or "one pass"
 
+    @property
+    def code(self) -> str:
+        """The digest of what answers for it; of a function its version says that."""
+        return code_digest(ENTRIES[self.kind]) if self.kind in ENTRIES else ""
+
     def identity(self) -> dict[str, Any]:
         """All that an answer depends on, besides the instance, the seed and the machine."""
         about = asdict(self)
         for label in ("name", "problems", "draws"):
             del about[label]
-        return about | {"code": _code(self.kind)}
-
-
-@cache
-def _code(kind: Kind) -> str:
-    """The digest of what answers for such a method."""
-    return code_digest(*ENTRIES[kind]) if ENTRIES[kind] else ""
+        return about | {"code": self.code}
 
 
 def parse(

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-LOOKS = {  # kind -> what it is called, colour, marker
-    "network": ("networks", style.RAMPS["orange"][1], "o"),
-    "solver": ("solvers and heuristics", style.RAMPS["blue"][2], "s"),
-    "function": ("functions of one's own", style.GREEN, "D"),
-    "file": ("results of others", style.GREY, "^"),
-    "constructive": ("published, constructive", style.RAMPS["cool-warm"][0], "v"),
-    "improvement": ("published, improvement", style.RAMPS["cool-warm"][2], "^"),
-    "heat map": ("published, heat map", style.RAMPS["cool-warm"][3], "P"),
-    "classical": ("published, classical", style.GREY, "s"),
+LOOKS = {  # kind -> what it is called, marker, colour
+    "network": ("networks", "o", style.RAMPS["orange"][1]),
+    "solver": ("solvers and heuristics", "s", style.RAMPS["blue"][2]),
+    "function": ("functions of one's own", "D", style.GREEN),
+    "file": ("results of others", "^", style.GREY),
+    "constructive": ("published, constructive", "v", style.RAMPS["cool-warm"][0]),
+    "improvement": ("published, improvement", "^", style.RAMPS["cool-warm"][2]),
+    "heat map": ("published, heat map", "P", style.RAMPS["cool-warm"][3]),
+    "classical": ("published, classical", "s", style.GREY),
 }
 NAMED = 24  # methods whose names all have a place; of more, those measured here and the unbeaten ones are named
 LINEAR = 1.0  # % up to which the gap's axis is linear, so that optimal solutions have a place
@@ -86,7 +86,7 @@ def by_size(records: pd.DataFrame, beginnings: Iterable[int]) -> Drawing | None:
             if not whole:
                 continue
             kinds.add(kind)
-            places, (_, color, marker) = [i for i, _, _ in whole], LOOKS[kind]
+            places, (_, marker, color) = [i for i, _, _ in whole], LOOKS[kind]
             bold = kind in MEASURED
             face = "white" if key[1].endswith(" s") else color
             axes.plot(
@@ -105,14 +105,9 @@ def by_size(records: pd.DataFrame, beginnings: Iterable[int]) -> Drawing | None:
 
 
 def _legend(figure: mpl.figure.Figure, kinds: Collection[str]) -> None:
-    entries = [mark(*_entry(kind)) for kind in LOOKS if kind in kinds]
+    entries = [mark(*look) for kind, look in LOOKS.items() if kind in kinds]
     if entries:
         figure.legend(handles=entries, loc="outside lower center", ncols=min(len(entries), 4), frameon=False)
-
-
-def _entry(kind: str) -> tuple[str, str, str]:
-    label, color, marker = LOOKS[kind]
-    return label, marker, color
 
 
 def _points(problem: str, summary: Summary) -> list[dict[str, Any]]:
@@ -145,7 +140,7 @@ def _panel(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any
     front = sorted((p for p in points if p["unbeaten"]), key=lambda p: p["seconds"])
     axes.plot([p["seconds"] for p in front], [p["gap_pct"] for p in front], color=style.GREY, linewidth=0.8, zorder=1)
     for point in points:
-        _, color, marker = LOOKS[point["kind"]]
+        _, marker, color = LOOKS[point["kind"]]
         hollow = point["how"].endswith(" s")
         look: dict[str, Any] = {"color": color, "markerfacecolor": "white" if hollow else color, "zorder": 3}
         axes.plot(point["seconds"], point["gap_pct"], marker, **look)
@@ -181,7 +176,7 @@ def _label(
         if point not in labelled:
             continue
         name = label((point["method"], point["how"]))
-        _, color, _ = LOOKS[point["kind"]]
+        _, _, color = LOOKS[point["kind"]]
         others = [box for i, box in enumerate(boxes) if i != place]
         candidates = []
         for order, (dx, dy, ha) in enumerate(_sides(place, places)):

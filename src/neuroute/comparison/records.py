@@ -48,12 +48,6 @@ def frame(rows: Sequence[Row]) -> pd.DataFrame:
     )
 
 
-def solved(records: pd.DataFrame) -> pd.DataFrame:
-    """Return the records that count as solved."""
-    rows: pd.DataFrame = records[records.unsolved.fillna("") == ""]
-    return rows
-
-
 @dataclass(frozen=True)
 class Results:
     """Someone's costs, and how many lines were of instances that are not compared."""

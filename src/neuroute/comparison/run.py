@@ -13,16 +13,18 @@ from typing import Any
 
 from neuroute.comparison.methods import Method
 from neuroute.comparison.records import Results, Row, frame, with_gap
-from neuroute.comparison.sets import Member, describe
+from neuroute.comparison.sets import Member, describe, first_double
 from neuroute.comparison.worker import Answer, Machine, Worker
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json
 from neuroute.core.lazy import pd
 from neuroute.datasets.progress import Progress
+from neuroute.instances.instance import Instance
 
 log = logging.getLogger(__name__)
-Solve = Callable[[Method, Member, int], Answer]
+ONE_THREAD = Machine()
+Solve = Callable[[Method, Instance, int, float], Answer]
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def run(
     *,
     seeds: int = 1,
     limit: float = 600.0,
-    machine: Machine | None = None,
+    machine: Machine = ONE_THREAD,
     solve: Solve | None = None,
 ) -> pd.DataFrame:
     """Return the records of all methods on all instances.
@@ -72,15 +74,14 @@ def run(
         seeds: of methods that draw.
         limit: wall-clock seconds after which an instance is unsolved.
         machine: on what they run.
-        solve: instead of a process of its own (for tests).
+        solve: (method, instance, seed, limit) -> answer, instead of a process of its own (for tests).
 
     Raises:
         NeurouteError: if another process works in the folder, or a method cannot be loaded.
     """
-    machine = machine or Machine()
-    place = devices.choose(machine.device)
-    device, rows = devices.name(place), list[Row]()
+    device, rows = devices.name(devices.choose(machine.device)), list[Row]()
     key_of = f"{device}, {machine.threads} threads, {machine.memory_gb} GB, {machine.clock}"
+    on = {"limit_s": limit, "device": device, "threads": machine.threads, "clock": machine.clock}
     todo = tasks(members, methods, seeds)
     what = f"{len(members)} instances, {len(methods)} rows"
     with (
@@ -90,28 +91,21 @@ def run(
         Progress(len(todo), what, True) as bar,
     ):
         for task in todo:
+            member, method = task.member, task.method
             path = folder / "answers" / f"{task.key(key_of, limit)}.json"
             answer = _load_answer(path)
             if answer is not None:
                 bar.skip(1)
             else:
-                if solve is not None:
-                    answer = solve(task.method, task.member, task.seed)
-                else:
-                    answer = worker.answer(task.method, task.member.instance, task.seed, limit)
+                answer = (solve or worker.answer)(method, member.instance, task.seed, limit)
                 write_json(path, asdict(answer) | {"sha256": _digest(answer)})
                 bar.add(1)
-                log.debug("%s, %s: %s", task.member.name, task.method.name, answer)
-            about = _about(task.method) | asdict(answer) | {"time_s": answer.time_by(machine.clock)}
-            about |= {"seed": task.seed, "limit_s": limit}
-            rows.append(
-                with_gap(
-                    describe(task.member)
-                    | about
-                    | {"device": device, "threads": machine.threads, "clock": machine.clock}
-                )
-            )
-    return frame([*rows, *_all_rows(results)])
+                log.debug("%s, %s: %s", member.name, method.name, answer)
+            about: Row = {"method": method.name, "kind": method.kind, "version": method.version, "how": method.how}
+            about |= {"budget_s": method.seconds, "code": method.code, "seed": task.seed}
+            time_s = answer.cpu_seconds if machine.clock == "cpu" else answer.seconds
+            rows.append(with_gap(describe(member) | about | asdict(answer) | {"time_s": time_s} | on))
+    return frame([*rows, *(row for each in results for row in each.rows)])
 
 
 @contextmanager
@@ -126,17 +120,6 @@ def _leave_nothing_empty(folder: Path) -> Iterator[None]:
             for each in missing:
                 each.rmdir()
         raise
-
-
-def _about(method: Method) -> Row:
-    names = ("kind", "version", "how")
-    code = method.identity()["code"]
-    return {"method": method.name, **{n: getattr(method, n) for n in names}, "budget_s": method.seconds, "code": code}
-
-
-def _all_rows(results: Sequence[Results]) -> Iterator[Row]:
-    for each in results:
-        yield from each.rows
 
 
 def _load_answer(path: Path) -> Answer | None:
@@ -164,8 +147,7 @@ def check_rows(methods: Sequence[Method], results: Sequence[Results]) -> None:
     names = [(m.name, m.how) for m in methods]
     for each in results:
         names += sorted({(row["method"], row["how"]) for row in each.rows})
-    double = next((name for i, name in enumerate(names) if name in names[:i]), None)
-    if double:
+    if double := first_double(names):
         raise NeurouteError(
             f"two methods are called '{double[0]}' ({double[1]}); give one another name, as in --method other=..., or "
             "leave it out"

@@ -101,8 +101,7 @@ def collect(names: Sequence[str], least: int, most: int, places: Places) -> tupl
             f"--set {','.join(names)}: no instance of {least} to {most} nodes is there{why}; name a folder with copies "
             "(`benchmarks_dir` in config.yaml, or --benchmarks), or widen --min-nodes and --max-nodes"
         )
-    doubled = _first_double([(m.instance.problem, m.name) for m in members])
-    if doubled:
+    if doubled := first_double([(m.instance.problem, m.name) for m in members]):
         raise NeurouteError(f"--set: two instances are called {doubled[1]}; rename one, or leave one of its sets out")
     return sorted(members, key=lambda m: (m.instance.problem != "tsp", m.n, m.name)), notes
 
@@ -118,12 +117,11 @@ def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[
     listed_here = [k for k in listed(name) if least <= k.nodes - (name in CVRP) <= most]
     folder = places(benchmark) if listed_here else None
     there = {k: place for k in listed_here if (place := place_of(folder, k.name, benchmark))}
-    members = [Member(name, k.name, _known_instance(place, k, benchmark), k.optimum) for k, place in there.items()]
+    members = []
+    for k, place in there.items():
+        instance = replace(read_known(place, k.name, benchmark), name=k.name, best_known=k.optimum)
+        members.append(Member(name, k.name, instance, k.optimum))
     return members, [k.name for k in listed_here if k not in there]
-
-
-def _known_instance(folder: Path, k: PublishedInstance, benchmark: str) -> Instance:
-    return replace(read_known(folder, k.name, benchmark), name=k.name, best_known=k.optimum)
 
 
 def _of_file(path: Path, least: int, most: int) -> list[Member]:
@@ -146,5 +144,6 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _first_double(values: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+def first_double(values: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """Return the first pair that stands there a second time; None if each is there once."""
     return next((value for i, value in enumerate(values) if value in values[:i]), None)

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from neuroute.analysis import RESAMPLES
-from neuroute.analysis.intervals import Array, Interval, difference_interval, mean_interval, resampled_means
-from neuroute.comparison.records import MEASURED, solved
+from neuroute.analysis.intervals import Array, Interval, difference_interval, mean_interval
+from neuroute.comparison.records import MEASURED
 from neuroute.core.lazy import pd
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 from neuroute.user.within_time import CONSTRUCTIONS
@@ -106,9 +106,7 @@ class Summary:
     def solved_by(self, key: Key, among: Sequence[str] | None = None) -> list[str]:
         """The instances that a method solved, with every seed."""
         mine = self._of(key)
-        missed = set(mine.instance) - set(solved(mine).instance)
-        missed |= set(mine[mine.unsolved.fillna("") != ""].instance)
-        complete = set(mine.instance) - missed
+        complete = set(mine.instance) - set(mine[mine.unsolved.fillna("") != ""].instance)
         return [name for name in (self.sizes if among is None else among) if name in complete]
 
     @cached_property
@@ -174,10 +172,6 @@ class Summary:
         here = [key for key in self.compared if self.first("kind", key) in MEASURED]
         foremost = {*here, *self.compared[: max(0, most - len(here))]}
         return [key for key in self.compared if key in foremost]
-
-    def resampled(self, key: Key, stream: int) -> Array:
-        """Return the mean gap on the common instances in each resample."""
-        return resampled_means(self.values("gap_pct", key, self.common), stream)
 
     def _of(self, key: Key) -> pd.DataFrame:
         rows: pd.DataFrame = self.records[(self.records.method == key[0]) & (self.records.how == key[1])]
@@ -266,9 +260,8 @@ def _cells(
     yield _gap(summary, key, summary.common if key in summary.compared else ())
     yield Cell(summary.ranks.get(key))
     baseline = _baseline(problem, summary, against)
-    difference = summary.difference(key, baseline) if baseline else None
-    bounds = (difference[1].low, difference[1].high) if difference and difference[1] else (None, None)
-    yield Cell(difference[0] if difference else None, None, *bounds)
+    above, interval = (summary.difference(key, baseline) if baseline else None) or (None, None)
+    yield _with_interval(above, interval)
     yield Cell(summary.mean("gflops", key, summary.solved_by(key)))
     yield Cell(summary.first("device", key))
 
@@ -281,9 +274,11 @@ def _group_cells(summary: Summary, key: Key, instances: Sequence[str]) -> Iterab
 
 
 def _gap(summary: Summary, key: Key, instances: Sequence[str]) -> Cell:
-    interval = summary.interval(key, instances)
-    bounds = (interval.low, interval.high) if interval else (None, None)
-    return Cell(summary.mean("gap_pct", key, instances), None, *bounds)
+    return _with_interval(summary.mean("gap_pct", key, instances), summary.interval(key, instances))
+
+
+def _with_interval(value: float | None, interval: Interval | None) -> Cell:
+    return Cell(value, None, interval.low, interval.high) if interval else Cell(value)
 
 
 def _baseline(problem: str, summary: Summary, against: str | None) -> Key | None:

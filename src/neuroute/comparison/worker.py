@@ -9,7 +9,6 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -46,10 +45,6 @@ class Answer:
     gflops: float | None = None
     unsolved: str = ""
 
-    def time_by(self, clock: str) -> float | None:
-        """Return the time by a clock: `wall` or `cpu`."""
-        return self.cpu_seconds if clock == "cpu" else self.seconds
-
 
 class Worker:
     """The process, which is started when it is needed, and anew after it was killed."""
@@ -62,9 +57,7 @@ class Worker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._process.end()
 
     def answer(self, method: Method, instance: neuroute.Instance, seed: int, limit: float) -> Answer:
@@ -95,9 +88,17 @@ class Worker:
 
 # -- in the process ----------------------------------------------------------------------------------------------------
 
-_methods: dict[Method, Callable[[neuroute.Instance, int], np.ndarray]] = {}
-_counts: dict[Method, Callable[[neuroute.Instance], float | None]] = {}
-_warm_ups: dict[Method, Callable[[], object]] = {}  # what a method needs again before the clock of an answer starts
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A method that is ready."""
+
+    stops: Callable[[neuroute.Instance, int], np.ndarray]  # of an instance and a seed
+    gflops: Callable[[neuroute.Instance], float | None] = lambda instance: None
+    warm_up: Callable[[], object] = lambda: None  # what it needs again before the clock of an answer starts
+
+
+_methods: dict[Method, _Loaded] = {}
 _load_of_machine = 1.0  # wall-clock time over CPU time of the last answer
 
 
@@ -121,13 +122,13 @@ def load(machine: Machine, method: Method, instance: neuroute.Instance) -> bool 
         _set_up(machine)
     loaders = {"network": _load_network, "solver": _load_solver, "function": _load_function}
     try:
-        loaders[method.kind](machine, method, _small(instance))
+        _methods[method] = loaders[method.kind](machine, method, _small(instance))
     except NeurouteError as error:
         return Answer(None, None, None, unsolved=str(error))
     return True
 
 
-def _load_network(machine: Machine, method: Method, small: neuroute.Instance) -> None:
+def _load_network(machine: Machine, method: Method, small: neuroute.Instance) -> _Loaded:
     model = neuroute.load_model(method.source, machine.device, method.trusted)
     budget, memory = method.seconds, machine.memory_gb
 
@@ -137,16 +138,14 @@ def _load_network(machine: Machine, method: Method, small: neuroute.Instance) ->
 
     neuroute.solve(small, model=model, decoding=model.decoding, memory_gb=memory)
     if budget is None:
-        _counts[method] = model.gflops
-    else:
-        from neuroute.user.within_time import Construction
+        return _Loaded(run, model.gflops)
+    from neuroute.user.within_time import Construction
 
-        # The search begins with what a process of its own builds, which is gone when it was too late the last time.
-        _warm_ups[method] = lambda: Construction(small, WARM_UP_S, 0).answer(WARM_UP_S)
-    _methods[method] = run
+    # The search begins with what a process of its own builds, which is gone when it was too late the last time.
+    return _Loaded(run, warm_up=lambda: Construction(small, WARM_UP_S, 0).answer(WARM_UP_S))
 
 
-def _load_solver(machine: Machine, method: Method, small: neuroute.Instance) -> None:
+def _load_solver(machine: Machine, method: Method, small: neuroute.Instance) -> _Loaded:
     from neuroute.user.classical import solve_with
 
     def run(instance: neuroute.Instance, seed: int) -> np.ndarray:
@@ -156,28 +155,27 @@ def _load_solver(machine: Machine, method: Method, small: neuroute.Instance) -> 
         return solve_with(method.source, instance, seconds, seed).solution
 
     solve_with(method.source, small, None if method.seconds is None else 0.1)
-    _methods[method] = run
+    return _Loaded(run)
 
 
-def _load_function(machine: Machine, method: Method, small: neuroute.Instance) -> None:
+def _load_function(machine: Machine, method: Method, small: neuroute.Instance) -> _Loaded:
     function = resolve(method.source)
-    _methods[method] = lambda instance, seed: instance.stops_of(function(instance, method.seconds))
+    return _Loaded(lambda instance, seed: instance.stops_of(function(instance, method.seconds)))
 
 
 def solve(method: Method, instance: neuroute.Instance, seed: int) -> Answer:
     """Answer for a method that is loaded."""
     global _load_of_machine
-    if method in _warm_ups:
-        _warm_ups[method]()
+    loaded = _methods[method]
+    loaded.warm_up()
     began, busy = wall(), _cpu()
     try:
-        stops = _methods[method](instance, seed)
+        stops = loaded.stops(instance, seed)
         seconds, cpu = wall() - began, _cpu() - busy
         if cpu > 0.2:
             _load_of_machine = min(max(seconds / cpu, LOADS[0]), LOADS[1])
         cost = instance.cost(stops)  # which refuses what is no solution
-        count = _counts.get(method)
-        return Answer(cost, seconds, cpu, count(instance) if count else None)
+        return Answer(cost, seconds, cpu, loaded.gflops(instance))
     except Exception as error:  # whatever a method raises is no solution of this instance
         memory = isinstance(error, MemoryError) or any(word in str(error) for word in ("memory", "alloc"))
         why = "memory" if memory else " ".join(str(error).split())[:200] or repr(error)

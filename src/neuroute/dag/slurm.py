@@ -16,6 +16,12 @@ from neuroute.plan.yaml_files import read_yaml
 
 PROFILE = "profiles/slurm/profile.yaml"
 REHEARSAL_CPUS, REHEARSAL_GB = 4, 16
+MEND = {  # what a job asks for -> its unit, and what to change where no node gives as much
+    "gpus": ("GPUs", "gpus_per_run or device in config.yaml"),
+    "cpus": ("CPUs", f"cores in {PROFILE}"),
+    "memory_mb": ("MB of memory", "memory_gb in config.yaml"),
+    "minutes": ("minutes", "`machine: {job_hours: }` in config.yaml"),
+}
 
 
 @dataclass(frozen=True)
@@ -48,22 +54,12 @@ def check_jobs(requests: Iterable[JobRequest]) -> None:
     names = list(dict.fromkeys(each.partition for each in nodes))
     for job in requests:
         partition_nodes = [n for n in nodes if (n.default if job.partition is None else n.partition == job.partition)]
-        if not partition_nodes and job.partition is not None:
-            raise NeurouteError(f"no partition {job.partition}; set slurm_partition in {PROFILE}: {', '.join(names)}")
         if not partition_nodes:
-            raise NeurouteError(f"no default partition; set slurm_partition in {PROFILE}: {', '.join(names)}")
+            what = "default partition" if job.partition is None else f"partition {job.partition}"
+            raise NeurouteError(f"no {what}; set slurm_partition in {PROFILE}: {', '.join(names)}")
         name = partition_nodes[0].partition
-        for unit, amount, most, mend in (
-            ("GPUs", job.gpus, max(n.gpus for n in partition_nodes), "gpus_per_run or device in config.yaml"),
-            ("CPUs", job.cpus, max(n.cpus for n in partition_nodes), f"cores in {PROFILE}"),
-            ("MB of memory", job.memory_mb, max(n.memory_mb for n in partition_nodes), "memory_gb in config.yaml"),
-            (
-                "minutes",
-                job.minutes,
-                max(n.minutes for n in partition_nodes),
-                "`machine: {job_hours: }` in config.yaml",
-            ),
-        ):
+        for amount_of, (unit, mend) in MEND.items():
+            amount, most = getattr(job, amount_of), max(getattr(node, amount_of) for node in partition_nodes)
             if amount > most:
                 raise NeurouteError(
                     f"{job.job} asks for {amount:,} {unit}, a node of partition {name} gives {most:,}: "

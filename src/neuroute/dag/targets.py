@@ -64,15 +64,9 @@ def _targets(plan: Plan) -> Iterator[tuple[str, str]]:
         yield from zip(files, files, strict=True)
         yield from ((str(plan.report.parent / f"{a.id}{Path(file).suffix}"), file) for file in files)
         yield from ((name, files[0]) for name in (a.id, a.name, os.path.splitext(files[0])[0]))
-    for run in plan.runs:
-        yield from (
-            (name, str(plan.checkpoint(run))) for name in (run, str(plan.run_dir(run)), str(plan.checkpoint(run)))
-        )
-    for evaluation in plan.evaluations:
-        yield from (
-            (name, str(plan.evaluation_file(evaluation)))
-            for name in (evaluation, str(plan.evaluation_file(evaluation)))
-        )
-    for job in plan.label_jobs:
-        yield from ((name, str(plan.manifest(job))) for name in (job, str(plan.manifest(job))))
-    yield from ((str(file), str(file)) for file in (plan.report, plan.summary))
+    others: list[tuple[Path, tuple[str, ...]]] = []  # files with their names
+    others += [(plan.checkpoint(run), (run, str(plan.run_dir(run)))) for run in plan.runs]
+    others += [(plan.evaluation_file(evaluation), (evaluation,)) for evaluation in plan.evaluations]
+    others += [(plan.manifest(job), (job,)) for job in plan.label_jobs]
+    for file, names in (*others, (plan.report, ()), (plan.summary, ())):
+        yield from ((name, str(file)) for name in (*names, str(file)))

@@ -90,9 +90,6 @@ def check_seeds(scale: Scale, runs: Iterable[str], papers: Iterable[str]) -> Non
                 raise NeurouteError(f"scale {scale.name}: {key}.{name}: no such run; `neuroute plan` lists them")
 
 
-__all__ = ["Plan", "build_plan"]
-
-
 def build_plan(config: Config) -> Plan:
     """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run."""
     substitutes = config.substitutes or {}

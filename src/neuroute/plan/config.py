@@ -39,8 +39,7 @@ class RunChange(Strict):
         ),
     ] = None
     network: Annotated[
-        str | None,
-        Field(pattern=r"^[\w.]+:\w+$", description="module:Class, here or in a module beside the Snakefile"),
+        str | None, Field(pattern=r"^[\w.]+:\w+$", description="module:Class, here or in a module beside the Snakefile")
     ] = None
     arguments: Annotated[
         dict[str, Any], Field(description="of the network: all of another one, changes of the declared one")

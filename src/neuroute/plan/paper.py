@@ -93,20 +93,14 @@ class Paper:
         every = {d: list(d.needs(scale)) for d in self.declarations()}
         return {d: needs for d, needs in every.items() if needs or d.needs is nothing}
 
-    def evaluations(self, scale: Scale, needs: Needs | None = None) -> list[RunEvaluation]:
-        """What is measured for its artifacts: of each run the tests of a group, and whatever else they need.
+    def evaluations(self, scale: Scale, needs: Needs) -> list[RunEvaluation]:
+        """What is measured for its artifacts' needs: of each run the tests of a group, and whatever else they need.
 
-        Args:
-            scale: sizes and budgets.
-            needs: of its artifacts, where they are known; None: those of the scale.
-
-        Raises:
-            NeurouteError: if two artifacts ask for different evaluations of one id.
+        Raises NeurouteError if two artifacts ask for different evaluations of one id.
         """
         tests: dict[tuple[str, str], dict[Test, None]] = {}
         others: dict[str, RunEvaluation] = {}
-        all_needs = [(d.name, need) for d, each in (needs or self.needs(scale)).items() for need in each]
-        for name, need in all_needs:
+        for name, need in ((d.name, need) for d, each in needs.items() for need in each):
             if isinstance(need, Tested):
                 tests.setdefault((need.run, self._group(scale, need)), {})[need.test] = None
             elif isinstance(need, RunEvaluation) and others.setdefault(need.id, need) != need:
@@ -126,10 +120,10 @@ class Paper:
         read += [n.labels for each in needs.values() for n in each if isinstance(n, Solved) and not n.if_made]
         return list(dict.fromkeys([*read, *(self.also_solved(scale) if self.also_solved else ())]))
 
-    def artifacts(self, scale: Scale, solved: Container[Labels], needs: Needs | None = None) -> list[Artifact]:
-        """Its artifacts, which read of these labels how they were made."""
+    def artifacts(self, scale: Scale, solved: Container[Labels], needs: Needs) -> list[Artifact]:
+        """Its artifacts by their needs, which read of these labels how they were made."""
         out = []
-        for d, each in (needs or self.needs(scale)).items():
+        for d, each in needs.items():
             shown_labels = (need.labels for need in each if isinstance(need, Solved))
             evaluations = (self._id(scale, need) for need in each if isinstance(need, Tested | RunEvaluation))
             out.append(

@@ -8,8 +8,8 @@ from pathlib import Path
 from neuroute.core import gpus as here
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder
-from neuroute.plan.build import Plan
 from neuroute.plan.config import Config
+from neuroute.plan.plan import Plan
 
 
 def has_gpu() -> bool:

@@ -246,25 +246,9 @@ def load_scale(
     path = Path(name) if name.endswith(".yaml") else scales_dir() / f"{name}.yaml"
     if not path.is_file():
         raise NeurouteError(f"scale '{name}': no file {path}; known scales: {', '.join(scale_names())}")
-    if not changes:
-        return parse_scale(read_yaml(path), papers, str(path), config)
-    return parse_scale(changed(read_yaml(path), changes), papers, f"{path} with scale_changes of {config}", config)
-
-
-def changed(values: Mapping[Any, Any], changes: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return values of YAML with others put in, key by key; numbers may be text, as in a config that was JSON."""
-    merged, keys = dict(values), {str(key): key for key in values}
-    for name, change in changes.items():
-        key = keys.get(str(name), name)
-        old = merged.get(key)
-        merged[key] = changed(old, change) if isinstance(old, Mapping) and isinstance(change, Mapping) else change
-    return merged
-
-
-def parse_scale(
-    values: dict[str, Any], papers: Iterable[str] | None = None, where: str = "scale", config: str = "config.yaml"
-) -> Scale:
-    """`load_scale` of what is read already."""
+    values, where = read_yaml(path), str(path)
+    if changes:
+        values, where = changed(values, changes), f"{path} with scale_changes of {config}"
     raw = {key: value for key, value in values.items() if key in paper_folders()}
     common = validate(ScaleFile, {key: value for key, value in values.items() if key not in raw}, where)
     blocks: dict[str, Spec] = {}
@@ -276,3 +260,13 @@ def parse_scale(
             raise NeurouteError(f"{where}: no block '{key}', {user}; add it, or leave that paper out of `papers`")
         blocks[key] = validate(load_paper(key).scale, raw.get(key, {}), where, key)
     return Scale.model_construct(**common.__dict__, blocks=blocks)
+
+
+def changed(values: Mapping[Any, Any], changes: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return values of YAML with others put in, key by key; numbers may be text, as in a config that was JSON."""
+    merged, keys = dict(values), {str(key): key for key in values}
+    for name, change in changes.items():
+        key = keys.get(str(name), name)
+        old = merged.get(key)
+        merged[key] = changed(old, change) if isinstance(old, Mapping) and isinstance(change, Mapping) else change
+    return merged

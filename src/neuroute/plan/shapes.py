@@ -9,7 +9,6 @@ from pydantic import Field, create_model, field_validator, model_validator
 
 from neuroute.plan.reinforced import Reinforced, Stage
 from neuroute.plan.specs import Spec
-from neuroute.plan.specs import Spec as Strict
 from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised
 
 Positive = Annotated[int, Field(ge=1)]
@@ -35,7 +34,7 @@ def names_each(differ: Collection[str] = (), **roles: Collection[Any]) -> Any:
     return model_validator(mode="after")(check)
 
 
-class Shape(Strict):
+class Shape(Spec):
     """Width and attention heads of a decoder; the FFN is four times as wide."""
 
     width: Annotated[int, Field(ge=4, description="embedding dimension")]
@@ -60,7 +59,7 @@ class BaselineShape(DeepNarrow):
     feed_forward: Annotated[int, Field(ge=1, description="width of the FFN's hidden layer")]
 
 
-class IcamShape(Strict):
+class IcamShape(Spec):
     """The shape of an ICAM network, which has no heads."""
 
     depth: Annotated[int, Field(ge=1, description="encoder layers")]
@@ -82,13 +81,13 @@ def _all_optional(*kinds: type[Spec], without: set[str]) -> dict[str, Any]:
 
 if TYPE_CHECKING:
 
-    class _StageFields(Strict): ...
+    class _StageFields(Spec): ...
 
-    class _TrainingFields(Strict): ...
+    class _TrainingFields(Spec): ...
 else:
     _StageFields = create_model(
         "StageFields",
-        __base__=Strict,
+        __base__=Spec,
         **_all_optional(
             Stage,
             without={"name", "sizes", "batch_nodes", "capacities", "variants", "distributions", "starts", "images"},
@@ -96,22 +95,13 @@ else:
     )
     _TrainingFields = create_model(
         "TrainingFields",
-        __base__=Strict,
+        __base__=Spec,
         **_all_optional(
             Supervised,
             SelfImprovement,
             Reconstruction,
             Reinforced,
-            without={
-                "kind",
-                "stages",
-                "batches_before",
-                "balance",
-                "fresh",
-                "scaled",
-                "baseline",
-                "decoupled",
-            },
+            without={"kind", "stages", "batches_before", "balance", "fresh", "scaled", "baseline", "decoupled"},
         ),
     )
 

@@ -47,16 +47,14 @@ def short_run(run: Run, kind: str, batches: int = BATCHES) -> Run:
     """The run with few batches of their true size and one validation of one batch, on labels that are made up."""
     training = short_training(run.training, batches)
     count = getattr(training, "samples", 0)
-    return Run(
-        paper=run.paper,
-        name=run.name,
-        network=run.network,
-        training=training,
-        n=run.n,
-        data=tuple(_made_up(run.data[0], kind, count) for _ in run.data[:1]),
-        start=run.start,
-        validation=_made_up(run.validation, kind),
-        also_validation=tuple(_made_up(labels, kind) for labels in run.also_validation),
+    return run.model_copy(
+        update={
+            "training": training,
+            "data": tuple(_made_up(labels, kind, count) for labels in run.data[:1]),
+            "validation": _made_up(run.validation, kind),
+            "also_validation": tuple(_made_up(labels, kind) for labels in run.also_validation),
+            "seed": 0,
+        }
     )
 
 
@@ -76,15 +74,9 @@ def short_training(training: Training, batches: int) -> Training:
         passes = -(-half // instances)
         return training.model_copy(update={"epochs": 2, "instances": instances, "passes": passes, "validations": 2})
     assert isinstance(training, Reconstruction)
-    short: dict[str, Any] = {
-        "rounds": 2,
-        "validations": 2,
-        "epochs_per_round": 1,
-        "warm_up": False,
-        "initial": "labels",
-    }
-    short |= {"samples": min(training.samples, max(half, MADE_AT_ONCE))}
-    return training.model_copy(update=short | {"reconstructions": min(training.reconstructions, 1)})
+    short: dict[str, Any] = {"rounds": 2, "validations": 2, "epochs_per_round": 1, "warm_up": False}
+    short |= {"initial": "labels", "reconstructions": min(training.reconstructions, 1)}
+    return training.model_copy(update=short | {"samples": min(training.samples, max(half, MADE_AT_ONCE))})
 
 
 @dataclass(frozen=True)

@@ -69,14 +69,8 @@ def try_training(stage: Stage, run: Run, batches: int) -> TrainingPace:
     for labels in short.labels:
         stage.make_up(labels)
     start = stage.checkpoint(stage.plan.runs[run.start.partition("@")[0]]) if run.start else None
-    settings = Settings(
-        config.device,
-        stage.plan.scale.train_threads,
-        config.memory_gb,
-        config.compile,
-        jobs_per_gpu=config.jobs_per_gpu,
-        tf32=config.tf32,
-    )
+    threads, per_gpu = stage.plan.scale.train_threads, config.jobs_per_gpu
+    settings = Settings(config.device, threads, config.memory_gb, config.compile, per_gpu, config.tf32)
     out, began = stage.folder / "out", time.monotonic()
     train(short, out, stage.folder / "state", [stage.folder], settings, code=CODE, network_code=CODE, start=start)
     took = time.monotonic() - began

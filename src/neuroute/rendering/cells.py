@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuroute.analysis import RESAMPLES
-from neuroute.analysis.intervals import Behind
+from neuroute.analysis.intervals import Behind, percentile_interval, resampled_gaps
 from neuroute.core.lazy import pd
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem
 from neuroute.rendering.columns import described
@@ -163,8 +163,6 @@ def resampled_mean_of_gaps(
 
 def resampled(lengths: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute the gaps in % of resampled instances: (count,) lengths -> (resamples,)."""
-    from neuroute.analysis.intervals import resampled_gaps
-
     return resampled_gaps(lengths, reference)[:, 0]
 
 
@@ -174,8 +172,6 @@ def interval_cell(value: Value, samples: NDArray[np.float64] | None, published: 
         return Cell(None, published)
     if samples is None:
         return Cell(value, published, at=at)
-    from neuroute.analysis.intervals import percentile_interval
-
     interval = percentile_interval(samples)
     return Cell(value, published, interval.low, interval.high, at)
 

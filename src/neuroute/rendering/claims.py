@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from statistics import fmean, stdev
 from typing import Literal
 
 import numpy as np
@@ -235,18 +236,15 @@ def printed_difference(upper: Side, lower: Side) -> float | None:
     return a - b if isinstance(a, int | float) and isinstance(b, int | float) else None
 
 
-def mean_interval(values: Sequence[float], published: Value = None) -> Cell:
+def mean_interval(values: Sequence[float]) -> Cell:
     """Mean of independent values, with its 95 % interval by Student's t where there are two."""
-    if not values:
-        return Cell(None, published)
-    mean = math.fsum(values) / len(values)
     if len(values) < 2:
-        return Cell(mean, published)
+        return Cell(values[0] if values else None)
     from scipy.stats import t
 
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
-    half = float(t.ppf(0.975, len(values) - 1)) * spread
-    return Cell(mean, published, mean - half, mean + half)
+    mean = fmean(values)
+    half = float(t.ppf(0.975, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
+    return Cell(mean, None, mean - half, mean + half)
 
 
 def slope_interval(x: Sequence[float], y: Sequence[float], published: Value = None) -> Cell:

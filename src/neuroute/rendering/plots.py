@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from neuroute.analysis.intervals import Array
@@ -43,7 +44,7 @@ def running_mean(values: Sequence[float], window: int) -> list[float]:
     """Means over up to so many neighbours of each value, itself in the middle; fewer at the ends."""
     half = window // 2
     around = (values[max(0, i - half) : i + half + 1] for i in range(len(values)))
-    return [math.fsum(near) / len(near) for near in around]
+    return [fmean(near) for near in around]
 
 
 def batches_axis(axes: Axes, last: int) -> None:

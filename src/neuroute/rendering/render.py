@@ -13,7 +13,7 @@ from neuroute.rendering import style
 from neuroute.rendering.cells import solver_name
 from neuroute.rendering.seeds import say_seeds
 from neuroute.rendering.study import Study
-from neuroute.rendering.style import Drawing, save_figure, with_suffix
+from neuroute.rendering.style import Drawing, save_figure, save_table, with_suffix
 from neuroute.rendering.table import Table
 
 
@@ -46,9 +46,7 @@ def render(study: Study, stem: Path) -> list[Path]:
         drawing = replace(drawing, notes=(*drawing.notes, *say_seeds(study), *_stand_ins(study), *_say_sources(study)))
     if isinstance(drawing, Table):
         extra = {"scale": study.scale.name, "device": "; ".join(measured_on.get("devices", [])) or None}
-        texts = {"csv": drawing.csv(extra), "md": drawing.markdown(), "tex": drawing.latex(), "html": drawing.html()}
-        for kind, text in texts.items():
-            write_text(with_suffix(stem, kind), text)
+        save_table(drawing, stem, extra)
         about: dict[str, Any] = {"title": drawing.title, "notes": list(drawing.notes), "legend": drawing.legend}
     elif isinstance(drawing, Drawing):
         save_figure(drawing.figure, stem)

@@ -89,12 +89,8 @@ def _difference(finding: Finding) -> tuple[str, str, str]:
 
 def counts(judged: Sequence[Judged], verdicts: Sequence[Verdict]) -> dict[Says, dict[Verdict, int]]:
     """How many claims have each verdict here, by what their printed numbers say."""
-    return {
-        says: {
-            verdict: sum((c.claim.printed.says, c.verdict) == (says, verdict) for c in judged) for verdict in verdicts
-        }
-        for says in SAYS
-    }
+    numbers = Counter((each.claim.printed.says, each.verdict) for each in judged)
+    return {says: {verdict: numbers[says, verdict] for verdict in verdicts} for says in SAYS}
 
 
 def _text(value: Any, form: Format) -> str:
@@ -206,6 +202,9 @@ COVERAGE_HEADS = (
 )
 
 
+ENDS = ("_measured", "_published")  # of a CSV's columns
+
+
 class Coverage(NamedTuple):
     """Cells of a table, or of several."""
 
@@ -219,18 +218,14 @@ class Coverage(NamedTuple):
         """Count in the CSV that `render` has written."""
         with table.open(newline="", encoding="utf-8") as file:
             lines = list(csv.DictReader(file))
-        coverage = cls(0, 0, 0, 0)
-        ends = "_measured", "_published"
-        for stem in {name.rpartition("_")[0] for name in (lines[0] if lines else ()) if name.endswith(ends)}:
-            for line in lines:
-                here, in_print = (line.get(f"{stem}{end}") for end in ends)
-                is_number = _is_number(in_print)
-                counts = here, here and is_number, not here and is_number, not here and in_print and not is_number
-                coverage = coverage.plus(cls(*(int(bool(count)) for count in counts)))
-        return coverage
-
-    def plus(self, other: Coverage) -> Coverage:
-        return Coverage(*(a + b for a, b in zip(self, other, strict=True)))
+        stems = {name.rpartition("_")[0] for line in lines[:1] for name in line if name.endswith(ENDS)}
+        cells = [[line.get(f"{stem}{end}") for end in ENDS] for stem in stems for line in lines]
+        return cls(
+            measured=sum(bool(here) for here, _ in cells),
+            beside=sum(bool(here) and _is_number(in_print) for here, in_print in cells),
+            quoted=sum(not here and _is_number(in_print) for here, in_print in cells),
+            impossible=sum(not here and bool(in_print) and not _is_number(in_print) for here, in_print in cells),
+        )
 
     def cells(self, name: str) -> tuple[str, ...]:
         """A line under `COVERAGE_HEADS`."""
@@ -242,10 +237,8 @@ class Coverage(NamedTuple):
 def coverage_lines(tables: Mapping[str, Coverage]) -> list[tuple[str, ...]]:
     """A line for each table that has cells (name -> its cells), and one for all."""
     filled = {name: coverage for name, coverage in tables.items() if any(coverage)}
-    total = Coverage(0, 0, 0, 0)
-    for coverage in filled.values():
-        total = total.plus(coverage)
-    return [coverage.cells(name) for name, coverage in filled.items()] + ([total.cells("all")] if filled else [])
+    total = Coverage(*(sum(counts) for counts in zip(*filled.values(), strict=True))) if filled else None
+    return [coverage.cells(name) for name, coverage in filled.items()] + ([total.cells("all")] if total else [])
 
 
 def _is_number(text: str | None) -> bool:
@@ -254,8 +247,6 @@ def _is_number(text: str | None) -> bool:
     except ValueError:
         return False
 
-
-__all__ = ["Overview", "describe", "write_report"]
 
 WIDE = 8  # columns that a page shows without scrolling
 LINKED = {"table": ("csv", "tex", "md"), "figure": ("pdf", "svg", "png", "csv")}

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuroute.analysis.intervals import Array, gaps_of_each_seed, mean_over_seeds, resampled_gaps_of_seeds
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.rendering import cells
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell
-
-if TYPE_CHECKING:
-    from neuroute.analysis.intervals import Array
 
 
 def summary_over_seeds(study: Study, run: str, names: Mapping[str, str]) -> dict[str, float]:
@@ -36,16 +33,12 @@ def resampled_over_seeds(
 
     Instances are shared by all runs; `stream` tells the draws of seeds of several runs apart.
     """
-    from neuroute.analysis.intervals import resampled_gaps_of_seeds
-
     lengths = study.lengths_of_each(run, dataset, decoding)
     return None if lengths is None else resampled_gaps_of_seeds(*lengths, stream)
 
 
 def above_over_seeds(study: Study, run: str, base: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> Cell:
     """Show by how many points the mean gap of a run is above that of another, over instances and seeds."""
-    from neuroute.analysis.intervals import gaps_of_each_seed, mean_over_seeds
-
     gap, base_gap = (study.gap(each, dataset, decoding) for each in (run, base))
     here, there = (study.lengths_of_each(each, dataset, decoding) for each in (run, base))
     if here is None or there is None or gap is None or base_gap is None:

@@ -1,12 +1,12 @@
-"""The house style of figures: colours, axes, and saving with the same bytes every time."""
+"""The house style of figures: colours, axes, and saving figures and tables with the same bytes every time."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroute.core.files import write_whole
+from neuroute.core.files import write_text, write_whole
 from neuroute.core.lazy import mpl, pd
 from neuroute.rendering.table import Table
 
@@ -70,13 +70,9 @@ def ramp(family: str, count: int) -> list[str]:
     if count == 1:
         return [RAMPS[family][len(RAMPS[family]) // 2]]
     stops = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMPS[family]]
-    out = []
-    for i in range(count):
-        place = min(256 * i // (count - 1), 255) / 255 * (len(stops) - 1)  # of 256 shades, as matplotlib's maps have
-        before = min(int(place), len(stops) - 2)
-        mixed = (a + (b - a) * (place - before) for a, b in zip(*stops[before : before + 2], strict=True))
-        out.append("#" + "".join(f"{round(part):02x}" for part in mixed))
-    return out
+    shades = np.minimum(256 * np.arange(count) // (count - 1), 255) / 255  # of 256, as matplotlib's maps have
+    parts = [np.interp(shades, np.linspace(0, 1, len(stops)), part) for part in zip(*stops, strict=True)]
+    return ["#" + "".join(f"{round(part):02x}" for part in colour) for colour in zip(*parts, strict=True)]
 
 
 @contextmanager
@@ -156,25 +152,25 @@ def _points(axes: mpl.axes.Axes) -> set[tuple[float, float]] | None:
     return set(map(tuple, data[np.isfinite(data).all(1)].tolist()))
 
 
-def save_figure(figure: mpl.figure.Figure, stem: Path) -> list[Path]:
+def save_figure(figure: mpl.figure.Figure, stem: Path) -> None:
     """Write <stem>.pdf, .svg and .png; the same figure gives the same bytes.  Each file appears whole or not at all."""
     undated: dict[str, dict[str, Any]] = {
         "pdf": {"CreationDate": None, "ModDate": None},
         "svg": {"Date": None},
         "png": {"Software": None},
     }
-    paths = []
     with house():
         figure.draw_without_rendering()  # lay out once, the same for all formats
         figure.set_layout_engine("none")
         for kind, metadata in undated.items():
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, metadata=metadata)
-            path = with_suffix(stem, kind)
-            data = buffer.getvalue()
-            write_whole(path, lambda file, data=data: file.write(data))  # type: ignore[misc]
-            paths.append(path)
-    return paths
+            write_whole(with_suffix(stem, kind), partial(figure.savefig, format=kind, metadata=metadata))
+
+
+def save_table(table: Table, stem: Path, extra: Mapping[str, Any] | None = None) -> None:
+    """Write <stem>.csv, with the columns of `extra` (`Table.frame`), .md, .tex and .html."""
+    texts = {"csv": table.csv(extra), "md": table.markdown(), "tex": table.latex(), "html": table.html()}
+    for kind, text in texts.items():
+        write_text(with_suffix(stem, kind), text)
 
 
 def with_suffix(stem: Path, kind: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -211,13 +211,16 @@ class Table:
             f"| {' | '.join(heads)} |",
             "|" + "---|" * len(self.labels) + "---:|" * len(self.columns),
         ]
-        for row in self.rows:
-            texts = [str(v) for v in row.labels] + [_plain(c, k) for c, k in zip(row.cells, self.columns, strict=True)]
-            lines.append(f"| {' | '.join(_bar(t) for t in texts)} |")
+        lines += [f"| {' | '.join(map(_bar, texts))} |" for texts in self._texts()]
         lines += ["", self.legend, ""]
-        at = _measured_at(self.columns)
-        lines += [f"- {note}" for note in (*at, *self.notes)]
+        lines += [f"- {note}" for note in (*_measured_at(self.columns), *self.notes)]
         return "\n".join(lines).rstrip() + "\n"
+
+    def _texts(self) -> Iterator[list[str]]:
+        """Labels and cells of each row."""
+        for row in self.rows:
+            cells = (_plain(cell, column) for cell, column in zip(row.cells, self.columns, strict=True))
+            yield [*map(str, row.labels), *cells]
 
     def latex(self) -> str:
         """Write a table of LaTeX, with what `markdown` has; needs \\usepackage{booktabs}."""
@@ -235,9 +238,7 @@ class Table:
             lines += [" & ".join(cells) + r" \\", " ".join(rules)]
         heads = [*self.labels, *(f"{c.own_label} ({c.unit})" if c.unit else c.own_label for c in self.columns)]
         lines += [" & ".join(_tex(h) for h in heads) + r" \\", r"\midrule"]
-        for row in self.rows:
-            texts = [str(v) for v in row.labels] + [_plain(c, k) for c, k in zip(row.cells, self.columns, strict=True)]
-            lines.append(" & ".join(_tex(t) for t in texts) + r" \\")
+        lines += [" & ".join(map(_tex, texts)) + r" \\" for texts in self._texts()]
         lines += [r"\bottomrule", r"\end{tabular}"]
         lines += [r"\par\smallskip\footnotesize " + _tex(self.legend)]
         lines += [r"\par " + _tex(note) for note in (*_measured_at(self.columns), *self.notes)]
@@ -254,20 +255,18 @@ class Table:
         """Write a fragment <table>: the measured number, with the published one under it.  All text is escaped."""
         e = html.escape
         kinds = self._label_classes()
-        head, headings = ["<tr>"], list(zip(kinds, self.labels, strict=True))
-        head += [f'<th class="{kind}" rowspan="2" scope="col">{e(name)}</th>' for kind, name in headings]
-        second = []
-        for group, size in _groups(self.columns):
-            head.append(f'<th colspan="{size}" scope="colgroup" class="group">{e(group)}</th>')
+        is_grouped = any(c.group for c in self.columns)
+        height = ' rowspan="2"' if is_grouped else ""
+        headings = [f'<th class="{k}"{height} scope="col">{e(n)}</th>' for k, n in zip(kinds, self.labels, strict=True)]
+        if is_grouped:
+            for group, size in _groups(self.columns):
+                headings.append(f'<th colspan="{size}" scope="colgroup" class="group">{e(group)}</th>')
+            headings.append("</tr>\n<tr>")
         for c in self.columns:
             unit = f' <span class="unit">{e(c.unit)}</span>' if c.unit else ""
             at = f'<span class="at">{e(c.at)}</span>' if c.at else ""
-            second.append(f'<th scope="col">{e(c.own_label)}{unit}{at}</th>')
-        if not any(c.group for c in self.columns):
-            top = "".join(f'<th class="{kind}" scope="col">{e(name)}</th>' for kind, name in headings)
-            thead = f"<tr>{top}{''.join(second)}</tr>"
-        else:
-            thead = "".join(head) + "</tr>\n<tr>" + "".join(second) + "</tr>"
+            headings.append(f'<th scope="col">{e(c.own_label)}{unit}{at}</th>')
+        thead = f"<tr>{''.join(headings)}</tr>"
         columns_measured = [
             any(row.cells[i].measured is not None for row in self.rows) for i in range(len(self.columns))
         ]

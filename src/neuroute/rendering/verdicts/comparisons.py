@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from statistics import variance
+from statistics import fmean, variance
 from typing import Protocol
 
 import numpy as np
@@ -73,6 +73,7 @@ def cells_of(table: Table) -> Iterator[tuple[dict[str, str], str, Cell]]:
 
 
 MEAN = "Mean of *"  # label of a row that is of no single instance
+Entry = tuple[Mapping[str, str], Cell]  # names by which a comparison picks a cell: table, column, labels of its row
 Sides = dict[tuple[str, ...], Cell]
 ONES = "instances (paired)"
 MORE_PAIRS = "more sizes or problems that both solve"
@@ -97,14 +98,6 @@ def judge_all(paper: Paper, evidence: Evidence, is_judged: bool = True) -> list[
     return [replace(judge(claim), is_judged=is_judged) for claim in paper.claims()]
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A cell, and the names by which a comparison picks it."""
-
-    names: Mapping[str, str]  # table, column, and the labels of its row
-    cell: Cell
-
-
 def compare(
     claim: Claim, tables: Mapping[str, Table], busy: Callable[[str], str] = lambda table: ""
 ) -> Iterator[Finding]:
@@ -114,11 +107,11 @@ def compare(
     """
     for comparison in claim.compare:
         of_tables = (
-            _Entry({"table": name, "column": key} | labels, cell)
+            ({"table": name, "column": key} | labels, cell)
             for name in comparison.table
             for labels, key, cell in cells_of(tables[name])
         )
-        entries = [entry for entry in of_tables if _is_meant(comparison, entry.names)]
+        entries = [(names, cell) for names, cell in of_tables if _is_meant(comparison, names)]
         for lower, upper in comparison.pairs:
             where = f"claim '{claim.id}': {', '.join(comparison.table)}"
             sides = [_side(comparison, entries, name, where) for name in (lower, upper)]
@@ -147,17 +140,17 @@ def _is_meant(comparison: Comparison, names: Mapping[str, str]) -> bool:
     return is_of and is_like and not is_mean and any(fnmatchcase(names["column"], pattern) for pattern in patterns)
 
 
-def _side(comparison: Comparison, entries: Sequence[_Entry], value: str, where: str) -> Sides:
+def _side(comparison: Comparison, entries: Sequence[Entry], value: str, where: str) -> Sides:
     """The cells whose label `by` has a value, by what else tells them apart."""
     place = [name for name in ("table", "column") if name != comparison.by]
     cells: Sides = {}
-    for entry in entries:
-        if entry.names.get(comparison.by) == value:
+    for names, cell in entries:
+        if names.get(comparison.by) == value:
             labels = (*place, *comparison.each, *filter(None, [comparison.over]))
-            key = tuple(entry.names[label] for label in labels)
+            key = tuple(names[label] for label in labels)
             if key in cells:
                 raise NeurouteError(f"{where}: {comparison.by} '{value}' names several cells of {', '.join(key)}")
-            cells[key] = entry.cell
+            cells[key] = cell
     if not cells:
         raise NeurouteError(f"{where}: no cell whose {comparison.by} is '{value}'; correct it")
     return cells
@@ -172,7 +165,7 @@ def _means(lower: Sequence[Cell], upper: Sequence[Cell]) -> tuple[Cell, Cell]:
     def mean(cells: Sequence[Cell], name: str) -> float | None:
         of_both = zip(numbers(cells, name), numbers(lower, name), numbers(upper, name), strict=True)
         values = [value for value, a, b in of_both if value is not None and a is not None and b is not None]
-        return math.fsum(values) / len(values) if values else None
+        return fmean(values) if values else None
 
     def mean_cell(cells: Sequence[Cell]) -> Cell:
         of_gaps = _mean_behind([cell.behind for cell in cells if cell.measured is not None])
@@ -185,7 +178,7 @@ def _mean_behind(of: Sequence[Behind | None]) -> Behind | None:
     there = [each for each in of if each is not None]
     if not there or len(there) < len(of):
         return None
-    gaps = tuple(math.fsum(gaps) / len(there) for gaps in zip(*(each.gaps for each in there), strict=False))
+    gaps = tuple(fmean(gaps) for gaps in zip(*(each.gaps for each in there), strict=False))
     samples = np.mean([each.samples for each in there], axis=0)
     instances, times = min(each.instances for each in there), max(each.times for each in there)
     return replace(there[0], gaps=gaps, samples=samples, instances=instances, times=times)
@@ -194,16 +187,22 @@ def _mean_behind(of: Sequence[Behind | None]) -> Behind | None:
 def _difference(comparison: Comparison, labels: tuple[str, str], of: str, lower: Cell, upper: Cell) -> Finding:
     a, b = lower.measured, upper.measured
     gap = float(b) - float(a) if isinstance(a, int | float) and isinstance(b, int | float) else None
-    sides = tuple(
-        Side(label, _number(cell.measured), cell.published)
-        for label, cell in zip(labels[::-1], (upper, lower), strict=True)
-    )
+    sides = _both_sides(labels, lower, upper)
     terms, over = _terms(upper.behind, lower.behind, comparison.one_training) if gap is not None else ((), "")
     half = half_width(terms) if terms and gap is not None else None
     bounds = (None, None) if half is None or gap is None else (gap - half, gap + half)
     difference = Cell(gap, printed_difference(*sides), *bounds)
     at = lower.at if lower.at == upper.at else f"{upper.at}; {lower.at}"
     return Finding(f"{labels[1]} less {labels[0]}: {of}", difference, sides, over, at, terms=terms)
+
+
+def _both_sides(labels: tuple[str, str], lower: Cell, upper: Cell) -> tuple[Side, Side]:
+    """The upper one first."""
+    below, above = labels
+    return (
+        Side(above, _number(upper.measured), upper.published),
+        Side(below, _number(lower.measured), lower.published),
+    )
 
 
 def _ratio(comparison: Comparison, labels: tuple[str, str], pairs: Sequence[tuple[Cell, Cell]]) -> Finding:
@@ -219,11 +218,7 @@ def _ratio(comparison: Comparison, labels: tuple[str, str], pairs: Sequence[tupl
     mean = mean_interval(logs((a.measured, b.measured) for a, b in pairs))
     in_print = mean_interval(logs((a.published, b.published) for a, b in pairs))
     difference = Cell(percent(mean.measured), percent(in_print.measured), percent(mean.low), percent(mean.high))
-    cells = _means(*zip(*pairs, strict=True))
-    sides = tuple(
-        Side(label, _number(cell.measured), cell.published)
-        for label, cell in zip(labels[::-1], cells[::-1], strict=True)
-    )
+    sides = _both_sides(labels, *_means(*zip(*pairs, strict=True)))
     over = f"{' and '.join(('columns', *comparison.each))} (Student's t of the log ratio)"
     return Finding(
         f"{labels[1]} more than {labels[0]}, in %", difference, sides, over, pairs[0][0].at, lacks=MORE_PAIRS
@@ -262,7 +257,7 @@ def _terms_over_instances(solved: Sequence[tuple[Cell, Cell]], one_training: boo
         return (), ""
     for of_side, each in zip(models, gaps, strict=True):
         spread = spread_of(of_side[0].network, of_side[0].problem, max(model.times for model in of_side))
-        terms.append(of_trainings([math.fsum(each) / len(each)], spread))
+        terms.append(of_trainings([fmean(each)], spread))
     return tuple(terms), f"{ONES} and trainings, {100 * spread.share:.0f} % of a gap (Student's t)"
 
 
