@@ -209,6 +209,8 @@ def test_results_without_a_column_or_a_file_are_refused(tmp_path: Path) -> None:
         read_results(results(tmp_path / "r.csv", "a,m6,1", head="method,instance,cost"), KNOWN)
     with pytest.raises(NeurouteError, match="cannot be read"):
         read_results(tmp_path / "none.csv", KNOWN)
+    with pytest.raises(NeurouteError, match="line 2: seed '1.7' is no whole number"):
+        read_results(results(tmp_path / "r.csv", "a,m6,104,1,1.7", head="method,instance,cost,seconds,seed"), KNOWN)
 
 
 def with_budgets(costs: dict[tuple[str, float | None], list[float | None]]) -> pd.DataFrame:

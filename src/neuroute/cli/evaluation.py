@@ -58,7 +58,7 @@ def evaluate(
     reference: Annotated[
         str | None, typer.Option(help="with --model: report the gaps to this solver; kept beside --out")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="solver processes; default: all cores")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="with --reference: processes; default: all cores")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
     out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
     part: Annotated[
@@ -99,7 +99,7 @@ def evaluate(
         loaded = load_model(model, settings.device, settings.networks)
         instances = instances.first(limit) if limit else instances
         print(measure(loaded, instances, how, settings.memory_gb, out, reference=reference, workers=workers))
-    elif evaluation is not None and (model, data, out, limit, reference, how) == (*[None] * 6,):
+    elif evaluation is not None and (model, data, out, limit, reference, workers, how) == (*[None] * 7,):
         _evaluate_test_sets(load_plan(config, scale, device, changes), evaluation, threads, parse_part(part))
     else:
         raise NeurouteError(

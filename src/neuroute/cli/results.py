@@ -102,6 +102,8 @@ def claims(
     from neuroute.core.files import write_text
     from neuroute.rendering.verdicts.kept import as_csv, judge_kept, rows_of, say
 
+    if tables is not None and (config or scale):
+        raise NeurouteError("give either --kept, or --scale and --config, which say whose records")
     if tables is not None:
         name, claimed = tables.name, judge_kept(tables)
     else:

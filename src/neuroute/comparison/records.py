@@ -104,7 +104,9 @@ def read_results(
         about: Row = {"how": "results file", "kind": "file", "version": path.name, "time_s": numbers["seconds"], **run}
         about |= {name: line[name] for name in TEXTS if line.get(name)}
         about |= {name: value for name, value in numbers.items() if value is not None}
-        about["seed"] = int(numbers["seed"] or 0)
+        if (seed := numbers["seed"] or 0) % 1:
+            raise NeurouteError(f"{where}: seed {line['seed']!r} is no whole number")
+        about["seed"] = int(seed)
         key = (method, about["how"], instance["instance"], str(about["seed"]))
         if key in keys:
             name = " ".join(method.split())
