@@ -7,11 +7,10 @@ import urllib.error
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import call
 
 import neuroute
 from compared import members, method, tsp_file
-from neuroute.cli import app
 from neuroute.comparison import worker
 from neuroute.comparison.methods import Method, parse
 from neuroute.comparison.run import run, tasks
@@ -191,10 +190,9 @@ def test_without_a_folder_of_copies_python_compares_what_comes_along(
 def test_a_named_method_that_is_left_out_fails_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     tsp_file(Path("own.tsp"), 9)
-    command = ["compare", "--set", "own.tsp", "--method", "nearest,none.safetensors", "--benchmarks", "."]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 2
-    assert "error: Left out: none.safetensors: no such checkpoint" in done.output
+    named = ("--set", "own.tsp", "--method", "nearest,none.safetensors")
+    code, said = call("compare", *named, "--benchmarks", ".")
+    assert (code, "error: Left out: none.safetensors: no such checkpoint" in said) == (2, True)
     assert Path("results/compare/records.csv").is_file()
 
 
@@ -283,9 +281,9 @@ def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.chdir(tmp_path)
     tsp_file(Path("own.tsp"), 9)
     named = [] if "--method" in options else ["--method", "nearest"]
-    done = CliRunner().invoke(app, ["compare", "--benchmarks", ".", "--device", "cpu", *named, *options])
-    lines = [line for line in done.output.splitlines() if line.startswith("error: ")]
-    assert (done.exit_code, len(lines)) == (2, 1), done.output
+    code, output = call("compare", "--benchmarks", ".", "--device", "cpu", *named, *options)
+    lines = [line for line in output.splitlines() if line.startswith("error: ")]
+    assert (code, len(lines)) == (2, 1), output
     assert said in lines[0]
     assert not Path("results").exists()
 

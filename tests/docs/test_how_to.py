@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
+from commands import done
 
-from neuroute.cli import app
 from neuroute.networks.import_weights import export_weights
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan import needs
@@ -71,8 +70,7 @@ def test_its_commands_run(page: Path, folder: Path) -> None:
     typed = [line for line in lines(page) if line.startswith("neuroute ")]
     assert typed
     for line in typed:
-        done = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
-        assert done.exit_code == 0, f"{line}\n{done.output}"
+        done(*shlex.split(line)[1:])
         for written in re.findall(r"--(?:out|save) (\S+)", line):
             assert (folder / written).is_file()
 
@@ -123,8 +121,7 @@ def test_searches_of_the_page_run(folder: Path) -> None:
     text = PAGES[0].read_text()
     for option in ("--beam 8", "--rrc 100", "--prc 100", "--rescale 1.3"):
         assert f"`{option}`" in text
-        done = CliRunner().invoke(app, ["solve", "berlin52.tsp", "--model", "tsp.safetensors", *option.split()])
-        assert done.exit_code == 0, f"{option}\n{done.output}"
+        done("solve", "berlin52.tsp", "--model", "tsp.safetensors", *option.split())
 
 
 def test_the_python_of_readme_trains_and_solves(folder: Path) -> None:

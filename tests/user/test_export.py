@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from commands import call, done
 
 import neuroute
-from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import dataset_coordinates
@@ -241,9 +240,7 @@ def test_a_file_in_solomon_s_form_says_its_size_and_keeps_its_constraints(tmp_pa
 def test_generated_instances_are_written_and_read_back(
     tmp_path: Path, problem: str, name: str, options: tuple[object, ...]
 ) -> None:
-    call = ("generate", problem, "--n", 12, "--count", 3, "--seed", 5, "--out", tmp_path / name, *options)
-    done = CliRunner().invoke(app, [*map(str, call)])
-    assert done.exit_code == 0, done.output
+    done("generate", problem, "--n", 12, "--count", 3, "--seed", 5, "--out", tmp_path / name, *options)
     settings = {str(key).removeprefix("--"): value for key, value in zip(options[::2], options[1::2], strict=True)}
     settings.pop("format", None)
     drawn = neuroute.generate(problem, 12, 3, seed=5, **settings)  # type: ignore[arg-type]
@@ -262,10 +259,9 @@ def test_what_cannot_be_generated_is_one_line(tmp_path: Path) -> None:
         (("tsp", "--out", tmp_path / "a" / "b" / "x.npz"), f"there is no folder {tmp_path / 'a'}"),
         (("ovrp", "--format", "tsplib", "--out", tmp_path / "x"), "holds no OVRP"),
     ):
-        done = CliRunner().invoke(app, ["generate", *map(str, options)])
-        assert done.exit_code == 2
-        assert says in done.output
-        assert done.output.count("\n") == 1
+        code, said = call("generate", *options)
+        assert (code, said.count("\n")) == (2, 1)
+        assert says in said
     assert not list(tmp_path.iterdir())
 
 
@@ -277,6 +273,5 @@ def test_messages_name_the_argument_and_the_part_that_is_missing(tmp_path: Path)
         (("export", tmp_path / "empty.tsp", "--to", tmp_path / "a.npz"), "no EDGE_WEIGHT_TYPE in the file"),
         (("export", tmp_path / "empty.vrp", "--to", tmp_path / "a.npz"), "no TYPE in the file"),
     ):
-        done = CliRunner().invoke(app, [*map(str, command)])
-        assert done.exit_code == 2
-        assert says in done.output
+        code, said = call(*command)
+        assert (code, says in said) == (2, True)

@@ -8,21 +8,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from typer.testing import CliRunner
+from commands import call
 
 import neuroute
-from neuroute.cli import app
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
 from neuroute.user import zoo
 from neuroute.user.zoo import choose
 from stand_ins import CARD, Ship, checkpoint, ship_file
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-def call(*arguments: object) -> tuple[int, str]:
-    done = CliRunner().invoke(app, [*map(str, arguments)])
-    return done.exit_code, done.output
 
 
 @pytest.mark.parametrize("name", sorted(zoo.cards()))

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from commands import call, done
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from typer.testing import CliRunner
 
 import published_code
-from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
@@ -270,13 +269,11 @@ def test_asking_for_the_impossible(tmp_path: Path) -> None:
 def test_from_the_command_line(tmp_path: Path) -> None:
     torch.save(published(), tmp_path / "a.pt")
     out = tmp_path / "new" / "model.safetensors"
-    arguments = ["import-weights", str(tmp_path / "a.pt"), "--out", str(out)]
-    done = CliRunner().invoke(app, [*arguments, "--argument", "heads=2"])
-    assert done.exit_code == 0, done.output
-    assert "Lehd(depth=2, width=16, feed_forward=24, train_nodes=100, heads=2)" in done.output
+    arguments = ("import-weights", tmp_path / "a.pt", "--out", out, "--argument")
+    said = done(*arguments, "heads=2")
+    assert "Lehd(depth=2, width=16, feed_forward=24, train_nodes=100, heads=2)" in said
     assert read_about(out)["run"] == "imported/a"
     for wrong in ("depth=9", "heads"):
-        assert CliRunner().invoke(app, [*arguments, "--argument", wrong]).exit_code == 2
-    back = CliRunner().invoke(app, ["export-weights", str(out), "--out", str(tmp_path / "b.pt")])
-    assert back.exit_code == 0, back.output
+        assert call(*arguments, wrong)[0] == 2
+    done("export-weights", out, "--out", tmp_path / "b.pt")
     assert torch.load(tmp_path / "b.pt")["model_state_dict"].keys() == published().keys()
