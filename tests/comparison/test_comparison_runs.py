@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import call
+from untrained import untrained
 
 import neuroute
 from compared import members, method, tsp_file
@@ -19,9 +20,7 @@ from neuroute.comparison.worker import Answer, Machine, Worker
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
-from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.config import Compare
-from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 from neuroute.user.within_time import Construction
 
@@ -222,10 +221,9 @@ def test_methods_are_called_as_they_are_told_to(tmp_path: Path, monkeypatch: pyt
     plain, renamed = (parse(given, 2.0, ["tsp"], lambda name: {}, ())[0] for given in ("lkh", "quick=lkh"))
     assert plain.identity() == renamed.identity()  # so the answers are the same
     network = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments={"depth": 1, "width": 8, "heads": 1})
-    about = {"run": "x/y", "network": network.model_dump(), "code": code_digest(network.kind)}
     Path("made").mkdir()
     for file in ("lr=1.safetensors", "made/model.safetensors"):
-        save_checkpoint(Path(file), build(network), about)
+        untrained(Path(file), network, "x/y")
     assert named("lr=1.safetensors")[0][0] == "lr=1"
     assert named("small=lr=1.safetensors")[0][0] == "small"
     monkeypatch.chdir("made")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from untrained import Arrays, evaluated, ready, tiny_run
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
@@ -17,7 +18,6 @@ from neuroute.papers.pens.probe import origin_logits, path_ends, walk
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Run
 from pens_by_the_book import decision as by_the_book
-from untrained import Arrays, evaluated, ready, tiny_run
 
 DATASET = Dataset(split="val", n=14, count=3)
 POSITIONS = ("alibi", "rope", "both", "coordinates")

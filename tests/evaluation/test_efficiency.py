@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from untrained import evaluated, ready, run_of
 
 from neuroute.accounting.counts import counts
 from neuroute.core.errors import NeurouteError
@@ -18,7 +19,6 @@ from neuroute.evaluation.efficiency import measure_memory, predict_cost, sample_
 from neuroute.evaluation.records import COLUMNS
 from neuroute.evaluation.single_step import Starts, pose_single_step
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network
-from untrained import evaluated, ready, run_of
 
 SHAPE = {"depth": 2, "width": 16, "heads": 4, "feed_forward": 32}
 NETWORKS = {

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from untrained import Arrays, evaluated, ready, tiny_run
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
@@ -19,7 +20,6 @@ from neuroute.papers.sit.probe import decision_state, one_iteration
 from neuroute.papers.sit.roles import RoundEvaluation
 from neuroute.plan.objects import Dataset, Decoding, Labels, Run
 from neuroute.solvers.registry import get
-from untrained import Arrays, evaluated, ready, tiny_run
 
 N, R, WIDTH, HEADS = 16, 3, 16, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from untrained import Arrays, evaluated, ready, softmax, tiny_run
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
@@ -16,7 +17,6 @@ from neuroute.networks.weights import parameters
 from neuroute.papers.mvmoe.roles import RoutingEvaluation
 from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths, number_of_starts
-from untrained import Arrays, evaluated, ready, softmax, tiny_run
 
 N, EXPERTS, TOP, STEPS, COUNT, DEPTH = 9, 4, 2, 30, 3, 2
 DATASETS = tuple(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from untrained import Arrays, evaluated, ready, softmax, tiny_run
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
@@ -21,7 +22,6 @@ from neuroute.papers.icam.roles import StructureEvaluation
 from neuroute.papers.icam.selections import LEVELS, RANKS, selections
 from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.rendering.maps import pairwise_distances
-from untrained import Arrays, evaluated, ready, softmax, tiny_run
 
 N, DECISION, WIDTH, HEADS = 12, 5, 8, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import call
+from untrained import tsp_text
 
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.arrays import check_arrays
@@ -117,9 +118,7 @@ def matrix(tmp_path: Path) -> Path:
 
 
 def test_several_solvers_make_a_table(tmp_path: Path) -> None:
-    points = "\n".join(f"{i} {x} {y}" for i, (x, y) in enumerate((COORDS[0] * 1000).round().astype(int).tolist(), 1))
-    head = "NAME: p\nTYPE: TSP\nDIMENSION: 9\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
-    (tmp_path / "p.tsp").write_text(f"{head}{points}\nEOF\n")
+    (tmp_path / "p.tsp").write_text(tsp_text((COORDS[0] * 1000).round(), name="p"))
     save = tmp_path / "p.tour"
     code, said = call("solve", tmp_path / "p.tsp", "--solver", "lkh,nearest", "--solver", "insertion", "--save", save)
     assert code == 0, said

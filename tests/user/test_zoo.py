@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from commands import call
+from untrained import tsp_text
 
 import neuroute
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
@@ -107,14 +108,12 @@ def test_a_card_needs_all_that_it_says(tmp_path: Path, ship: Ship) -> None:
 
 # -- on the command line ----------------------------------------------------------------------------------------------
 
-TEN = "NAME: ten\nTYPE: TSP\nDIMENSION: 10\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
-
 
 @pytest.fixture
 def ten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{i} {37 * i % 101} {59 * i % 97}\n" for i in range(1, 11))
-    (tmp_path / "ten.tsp").write_text(f"{TEN}{rows}EOF\n")
+    points = [(37 * i % 101, 59 * i % 97) for i in range(1, 11)]
+    (tmp_path / "ten.tsp").write_text(tsp_text(points, name="ten"))
     return tmp_path / "ten.tsp"
 
 
