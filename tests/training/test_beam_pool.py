@@ -6,6 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
+from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
@@ -145,9 +146,8 @@ def test_refusals() -> None:
         (pooled(), {"world": World(0, 9)}, "a pool of 8 instances for 9 processes"),
         (pooled(), {"net": Pomo(1, 8, 2, 8)}, "builds one path"),
     ):
-        with pytest.raises(NeurouteError, match=message) as refused:
+        with one_line(message):
             beam_pool(scheme_of(run, **more))
-        assert "\n" not in str(refused.value)
     with pytest.raises(ValueError, match="renewed: 9 of a pool of 8"):
         pooled(renewed=9)
     learnt = beam_pool(dataclasses.replace(scheme_of(pooled(), net=Lehd(1, 16, 2, 24))))

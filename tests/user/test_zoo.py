@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from commands import call
+from refusals import one_line
 from untrained import tsp_text
 
 import neuroute
@@ -94,9 +95,8 @@ def test_altered_files_and_cards_are_refused(ship: Ship) -> None:
     ):
         assert before in text
         card.write_text(text.replace(before, after))
-        with pytest.raises(neuroute.NeurouteError, match=says) as error:
+        with one_line(says):
             neuroute.models()
-        assert "\n" not in str(error.value)
 
 
 def test_a_card_needs_all_that_it_says(tmp_path: Path, ship: Ship) -> None:

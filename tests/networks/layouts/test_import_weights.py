@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from commands import call, done
+from refusals import one_line
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -46,9 +47,8 @@ def imported(tmp_path: Path, content: Any, network: str | None = None, **given: 
 
 def refused(tmp_path: Path, content: Any, match: str, network: str | None = None, **given: Any) -> None:
     """One line, and nothing written."""
-    with pytest.raises(NeurouteError, match=match) as error:
+    with one_line(match):
         imported(tmp_path, content, network, **given)
-    assert "\n" not in str(error.value)
     assert not (tmp_path / "model.safetensors").exists()
 
 
@@ -209,9 +209,8 @@ def test_a_pickle_that_would_execute_code_is_refused(tmp_path: Path, archive: bo
         tmp_path / "a.pt",
         _use_new_zipfile_serialization=archive,
     )
-    with pytest.raises(NeurouteError, match=r"system, not only tensors.*save the weights alone") as error:
+    with one_line(r"system, not only tensors.*save the weights alone"):
         import_weights(tmp_path / "a.pt", tmp_path / "b.safetensors", "lehd", NONE)
-    assert "\n" not in str(error.value)
     assert not (tmp_path / "touched").exists()
     assert not (tmp_path / "b.safetensors").exists()
 
@@ -241,9 +240,8 @@ def test_logs_of_numpy_before_version_2_are_read(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 def test_files_that_are_no_weights(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(NeurouteError, match="not a readable") as error:
+    with one_line("not a readable"):
         import_weights(tmp_path / name, tmp_path / "b.safetensors", "lehd", NONE)
-    assert "\n" not in str(error.value)
 
 
 def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
@@ -251,9 +249,8 @@ def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
     whole = (tmp_path / "whole.pt").read_bytes()
     for share in (0.2, 0.9, 0.999):
         (tmp_path / "a.pt").write_bytes(whole[: int(share * len(whole))])
-        with pytest.raises(NeurouteError, match=r"a\.pt: not a readable torch file") as error:
+        with one_line(r"a\.pt: not a readable torch file"):
             import_weights(tmp_path / "a.pt", tmp_path / "b.safetensors", None, {"heads": HEADS})
-        assert "\n" not in str(error.value)
     assert not (tmp_path / "b.safetensors").exists()
 
 
