@@ -125,7 +125,6 @@ def test_folders_of_killed_processes_go_with_the_next_start(tmp_path: Path) -> N
 
     def start() -> subprocess.Popen[str]:
         process = subprocess.Popen([sys.executable, "-c", LEFT], env=environment, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         return process
 

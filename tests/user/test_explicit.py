@@ -65,7 +65,6 @@ def test_the_depot_comes_first_wherever_the_file_has_it() -> None:
     instance = parse_explicit(
         text(SYMMETRIC[np.ix_(back, back)], kind="CVRP", more=loads(DEMAND[back], depot=4)), "f", "f"
     )
-    assert instance.demand is not None
     assert instance.demand[0] == 0
     assert sorted(instance.demand) == sorted(DEMAND)
     assert instance.ways[0, 1:].sum() == SYMMETRIC[0].sum()

@@ -93,8 +93,6 @@ def test_variants_keep_their_constraints(variant: str, tmp_path: Path) -> None:
     made = vrp(variant)
     export(made, tmp_path / "set.npz")
     (own,), (group,) = made.groups, read_instances(tmp_path / "set.npz").groups
-    assert own.vrp is not None
-    assert group.vrp is not None
     assert group.vrp.variant == own.vrp.variant == variant
     assert group.reference == pytest.approx(own.reference, rel=1e-9)
     for key in ("limit", "windows", "service"):
@@ -164,11 +162,8 @@ def test_a_line_of_lehd_s_cvrp_is_read_as_its_reader_reads_it(tmp_path: Path) ->
     path.write_text(f"{line}\n{line.replace('demand,0,', 'demand,')}\n")  # the depot's 0 may be left out
     (group,) = read_instances(path).groups
     assert group.coords[1].tolist() == [[0.5, 0.5], [0.1, 0.1], [0.9, 0.1], [0.5, 0.9]]
-    assert group.demand is not None
     assert group.demand.tolist() == [[0, 2, 3, 4]] * 2
-    assert group.capacity is not None
     assert group.capacity.tolist() == [5, 5]
-    assert group.solutions is not None
     assert to_routes(group.solutions[0]) == [[1, 2], [3]]
     assert group.reference == pytest.approx([COST] * 2)
     path.write_text(line.partition(",cost")[0])

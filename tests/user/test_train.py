@@ -141,7 +141,6 @@ class Follower(neuroute.Callback):
         self.last, self.seen = last, list[int]()
 
     def after_batch(self, progress: neuroute.Progress) -> bool:
-        assert progress.loss is not None
         assert progress.loss.isfinite()
         self.seen.append(progress.batch)
         return progress.batch == self.last

@@ -81,9 +81,7 @@ def test_finite_where_a_plain_exp_is_not(alpha: float, scale: float, log_n: floa
     assert found.isfinite().all()
     assert found.abs().max() <= values.abs().max()  # a weighted mean of values, times at most 1
     found.sum().backward()
-    assert keys.grad is not None
     assert keys.grad.isfinite().all()
-    assert slope_.grad is not None
     assert slope_.grad.isfinite()
 
 

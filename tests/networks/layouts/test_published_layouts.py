@@ -242,7 +242,6 @@ def test_every_layout_has_a_case() -> None:
     assert {case.layout for case in CASES.values()} == {layout.name for layout in layouts()}
     for case in CASES.values():
         found = recognise(state_of(case))
-        assert found is not None
         assert found.name == case.layout
 
 
