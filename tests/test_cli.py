@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from commands import call
 from typer.testing import CliRunner
 
 from neuroute.cli import COMMANDS, app
@@ -22,13 +23,8 @@ def _in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NEUROUTE_CONFIG", raising=False)
 
 
-def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, list(arguments))
-    return result.exit_code, result.output
-
-
 def test_help_names_every_stage() -> None:
-    code, text = run("--help")
+    code, text = call("--help")
     assert code == 0
     stages = ("plan", "label", "fetch", "train", "evaluate", "render", "report", "doctor", "solve", "import-weights")
     for stage in stages:
@@ -51,7 +47,7 @@ def test_no_summary_is_cut_off(width: int) -> None:
     words = " ".join(CliRunner().invoke(app, ["-h"], terminal_width=width).output.split())
     for command in (command for commands in COMMANDS.values() for command in commands):
         name = command.__name__.replace("_", "-")
-        code, text = run(name, "-h")
+        code, text = call(name, "-h")
         assert code == 0
         summary = text.split("\n\n")[1].split()
         assert " ".join([name, *summary]) in words
@@ -59,7 +55,7 @@ def test_no_summary_is_cut_off(width: int) -> None:
 
 def test_version_is_that_of_the_package() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert run("--version") == (0, f"neuroute {declared}\n")
+    assert call("--version") == (0, f"neuroute {declared}\n")
     assert f"\nversion: {declared}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"\n## [{declared}]" in (ROOT / "CHANGELOG.md").read_text()
 
@@ -67,13 +63,13 @@ def test_version_is_that_of_the_package() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", ["smoke", "paper"])
 def test_plan_estimates_before_anything_runs(scale: str) -> None:
-    code, totals = run("plan", "--scale", scale)
+    code, totals = call("plan", "--scale", scale)
     assert code == 0
     assert "scaling/base_42x512" not in totals
     rows = {line.split()[0]: line.split() for line in totals.splitlines() if re.match(r"\w+ +[\d,]+ of ", line)}
     assert list(rows) == ["labels", *load_plan(None, scale).papers, "all"]
     assert sum(int(row[1]) for row in rows.values()) == 2 * int(rows["all"][1])
-    code, text = run("plan", "--all", "--scale", scale)
+    code, text = call("plan", "--all", "--scale", scale)
     assert code == 0
     assert text.startswith(totals.partition("Times are")[0])
     assert "scaling/base_42x512" in text
@@ -81,11 +77,11 @@ def test_plan_estimates_before_anything_runs(scale: str) -> None:
 
 
 def test_plan_of_one_target_lists_only_what_it_needs() -> None:
-    _, text = run("plan", "table12", "--scale", "laptop")
+    _, text = call("plan", "table12", "--scale", "laptop")
     assert "scaling/base_6x128/greedy" in text
     assert "beam" not in text
     assert "deep_24x64" not in text
-    assert run("plan", "results/table12.csv", "--scale", "laptop")[1] == text
+    assert call("plan", "results/table12.csv", "--scale", "laptop")[1] == text
 
 
 @pytest.mark.parametrize(
@@ -112,7 +108,7 @@ def test_plan_of_one_target_lists_only_what_it_needs() -> None:
     ],
 )
 def test_unknown_names_end_in_one_line(arguments: tuple[str, ...], message: str) -> None:
-    code, text = run(*arguments)
+    code, text = call(*arguments)
     assert code == 2
     assert message in text
     assert len(text.strip().splitlines()) == 1
@@ -120,7 +116,7 @@ def test_unknown_names_end_in_one_line(arguments: tuple[str, ...], message: str)
 
 def test_a_run_that_is_not_trained_yet_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # a checkout may hold finished work
-    code, text = run("evaluate", "scaling/base_6x128/all", "--config", str(ROOT / "config.yaml"))
+    code, text = call("evaluate", "scaling/base_6x128/all", "--config", str(ROOT / "config.yaml"))
     assert code == 2
     assert "train it with `neuroute train scaling/base_6x128`" in text
     assert len(text.strip().splitlines()) == 1
@@ -151,12 +147,12 @@ def test_a_run_that_is_not_trained_yet_is_named(tmp_path: Path, monkeypatch: pyt
 def test_a_wrong_setting_names_its_file_and_what_was_meant(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(f"scale: smoke\n{text}\n")
-    code, said = run("plan", "--config", str(file))
+    code, said = call("plan", "--config", str(file))
     assert code == 2
     assert said.startswith(f"error: {file}: {message}")
     assert len(said.splitlines()) == 1
 
 
 def test_schema_command_writes_valid_json(tmp_path: Path) -> None:
-    assert run("schema", str(tmp_path))[0] == 0
+    assert call("schema", str(tmp_path))[0] == 0
     assert json.loads((tmp_path / "config.schema.json").read_text())["title"] == "Config"

@@ -10,9 +10,9 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import call
 
-from neuroute.cli import app, overview
+from neuroute.cli import overview
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = """NAME: a
@@ -123,24 +123,20 @@ def test_it_brings_the_workflow_of_the_tutorial(python: Path, tmp_path: Path) ->
 
 
 def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def init(folder: Path) -> tuple[int, str]:
-        result = CliRunner().invoke(app, ["init", str(folder)])
-        return result.exit_code, result.output
-
-    code, said = init(tmp_path / "a")
+    code, said = call("init", tmp_path / "a")
     assert (code, "this neuroute is a checkout: work in" in said) == (2, True)
     packed = tmp_path / "packed"
     (packed / "workflow").mkdir(parents=True)
     (packed / "workflow" / "x.smk").write_text("x")
     (packed / "Snakefile").write_text("y")
     monkeypatch.setattr(overview, "PACKED", packed)
-    code, said = init(tmp_path / "b")
+    code, said = call("init", tmp_path / "b")
     assert code == 0, said
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["Snakefile", "workflow"]
     assert (tmp_path / "b" / "workflow" / "x.smk").read_text() == "x"
     (tmp_path / "b" / "Snakefile").write_text("mine")
-    code, said = init(tmp_path / "b")
+    code, said = call("init", tmp_path / "b")
     assert (code, "Snakefile: is there already; name another folder" in said) == (2, True)
     assert (tmp_path / "b" / "Snakefile").read_text() == "mine"
-    code, said = init(packed / "Snakefile" / "c")
+    code, said = call("init", packed / "Snakefile" / "c")
     assert (code, "cannot be written" in said) == (2, True)

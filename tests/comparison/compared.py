@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from untrained import tsp_text
 
 from neuroute.comparison.methods import Method
 from neuroute.comparison.records import frame, with_gap
@@ -46,9 +47,7 @@ def records(costs: dict[str, list[float | None]], kinds: dict[str, str] | None =
 def tsp_file(path: Path, n: int, seed: int = 0) -> Path:
     """Write a TSPLIB file of n nodes, and a tour beside it, whose length is the best known."""
     points = np.random.default_rng(seed).integers(0, 1000, (n, 2))
-    lines = "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate(points, 1))
-    head = f"NAME: {path.stem}\nTYPE: TSP\nDIMENSION: {n}\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
-    path.write_text(f"{head}{lines}EOF\n")
+    path.write_text(tsp_text(points, name=path.stem))
     nodes = "".join(f"{i}\n" for i in range(1, n + 1))
     path.with_suffix(".tour").write_text(f"NAME: t\nTYPE: TOUR\nDIMENSION: {n}\nTOUR_SECTION\n{nodes}-1\nEOF\n")
     return path

@@ -129,7 +129,6 @@ def test_budgets_compare_what_solved_enough_at_each() -> None:
     )
     with style.house():
         drawing = budgets(made)
-    assert drawing is not None
     assert set(zip(drawing.points.method, drawing.points.other, strict=True)) == {("a", "b")}
 
 
@@ -229,7 +228,6 @@ def test_orders_that_hang_on_the_budget_are_shown() -> None:
     )
     with style.house():
         drawing = budgets(made)
-    assert drawing is not None
     share = drawing.points.set_index(["method", "other", "seconds"]).share_better
     assert (share["slow", "quick", 1], share["slow", "quick", 2]) == (0, 1)
     assert (share["slow", "pass", 1], share["slow", "pass", 2]) == (1, 1)

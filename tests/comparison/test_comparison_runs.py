@@ -7,11 +7,11 @@ import urllib.error
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import call
+from untrained import untrained
 
 import neuroute
 from compared import members, method, tsp_file
-from neuroute.cli import app
 from neuroute.comparison import worker
 from neuroute.comparison.methods import Method, parse
 from neuroute.comparison.run import run, tasks
@@ -20,9 +20,7 @@ from neuroute.comparison.worker import Answer, Machine, Worker
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
-from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.config import Compare
-from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 from neuroute.user.within_time import Construction
 
@@ -191,10 +189,9 @@ def test_without_a_folder_of_copies_python_compares_what_comes_along(
 def test_a_named_method_that_is_left_out_fails_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     tsp_file(Path("own.tsp"), 9)
-    command = ["compare", "--set", "own.tsp", "--method", "nearest,none.safetensors", "--benchmarks", "."]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 2
-    assert "error: Left out: none.safetensors: no such checkpoint" in done.output
+    named = ("--set", "own.tsp", "--method", "nearest,none.safetensors")
+    code, said = call("compare", *named, "--benchmarks", ".")
+    assert (code, "error: Left out: none.safetensors: no such checkpoint" in said) == (2, True)
     assert Path("results/compare/records.csv").is_file()
 
 
@@ -224,10 +221,9 @@ def test_methods_are_called_as_they_are_told_to(tmp_path: Path, monkeypatch: pyt
     plain, renamed = (parse(given, 2.0, ["tsp"], lambda name: {}, ())[0] for given in ("lkh", "quick=lkh"))
     assert plain.identity() == renamed.identity()  # so the answers are the same
     network = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments={"depth": 1, "width": 8, "heads": 1})
-    about = {"run": "x/y", "network": network.model_dump(), "code": code_digest(network.kind)}
     Path("made").mkdir()
     for file in ("lr=1.safetensors", "made/model.safetensors"):
-        save_checkpoint(Path(file), build(network), about)
+        untrained(Path(file), network, "x/y")
     assert named("lr=1.safetensors")[0][0] == "lr=1"
     assert named("small=lr=1.safetensors")[0][0] == "small"
     monkeypatch.chdir("made")
@@ -283,9 +279,9 @@ def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.chdir(tmp_path)
     tsp_file(Path("own.tsp"), 9)
     named = [] if "--method" in options else ["--method", "nearest"]
-    done = CliRunner().invoke(app, ["compare", "--benchmarks", ".", "--device", "cpu", *named, *options])
-    lines = [line for line in done.output.splitlines() if line.startswith("error: ")]
-    assert (done.exit_code, len(lines)) == (2, 1), done.output
+    code, output = call("compare", "--benchmarks", ".", "--device", "cpu", *named, *options)
+    lines = [line for line in output.splitlines() if line.startswith("error: ")]
+    assert (code, len(lines)) == (2, 1), output
     assert said in lines[0]
     assert not Path("results").exists()
 

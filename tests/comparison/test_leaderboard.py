@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from commands import done
 
 from compared import records
-from neuroute.cli import app
 from neuroute.comparison.compare import write
 from neuroute.comparison.summary import Summary
 
@@ -81,8 +80,7 @@ def test_one_command_sets_a_network_of_ones_own_among_published_ones(
         "compare --set tsplib --max-nodes 70 --method tiny_of_mine:Tiny=m.safetensors --published all "
         "--against Tiny --seconds 0.1 --benchmarks . --device cpu"
     )
-    done = CliRunner().invoke(app, command.split())
-    assert done.exit_code == 0, done.output
+    done(*command.split())
     folder = Path("results/compare")
     table = {(row["method"], row["how"]): row for row in csv.DictReader((folder / "table.csv").open())}
     assert len(table) == 49 + 2

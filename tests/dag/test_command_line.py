@@ -83,7 +83,6 @@ AS_TYPED = {
 def test_targets_behind_values_are_targets(parser: ArgumentParser, typed: str) -> None:
     words = typed.split()
     separated = parse(parser, separate_targets(words))
-    assert separated is not None
     assert separated["targets"] == AS_TYPED[typed]
     in_front = [*AS_TYPED[typed], *(word for word in words if word not in AS_TYPED[typed])]
     assert repr(separated) == repr(parse(parser, in_front))  # as resources are equal to themselves alone

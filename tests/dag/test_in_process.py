@@ -8,15 +8,15 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from commands import done
 from markupsafe import escape
 from pack_zoo import pack
 from pictures import no_pictures
-from typer.testing import CliRunner
 
 import neuroute
 from checkout import MICRO, config
 from neuroute.accounting.overview import costs
-from neuroute.cli import app, checkpoints, data, evaluation, results
+from neuroute.cli import checkpoints, data, evaluation, results
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.dag.headlines import headlines
@@ -56,11 +56,6 @@ def without_pictures() -> Iterator[None]:
         yield
 
 
-def call(*arguments: str) -> None:
-    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-    assert done.exit_code == 0, (arguments, done.output)
-
-
 def in_order(plan: Plan) -> list[str]:
     """Runs that an artifact needs, each after the one whose weights it starts from."""
     order: dict[str, None] = {}
@@ -85,8 +80,8 @@ def slowly(*papers: str) -> list[Any]:
 def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], paper: str) -> None:
     plan = plan_of(paper)
     run_all(plan)
-    call("render", paper)
-    call("report")
+    done("render", paper)
+    done("report")
     for name, artifact in plan.artifacts.items():
         for ending in formats(artifact.kind):
             assert plan.artifact_stem(name).with_suffix(f".{ending}").stat().st_size > 0
@@ -103,8 +98,8 @@ def test_without_concorde_and_hgs_a_paper_ends_and_says_so_beside_every_number(
     plan = plan_of("sit")
     assert plan.config.substitutes == {"concorde": "lkh", "hgs": "pyvrp", "hgs-short": "pyvrp-short"}
     run_all(plan)
-    call("render", "sit")
-    call("report")
+    done("render", "sit")
+    done("report")
     made = [read_json(plan.manifest(job), "") for job in plan.label_jobs]
     assert not {"concorde", "hgs", "hgs-short"} & {labels["solver"] for labels in made}
     own = {labels["solver"] for labels in made if "stand_ins" not in labels}
@@ -125,14 +120,14 @@ def test_without_concorde_and_hgs_a_paper_ends_and_says_so_beside_every_number(
 def run_all(plan: Plan) -> None:
     """Label, train, fetch and evaluate what a plan's artifacts need."""
     for job in (cost.id for cost in costs(plan, None) if cost.stage == "labels"):
-        call("label", job, "--workers", "1")
+        done("label", job, "--workers", "1")
     for run in in_order(plan):
-        call("train", run)
+        done("train", run)
     measured = dict.fromkeys(e for artifact in plan.artifacts.values() for e in artifact.evaluations)
     for benchmark in {b for e in measured for b in plan.benchmarks_of_evaluation(e)}:
-        call("fetch", benchmark)
+        done("fetch", benchmark)
     for evaluation_id in measured:
-        call("evaluate", evaluation_id)
+        done("evaluate", evaluation_id)
 
 
 @pytest.mark.slow
@@ -151,8 +146,8 @@ def test_given_weights_take_the_place_of_all_trainings(
     run_all(plan)
     splits = {labels["labels"].split("_n")[0].rpartition("_")[2] for labels in made(plan)}
     assert splits == {"test"}
-    call("render", paper)
-    call("report")
+    done("render", paper)
+    done("report")
     for name, artifact in plan.artifacts.items():
         for ending in formats(artifact.kind):
             assert plan.artifact_stem(name).with_suffix(f".{ending}").stat().st_size > 0
@@ -199,7 +194,7 @@ def test_trained_networks_are_packed_with_what_was_measured(
     plan = plan_of("zoo")
     monkeypatch.setattr(zoo, "FOLDER", tmp_path / "zoo")
     run_all(plan)
-    call("render", "zoo")
+    done("render", "zoo")
     cards = {card.name: card for card in pack(plan)}
     assert {name: card.problem for name, card in cards.items()} == {"tsp": "tsp", "cvrp": "cvrp", "vrp": "vrp"}
     shown = pd.read_csv(plan.artifact_stem("zoo/table1").with_suffix(".csv"))

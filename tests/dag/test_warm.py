@@ -53,7 +53,6 @@ def server(tmp_path: Path) -> Iterator[Process]:
     """A warm process that prints instead of working."""
     command = [sys.executable, "-c", SERVER, str(tmp_path / "socket")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         yield process
         process.kill()
@@ -98,7 +97,6 @@ def assert_ends(process: int) -> None:
 @pytest.mark.parametrize("status", [0, 3])
 def test_a_job_has_its_folder_environment_output_and_status(ask: Ask, tmp_path: Path, status: int) -> None:
     job = ask(str(status))
-    assert job.stdout is not None
     output = job.stdout.read()
     assert job.wait() == status
     assert output.split()[1:] == [str(tmp_path), "mine"]
@@ -129,7 +127,6 @@ def test_all_jobs_end_with_the_end_of_standard_input(server: Process, ask: Ask) 
     """Which Snakemake holds, however it ends."""
     job = ask("sleep")
     copy = running(job)
-    assert server.stdin is not None
     server.stdin.close()
     assert server.wait() == 0
     assert_ends(copy)

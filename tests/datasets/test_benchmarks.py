@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from untrained import tsp_text
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import fetch
@@ -262,9 +263,7 @@ def test_fetches_file_by_file_and_only_what_is_missing(
 
 def test_files_without_a_digest_are_checked_by_nodes_and_edge_type(home: Path, server: str, tmp_path: Path) -> None:
     for name, nodes in (("wi29", 29), ("dj38", 37)):
-        points = "".join(f"{i} {i} {i % 7}\n" for i in range(1, nodes + 1))
-        head = f"NAME: {name}\nTYPE: TSP\nDIMENSION: {nodes}\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
-        (home / f"{name}.tsp").write_text(f"{head}{points}EOF\n")
+        (home / f"{name}.tsp").write_text(tsp_text([(i, i % 7) for i in range(nodes)], name=name))
     here = fetch.fetch("national", tmp_path / "got", server)
     assert here.missing.keys() == published_instances("national").keys() - {"wi29"}
     assert "not the National TSPs's dj38 (38 nodes, EUC_2D): 37 nodes" in here.missing["dj38"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
@@ -181,9 +182,8 @@ def test_what_does_not_fit_is_refused(tmp_path, twenty, place, how, message):
     block = wanted(20, n=30, solver="lkh")
     shutil.copytree(twenty, tmp_path / place)
     damaged(tmp_path / place / block.shard_file(0), how)
-    with pytest.raises(NeurouteError, match=f"{place}/.*{message}.*run again") as refusal:
+    with one_line(f"{place}/.*{message}.*run again"):
         make_labels(block, tmp_path / "store", [tmp_path / "cache"], workers=1)
-    assert "\n" not in str(refusal.value)
 
 
 def test_a_store_that_cannot_be_a_folder(tmp_path):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import one_line
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
@@ -130,9 +131,8 @@ def test_random_re_construct_rebuilds_no_longer_sub_paths_than_it_may(case: Any)
 def test_sub_paths_longer_than_an_instance_are_refused_before_anything_runs(case: Any) -> None:
     problem, _, net, instances = case
     net.decide = None  # nothing may be decided
-    with pytest.raises(NeurouteError, match="give a number from 4 to 30") as refusal:
+    with one_line("give a number from 4 to 30"):
         decode(problem, net, instances, prc(start="greedy", longest=N + 1))
-    assert "\n" not in str(refusal.value)
 
 
 def test_the_rule_and_the_cap_get_through(case: Any) -> None:

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
+from commands import done
+from untrained import ready, tsp_text, untrained, vrp_text
 
-from neuroute.cli import app
 from neuroute.networks.import_weights import export_weights
-from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan import needs
-from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Dataset, Labels, Network
 from neuroute.user.classical import available
 from pages import PAGES as EVERY_PAGE
@@ -39,23 +37,16 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    torch.manual_seed(0)
     for name, (kind, arguments) in MODELS.items():
         network = Network(kind=f"neuroute.networks.{kind}", arguments=arguments)
         Path(name).parent.mkdir(parents=True, exist_ok=True)
-        about = {"run": "docs/x", "network": network.model_dump(), "code": code_digest(network.kind)}
-        save_checkpoint(Path(name), build(network), about)
-    torch.save(
-        {"model_state_dict": build(Network(kind="neuroute.networks.lehd:Lehd", arguments=SHAPE)).state_dict()},
-        "lehd.pt",
-    )
+        untrained(Path(name), network, "docs/x")
+    lehd = ready(Network(kind="neuroute.networks.lehd:Lehd", arguments=SHAPE))
+    torch.save({"model_state_dict": lehd.state_dict()}, "lehd.pt")
     export_weights(Path("icam.safetensors"), Path("checkpoint-3000.pt"))
     points = np.random.default_rng(0).integers(0, 100, (N, 2))
-    places = "NODE_COORD_SECTION\n" + "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate(points, 1))
-    head = f"NAME: mine\nDIMENSION: {N}\nEDGE_WEIGHT_TYPE: EUC_2D\n"
-    Path("berlin52.tsp").write_text(f"{head}TYPE: TSP\n{places}EOF\n")
-    demands = "DEMAND_SECTION\n" + "".join(f"{i} {int(i > 1)}\n" for i in range(1, N + 1))
-    Path("x.vrp").write_text(f"{head}TYPE: CVRP\nCAPACITY: 6\n{places}{demands}DEPOT_SECTION\n1\n-1\nEOF\n")
+    Path("berlin52.tsp").write_text(tsp_text(points))
+    Path("x.vrp").write_text(vrp_text(points, [1] * N, 6))
     Path("x.sol").write_text("".join(f"Route #{i}: {i}\n" for i in range(1, N)))
     for name in ("mine", "tsp100"):
         np.savez(f"{name}.npz", coords=points[None] / 100.0)
@@ -71,8 +62,7 @@ def test_its_commands_run(page: Path, folder: Path) -> None:
     typed = [line for line in lines(page) if line.startswith("neuroute ")]
     assert typed
     for line in typed:
-        done = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
-        assert done.exit_code == 0, f"{line}\n{done.output}"
+        done(*shlex.split(line)[1:])
         for written in re.findall(r"--(?:out|save) (\S+)", line):
             assert (folder / written).is_file()
 
@@ -123,8 +113,7 @@ def test_searches_of_the_page_run(folder: Path) -> None:
     text = PAGES[0].read_text()
     for option in ("--beam 8", "--rrc 100", "--prc 100", "--rescale 1.3"):
         assert f"`{option}`" in text
-        done = CliRunner().invoke(app, ["solve", "berlin52.tsp", "--model", "tsp.safetensors", *option.split()])
-        assert done.exit_code == 0, f"{option}\n{done.output}"
+        done("solve", "berlin52.tsp", "--model", "tsp.safetensors", *option.split())
 
 
 def test_the_python_of_readme_trains_and_solves(folder: Path) -> None:

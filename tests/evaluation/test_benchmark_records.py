@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from untrained import evaluated, ready, run_of
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import published_instances, write_manifest
@@ -17,7 +18,6 @@ from neuroute.instances.tsplib import read_tsplib, read_vrplib
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run
 from neuroute.problems.vrp import Vrp, to_routes
-from untrained import evaluated, ready, run_of
 
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)

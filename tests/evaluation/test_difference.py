@@ -4,9 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from commands import call, done
 
-from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.difference import differences, say, table
 
@@ -123,9 +122,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
 def test_the_command_prints_and_writes_what_differs(tmp_path: Path) -> None:
     first, second = evaluated(tmp_path / "a", 1.05 * REFERENCE), evaluated(tmp_path / "b", 1.08 * REFERENCE)
     out = tmp_path / "differences.csv"
-    ran = CliRunner().invoke(app, ["difference", str(first), f"{second},{second}", "--out", str(out)])
-    assert ran.exit_code == 0, ran.output
-    assert "3.00 [3.00, 3.00]" in ran.output
+    assert "3.00 [3.00, 3.00]" in done("difference", first, f"{second},{second}", "--out", out)
     rows = table(differences([first], [second]), str(first), f"{second},{second}")
     assert out.read_text() == rows.to_csv(index=False)
 
@@ -138,8 +135,7 @@ def test_models_that_build_solutions_in_other_ways_are_compared_when_asked_to(tm
     assert each.ahead == pytest.approx(3)
     with pytest.raises(NeurouteError, match="by greedy and multistart"):
         differences([first], [second], ("greedy", "multistart"))
-    ran = CliRunner().invoke(app, ["difference", str(first), str(second), "--decodings", "multistart"])
-    assert ran.exit_code == 2
+    assert call("difference", first, second, "--decodings", "multistart")[0] == 2
 
 
 def test_of_a_benchmark_gaps_are_means_over_instances(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from untrained import evaluated, run_of
 
 from neuroute.analysis.rescaling import read_best
 from neuroute.core.errors import NeurouteError
@@ -25,7 +26,6 @@ from neuroute.plan.config import load_scale, parse_config
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Artifact, Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
 from neuroute.rendering.study import Study
-from untrained import evaluated, run_of
 
 MEASURED = ("time_s", "peak_memory_mb")  # of the process that ended
 SHAPE = {"depth": 1, "width": 8, "heads": 1, "train_nodes": 9}

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from untrained import evaluated, ready, run_of
 
 from neuroute.accounting import flops
 from neuroute.accounting.counts import counts
@@ -23,7 +24,6 @@ from neuroute.networks.weights import weights_digest
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test
 from neuroute.problems.tsp import tour_length
-from untrained import evaluated, ready, run_of
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="concorde")
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "gate": True, "rezero": True, "train_nodes": 9}

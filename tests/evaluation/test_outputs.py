@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from untrained import done, refused, tsp_text, untrained
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.outputs import check_records, check_writable
 from neuroute.plan.objects import Network
 from neuroute.user import evaluate as user
 from neuroute.user import solve_file
-from untrained import done, refused, tsp_text, untrained
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

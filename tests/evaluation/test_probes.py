@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from torch import Tensor, nn
+from untrained import evaluated, ready, run_of
 
 from neuroute.analysis.representations import separation
 from neuroute.core.errors import NeurouteError
@@ -19,7 +20,6 @@ from neuroute.papers.scaling.probe import last_layer, success_by_rank
 from neuroute.papers.scaling.roles import ProbeEvaluation
 from neuroute.plan.objects import Dataset, Labels, Network
 from neuroute.problems.tsp import canonical
-from untrained import evaluated, ready, run_of
 
 N, COUNT = 12, 10
 LABELS = Labels(dataset=Dataset(n=N, count=COUNT), solver="concorde")

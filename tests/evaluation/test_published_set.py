@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from untrained import evaluated, run_of
 
 from neuroute.plan.objects import Dataset, Evaluation, Labels, Network, Test
 from neuroute.problems.tsp import tour_length
 from neuroute.user.published import import_test_set
-from untrained import evaluated, run_of
 
 N, COUNT = 12, 5
 

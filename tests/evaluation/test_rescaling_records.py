@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from untrained import evaluated, ready, run_of
 
 from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core.errors import NeurouteError
@@ -15,7 +16,6 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation import rescaling
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, RescalingEvaluation, Sweep
 from neuroute.problems.tsp import tour_length
-from untrained import evaluated, ready, run_of
 
 SMALL, LARGE = Dataset(split="val", n=9, count=6), Dataset(split="val", n=16, count=4)
 ARGUMENTS = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "positions": "both", "train_nodes": 9}

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from untrained import done, invoke, refused, tsp_text, untrained
 
 from neuroute.decoding.decode import decode
 from neuroute.instances.tsplib import read_tsplib
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
 from neuroute.user.solve_file import solve_file
-from untrained import done, invoke, refused, tsp_text, untrained
 
 KIND = "neuroute.networks.pens:Pens"
 VARIANTS = [("alibi", "gaussian"), ("rope", "gaussian"), ("both", "zero"), ("coordinates", "gaussian")]

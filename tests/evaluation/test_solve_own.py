@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from untrained import coordinates, done, invoke, refused, tsp_text, untrained, vrp_text
 
 from neuroute.instances.tsplib import read_solution, read_tour, read_tsplib, read_vrplib
 from neuroute.plan.objects import Decoding, Network
 from neuroute.user.solution import Solution
 from neuroute.user.solve_file import solve_file
-from untrained import coordinates, done, invoke, refused, tsp_text, untrained, vrp_text
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from untrained import done, invoke, refused, tsp_text, untrained, vrp_text
 
 from neuroute.decoding.decode import decode
 from neuroute.instances.tsplib import read_solution, read_tour, read_tsplib, read_vrplib
@@ -15,7 +16,6 @@ from neuroute.plan.digest import locate
 from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import from_routes
-from untrained import done, invoke, refused, tsp_text, untrained, vrp_text
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

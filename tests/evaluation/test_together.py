@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from untrained import evaluated, ready, run_of
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import write_manifest
@@ -29,7 +30,6 @@ from neuroute.plan.objects import (
     Test,
 )
 from neuroute.problems.tsp import tour_length
-from untrained import evaluated, ready, run_of
 
 LABELS = Labels(dataset=Dataset(n=9, count=10), solver="concorde")
 SHAPE = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": 9}

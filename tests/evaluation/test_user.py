@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from untrained import done, invoke, refused, tsp_text, untrained
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
@@ -24,7 +25,6 @@ from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.user.evaluate import GroupResult, evaluate, find_instances
 from neuroute.user.files import read_instances
 from neuroute.user.model import load_model
-from untrained import done, invoke, refused, tsp_text, untrained
 
 NETWORK = Network(
     kind="neuroute.networks.decoder_only:DecoderOnly",

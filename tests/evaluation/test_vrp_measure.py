@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from untrained import evaluated, ready, run_of
 
 from neuroute.accounting import flops
 from neuroute.core.errors import NeurouteError
@@ -35,7 +36,6 @@ from neuroute.plan.objects import (
 from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
 from neuroute.problems.vrp_checker import valid
 from neuroute.solvers.nearest import vrp_solutions
-from untrained import evaluated, ready, run_of
 
 N, COUNT = 10, 4
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from untrained import done, refused, tsp_text, untrained, vrp_text
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
@@ -19,7 +20,6 @@ from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user import evaluate as user
 from neuroute.user.files import read_instances
 from neuroute.user.model import load_model
-from untrained import done, refused, tsp_text, untrained, vrp_text
 
 N, COUNT = 8, 3
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "hierarchy": "step"}

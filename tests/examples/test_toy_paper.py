@@ -6,10 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import done
+from refusals import one_line
 
-from neuroute.cli import app
-from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.decodings import name_of
@@ -42,11 +41,6 @@ def code(number: int) -> str:
     return "\n\n" + re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[number]
 
 
-def call(*arguments: str) -> None:
-    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-    assert done.exit_code == 0, (arguments, done.output)
-
-
 def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     plan = plan_in(tmp_path, "sample", code(0))
@@ -57,14 +51,14 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
     (measured,) = plan.evaluations.values()
     assert [name_of(t.decoding) for t in measured.tests] == ["beam2", "beam4", "greedy"]  # type: ignore[attr-defined]
     for job in plan.label_jobs:
-        call("label", job, "--workers", "1")
-    call("train", "sample/decoder")
-    call("evaluate", measured.id)
+        done("label", job, "--workers", "1")
+    done("train", "sample/decoder")
+    done("evaluate", measured.id)
     for artifact in plan.artifacts.values():
-        call("render", artifact.id)
+        done("render", artifact.id)
         for ending in formats(artifact.kind):
             assert plan.artifact_stem(artifact.id).with_suffix(f".{ending}").stat().st_size > 0
-    call("report")
+    done("report")
     assert "Beam search" in plan.report.read_text()
     assert plan.render_code("sample/table2") != plan.render_code("sample/figure1")
 
@@ -94,6 +88,5 @@ def test_what_is_needed_but_not_there_is_one_line(
     more = "\nfrom neuroute.plan.decodings import Decoding\nfrom neuroute.plan.needs import Log, tested\n"
     more += WRONG.format(needs=needs)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(NeurouteError, match=words) as error:
+    with one_line(words):
         plan_in(tmp_path, key, more)
-    assert "\n" not in str(error.value)

@@ -1,9 +1,7 @@
 """Parts of the equations that several networks share, head by head and without fusion."""
 
-from typing import Any
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from neuroute.networks.blocks.residual_layer import ResidualLayer
 
@@ -14,11 +12,6 @@ def attention(heads: int, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | float 
     parts = (part.chunk(heads, dim=-1) for part in (q, k, v))
     made = [torch.softmax(scale * a @ b.transpose(1, 2) + mask, dim=-1) @ c for a, b, c in zip(*parts, strict=True)]
     return torch.cat(made, dim=-1)
-
-
-def instance_norm(x: Tensor, norm: Any) -> Tensor:
-    """Over the nodes of each instance: x (batch, nodes, width)."""
-    return nn.functional.instance_norm(x.transpose(1, 2), weight=norm.weight, bias=norm.bias).transpose(1, 2)
 
 
 def residual_layer(layer: ResidualLayer, x: Tensor, attention_scale: float = 1.0) -> Tensor:

@@ -23,10 +23,11 @@ from neuroute.systems.glop.network import (
     GlopPartition,
     Heat,
     Prepared,
-    Reviser,
     fit_to_square,
 )
-from published_code import weights
+from pointerformer_by_the_book import norm
+from published_code import DEPTH, HEADS, WIDTH, State, weights
+from published_formulas import attention, linear
 from published_glop import reviser as published_reviser
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -66,36 +67,24 @@ def test_nodes_in_one_place_are_a_path_too() -> None:
 # -- the reviser ------------------------------------------------------------------------------------------------------
 
 
-def by_the_book(reviser: Reviser, points: Tensor, order: list[int]) -> list[Tensor]:
+def by_the_book(p: State, points: Tensor, order: list[int]) -> list[Tensor]:
     """Log-probabilities of each decision of the path `order`: places in points (m, 2), of which its ends are fixed."""
-    heads, width = reviser.heads, points.new_tensor(0).numel() and reviser.embed.out_features
-    d = width // heads
-    x = points @ reviser.embed.weight.T + reviser.embed.bias
-    for layer in reviser.layers:
-        q, k, v = (x @ w.T for w in layer.qkv.weight.chunk(3))
-        parts = []
-        for h in range(heads):
-            cut = slice(h * d, (h + 1) * d)
-            parts.append(torch.softmax(q[:, cut] @ k[:, cut].T / math.sqrt(d), dim=-1) @ v[:, cut])
-        for mixed, norm in ((torch.cat(parts, -1) @ layer.out.weight.T, layer.attention_norm.norm), (None, None)):
-            if mixed is not None:
-                x = F.batch_norm(x + mixed, norm.running_mean, norm.running_var, norm.weight, norm.bias)
-        fed = torch.relu(x @ layer.up.weight.T + layer.up.bias) @ layer.down.weight.T + layer.down.bias
-        norm = layer.feed_forward_norm.norm
-        x = F.batch_norm(x + fed, norm.running_mean, norm.running_var, norm.weight, norm.bias)
-    keys, values, targets = (x @ w.T for w in reviser.project_nodes.weight.chunk(3))
-    fixed, last, found = x.mean(0) @ reviser.project_mean.weight.T, order[-1], []
+    x, scale = linear(p, "init_embed", points), (WIDTH // HEADS) ** -0.5
+    for i in range(DEPTH):
+        at = f"embedder.layers.{i}"
+        q, k, v = (x @ p[f"{at}.0.module.W_{name}"] for name in ("query", "key", "val"))  # (heads, m, width / heads)
+        mixed = torch.softmax(scale * q @ k.transpose(1, 2), dim=-1) @ v @ p[f"{at}.0.module.W_out"]
+        x = norm(p, f"{at}.1.normalizer", x + mixed.sum(0))
+        fed = linear(p, f"{at}.2.module.2", linear(p, f"{at}.2.module.0", x).relu())
+        x = norm(p, f"{at}.3.normalizer", x + fed)
+    keys, values, targets = linear(p, "project_node_embeddings", x).chunk(3, dim=1)
+    fixed, last, found = linear(p, "project_fixed_context", x.mean(0)), order[-1], []
     for step in range(len(order) - 3):
         open_nodes = [i for i in range(len(points)) if i not in order[: step + 1] and i != last]
         # The published code's "last" node is always row 0, in both directions.
-        query = fixed + torch.cat([x[0], x[order[step]]]) @ reviser.project_step.weight.T
-        glimpse = torch.zeros_like(query)
-        for h in range(heads):
-            cut = slice(h * d, (h + 1) * d)
-            weight = torch.softmax(keys[open_nodes][:, cut] @ query[cut] / math.sqrt(d), dim=0)
-            glimpse[cut] = weight @ values[open_nodes][:, cut]
-        glimpse = glimpse @ reviser.project_glimpse.weight.T
-        logits = 10 * torch.tanh(targets[open_nodes] @ glimpse / math.sqrt(width))
+        query = fixed + linear(p, "project_step_context", torch.cat([x[0], x[order[step]]]))
+        glimpse = attention(query[None, None], keys[None, open_nodes], values[None, open_nodes], scale)[0, 0]
+        logits = 10 * torch.tanh(targets[open_nodes] @ linear(p, "project_out", glimpse) / math.sqrt(WIDTH))
         whole = torch.full((len(points),), -torch.inf, dtype=points.dtype)
         whole[open_nodes] = torch.log_softmax(logits, dim=0)
         found.append(whole)
@@ -103,12 +92,15 @@ def by_the_book(reviser: Reviser, points: Tensor, order: list[int]) -> list[Tens
 
 
 @pytest.mark.parametrize("order", [[0, 3, 1, 5, 2, 4, 6], [6, 2, 5, 1, 4, 3, 0]], ids=["there", "back"])
-def test_a_path_has_the_probabilities_of_the_published_code(order: list[int]) -> None:
-    net = awake(Glop, **SHAPE, blocks=(7,))
-    settle(net)
+def test_a_path_has_the_probabilities_of_the_published_code(tmp_path: Path, order: list[int]) -> None:
+    state = weights(published_reviser())
+    torch.save({"model": state}, tmp_path / "theirs.pt")
+    import_weights(tmp_path / "theirs.pt", tmp_path / "ours.safetensors", None, {"blocks": [7]})
+    net = load_checkpoint(tmp_path / "ours.safetensors")[0].double()
+    assert net.blocks == (7,)
     reviser = net.revisers[0]
     points = torch.rand(1, 7, 2, dtype=torch.float64)
-    wanted = by_the_book(reviser, points[0], order)
+    wanted = by_the_book({name: tensor.double() for name, tensor in state.items()}, points[0], order)
     prepared = reviser.prepare(points)
     rows, left = prepared.rows(), list(order)
     along = Prepared(*(part[:, order] for part in prepared))
@@ -127,24 +119,6 @@ def test_paths_go_to_the_smallest_block_that_holds_them() -> None:
     found = [list(net.revisers).index(net.reviser(nodes)) for nodes in (4, 10, 11, 20, 21, 30, 99)]
     assert found == [2, 2, 1, 1, 0, 0, 0]
     assert Glop(**SHAPE, blocks=(30, 20), shared=True).reviser(8) is not None
-
-
-def test_a_reviser_attends_as_the_published_one(tmp_path: Path) -> None:
-    """The first layer's attention, head by head from the published tensors."""
-    state = weights(published_reviser())
-    torch.save({"model": state}, tmp_path / "theirs.pt")
-    import_weights(tmp_path / "theirs.pt", tmp_path / "ours.safetensors", None, {"blocks": [50]})
-    net, _ = load_checkpoint(tmp_path / "ours.safetensors")
-    assert net.blocks == (50,)
-    layer, x = net.revisers[0].layers[0], torch.rand(1, 5, 16)
-    found = torch.zeros(5, 16)
-    at = "embedder.layers.0.0.module"
-    for head in range(2):
-        q, k, v = (x[0] @ state[f"{at}.W_{name}"][head] for name in ("query", "key", "val"))
-        found += torch.softmax(q @ k.T / (8) ** 0.5, -1) @ v @ state[f"{at}.W_out"][head]
-    qkv = layer.qkv(x).view(1, 5, 3, 2, -1).permute(2, 0, 3, 1, 4)
-    mixed = torch.nn.functional.scaled_dot_product_attention(*qkv).transpose(1, 2).reshape(1, 5, 16)
-    torch.testing.assert_close(layer.out(mixed)[0], found, rtol=1e-4, atol=1e-4)
 
 
 # -- the partition ----------------------------------------------------------------------------------------------------

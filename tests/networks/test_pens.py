@@ -2,12 +2,12 @@
 
 import itertools
 import math
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from networks import make
 from neuroute.kernels import library
 from neuroute.networks import pens
 from neuroute.networks.blocks.attention import attend
@@ -19,15 +19,6 @@ BOTH = list(itertools.product(POSITIONS, ("gaussian", "zero")))
 VARIANTS = list(itertools.product(POSITIONS, ("gaussian", "zero"), (False, True)))
 
 
-def tiny(positions: str, **options: Any) -> Pens:
-    """A float64 network whose parameters all differ from what they start as."""
-    torch.manual_seed(0)
-    net = Pens(3, 24, 3, 40, positions, train_nodes=20, **options).double().eval()  # type: ignore[arg-type]
-    for p in net.parameters():
-        p.data += 0.1 * torch.randn_like(p)
-    return net
-
-
 def paths(batch: int = 4, rows: int = 13) -> Tensor:
     return torch.rand(batch, rows, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
 
@@ -37,7 +28,7 @@ def paths(batch: int = 4, rows: int = 13) -> Tensor:
 
 @pytest.mark.parametrize(("positions", "initial", "projection"), VARIANTS)
 def test_equals_the_formulas(positions: str, initial: str, projection: bool) -> None:
-    net, coords = tiny(positions, initial=initial, output_projection=projection), paths(3, 9)
+    net, coords = make(f"pens {positions}", initial=initial, output_projection=projection), paths(3, 9)
     noise = torch.randn(3, 9, 24, dtype=torch.float64)
     seen = noise if initial == "gaussian" else torch.zeros_like(noise)
     with torch.no_grad():
@@ -48,7 +39,7 @@ def test_equals_the_formulas(positions: str, initial: str, projection: bool) -> 
 
 def test_ssmax_follows_the_rows_of_the_decision() -> None:
     """s = log(N + 1) with N rows; an instance that lacks rows goes by those that it has."""
-    net, rows = tiny("alibi"), paths(2, 10)
+    net, rows = make("pens alibi"), paths(2, 10)
     assert net.ssmax(rows, 1.0, None) == (pytest.approx(math.log(11)), None)
     assert net.ssmax(rows, 2.0, None) == (pytest.approx(2 * math.log(11)), None)
     scale, sharpness = net.ssmax(rows, 1.0, torch.tensor([10, 6]))
@@ -63,7 +54,7 @@ def test_ssmax_follows_the_rows_of_the_decision() -> None:
 
 def test_embeddings_follow_the_draw_and_the_place_alone() -> None:
     """An instance has embeddings of its own: one bad draw for all would spoil a whole test set."""
-    net, coords = tiny("rope"), paths(5)
+    net, coords = make("pens rope"), paths(5)
 
     def encoded(draw: int, part: Tensor, place: int = 0) -> Tensor:
         net.draw, net.first = draw, place
@@ -79,7 +70,7 @@ def test_embeddings_follow_the_draw_and_the_place_alone() -> None:
 
 
 def test_no_two_draws_or_instances_share_embeddings() -> None:
-    net, drawn = tiny("alibi"), []
+    net, drawn = make("pens alibi"), []
     for net.draw in range(6):
         drawn.append(net.encode(torch.zeros(4, 7, 2))[..., 2:].flatten(1))
     vectors = torch.cat(drawn)
@@ -96,7 +87,7 @@ def test_gaussian_embeddings_are_standard_normal() -> None:
 
 @pytest.mark.parametrize(("positions", "initial"), BOTH)
 def test_rows_hold_only_what_a_variant_reads(positions: str, initial: str) -> None:
-    net = tiny(positions, initial=initial)
+    net = make(f"pens {positions}", initial=initial)
     gaussian = initial == "gaussian" and positions != "coordinates"
     assert net.random_embeddings == gaussian
     width = 2 + (8 if positions in ("rope", "both") else 0) + (24 if gaussian else 0)
@@ -104,7 +95,7 @@ def test_rows_hold_only_what_a_variant_reads(positions: str, initial: str) -> No
 
 
 def test_without_random_embeddings_the_draw_means_nothing() -> None:
-    for net in (tiny("coordinates"), tiny("alibi", initial="zero")):
+    for net in (make("pens coordinates"), make("pens alibi", initial="zero")):
         before = net.decide(net.encode(paths()))
         net.draw = 7
         assert torch.equal(net.decide(net.encode(paths())), before)
@@ -115,7 +106,7 @@ def test_without_random_embeddings_the_draw_means_nothing() -> None:
 
 @pytest.mark.parametrize(("positions", "initial"), BOTH)
 def test_rows_that_are_not_there_change_nothing(positions: str, initial: str) -> None:
-    net, coords, lengths = tiny(positions, initial=initial), paths(5, 13), torch.tensor([13, 12, 9, 5, 4])
+    net, coords, lengths = make(f"pens {positions}", initial=initial), paths(5, 13), torch.tensor([13, 12, 9, 5, 4])
     noise = torch.randn(5, 13, 24, dtype=torch.float64)
     together = net.decide(net.encode(coords, noise), lengths=lengths)
     for i, n in enumerate(lengths.tolist()):
@@ -129,12 +120,10 @@ def test_rows_that_are_not_there_change_nothing(positions: str, initial: str) ->
 @pytest.mark.parametrize("padded", [False, True])
 def test_chunked_equals_unchunked(monkeypatch: pytest.MonkeyPatch, positions: str, padded: bool) -> None:
     """The bias as a whole, from distances or from coordinates; all queries at once, some, or one at a time."""
-    net, coords = tiny(positions), paths()
+    net, coords = make(f"pens {positions}"), paths()
     rows, lengths = net.encode(coords), torch.tensor([13, 11, 8, 5]) if padded else None
     expected = net.decide(rows, lengths=lengths)
     many, few, none = net.pairs(rows, floats=1 << 20), net.pairs(rows, floats=4 * 13**2), net.pairs(rows, floats=10)
-    assert many is not None
-    assert few is not None
     assert (many.shape, few.shape, none) == ((4, 3, 13, 13), (4, 1, 13, 13), None)
     for dense, part in ((1 << 26, 1 << 24), (0, 1 << 24), (0, 4 * 3 * 13 * 5), (0, 1)):
         monkeypatch.setattr(Pens, "DENSE", dense)
@@ -148,7 +137,7 @@ def test_chunked_equals_unchunked(monkeypatch: pytest.MonkeyPatch, positions: st
 def test_the_bias_is_cast_once_for_all_layers(monkeypatch: pytest.MonkeyPatch, padded: bool) -> None:
     """In bf16, with the bits that come of a cast in each layer by torch; the compiled kernel adds in float32."""
     monkeypatch.setattr(library, "library", lambda: None)
-    net, rows = tiny("alibi").float(), tiny("alibi").encode(paths()).float()
+    net, rows = make("pens alibi").float(), make("pens alibi").encode(paths()).float()
     lengths = torch.tensor([13, 11, 8, 5]) if padded else None
     given: list[torch.dtype] = []
 
@@ -170,7 +159,7 @@ def test_the_bias_is_cast_once_for_all_layers(monkeypatch: pytest.MonkeyPatch, p
 
 
 def test_the_bias_is_never_there_as_a_whole_when_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    net, largest = tiny("alibi"), 0
+    net, largest = make("pens alibi"), 0
     rows, bias = net.encode(paths()), net._bias
 
     def watched(apart: Tensor) -> Tensor:
@@ -187,10 +176,10 @@ def test_the_bias_is_never_there_as_a_whole_when_it_is_too_large(monkeypatch: py
 
 def test_variants_without_a_bias_keep_nothing_of_pairs() -> None:
     for positions in ("rope", "coordinates"):
-        net = tiny(positions)
+        net = make(f"pens {positions}")
         assert net.pairs(net.encode(paths())) is None
         assert net.pair_channels == 0
-    assert tiny("both").pair_channels == 3
+    assert make("pens both").pair_channels == 3
 
 
 # -- one head, compiled, misspelt -----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.sit.paper import PAPER as SIT
@@ -77,7 +78,6 @@ def test_what_starts_from_a_run_has_its_network(main: str, arguments: dict[str, 
 def test_an_elite_of_a_fork() -> None:
     plan = plan_with(FORK, training={"stages": {"stage3": {"elite": {"k": 7, "beta": 0.3}}}})
     (stage,) = reinforced(plan.runs[FORK]).stages
-    assert stage.elite is not None
     assert stage.elite.k == 7
     assert changed(plan) == {FORK}
 
@@ -105,10 +105,8 @@ def test_a_fork_draws_as_the_main_run_does_unless_it_has_a_seed(seed: int, own: 
     ],
 )
 def test_a_change_that_does_not_fit_is_one_clear_line(run: str, training: dict[str, Any], message: str) -> None:
-    with pytest.raises(NeurouteError, match=message) as error:
+    with one_line(message, r"^config\.yaml: runs\."):
         plan_with(run, training=training)
-    assert str(error.value).startswith("config.yaml: runs.")
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("run", ["sit/tsp_1k", "sit/cvrp_1k", "sit/warm_tsp"])

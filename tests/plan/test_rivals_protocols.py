@@ -10,6 +10,7 @@ from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import Reinforced, Run
 from neuroute.plan.reinforced import GreedyBaseline
 from neuroute.systems.dgl.system import BeamPool
+from neuroute.systems.htsp.system import HtspTraining, Proximal
 from neuroute.systems.mdam.system import WarmBaseline
 
 
@@ -46,6 +47,21 @@ def test_pointerformer(runs: dict[str, Run]) -> None:
     assert (stage.epochs, stage.batch_size, stage.sizes, stage.starts) == (500, 64, (100, 100), None)
     assert 0 <= stage.batches_per_epoch * stage.batch_size - 100_000 < 64
     assert {training.learning_rate(index) for index in range(0, training.batches, 50_000)} == {1e-4}
+
+
+def test_htsp(runs: dict[str, Run]) -> None:
+    """300 epochs of 100,000 paths, the rate falling after every second; then 2,000 batches of both levels."""
+    lower, both = (runs[name].training for name in ("htsp_lower", "htsp"))
+    assert isinstance(lower, HtspTraining)
+    assert isinstance(both, HtspTraining)
+    (paths,), (together,) = lower.stages, both.stages
+    assert paths.batches * paths.batch_size == pytest.approx(300 * 100_000, rel=1e-2)
+    assert (paths.rate(0), paths.rate(1), paths.sizes) == (1e-3, 0.99e-3, (200, 200))
+    assert (both.batches, together.batch_size, both.updates, together.learning_rate) == (2000, 12, 20, 1e-4)
+    assert both.upper == Proximal()
+    assert {t.weight_decay for t in (lower, both)} == {1e-6}
+    assert both.batches_before == lower.batches
+    assert runs["htsp"].start == "rivals/htsp_lower"
 
 
 def test_mdam(runs: dict[str, Run]) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from random_cvrp import random_solution
+from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_capacity, cvrp_dataset
@@ -89,10 +90,8 @@ def test_canonical_is_one_form_of_all_that_drive_alike():
 )
 def test_what_is_no_instance_is_refused(change, message):
     check_instances(instances(), "here")
-    with pytest.raises(NeurouteError, match=message) as caught:
+    with one_line(message, "^here"):
         check_instances(change(instances()), "here")
-    assert str(caught.value).startswith("here")
-    assert "\n" not in str(caught.value)
 
 
 # -- the stream -------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
@@ -50,10 +51,8 @@ def changed(variant: str, field: str, place: tuple[int, ...], value: float) -> V
     ],
 )
 def test_each_fault_names_its_customer(variant: str, field: str, place: tuple, value: float, message: str) -> None:
-    with pytest.raises(NeurouteError) as error:
+    with one_line(f"^mine.npz, {message}"):
         check_instances(changed(variant, field, place, value), "mine.npz")
-    assert str(error.value).startswith(f"mine.npz, {message.split('; ')[0]}")
-    assert "\n" not in str(error.value)
 
 
 def test_what_open_routes_do_not_need_is_not_asked() -> None:

@@ -24,11 +24,6 @@ def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
     return float(gap * (0.8 if decoding.augment else 1.0) * (1 + decoding.iterations) ** -0.3 / decoding.beam)
 
 
-def hopeless(run: Run, dataset: Dataset, decoding: Decoding) -> float:
-    """What models on tiny test sets may give: gaps of zero and below."""
-    return -0.3 if run.paper == "icam" else 0.0
-
-
 def with_one_size(scale: Scale) -> Scale:
     """Larger scales train more seeds, and a control at one size."""
     own = {"one_size": OneSize(epochs={"stage1": 2, "stage2": 3, "stage3": 1})}

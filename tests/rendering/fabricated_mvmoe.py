@@ -29,11 +29,6 @@ def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
     )
 
 
-def hopeless(run: Run, dataset: Dataset, decoding: Decoding) -> float:
-    """What models on tiny test sets may give: gaps of zero and below."""
-    return -0.3 if run.paper == "mvmoe" else 0.0
-
-
 def feasible(dataset: Dataset) -> float:
     """Share in % of the reference solutions that networks could drive."""
     return 100.0 - 7 * len(str(dataset.variant)) if SWITCHES[str(dataset.variant)].backhaul else 100.0

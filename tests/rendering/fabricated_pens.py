@@ -45,11 +45,6 @@ def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
     return float(start * (dataset.n / 20) ** (growth - helped))
 
 
-def hopeless(run: Run, dataset: Dataset, decoding: Decoding) -> float:
-    """What a model on tiny test sets may give: gaps of zero and below."""
-    return -0.2 if "pens_a" in run.id else 0.0
-
-
 def best_factor(run: Run, nodes: int) -> float:
     """Grows with the nodes beyond those of training, for ALiBi most."""
     slope = {"alibi": 0.25, "rope": 0.08, "both": 0.18}.get(run.role.get("positions", ""), 0.03)

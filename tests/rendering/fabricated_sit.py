@@ -27,11 +27,6 @@ def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
     return float(start * (1 + decoding.iterations) ** -0.7 * (1 + 0.1 / (decoding.longest or 5)))
 
 
-def hopeless(run: Run, dataset: Dataset, decoding: Decoding) -> float:
-    """What models on tiny test sets may give: gaps of zero and below."""
-    return -0.3 if run.paper == "sit" else 0.0
-
-
 def efficiency(network: str, nodes: int) -> dict[str, float]:
     """Linear memory and quadratic time of cross-attention; one power more for the others, too much from 60 nodes on."""
     cross, held = network in ("SIT", "BQ+cross-attention"), network.endswith("-math")

@@ -37,7 +37,6 @@ def write(folder: Path, table: str = TABLE, about: str = ABOUT) -> KeptTables:
 
 def test_a_kept_cell_knows_its_trainings_and_its_instances(tmp_path: Path) -> None:
     a, b, c, d = (row.cells[0] for row in write(tmp_path).table("table1").rows)
-    assert a.behind is not None
     assert b.behind is not None
     assert (a.behind.gaps, a.behind.instances, a.behind.problem, a.behind.times) == ((10.0,), 64, "tsp", 2.0)
     assert a.behind.samples.std(ddof=1) == pytest.approx(1 / 1.96)
@@ -69,7 +68,6 @@ def test_what_is_kept_with_a_table_is_read_again(tmp_path: Path) -> None:
     kept = KeptTables(tmp_path, "p")
     a, b = (row.cells[0] for row in kept.table("table1").rows)
     assert b.behind is None
-    assert a.behind is not None
     assert (a.behind.gaps, a.behind.instances, a.behind.times) == (behind.gaps, 64, 2.5)
     assert (a.behind.network, a.behind.problem) == ("Icam", "cvrp")
     assert a.behind.samples.std(ddof=1) == pytest.approx(draws.std(ddof=1))

@@ -55,7 +55,6 @@ def test_lkh3_is_asked_for_routes_of_these_distances(ways: np.ndarray, asked: Pa
     assert f"TYPE : {'' if instance.is_symmetric else 'A'}CVRP" in text
     back = parse_explicit(text.replace("ACVRP", "CVRP"), "asked", "t")
     assert (back.ways == ways).all()
-    assert back.demand is not None
     assert (back.demand.tolist(), back.capacity) == (DEMAND.tolist(), 5)
     assert f"VEHICLES : {N - 1}" in text
     assert "MTSP_MIN_SIZE = 0" in asked.with_suffix(".par").read_text()

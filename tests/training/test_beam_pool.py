@@ -6,6 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
+from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
@@ -122,7 +123,6 @@ def test_an_update_is_that_of_one_decision() -> None:
 def test_what_is_closed_has_no_gradient() -> None:
     logits = torch.tensor([[-torch.inf, 1.0, 2.0], [0.0, 1.0, 2.0]], requires_grad=True)
     log_of_first(logits).sum().backward()
-    assert logits.grad is not None
     assert not logits.grad[0].any()
     assert logits.grad[1].all()
     assert float(log_of_first(logits.detach())[0].exp()) == pytest.approx(1e-7)
@@ -145,9 +145,8 @@ def test_refusals() -> None:
         (pooled(), {"world": World(0, 9)}, "a pool of 8 instances for 9 processes"),
         (pooled(), {"net": Pomo(1, 8, 2, 8)}, "builds one path"),
     ):
-        with pytest.raises(NeurouteError, match=message) as refused:
+        with one_line(message):
             beam_pool(scheme_of(run, **more))
-        assert "\n" not in str(refused.value)
     with pytest.raises(ValueError, match="renewed: 9 of a pool of 8"):
         pooled(renewed=9)
     learnt = beam_pool(dataclasses.replace(scheme_of(pooled(), net=Lehd(1, 16, 2, 24))))

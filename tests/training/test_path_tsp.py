@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from pydantic import ValidationError
+from refusals import one_line
 
-from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Network, Run
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
 from neuroute.training import path_tsp
@@ -191,9 +191,8 @@ def test_learns_and_logs(tmp_path: Path, store: Path, positions: str, initial: s
 def test_pairs_with_a_network_that_cannot_hide_rows_are_one_clear_line(tmp_path: Path, store: Path) -> None:
     arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": N}
     bq = Network(kind="neuroute.networks.bq:Bq", arguments=arguments)
-    with pytest.raises(NeurouteError, match="pens/tiny.*sub_paths: pairs needs a network.*Pens") as refused:
+    with one_line("pens/tiny.*sub_paths: pairs needs a network.*Pens"):
         run_training(pens_run().model_copy(update={"network": bq}), tmp_path, store)
-    assert "\n" not in str(refused.value)
     assert not (tmp_path / "out" / "model.safetensors").exists()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.search import SEARCH
@@ -90,9 +91,8 @@ def test_a_signal_stops_re_construction_soon_and_keeps_it(problem: str, tmp_path
             return plain(self, number, rows)
 
         patch.setattr(ReconstructedSet, "_improve_part", asked)
-        with pytest.raises(NeurouteError, match="stopped by a signal at re-construction 1 of 10") as refusal:
+        with one_line("stopped by a signal at re-construction 1 of 10"):
             run_training(run, tmp_path / "stopped", store)
-    assert "\n" not in str(refusal.value)
     assert (tmp_path / "stopped" / "state" / "solutions" / "1-0-24.npz").exists()
     assert_same(whole, run_training(run, tmp_path / "stopped", store))
 
@@ -131,8 +131,7 @@ def test_a_start_that_does_not_fit_is_refused(problem: str, tmp_path: Path, stor
     start = tmp_path / "first.safetensors"
     checkpoint(start, network(problem, depth=2))
     run = make_run(problem).model_copy(update={"start": "sit/first"})
-    with pytest.raises(NeurouteError, match=r"holds Sit.*depth=2.*but sit/tiny.* is a Sit.*depth=1") as refusal:
+    with one_line(r"holds Sit.*depth=2.*but sit/tiny.* is a Sit.*depth=1"):
         run_training(run, tmp_path, store, start)
-    assert "\n" not in str(refusal.value)
     with pytest.raises(NeurouteError, match="no such checkpoint"):
         run_training(run, tmp_path, store, tmp_path / "absent.safetensors")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
@@ -76,9 +77,8 @@ def test_networks_that_sub_paths_are_not_for_are_refused(
     """Before anything is trained; what a tour remembers is not known of a sub-path."""
     network = Network(kind=locate(f"neuroute.networks.{kind}"), arguments=arguments)
     run = make_run().model_copy(update={"network": network, "training": training})
-    with pytest.raises(NeurouteError, match="cannot learn from sub-paths") as refused:
+    with one_line("cannot learn from sub-paths"):
         run_training(run, tmp_path, store)
-    assert "\n" not in str(refused.value)
     assert not (tmp_path / "state" / "state.pt").exists()
 
 

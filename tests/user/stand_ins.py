@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from pack_zoo import ship as ship_file
+from untrained import untrained
 
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 from neuroute.user import zoo
 
@@ -30,11 +28,7 @@ Ship = Callable[..., zoo.Card]
 
 def checkpoint(path: Path, problem: str) -> Path:
     kind, arguments = KINDS[problem]
-    network = Network(kind=f"neuroute.networks.{kind}", arguments=arguments)
-    torch.manual_seed(0)
-    about = {"run": f"zoo/{problem}", "network": network.model_dump(), "code": code_digest(network.kind)}
-    save_checkpoint(path, build(network).eval(), about)
-    return path
+    return untrained(path, Network(kind=f"neuroute.networks.{kind}", arguments=arguments), f"zoo/{problem}")
 
 
 def shipping(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ship:

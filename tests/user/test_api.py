@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import one_line
 
 import neuroute
 from stand_ins import Ship, checkpoint
@@ -68,9 +69,8 @@ def test_costs_are_in_the_instances_own_units() -> None:
 )
 def test_what_is_no_solution_is_said(arrays: dict[str, Any], solution: Any, says: str) -> None:
     instance = neuroute.Instance.from_arrays(SQUARE, **arrays)
-    with pytest.raises(neuroute.NeurouteError, match=says) as error:
+    with one_line(says):
         instance.check(solution)
-    assert "\n" not in str(error.value)
     with pytest.raises(neuroute.NeurouteError, match=says):
         neuroute.Solution(instance, solution)
 
@@ -219,9 +219,8 @@ def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
         (str(tmp_path / "none.tsp"), {}, "none.tsp"),
     ]
     for instance, arguments, says in cases:
-        with pytest.raises(neuroute.NeurouteError, match=says) as error:
+        with one_line(says):
             neuroute.solve(instance, **arguments)
-        assert "\n" not in str(error.value)
     ship("tsp", nodes=(4, 9))
     ship("vrp", variants=("CVRP", "VRPTW"))
     assert neuroute.solve(tsp, seconds=0.1).method.startswith("tsp, ")  # of any size

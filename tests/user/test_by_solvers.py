@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from commands import call
+from untrained import tsp_text
 
-from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.arrays import check_arrays
 from neuroute.instances.instances import Instances
@@ -22,11 +22,6 @@ from stand_ins import checkpoint
 from test_explicit import SYMMETRIC, WAYS, loads, text
 
 COORDS = np.random.default_rng(0).random((3, 9, 2))
-
-
-def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    return result.exit_code, result.output
 
 
 def made() -> Instances:
@@ -102,16 +97,16 @@ def test_evaluate_measures_against_a_solver(tmp_path: Path) -> None:
     np.savez(tmp_path / "mine.npz", coords=COORDS)
     model = checkpoint(tmp_path / "m.safetensors", "tsp")
     given = ("evaluate", "--model", model, "--data", tmp_path / "mine.npz", "--device", "cpu", "--workers", 1)
-    code, said = run(*given)
+    code, said = call(*given)
     assert (code, "gap     unknown" in said) == (0, True)
-    code, said = run(*given, "--reference", "lkh", "--out", tmp_path / "r.csv")
+    code, said = call(*given, "--reference", "lkh", "--out", tmp_path / "r.csv")
     assert code == 0, said
     gap = re.search(r"gap     ([\d.]+) % \(of mean lengths\)", said)
     assert gap
     assert (tmp_path / "r.lkh.npz").is_file()
-    code, said = run(*given, "--reference", "hg")
+    code, said = call(*given, "--reference", "hg")
     assert (code, "no solver 'hg'; did you mean hgs? of the TSP there are: " in said) == (2, True)
-    code, said = run(*given, "--reference", "lkh", "--out", tmp_path / "mine.npz" / "r.csv")
+    code, said = call(*given, "--reference", "lkh", "--out", tmp_path / "mine.npz" / "r.csv")
     assert (code, "--out" in said) == (2, True)
 
 
@@ -123,41 +118,39 @@ def matrix(tmp_path: Path) -> Path:
 
 
 def test_several_solvers_make_a_table(tmp_path: Path) -> None:
-    points = "\n".join(f"{i} {x} {y}" for i, (x, y) in enumerate((COORDS[0] * 1000).round().astype(int).tolist(), 1))
-    head = "NAME: p\nTYPE: TSP\nDIMENSION: 9\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
-    (tmp_path / "p.tsp").write_text(f"{head}{points}\nEOF\n")
+    (tmp_path / "p.tsp").write_text(tsp_text((COORDS[0] * 1000).round(), name="p"))
     save = tmp_path / "p.tour"
-    code, said = run("solve", tmp_path / "p.tsp", "--solver", "lkh,nearest", "--solver", "insertion", "--save", save)
+    code, said = call("solve", tmp_path / "p.tsp", "--solver", "lkh,nearest", "--solver", "insertion", "--save", save)
     assert code == 0, said
     table = said[said.index("p: TSP, n=9, EUC_2D; gaps to the shortest here") :].splitlines()
     assert [row.split()[0] for row in table[1:]][:2] == ["method", "lkh"]
     assert {row.split()[0] for row in table[2:5]} == {"lkh", "nearest", "insertion"}
     assert "length" in save.read_text()
     assert float(table[2].split()[2]) == 0
-    code, said = run("solve", tmp_path / "p.tsp", "--solver", "lkh,nearest", "--reference", "insertion")
+    code, said = call("solve", tmp_path / "p.tsp", "--solver", "lkh,nearest", "--reference", "insertion")
     assert "gaps to insertion" in said
 
 
 def test_distances_are_solved_and_refused_to_networks(matrix: Path) -> None:
     save = matrix.with_suffix(".tour")
-    code, said = run("solve", matrix, "--solver", "lkh", "--save", save)
+    code, said = call("solve", matrix, "--solver", "lkh", "--save", save)
     assert code == 0, said
     assert "t: TSP, n=8, EXPLICIT" in said
     assert "TYPE : TOUR" in save.read_text()
-    code, said = run("solve", matrix)
+    code, said = call("solve", matrix)
     assert (code, "which networks need; solve it with --solver " in said) == (2, True)
-    code, said = run("solve", matrix, "--solver", "lkh", "--out", matrix.with_suffix(".svg"))
+    code, said = call("solve", matrix, "--solver", "lkh", "--out", matrix.with_suffix(".svg"))
     assert (code, "not coordinates to draw" in said) == (2, True)
-    code, said = run("solve", matrix, "--solver", "lkh", "--seconds", 0)
+    code, said = call("solve", matrix, "--solver", "lkh", "--seconds", 0)
     assert (code, "give a number above 0" in said) == (2, True)
 
 
 def test_one_way_streets_and_routes_in_distances(tmp_path: Path) -> None:
     (tmp_path / "a.atsp").write_text(text(WAYS, kind="ATSP"))
-    code, said = run("solve", tmp_path / "a.atsp", "--solver", "lkh,nearest")
+    code, said = call("solve", tmp_path / "a.atsp", "--solver", "lkh,nearest")
     assert (code, "t: ATSP, n=8" in said) == (0, True), said
     (tmp_path / "c.vrp").write_text(text(SYMMETRIC, kind="CVRP", more=loads()))
     save = tmp_path / "c.sol"
-    code, said = run("solve", tmp_path / "c.vrp", "--solver", "hgs-short,nearest", "--save", save)
+    code, said = call("solve", tmp_path / "c.vrp", "--solver", "hgs-short,nearest", "--save", save)
     assert (code, "routes" in said) == (0, True), said
     assert "Route #1" in save.read_text()

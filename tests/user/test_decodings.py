@@ -4,10 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from commands import call, done
 
 import neuroute
-from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.decodings import name_of, parse_decoding
 from neuroute.user import zoo
@@ -59,12 +58,6 @@ def test_other_names_are_refused_with_examples(name: str) -> None:
         parse_decoding(name)
 
 
-def call(*arguments: object) -> str:
-    done = CliRunner().invoke(app, [*map(str, arguments)])
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
 @pytest.mark.parametrize(("problem", "default"), [("tsp", "greedy"), ("cvrp", "greedy"), ("vrp", "multistart")])
 def test_the_default_is_the_same_by_command_line_and_python(
     ship: Ship, tmp_path: Path, problem: str, default: str
@@ -77,12 +70,12 @@ def test_the_default_is_the_same_by_command_line_and_python(
         arrays["demand"] = np.tile([0, *[1] * 12], (3, 1))
     np.savez(tmp_path / "x.npz", **arrays)
     result = neuroute.evaluate(problem, tmp_path / "x.npz")
-    said = call("evaluate", "--model", problem, "--data", tmp_path / "x.npz")
+    said = done("evaluate", "--model", problem, "--data", tmp_path / "x.npz")
     assert name_of(result.decoding) == default
     assert said.splitlines()[:2] == str(result).splitlines()[:2]  # length included
     assert said.splitlines()[-1] == str(result).splitlines()[-1]
     assert said.rstrip().endswith(f", {default}")
-    by_name = call("evaluate", "--model", problem, "--data", tmp_path / "x.npz", "--decoding", default)
+    by_name = done("evaluate", "--model", problem, "--data", tmp_path / "x.npz", "--decoding", default)
     assert by_name.splitlines()[1] == said.splitlines()[1]
     solution = neuroute.solve(neuroute.load(tmp_path / "x.npz", 0), model=problem, seconds=0)
     assert solution.method == f"{problem}, {default}"
@@ -104,10 +97,8 @@ def test_cards_of_shipped_networks_use_these_names() -> None:
 
 
 def test_a_name_goes_without_other_options(tmp_path: Path) -> None:
-    options = ["--model", "tsp", "--data", str(tmp_path), "--decoding", "greedy", "--beam", "2"]
-    done = CliRunner().invoke(app, ["evaluate", *options])
-    assert done.exit_code == 2
-    assert "--decoding greedy" in done.output
+    code, said = call("evaluate", "--model", "tsp", "--data", tmp_path, "--decoding", "greedy", "--beam", 2)
+    assert (code, "--decoding greedy" in said) == (2, True)
 
 
 def test_gaps_to_a_solver_from_python(ship: Ship, tmp_path: Path) -> None:
@@ -138,16 +129,15 @@ def test_models_are_a_short_table_with_details_by_name(ship: Ship) -> None:
     ship("tsp", gaps=gaps)
     ship("vrp", variants=("CVRP", "OVRP"), gaps=[{**gaps[1], "set": "CVRP50"}, {**gaps[2], "set": "OVRP50"}])
     ship("cvrp")
-    head, *rows = call("models").splitlines()
+    head, *rows = done("models").splitlines()
     assert head.split() == ["name", "problem", "sizes", "parameters", "gap"]
     assert [row.split()[:2] for row in rows[:3]] == [["cvrp", "CVRP"], ["tsp", "TSP"], ["vrp", "2"]]
     assert rows[1].endswith("1.50 % (TSP50, multistart)")
     assert rows[2].endswith("1.50 % (OVRP50, multistart)")
     assert rows[0].endswith("none")
     assert max(map(len, rows)) < 100
-    said = call("models", "tsp")
+    said = done("models", "tsp")
     assert said.startswith("tsp: TSP\n")
     assert sum(" multistart " in line for line in said.splitlines()) == 3
-    done = CliRunner().invoke(app, ["models", "tps"])
-    assert done.exit_code == 2
-    assert "no network 'tps'" in done.output
+    code, said = call("models", "tps")
+    assert (code, "no network 'tps'" in said) == (2, True)

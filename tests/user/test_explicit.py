@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import one_line
 
 import neuroute
 from neuroute.core.errors import NeurouteError
@@ -64,7 +65,6 @@ def test_the_depot_comes_first_wherever_the_file_has_it() -> None:
     instance = parse_explicit(
         text(SYMMETRIC[np.ix_(back, back)], kind="CVRP", more=loads(DEMAND[back], depot=4)), "f", "f"
     )
-    assert instance.demand is not None
     assert instance.demand[0] == 0
     assert sorted(instance.demand) == sorted(DEMAND)
     assert instance.ways[0, 1:].sum() == SYMMETRIC[0].sum()
@@ -189,9 +189,8 @@ def test_arrays_of_distances_make_an_instance() -> None:
     ],
 )
 def test_arrays_that_are_no_instance_say_why(arrays: tuple[Any, ...], says: str) -> None:
-    with pytest.raises(NeurouteError, match=says) as error:
+    with one_line(says):
         neuroute.Instance.from_distances(*arrays)
-    assert "\n" not in str(error.value)
 
 
 def test_what_needs_coordinates_says_so(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from untrained import tsp_text
 
 import neuroute
 from neuroute.problems.vrp import from_routes
@@ -78,9 +79,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def write(folder: Path) -> Path:
-    rows = "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate((POINTS * 1000).round().tolist(), 1))
-    head = "NAME: forty\nTYPE: TSP\nDIMENSION: 40\nEDGE_WEIGHT_TYPE: CEIL_2D\nNODE_COORD_SECTION\n"
-    (folder / "forty.tsp").write_text(f"{head}{rows}EOF\n")
+    (folder / "forty.tsp").write_text(tsp_text((POINTS * 1000).round(), "CEIL_2D", "forty"))
     return folder / "forty.tsp"
 
 

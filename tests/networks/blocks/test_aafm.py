@@ -81,9 +81,7 @@ def test_finite_where_a_plain_exp_is_not(alpha: float, scale: float, log_n: floa
     assert found.isfinite().all()
     assert found.abs().max() <= values.abs().max()  # a weighted mean of values, times at most 1
     found.sum().backward()
-    assert keys.grad is not None
     assert keys.grad.isfinite().all()
-    assert slope_.grad is not None
     assert slope_.grad.isfinite()
 
 
@@ -99,15 +97,6 @@ def test_the_adaptation_function() -> None:
     alpha = one_alpha()
     assert alpha.item() == 1
     assert slope(alpha, math.log2(1024)).item() == -10
-    points = torch.tensor([[[0.0, 0], [3, 4], [3, 0]]])
-    assert pairwise_distances(points, points).tolist() == [[[0, 5, 3], [5, 0, 4], [3, 4, 0]]]
-
-
-def test_distances_of_close_points_are_exact() -> None:
-    """The way by squares and products finds 0 or ten times as much."""
-    points = (0.9 + 1e-6 * torch.rand(1, 200, 2, dtype=torch.float64)).float()
-    exact = (points.double()[:, :, None] - points.double()[:, None]).norm(dim=-1)
-    torch.testing.assert_close(pairwise_distances(points, points).double(), exact, rtol=1e-5, atol=0)
 
 
 def by_the_book(layer: AafmLayer, x: Tensor, apart: Tensor, log_n: float) -> Tensor:

@@ -74,8 +74,6 @@ def test_the_branch_that_trains_in_bf16_on_cpu(name: str) -> None:
     (expected * weight).sum().backward()
     (found * weight.bfloat16()).sum().backward()
     for e, f in zip(exact, half, strict=True):
-        assert e.grad is not None
-        assert f.grad is not None
         assert (f.grad.double() - e.grad).norm() < 0.03 * e.grad.norm()
 
 
@@ -89,7 +87,6 @@ def test_a_query_in_all_digits_is_rounded_as_the_keys_are() -> None:
     for query in (q.clone().requires_grad_(), q.bfloat16().requires_grad_()):
         out.append(attend(query, k, v, 0.3, bias))
         out[-1].float().square().sum().backward()
-        assert query.grad is not None
         assert query.grad.dtype == query.dtype
         gradients.append(query.grad.float())
     assert out[0].dtype == torch.bfloat16

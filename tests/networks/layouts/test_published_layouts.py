@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from refusals import one_line
 from torch import Tensor
 
 import dgl_by_the_book as dgl
@@ -117,9 +118,8 @@ def imported(folder: Path, case: Case, content: Any, **arguments: Any) -> Any:
 
 def refused(folder: Path, case: Case, content: Any, match: str) -> None:
     """One line, and nothing written."""
-    with pytest.raises(NeurouteError, match=match) as error:
+    with one_line(match):
         imported(folder, case, content)
-    assert "\n" not in str(error.value)
     assert not (folder / "ours.safetensors").exists()
 
 
@@ -242,7 +242,6 @@ def test_every_layout_has_a_case() -> None:
     assert {case.layout for case in CASES.values()} == {layout.name for layout in layouts()}
     for case in CASES.values():
         found = recognise(state_of(case))
-        assert found is not None
         assert found.name == case.layout
 
 

@@ -56,7 +56,6 @@ def test_no_line_strikes_through_the_legend_of_distances(work: Path) -> None:
     with style.house():
         figure.draw_without_rendering()
     legend = panel.get_legend()
-    assert legend is not None
     box = legend.get_window_extent()
     drawn = [line for line in panel.lines if len(line.get_xdata())]
     assert drawn

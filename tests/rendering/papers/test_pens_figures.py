@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fabricated import with_arrays
-from fabricated_pens import ARTIFACTS, FABRIC, SCALE, hopeless, study
+from fabricated_pens import ARTIFACTS, FABRIC, SCALE, study
 from figure_checks import drawn_figure, laid_out
 from neuroute.papers.pens import roles
 from neuroute.plan.objects import FIGURE_FORMATS
@@ -57,9 +57,7 @@ def test_a_solver_without_records_says_so_on_its_row(work: Path, tmp_path: Path)
 
 @pytest.fixture(scope="module")
 def hopeless_pens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("hopeless")
-    FABRIC.by(hopeless).write(folder)
-    return folder
+    return FABRIC.hopeless().write(tmp_path_factory.mktemp("hopeless"))
 
 
 @pytest.mark.parametrize("name", ["figure1", "figure4", "figure5"])

@@ -3,16 +3,17 @@
 import json
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
 from matplotlib.ticker import LogLocator
 from pictures import pictures
 
 from fabricated_scaling import ARTIFACTS, SCALE, study_of
+from figure_checks import drawn_figure, texts
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling import figure_steps
 from neuroute.papers.scaling.series import Models, beats_larger
@@ -24,22 +25,11 @@ from rendered import written_twice
 
 pytestmark = pytest.mark.slow
 
+draw = partial(drawn_figure, study_of, lay_out=True)
 FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
 # Figures 7 and 8 show one shape, whose fabricated gaps are not bad enough; test_figures_training_and_probes has them.
 # Figure 16 shows shares, of which any gaps have some.
 BAD = [name for name in FIGURES if name not in ("figure7", "figure8", "figure10", "figure11", "figure12", "figure16")]
-
-
-@pytest.fixture(scope="module")
-def drawn(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("figures")
-    for name in FIGURES:
-        render(study_of(name, work), folder / name)
-    return folder
-
-
-def notes(folder: Path, name: str) -> str:
-    return " ".join(json.loads((folder / f"{name}.json").read_text())["notes"])
 
 
 def test_the_same_records_give_the_same_bytes(work: Path, tmp_path: Path) -> None:
@@ -60,9 +50,7 @@ def test_six_published_models_beat_a_larger_one(work: Path) -> None:  # scaling,
 
 
 def shown(name: str, work: Path) -> list[str]:
-    with style.house():
-        figure = resolve(study_of(name, work).artifact.function)(study_of(name, work)).figure
-    return [text.get_text() for text in figure.findobj(Text)]
+    return texts(draw(name, work))
 
 
 def test_figure2_says_in_its_panels_how_good_the_fits_are(work: Path) -> None:
@@ -84,8 +72,7 @@ def test_figure3_says_where_the_order_of_exponents_means_nothing(work: Path, tmp
 
 
 def test_panels_of_figure10_have_the_same_axes(work: Path) -> None:
-    with style.house():
-        panels = resolve(study_of("figure10", work).artifact.function)(study_of("figure10", work)).figure.axes
+    panels = draw("figure10", work).figure.axes
     assert len({(axes.get_xlim(), axes.get_ylim()) for axes in panels}) == 1
 
 
@@ -113,17 +100,17 @@ def test_a_panel_without_data_or_line_says_so() -> None:
     assert all(tick.label1.get_visible() for tick in one.xaxis.get_major_ticks())
 
 
-def test_figure4_says_which_printed_exponent_does_not_follow(drawn: Path) -> None:
-    assert "(6, 128) 0.82, outside" in notes(drawn, "figure4")
-    assert "(42, 128) 1.71, inside" in notes(drawn, "figure4")
-    frame = pd.read_csv(drawn / "figure4.csv")
-    published = frame[(frame.side == "published") & (frame.series == "(6, 128)") & (frame.beam == 64)]
+def test_figure4_says_which_printed_exponent_does_not_follow(work: Path) -> None:
+    drawing = draw("figure4", work)
+    told, points = " ".join(drawing.notes), drawing.points
+    assert "(6, 128) 0.82, outside" in told
+    assert "(42, 128) 1.71, inside" in told
+    published = points[(points.side == "published") & (points.series == "(6, 128)") & (points.beam == 64)]
     assert published.x.iloc[0] == pytest.approx(64 * 28.752, rel=1e-4)
 
 
 def test_figure17_recovers_the_exponent_and_counts_what_readings_make_of_the_printed_trainings(work: Path) -> None:
-    with style.house():
-        table = resolve(study_of("figure17", work).artifact.function)(study_of("figure17", work)).fits
+    table = draw("figure17", work).fits
     rows = {row.labels[0]: dict(zip([c.key for c in table.columns], row.cells, strict=True)) for row in table.rows}
     each, one, summed = (rows[words] for words in figure_steps.WORDS.values())
     for row in (each, one, summed):
@@ -140,10 +127,8 @@ def test_figure17_recovers_the_exponent_and_counts_what_readings_make_of_the_pri
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_gaps_are_told_and_do_not_crash(name: str, bad_work: Path) -> None:
-    study = study_of(name, bad_work)
-    with np.errstate(all="raise", under="ignore"), style.house():
-        drawing = resolve(study.artifact.function)(study)
-        drawing.figure.draw_without_rendering()
+    with np.errstate(all="raise", under="ignore"):
+        drawing = draw(name, bad_work)
     told = " ".join(drawing.notes)
     assert "not positive" in told
     gaps = drawing.points[drawing.points.side == "measured"].gap_pct
@@ -193,9 +178,7 @@ def test_a_running_mean_takes_fewer_at_the_ends() -> None:
 
 def test_fits_stay_in_their_frames(work: Path) -> None:
     for name in ("figure2", "figure5"):
-        with style.house():
-            drawing = resolve(study_of(name, work).artifact.function)(study_of(name, work))
-        for axes in drawing.figure.axes:
+        for axes in draw(name, work).figure.axes:
             low, high = axes.get_ylim()
             gaps = [y for line in axes.lines for y in line.get_ydata() if y > 0]
             assert low < min(gaps)

@@ -39,7 +39,6 @@ def log(losses: list[float], gaps: list[float]) -> str:
 
 def rows_of(drawing: Drawing, key: str) -> dict[str, list[object]]:
     """First label of each row of the figure's table -> the measured values."""
-    assert drawing.fits is not None
     at = [c.key for c in drawing.fits.columns].index(key)
     return {str(row.labels[0]): [row.cells[at].measured, row.cells[at].published] for row in drawing.fits.rows}
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from typer.testing import CliRunner
+from commands import call
 
-from neuroute.cli import app
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
@@ -62,9 +61,7 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 
 def invoke(*arguments: object) -> tuple[int, str]:
     """Exit code and output of a command, on the CPU unless it says otherwise."""
-    on = () if "--device" in arguments else ("--device", "cpu")
-    result = CliRunner().invoke(app, [*map(str, arguments), *on])
-    return result.exit_code, result.output
+    return call(*arguments, *(() if "--device" in arguments else ("--device", "cpu")))
 
 
 def done(*arguments: object) -> str:
