@@ -112,12 +112,16 @@ def missing(name: str, how_to_get: str) -> NeurouteError:
     return NeurouteError(f"solver '{name}' is not installed; {how_to_get}")
 
 
-def installed_version(package: str, name: str, how_to_get: str) -> str:
-    """Return the version of an installed distribution.  Raises NeurouteError, naming the solver, if it is missing."""
-    try:
-        return f"{package} {package_version(package)}"
-    except PackageNotFoundError:
-        raise missing(name, how_to_get) from None
+def installed_version(package: str, name: str, how_to_get: str) -> Callable[[], str]:
+    """Return what says a distribution's version, or raises NeurouteError, naming the solver, if it is missing."""
+
+    def version() -> str:
+        try:
+            return f"{package} {package_version(package)}"
+        except PackageNotFoundError:
+            raise missing(name, how_to_get) from None
+
+    return version
 
 
 def on_grid(coords: np.ndarray) -> np.ndarray:

@@ -18,10 +18,6 @@ BLOCK = 1024
 SLOTS = 8  # slots of a new route; doubled when they are full
 
 
-def version() -> str:
-    return installed_version("numba", "insertion", HOW_TO_GET)
-
-
 def insertion_order(n: int, seed: int) -> np.ndarray:
     """Return a random permutation (n,) int64: the ranks of n Philox draws, the same under every numpy release."""
     return np.argsort(np.random.Philox(key=seed).random_raw(n), kind="stable")
@@ -198,7 +194,7 @@ def _insert_routes(
     return head[:routes], after
 
 
-SOLVER = Solver("insertion", False, HOW_TO_GET, version, solve, solve_cvrp)
+SOLVER = Solver("insertion", False, HOW_TO_GET, installed_version("numba", "insertion", HOW_TO_GET), solve, solve_cvrp)
 ANGLE = SOLVER.variant("insertion-angle", "solve_cvrp", order="angle")
 # As in the code of sit: the TSP at random, the CVRP by angle, with its slip.
 PUBLISHED = SOLVER.variant("insertion-published", "solve_cvrp", order="angle", depot_slip=True)

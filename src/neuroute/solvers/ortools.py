@@ -45,10 +45,6 @@ class Budget:
             raise NeurouteError(f"{NAME}: a search without end; give a number of seconds per customer, or of solutions")
 
 
-def version() -> str:
-    return installed_version("ortools", NAME, HOW_TO_GET)
-
-
 def solve_vrp(
     instance: Vrp, seed: int, budget: Budget | None = None, rule: Rule = "free start", seconds: float | None = None
 ) -> np.ndarray:
@@ -193,7 +189,9 @@ def limit_s(customers: int) -> float:
     return SECONDS_PER_CUSTOMER * customers
 
 
-SOLVER = Solver(NAME, False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp, limit=limit_s)
+SOLVER = Solver(
+    NAME, False, HOW_TO_GET, installed_version("ortools", NAME, HOW_TO_GET), solve, solve_cvrp, solve_vrp, limit=limit_s
+)
 # The papers' "OR-Tools (x10)": 4 s per customer.
 X10 = SOLVER.variant("ortools-x10", "solve_cvrp", "solve_vrp", budget=Budget(10 * SECONDS_PER_CUSTOMER))
 X10 = replace(X10, limit=lambda customers: 10 * limit_s(customers))

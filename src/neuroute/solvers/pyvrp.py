@@ -27,10 +27,6 @@ SAVED_WAYS = 4  # of the longest ones, that an overload of one may never be wort
 MOST_PENALTY = 100_000
 
 
-def version() -> str:
-    return installed_version("pyvrp", NAME, HOW_TO_GET)
-
-
 def solve_vrp(instance: Vrp, seed: int, iterations: int = ITERATIONS, seconds: float | None = None) -> np.ndarray:
     """Return the best solution (2, V) of a batch of one instance, with at most V vehicles.
 
@@ -113,7 +109,7 @@ def _window(opens: int, closes: int) -> dict[str, int]:
     return {"tw_early": opens, "tw_late": closes}
 
 
-SOLVER = Solver(NAME, False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp)
+SOLVER = Solver(NAME, False, HOW_TO_GET, installed_version("pyvrp", NAME, HOW_TO_GET), solve, solve_cvrp, solve_vrp)
 # On 20 customers as good as the full budget, on 50 within about 1.5 % of it.
 SHORT = SOLVER.variant("pyvrp-short", "solve", "solve_cvrp", "solve_vrp", iterations=200)
 # For references: 5,000 iterations are 0.28 % above it on the VRPTW of 50 customers.
