@@ -26,19 +26,13 @@ def insertion_order(n: int, seed: int) -> np.ndarray:
 def solve(coords: np.ndarray, seed: int) -> np.ndarray:
     """Return the tour (n,) of coords (n, 2): O(n^2) time, O(n) memory, float64."""
     order = insertion_order(len(coords), seed)
-    tour: np.ndarray = order[_insert(np.asarray(coords, dtype=np.float64)[order])]
-    return tour
-
-
-def insert_in_order(points: np.ndarray) -> np.ndarray:
-    """Insert points (n, 2) float64 one after the other as they come; return the tour (n,) of places."""
-    tour: np.ndarray = _insert(points)
+    tour: np.ndarray = order[insert_in_order(np.asarray(coords, dtype=np.float64)[order])]
     return tour
 
 
 @numba.njit(cache=True)
-def _insert(points: np.ndarray) -> np.ndarray:
-    """Insert points (n, 2) in their order; return the tour (n,) as positions in that order.
+def insert_in_order(points: np.ndarray) -> np.ndarray:
+    """Insert points (n, 2) float64 one after the other as they come; return the tour (n,) of places.
 
     `after[i]` is the successor of i.  Edges i -> after[i] are scanned in the order of i rather than along the
     tour, with both their ends side by side, so that memory is read in sequence; of equally cheap edges the first
