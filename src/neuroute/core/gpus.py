@@ -45,10 +45,6 @@ def take(names: tuple[str, ...], jobs_per_gpu: int = 1, patience_s: float = PATI
     Where several jobs may share a GPU, it is the emptiest.  Raises NeurouteError if all are taken for `patience_s`
     seconds, or there is no folder for the locks.
     """
-    return _take(names, jobs_per_gpu, patience_s)
-
-
-def _take(names: Sequence[str], jobs_per_gpu: int, patience_s: float) -> int:
     until, folder = time.monotonic() + patience_s, _folder()
     while True:
         for share in range(jobs_per_gpu):
