@@ -129,12 +129,6 @@ def verify(instance: Instance, expected: PublishedInstance, where: str, benchmar
         )
 
 
-def check_folder(folder: Path) -> None:
-    """Raises NeurouteError if the user's copy is no folder."""
-    if not folder.is_dir():
-        raise NeurouteError(f"{folder}: no such folder; correct `benchmarks_dir` in config.yaml")
-
-
 def instance_file(folder: Path, name: str, benchmark: str = "tsplib") -> Path:
     """Return where a file of a copy is, or would be: in `folder`, or in one of the library's folders inside it."""
     about = library(benchmark)

@@ -22,7 +22,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_text, write_whole
 from neuroute.datasets.benchmarks import (
     Library,
-    check_folder,
     instance_file,
     library,
     published_instances,
@@ -87,13 +86,15 @@ def fetch(benchmark: str, folder: Path, source: str | None = None) -> Fetched:
 def provide(benchmark: str, manifest: Path, folder: Path, own_copy: Path | None) -> None:
     """Write the manifest of the user's own copy (`benchmarks_dir`), or of `folder` after fetching into it.
 
-    A partial copy is used as far as it goes, with a warning for each file that is missing or altered.
+    A partial copy is used as far as it goes, with a warning for each file that is missing or altered.  Raises
+    NeurouteError if it is no folder.
     """
     title, all_of_it = library(benchmark).title, published_instances(benchmark)
     if own_copy is None:
         here = fetch(benchmark, folder)
     else:
-        check_folder(own_copy)
+        if not own_copy.is_dir():
+            raise NeurouteError(f"{own_copy}: no such folder; correct `benchmarks_dir` in config.yaml")
         folder = own_copy
         here = Fetched(survey(folder, benchmark))
         if len(here.missing) == len(all_of_it):

@@ -54,7 +54,8 @@ def is_feasible(instances: Vrp, solutions: np.ndarray) -> np.ndarray:
     once = (np.sort(order, axis=1) == np.arange(1, customers + 1)).all(1)
     flags = (via[:, 0] == 1) & ((via == 0) | (via == 1)).all(1)
     served = np.take_along_axis(instances.demand, order.clip(0, customers), axis=1)
-    route = np.arange(len(order))[:, None] * customers + route_numbers(via == 1).clip(0)
+    route = (np.cumsum(via == 1, axis=1, dtype=np.int64) - 1).clip(0)  # of each stop, counted from 0
+    route += np.arange(len(order))[:, None] * customers
     loads = np.bincount(route.ravel(), served.ravel(), order.size).reshape(order.shape)
     feasible: np.ndarray = once & flags & (loads <= instances.capacity[:, None]).all(1)
     return feasible
@@ -92,11 +93,6 @@ def whole_routes(routes: Sequence[Any], name: str) -> list[list[int]]:
 def route_path(routes: Sequence[Sequence[int]]) -> np.ndarray:
     """Return the nodes along routes (stops,) int64, the depot before and after each."""
     return np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
-
-
-def route_numbers(via: np.ndarray) -> np.ndarray:
-    """Which route each stop belongs to, counted from 0: flags (batch, V) -> int64 (batch, V)."""
-    return np.cumsum(via, axis=1, dtype=np.int64) - 1
 
 
 def canonical(solutions: np.ndarray) -> np.ndarray:
