@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
@@ -66,9 +66,7 @@ def library(benchmark: str) -> Library:
     """Return the library of a benchmark.  Raises NeurouteError for an unknown one."""
     if benchmark not in (*BENCHMARKS, *COMPARED):
         raise NeurouteError(f"unknown benchmark '{benchmark}'; known: {', '.join((*BENCHMARKS, *COMPARED))}")
-    about: Any = resolve(f"neuroute.datasets.libraries:{benchmark.upper()}")
-    entry: Library = about
-    return entry
+    return cast(Library, resolve(f"neuroute.datasets.libraries:{benchmark.upper()}"))
 
 
 @cache

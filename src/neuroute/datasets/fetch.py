@@ -76,10 +76,11 @@ def fetch(benchmark: str, folder: Path, source: str | None = None) -> Fetched:
                 failed[name] = str(error)
             progress.add(1)
     if failed and about.archive and not offline:
-        log.warning("%d of %d files failed (%s); trying %s", len(failed), len(missing), _first(failed), about.archive)
+        first = next(iter(failed.values()))
+        log.warning("%d of %d files failed (%s); trying %s", len(failed), len(missing), first, about.archive)
         failed = _from_archive(about, folder, f"{source}/{about.archive}", failed)
     if failed:
-        log.warning("%d %s files are missing (%s)", len(failed), about.title, _first(failed))
+        log.warning("%d %s files are missing (%s)", len(failed), about.title, next(iter(failed.values())))
     return Fetched(failed, bool(offline))
 
 
@@ -233,7 +234,3 @@ def _unzip(data: bytes) -> bytes:
             return file.read(LARGEST)
     except (OSError, EOFError, zlib.error) as error:
         raise NeurouteError(f"the download is not a whole gzip file ({error}); try again") from None
-
-
-def _first(failed: dict[str, str]) -> str:
-    return next(iter(failed.values()))
