@@ -52,10 +52,12 @@ def _solve_tsp(solver: Solver, coords: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _solve_cvrp(solver: Solver, instance: Vrp, seed: int) -> np.ndarray:
-    """Raises NeurouteError if a solver is not made for the CVRP."""
-    if solver.solve_cvrp is None:
-        raise NeurouteError(f"solver '{solver.name}' does not solve CVRP instances; 'hgs' does")
-    return from_routes(solver.solve_cvrp(instance.coords[0], instance.demand[0], int(instance.capacity[0]), seed))
+    """Solve with a solver of the CVRP, or of the VRP.  Raises NeurouteError if a solver is made for neither."""
+    if solver.solve_cvrp is not None:
+        return from_routes(solver.solve_cvrp(instance.coords[0], instance.demand[0], int(instance.capacity[0]), seed))
+    if solver.solve_vrp is not None:
+        return solver.solve_vrp(instance, seed)
+    raise NeurouteError(f"solver '{solver.name}' does not solve CVRP instances; 'hgs' does")
 
 
 def _solve_vrp(solver: Solver, instance: Vrp, seed: int) -> np.ndarray:

@@ -171,7 +171,8 @@ def _prepare_ways(
     if instance.demand is None:
         return partial(by.tour, ways, seed, **_settings(solver.solve))
     assert by.routes is not None
-    settings = _settings(solver.solve_cvrp) | ({"coords": instance.points} if by.takes_coords else {})
+    settings = _settings(solver.solve_cvrp or solver.solve_vrp)
+    settings |= {"coords": instance.points} if by.takes_coords else {}
     routes = partial(by.routes, ways, instance.demand, instance.capacity, seed, **settings)
     return lambda seconds: from_routes(routes(seconds))
 
