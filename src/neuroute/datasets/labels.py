@@ -148,9 +148,7 @@ def make_labels(
     return _manifest(labels, job_parts)
 
 
-def solve_part(
-    labels: Labels, store: Path, caches: Sequence[Path], part: tuple[int, int], seed: int = 0, pool: Pool = None
-) -> int:
+def solve_part(labels: Labels, store: Path, caches: Sequence[Path], part: tuple[int, int], pool: Pool = None) -> int:
     """Solve a part (k, of) of what a data set lacks, for `make_labels` to take; return how many instances.
 
     Several processes, on several machines that share the store, each make another part: every `of`-th chunk from the
@@ -158,7 +156,7 @@ def solve_part(
     """
     solver = get(labels.solver)
     check_folder(store)
-    facts: Facts = {"seed": seed, "version": solver.version()}
+    facts: Facts = {"seed": 0, "version": solver.version()}
     count = before = 0
     for shard, _, stop in labels.dataset.shards():
         stem = Path(labels.shard_file(shard)).stem
