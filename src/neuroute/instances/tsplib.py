@@ -95,13 +95,11 @@ def parse_vrplib(text: str, where: str, name: str) -> Instance:
     return Instance(name, coords[order], demand, capacity, distances=edge_type, library="cvrplib")
 
 
-def read_explicit(path: Path) -> Instance:
-    """Return the instance of a file of distances.  Raises NeurouteError, naming file and mend, if it is none."""
-    return parse_explicit(read_text(path, "a TSPLIB or VRPLIB file"), str(path), path.stem)
-
-
 def parse_explicit(text: str, where: str, name: str) -> Instance:
-    """Return the instance of the text of a file of distances; `name` is for a file that states none."""
+    """Return the instance of the text of a file of distances; `name` is for a file that states none.
+
+    Raises NeurouteError, naming `where` and the mend, if it is none.
+    """
     parts = split(text, where)
     kind = parts.header.get("TYPE", "missing").split()[:1]
     if not kind or kind[0] not in TYPES:
@@ -125,14 +123,13 @@ def parse_explicit(text: str, where: str, name: str) -> Instance:
 def format_instance(instance: Instance, comment: str = "") -> str:
     """Return the text of a .tsp or .vrp file, whose coordinates read back as they are; nodes are numbered from 1."""
     about = f"COMMENT : {comment}\n" if comment else ""
-    has_vehicles = instance.demand is not None
-    capacity = f"CAPACITY : {instance.capacity}\n" if has_vehicles else ""
-    more = ""
+    kind, capacity, more = "TSP", "", ""
     if instance.demand is not None:
+        kind, capacity = "CVRP", f"CAPACITY : {instance.capacity}\n"
         demands = "\n".join(f"{i} {demand}" for i, demand in enumerate(instance.demand.tolist(), 1))
         more = f"DEMAND_SECTION\n{demands}\nDEPOT_SECTION\n1\n-1\n"
     return (
-        f"NAME : {instance.name}\n{about}TYPE : {'CVRP' if has_vehicles else 'TSP'}\nDIMENSION : {instance.nodes}\n"
+        f"NAME : {instance.name}\n{about}TYPE : {kind}\nDIMENSION : {instance.nodes}\n"
         f"EDGE_WEIGHT_TYPE : {instance.distances}\n{capacity}NODE_COORD_SECTION\n{coord_rows(instance.coords)}\n"
         f"{more}EOF\n"
     )
