@@ -166,7 +166,7 @@ def _within_reach(names: Mapping[str, str]) -> list[str]:
 
 
 def _from_archive(about: Library, folder: Path, url: str, missing: dict[str, str]) -> dict[str, str]:
-    """Take `wanted` out of the one archive; returns what is still missing, with the reason it had before or a new one.
+    """Take what is `missing` out of the one archive; returns what still is, with the reason it had before or a new one.
 
     Members are read in memory: nothing of the archive decides where a file is written.
     """
