@@ -21,11 +21,6 @@ from neuroute.solvers.base import Solver
 GRID_TOLERANCE = 1e-3
 
 
-def unsigned(largest: int) -> np.dtype:
-    """The smallest unsigned type that holds a number."""
-    return np.dtype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32)
-
-
 # Nearest-neighbour rules compile when they are imported, so each is imported where it is needed.
 
 
@@ -81,7 +76,7 @@ TSP = ProblemSpec(
     noun="tour",
     meaning="visit every node once",
     shape=lambda n: (n,),
-    dtype=lambda n: unsigned(n - 1),
+    dtype=lambda n: np.min_scalar_type(n - 1),
     instances=dataset_coordinates,
     arrays=lambda coords: (coords,),
     from_arrays=lambda arrays: arrays[0],
@@ -96,7 +91,7 @@ CVRP = ProblemSpec(
     noun="feasible solution",
     meaning="serve every customer once within the capacity",
     shape=lambda n: (2, n),
-    dtype=unsigned,
+    dtype=np.min_scalar_type,
     instances=cvrp_dataset,
     arrays=_arrays,
     from_arrays=lambda arrays: Vrp(arrays[0], arrays[1], arrays[2]),
@@ -111,7 +106,7 @@ VRP = ProblemSpec(
     noun="feasible solution",
     meaning="serve every customer once within the capacity, the limit of a route and the time windows",
     shape=lambda n: (2, n),
-    dtype=unsigned,
+    dtype=np.min_scalar_type,
     instances=vrp_dataset,
     arrays=_arrays,
     valid=lambda instances, solutions: valid(instances, solutions, "free start", GRID_TOLERANCE),
