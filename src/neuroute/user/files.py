@@ -129,10 +129,10 @@ def _one(path: Path) -> Instance:
     if scale is not None and instance.distances == "EUC_2D":
         points = instance.coords / scale
         return _solved(replace(instance, points=points, distances="EXACT_2D", library="", name=path.stem, numbers=None))
-    optimum = optimum_of(instance, instance.library)
-    if optimum is None or not is_tsp:
-        instance, optimum = _solved(replace(instance, best_known=optimum)), None
-    return replace(instance, file=path.stem, best_known=optimum or instance.best_known, solution=None)
+    best = optimum_of(instance, instance.library)
+    if best is None or not is_tsp:
+        best = _solved(replace(instance, best_known=best)).best_known
+    return replace(instance, file=path.stem, best_known=best, solution=None)
 
 
 def _length(instance: Instance) -> np.ndarray | None:
