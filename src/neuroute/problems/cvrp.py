@@ -4,7 +4,6 @@ Routes may be turned around, and whole batches of solutions are checked without 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -80,19 +79,6 @@ def check_served(routes: Sequence[Sequence[int]], n: int, where: str) -> None:
     if (served[1:] != 1).any():
         customer = int(np.flatnonzero(served[1:] != 1)[0]) + 1
         raise NeurouteError(f"{where}: customer {customer} is served {served[customer]} times; once is meant")
-
-
-def whole_routes(routes: Sequence[Any], name: str) -> list[list[int]]:
-    """Return routes as lists of numbers.  Raises NeurouteError, naming the instance, for anything else."""
-    try:
-        return [[int(customer) for customer in route] for route in routes]
-    except (TypeError, ValueError):
-        raise NeurouteError(f"{name}: a list of routes is expected, each a list of customers from 1 on") from None
-
-
-def route_path(routes: Sequence[Sequence[int]]) -> np.ndarray:
-    """Return the nodes along routes (stops,) int64, the depot before and after each."""
-    return np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
 
 
 def canonical(solutions: np.ndarray) -> np.ndarray:
