@@ -7,7 +7,7 @@ import pytest
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.instances.solomon import read_solomon
+from neuroute.instances.solomon import parse_solomon
 from neuroute.problems.vrp import from_routes, lengths
 from neuroute.problems.vrp_checker import valid
 from neuroute.user.files import load
@@ -30,9 +30,7 @@ def text(rows: list[str] = ROWS, head: str = HEAD) -> str:
 
 
 def read(tmp_path: Path, content: str, sizes=None):
-    file = tmp_path / "T1.txt"
-    file.write_text(content)
-    return read_solomon(file, sizes)
+    return parse_solomon(content, str(tmp_path / "T1.txt"), "T1", sizes)
 
 
 def test_a_file_in_its_own_units_and_scaled(tmp_path: Path) -> None:
@@ -63,7 +61,7 @@ def test_where_coordinates_are_larger_than_times_they_set_the_scale(tmp_path: Pa
     [("R101", 77, 2.987), ("RC101", 95, 2.526), ("R201", 333.333, 3), ("RC201", 320, 3), ("C101", 412, 3)],
 )
 def test_published_files(shared: Path, name: str, scale: float, closes: float) -> None:
-    found = read_solomon(shared / "benchmarks" / "solomon" / f"{name}.txt", (100,))
+    found = load(shared / "benchmarks" / "solomon" / f"{name}.txt")
     assert found.name == name
     assert found.scale == pytest.approx(scale, abs=1e-3)
     assert found.inputs().windows[0, 0, 1] == pytest.approx(closes, abs=1e-3)
@@ -105,7 +103,7 @@ def test_a_file_with_an_unusual_number_of_customers_is_cut_short(tmp_path: Path)
     with pytest.raises(NeurouteError, match="2 customers, not one of 25, 50.*cut short"):
         read(tmp_path, text(), (25, 50))
     with pytest.raises(NeurouteError, match="no such file"):
-        read_solomon(tmp_path / "none.txt")
+        load(tmp_path / "none.txt")
 
 
 def test_a_fleet_that_is_ignored_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

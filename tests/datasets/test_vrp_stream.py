@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import vrp_stream
 from neuroute.datasets.problem_specs import VRP
-from neuroute.datasets.streams import cvrp_dataset
-from neuroute.datasets.vrp_stream import vrp_capacity, vrp_dataset
+from neuroute.datasets.streams import cvrp_capacity, cvrp_dataset
+from neuroute.datasets.vrp_stream import VRP_CAPACITIES, vrp_dataset
 from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.vrp import SWITCHES, Vrp
 
@@ -93,7 +93,7 @@ def test_an_instance_that_cannot_be_served_in_time_is_drawn_anew_alone(shift: in
 
 
 def test_capacities() -> None:
-    assert [vrp_capacity(n) for n in (20, 50, 99, 100, 200)] == [30, 40, 40, 50, 70]
+    assert [cvrp_capacity(n, VRP_CAPACITIES) for n in (20, 50, 99, 100, 200)] == [30, 40, 40, 50, 70]
     assert vrp_dataset(dataset("OVRP", capacity=33)).capacity.tolist() == [33] * 40
 
 

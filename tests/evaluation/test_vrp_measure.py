@@ -19,7 +19,7 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import construction, labelled
 from neuroute.instances.instance import Instance
-from neuroute.instances.solomon import parse_solomon, read_solomon
+from neuroute.instances.solomon import parse_solomon
 from neuroute.instances.tsplib import read_vrplib
 from neuroute.networks.weights import parameters
 from neuroute.plan.decodings import name_of
@@ -36,6 +36,7 @@ from neuroute.plan.objects import (
 from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
 from neuroute.problems.vrp_checker import valid
 from neuroute.solvers.nearest import vrp_solutions
+from neuroute.user.files import load
 
 N, COUNT = 10, 4
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0}
@@ -200,7 +201,7 @@ def test_solomon_s_files_are_known_by_their_content(public: Callable[[str], Path
     assert len(published_instances("solomon")) == 28
     folder = public("benchmarks/solomon")
     assert survey(folder.parent, "solomon") == {}
-    one = read_solomon(folder / "R101.txt")
+    one = load(folder / "R101.txt")
     assert optimum_of(one, "solomon") == published_instances("solomon")["R101"].optimum == 1637.7
     text = (folder / "R101.txt").read_text().replace("    1          41 ", "    1          42 ")
     assert optimum_of(parse_solomon(text, "R101", "R101"), "solomon") is None
@@ -210,7 +211,7 @@ def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, pub
     net, folder = ready(NETWORK), public("benchmarks")
     records, arrays = benchmark(tmp_path, folder, "solomon", SOLOMON)
     assert list(dict.fromkeys(records.test)) == [f"solomon_{name}" for name in SOLOMON]
-    one = read_solomon(folder / "solomon" / "R101.txt")
+    one = load(folder / "solomon" / "R101.txt")
     solution = decode("vrp", net, one.inputs(), MULTI)[0].numpy()
     values = records[records.test == "solomon_R101"].set_index("metric").value
     assert values["gap_pct"] == pytest.approx(100 * (one.cost(solution) / 1637.7 - 1))

@@ -12,13 +12,12 @@ from untrained import done, refused, tsp_text, untrained, vrp_text
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.instances.solomon import read_solomon
 from neuroute.instances.unit_square import in_unit_square
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user import evaluate as user
-from neuroute.user.files import read_instances
+from neuroute.user.files import load, read_instances
 from neuroute.user.model import load_model
 
 N, COUNT = 8, 3
@@ -189,7 +188,7 @@ def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Pat
     path, drawing, kept = solomon(tmp_path), tmp_path / "t.svg", tmp_path / "t.sol"
     how = ("--starts", "all", "--augment")
     said = done("solve", path, "--model", model, "--out", drawing, "--save", kept, *how)
-    one = read_solomon(path)
+    one = load(path)
     decoding = Decoding(starts="all", augment=True)
     solution = decode("vrp", load_model(model, "cpu").net, one.inputs(), decoding)
     length = lengths(one.vrp, solution.numpy())[0]

@@ -104,7 +104,7 @@ def test_jobs_take_different_gpus_and_a_killed_one_frees_its_own(locks: Path) ->
     try:
         assert [place for _, place in jobs] == ["0", "1"]
         with pytest.raises(NeurouteError, match="all 2 GPUs are taken by other jobs on this machine; let fewer run"):
-            gpus._take(("a", "b"), 1, 0.0)
+            gpus.take.__wrapped__(("a", "b"), 1, 0.0)
         os.kill(jobs[0][0].pid, signal.SIGKILL)
         jobs[0][0].wait()
         jobs.append(take(locks))
@@ -130,10 +130,10 @@ def test_a_job_waits_for_one_that_is_ending(locks: Path) -> None:
     held = [gpus._lock(locks / f"{name}.0") for name in "ab"]
     began = time.monotonic()
     with pytest.raises(NeurouteError, match="taken by other jobs"):
-        gpus._take(("a", "b"), 1, 0.5)
+        gpus.take.__wrapped__(("a", "b"), 1, 0.5)
     assert time.monotonic() - began >= 0.5
     held[1].close()
-    assert gpus._take(("a", "b"), 1, 0.5) == 1
+    assert gpus.take.__wrapped__(("a", "b"), 1, 0.5) == 1
 
 
 @pytest.fixture(params=["a file", "others may write there", "another's"])
@@ -158,12 +158,12 @@ def foreign(request: pytest.FixtureRequest, locks: Path, tmp_path: Path, monkeyp
 def test_locks_that_others_could_hold_are_not_used(
     foreign: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert gpus._take(("a",), 1, 0.0) == 0
+    assert gpus.take.__wrapped__(("a",), 1, 0.0) == 0
     assert f"{foreign}: " in caplog.text
     assert (tmp_path / "cache/neuroute/gpus/a.0").is_file()
     assert not (tmp_path / "elsewhere").exists()
     with pytest.raises(NeurouteError, match="the only GPU is taken"):
-        gpus._take(("a",), 1, 0.0)
+        gpus.take.__wrapped__(("a",), 1, 0.0)
 
 
 @pytest.mark.usefixtures("foreign")
@@ -171,12 +171,12 @@ def test_without_any_place_for_locks_there_is_one_line(tmp_path: Path, monkeypat
     (tmp_path / "nothing").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
     with pytest.raises(NeurouteError, match=r"neuroute: cannot be a folder \(.*\); remove it or mend its rights"):
-        gpus._take(("a",), 1, 0.0)
+        gpus.take.__wrapped__(("a",), 1, 0.0)
 
 
 def test_a_lock_file_is_no_link(locks: Path, tmp_path: Path) -> None:
     locks.mkdir(0o700)
     (locks / "a.0").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(NeurouteError, match=r"a\.0: is to be locked, and cannot be opened"):
-        gpus._take(("a",), 1, 0.0)
+        gpus.take.__wrapped__(("a",), 1, 0.0)
     assert not (tmp_path / "elsewhere").exists()

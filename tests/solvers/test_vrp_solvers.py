@@ -11,10 +11,10 @@ import pytest
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.problem_specs import VRP
+from neuroute.datasets.problem_specs import CVRP, VRP
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import SWITCHES, Vrp, lengths
+from neuroute.problems.vrp import SWITCHES, Vrp, lengths, to_routes
 from neuroute.problems.vrp_checker import fault, valid
 from neuroute.solvers import base
 from neuroute.solvers.ortools import Budget, solve_vrp
@@ -144,8 +144,7 @@ def test_registered_searches_have_the_published_time():
 def test_routes_of_cvrp_are_those_of_the_same_problem_here(name):
     instance = instances("CVRP", 6)
     setting = {"budget": SHORT} if name == "ortools" else {"iterations": 100}
-    arrays = instance.coords[0], instance.demand[0], 13, 0
-    routes = sys.modules[get(name).solve_cvrp.__module__].solve_cvrp(*arrays, **setting)
+    routes = to_routes(CVRP.solve(get(name).variant(name, "solve_vrp", **setting), instance, 0))
     assert sorted(customer for route in routes for customer in route) == [1, 2, 3, 4, 5, 6]
     assert max(instance.demand[0, route].sum() for route in routes) <= 13
 

@@ -11,7 +11,7 @@ from refusals import one_line
 import neuroute
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
-from neuroute.instances.tsplib import parse_explicit, read_explicit
+from neuroute.instances.tsplib import parse_explicit
 from neuroute.user.classical import available, solve_with
 
 N = 8
@@ -130,7 +130,7 @@ def test_damaged_files_say_what_is_wrong(given: str, says: str) -> None:
 
 def test_a_solution_of_another_instance_is_none(tmp_path: Path) -> None:
     (tmp_path / "t.atsp").write_text(text(WAYS, kind="ATSP"))
-    instance = read_explicit(tmp_path / "t.atsp")
+    instance = neuroute.load(tmp_path / "t.atsp")
     for wrong in (np.arange(N - 1), np.zeros(N, dtype=int)):
         with pytest.raises(NeurouteError, match="not a tour of its 8 nodes|with n = 8 is expected"):
             instance.length(wrong)

@@ -1,5 +1,6 @@
 """Arrays in .npz files, checked before anything is unpacked: a small file may claim to hold any amount."""
 
+import math
 import zipfile
 from pathlib import Path
 from typing import IO
@@ -47,10 +48,8 @@ def _claimed(file: IO[bytes]) -> int:
     if version not in HEADERS:
         raise ValueError(f"an array of format {version}")
     shape, _, dtype = HEADERS[version](file)
-    size = int(dtype.itemsize)
-    for length in shape:
-        size *= max(int(length), 1)  # one of 0 does not make the others harmless
-    return size
+    lengths = (max(int(length), 1) for length in shape)  # one of 0 does not make the others harmless
+    return int(dtype.itemsize) * math.prod(lengths)
 
 
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

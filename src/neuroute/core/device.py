@@ -64,13 +64,16 @@ def has_bf16(device: torch.device) -> bool:
 
 def cpu_features() -> set[str]:
     """Return what Linux lists of the first processor; nothing elsewhere."""
+    return set(_cpuinfo("flags", "Features").split())
+
+
+def _cpuinfo(*keys: str) -> str:
+    """Return the first value of such a key that Linux states; nothing where there is none."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return set()
-    return next(
-        (set(line.partition(":")[2].split()) for line in lines if line.startswith(("flags", "Features"))), set()
-    )
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(keys)), "")
 
 
 def name(device: torch.device) -> str:
@@ -78,11 +81,7 @@ def name(device: torch.device) -> str:
     if device.type == "cuda":
         tf32 = torch.cuda.get_device_capability(device) >= (8, 0) and torch.backends.cuda.matmul.allow_tf32
         return torch.cuda.get_device_name(device) + (", TF32" if tf32 else "")
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
 
 
 def memory_budget_gb(device: torch.device, configured: float | None, jobs_per_gpu: int = 1) -> float:

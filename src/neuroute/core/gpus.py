@@ -8,7 +8,6 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
@@ -45,10 +44,6 @@ def take(names: tuple[str, ...], jobs_per_gpu: int = 1, patience_s: float = PATI
     Where several jobs may share a GPU, it is the emptiest.  Raises NeurouteError if all are taken for `patience_s`
     seconds, or there is no folder for the locks.
     """
-    return _take(names, jobs_per_gpu, patience_s)
-
-
-def _take(names: Sequence[str], jobs_per_gpu: int, patience_s: float) -> int:
     until, folder = time.monotonic() + patience_s, _folder()
     while True:
         for share in range(jobs_per_gpu):
@@ -58,8 +53,9 @@ def _take(names: Sequence[str], jobs_per_gpu: int, patience_s: float) -> int:
                     _open_locks.append(lock)
                     return place
         if time.monotonic() > until:
+            amount = "the only GPU is" if len(names) == 1 else f"all {len(names)} GPUs are"
             raise NeurouteError(
-                f"{_amount(names)} taken by other jobs on this machine; let fewer run at once (`--resources "
+                f"{amount} taken by other jobs on this machine; let fewer run at once (`--resources "
                 f"gpu={len(names) * jobs_per_gpu}`), or more share one (jobs_per_gpu in config.yaml)"
             )
         time.sleep(0.2)
@@ -83,7 +79,3 @@ def _lock(path: Path) -> BinaryIO | None:
         file.close()
         return None
     return file
-
-
-def _amount(names: Sequence[str]) -> str:
-    return "the only GPU is" if len(names) == 1 else f"all {len(names)} GPUs are"

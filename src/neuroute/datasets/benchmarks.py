@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
@@ -66,9 +66,7 @@ def library(benchmark: str) -> Library:
     """Return the library of a benchmark.  Raises NeurouteError for an unknown one."""
     if benchmark not in (*BENCHMARKS, *COMPARED):
         raise NeurouteError(f"unknown benchmark '{benchmark}'; known: {', '.join((*BENCHMARKS, *COMPARED))}")
-    about: Any = resolve(f"neuroute.datasets.libraries:{benchmark.upper()}")
-    entry: Library = about
-    return entry
+    return cast(Library, resolve(f"neuroute.datasets.libraries:{benchmark.upper()}"))
 
 
 @cache
@@ -127,12 +125,6 @@ def verify(instance: Instance, expected: PublishedInstance, where: str, benchmar
             f"{where}: not {about.title}'s {expected.name} ({expected.nodes} nodes, {expected.edge_type}): "
             f"{n} nodes, {instance.distances}, other content; `neuroute fetch {benchmark}` gets the original"
         )
-
-
-def check_folder(folder: Path) -> None:
-    """Raises NeurouteError if the user's copy is no folder."""
-    if not folder.is_dir():
-        raise NeurouteError(f"{folder}: no such folder; correct `benchmarks_dir` in config.yaml")
 
 
 def instance_file(folder: Path, name: str, benchmark: str = "tsplib") -> Path:

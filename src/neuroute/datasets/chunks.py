@@ -154,24 +154,19 @@ def solve_chunks(
                 failed.append(error)
             else:
                 yield chunk, *answer
-        return _tell(failed)
-    try:
-        futures = {pool.submit(solve_chunk, labels, seed, chunk, folder): chunk for chunk in chunks}
-        for future in as_completed(futures):
-            if isinstance(fault := future.exception(), NeurouteError):
-                failed.append(fault)
-            else:
-                yield futures[future], *future.result()
-    except BrokenProcessPool:
-        raise NeurouteError(
-            f"a {labels.solver} worker died (killed, or out of memory) in shard {chunks[0].shard} of "
-            f"{labels.id}; finished chunks are kept: run the same command again, with fewer workers if memory is short"
-        ) from None
-    return _tell(failed)
-
-
-def _tell(failed: Sequence[NeurouteError]) -> None:
-    """Raises NeurouteError for the chunks that are missing: one bad answer of a solver does not cost the others."""
-    if failed:
+    else:
+        try:
+            futures = {pool.submit(solve_chunk, labels, seed, chunk, folder): chunk for chunk in chunks}
+            for future in as_completed(futures):
+                if isinstance(fault := future.exception(), NeurouteError):
+                    failed.append(fault)
+                else:
+                    yield futures[future], *future.result()
+        except BrokenProcessPool:
+            raise NeurouteError(
+                f"a {labels.solver} worker died (killed, or out of memory) in shard {chunks[0].shard} of {labels.id}; "
+                "finished chunks are kept: run the same command again, with fewer workers if memory is short"
+            ) from None
+    if failed:  # one bad answer of a solver does not cost the others
         more = f" (and {len(failed) - 1} more like it)" if len(failed) > 1 else ""
         raise NeurouteError(f"{failed[0]}{more}; all else is solved and kept")

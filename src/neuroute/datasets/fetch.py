@@ -22,7 +22,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_text, write_whole
 from neuroute.datasets.benchmarks import (
     Library,
-    check_folder,
     instance_file,
     library,
     published_instances,
@@ -77,23 +76,26 @@ def fetch(benchmark: str, folder: Path, source: str | None = None) -> Fetched:
                 failed[name] = str(error)
             progress.add(1)
     if failed and about.archive and not offline:
-        log.warning("%d of %d files failed (%s); trying %s", len(failed), len(missing), _first(failed), about.archive)
+        first = next(iter(failed.values()))
+        log.warning("%d of %d files failed (%s); trying %s", len(failed), len(missing), first, about.archive)
         failed = _from_archive(about, folder, f"{source}/{about.archive}", failed)
     if failed:
-        log.warning("%d %s files are missing (%s)", len(failed), about.title, _first(failed))
+        log.warning("%d %s files are missing (%s)", len(failed), about.title, next(iter(failed.values())))
     return Fetched(failed, bool(offline))
 
 
 def provide(benchmark: str, manifest: Path, folder: Path, own_copy: Path | None) -> None:
     """Write the manifest of the user's own copy (`benchmarks_dir`), or of `folder` after fetching into it.
 
-    A partial copy is used as far as it goes, with a warning for each file that is missing or altered.
+    A partial copy is used as far as it goes, with a warning for each file that is missing or altered.  Raises
+    NeurouteError if it is no folder.
     """
     title, all_of_it = library(benchmark).title, published_instances(benchmark)
     if own_copy is None:
         here = fetch(benchmark, folder)
     else:
-        check_folder(own_copy)
+        if not own_copy.is_dir():
+            raise NeurouteError(f"{own_copy}: no such folder; correct `benchmarks_dir` in config.yaml")
         folder = own_copy
         here = Fetched(survey(folder, benchmark))
         if len(here.missing) == len(all_of_it):
@@ -164,7 +166,7 @@ def _within_reach(names: Mapping[str, str]) -> list[str]:
 
 
 def _from_archive(about: Library, folder: Path, url: str, missing: dict[str, str]) -> dict[str, str]:
-    """Take `wanted` out of the one archive; returns what is still missing, with the reason it had before or a new one.
+    """Take what is `missing` out of the one archive; returns what still is, with the reason it had before or a new one.
 
     Members are read in memory: nothing of the archive decides where a file is written.
     """
@@ -232,7 +234,3 @@ def _unzip(data: bytes) -> bytes:
             return file.read(LARGEST)
     except (OSError, EOFError, zlib.error) as error:
         raise NeurouteError(f"the download is not a whole gzip file ({error}); try again") from None
-
-
-def _first(failed: dict[str, str]) -> str:
-    return next(iter(failed.values()))

@@ -96,14 +96,6 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Shard:
-    solutions: np.ndarray  # (rows, ...)
-    lengths: np.ndarray  # (rows,)
-    facts: Facts  # of these rows
-    solved: int  # rows solved in this call
-
-
-@dataclass(frozen=True)
 class _Part:
     """What the manifest says of one shard; its solutions are dropped, so that memory stays that of one shard."""
 
@@ -113,22 +105,7 @@ class _Part:
     lengths: np.ndarray  # (rows,)
     facts: Facts
     rows_there: int  # rows of the shard that were looked at
-    solved: int
-
-    @classmethod
-    def of(cls, shard: int, first: int, shard_labels: _Shard) -> "_Part":
-        used = np.ascontiguousarray(shard_labels.solutions[first:])
-        digest = hashlib.sha256(used.tobytes()).hexdigest()
-        facts = share_facts(shard_labels.facts, len(used))
-        return cls(
-            shard,
-            len(used),
-            digest,
-            shard_labels.lengths[first:],
-            facts,
-            len(shard_labels.solutions),
-            shard_labels.solved,
-        )
+    solved: int  # in this call
 
 
 def make_labels(
@@ -166,14 +143,12 @@ def make_labels(
     ):
         for shard, first, stop in parts:
             with _turn(store, labels, shard):
-                rows = _ensure(labels, shard, stop, store, caches, facts, None if few else pool or own_pool, bar)
-            job_parts.append(_Part.of(shard, first, rows))
+                shard_pool = None if few else pool or own_pool
+                job_parts.append(_ensure(labels, shard, first, stop, store, caches, facts, shard_pool, bar))
     return _manifest(labels, job_parts)
 
 
-def solve_part(
-    labels: Labels, store: Path, caches: Sequence[Path], part: tuple[int, int], seed: int = 0, pool: Pool = None
-) -> int:
+def solve_part(labels: Labels, store: Path, caches: Sequence[Path], part: tuple[int, int], pool: Pool = None) -> int:
     """Solve a part (k, of) of what a data set lacks, for `make_labels` to take; return how many instances.
 
     Several processes, on several machines that share the store, each make another part: every `of`-th chunk from the
@@ -181,7 +156,7 @@ def solve_part(
     """
     solver = get(labels.solver)
     check_folder(store)
-    facts: Facts = {"seed": seed, "version": solver.version()}
+    facts: Facts = {"seed": 0, "version": solver.version()}
     count = before = 0
     for shard, _, stop in labels.dataset.shards():
         stem = Path(labels.shard_file(shard)).stem
@@ -207,14 +182,18 @@ def solve_part(
 def _ensure(
     labels: Labels,
     shard: int,
+    first: int,
     stop: int,
     store: Path,
     caches: Sequence[Path],
     solver_facts: Facts,
     pool: Pool,
     bar: Progress,
-) -> _Shard:
-    """Return rows 0..stop-1 of a shard, which the store holds afterwards.  Rows that it had stay as they are."""
+) -> _Part:
+    """Have the store hold rows 0..stop-1 of a shard, and describe those from `first` on, the data set's.
+
+    Rows that it had stay as they are.
+    """
     path = store / labels.shard_file(shard)
     kind, n = spec_of(labels), labels.dataset.n
     solutions = np.empty((0, *kind.shape(n)), dtype=kind.dtype(n))
@@ -228,10 +207,15 @@ def _ensure(
         solutions = np.concatenate([solutions, kind.canonical(rows)])
         sources.append(share_facts({"solver": labels.solver, **file.facts(labels, shard)}, len(rows)))
 
+    def describe(solved: int) -> _Part:
+        used = np.ascontiguousarray(solutions[first:])
+        digest, part_facts = hashlib.sha256(used.tobytes()).hexdigest(), share_facts(merge_facts(sources), len(used))
+        return _Part(shard, len(used), digest, lengths[first:], part_facts, len(solutions), solved)
+
     if store_file := ShardFile.open(labels, shard, store):
         reuse(store_file)
     if len(solutions) == stop:
-        return _Shard(solutions, lengths, merge_facts(sources), solved=0)
+        return describe(solved=0)
     for leftover in store.glob(f".{path.name}.*.tmp"):  # of a killed call; the lock is ours
         leftover.unlink()
     cached = [file for cache in caches if (file := ShardFile.open(labels, shard, cache))]
@@ -244,11 +228,10 @@ def _ensure(
         rows, new_lengths, seconds = _solve(labels, shard, len(solutions), stop, solver_facts, partial, pool, bar)
         solutions, lengths = np.concatenate([solutions, rows]), np.append(lengths, new_lengths)
         sources.append({**solver_facts, "seconds": seconds, "count": fresh})
-    facts = merge_facts(sources)
     digest, mean = instances_digest(labels, shard, stop), float(lengths.mean())
-    write_shard(path, solutions, {**facts, "instances_sha256": digest, "mean_length": mean})
+    write_shard(path, solutions, {**merge_facts(sources), "instances_sha256": digest, "mean_length": mean})
     shutil.rmtree(partial, ignore_errors=True)
-    return _Shard(solutions, lengths, facts, solved=fresh)
+    return describe(solved=fresh)
 
 
 def _solve(

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from neuroute.datasets.benchmarks import Library, PublishedInstance
-from neuroute.instances.instance import Instance
 from neuroute.instances.solomon import parse_solomon
 from neuroute.instances.tsplib import parse_tsplib, parse_vrplib
 
@@ -125,12 +124,6 @@ CVRPLIB = Library(
     parse=parse_vrplib,
     sha256=lambda instance: _sha256(f"{instance.distances}\n{instance.capacity}", instance.coords, instance.demand),
 )
-
-
-def _solomon_sha256(instance: Instance) -> str:
-    return _sha256(str(instance.capacity), instance.demand, instance.coords, instance.windows, instance.service)
-
-
 SOLOMON = Library(
     name="solomon",
     title="Solomon's set",
@@ -141,5 +134,5 @@ SOLOMON = Library(
     path=lambda instance: f"Solomon/{instance.name}.txt",
     archive=None,
     parse=parse_solomon,
-    sha256=_solomon_sha256,
+    sha256=lambda k: _sha256(str(k.capacity), k.demand, k.coords, k.windows, k.service),
 )

@@ -21,11 +21,6 @@ from neuroute.solvers.base import Solver
 GRID_TOLERANCE = 1e-3
 
 
-def unsigned(largest: int) -> np.dtype:
-    """The smallest unsigned type that holds a number."""
-    return np.dtype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32)
-
-
 # Nearest-neighbour rules compile when they are imported, so each is imported where it is needed.
 
 
@@ -52,10 +47,12 @@ def _solve_tsp(solver: Solver, coords: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _solve_cvrp(solver: Solver, instance: Vrp, seed: int) -> np.ndarray:
-    """Raises NeurouteError if a solver is not made for the CVRP."""
-    if solver.solve_cvrp is None:
-        raise NeurouteError(f"solver '{solver.name}' does not solve CVRP instances; 'hgs' does")
-    return from_routes(solver.solve_cvrp(instance.coords[0], instance.demand[0], int(instance.capacity[0]), seed))
+    """Solve with a solver of the CVRP, or of the VRP.  Raises NeurouteError if a solver is made for neither."""
+    if solver.solve_cvrp is not None:
+        return from_routes(solver.solve_cvrp(instance.coords[0], instance.demand[0], int(instance.capacity[0]), seed))
+    if solver.solve_vrp is not None:
+        return solver.solve_vrp(instance, seed)
+    raise NeurouteError(f"solver '{solver.name}' does not solve CVRP instances; 'hgs' does")
 
 
 def _solve_vrp(solver: Solver, instance: Vrp, seed: int) -> np.ndarray:
@@ -79,7 +76,7 @@ TSP = ProblemSpec(
     noun="tour",
     meaning="visit every node once",
     shape=lambda n: (n,),
-    dtype=lambda n: unsigned(n - 1),
+    dtype=lambda n: np.min_scalar_type(n - 1),
     instances=dataset_coordinates,
     arrays=lambda coords: (coords,),
     from_arrays=lambda arrays: arrays[0],
@@ -94,7 +91,7 @@ CVRP = ProblemSpec(
     noun="feasible solution",
     meaning="serve every customer once within the capacity",
     shape=lambda n: (2, n),
-    dtype=unsigned,
+    dtype=np.min_scalar_type,
     instances=cvrp_dataset,
     arrays=_arrays,
     from_arrays=lambda arrays: Vrp(arrays[0], arrays[1], arrays[2]),
@@ -109,7 +106,7 @@ VRP = ProblemSpec(
     noun="feasible solution",
     meaning="serve every customer once within the capacity, the limit of a route and the time windows",
     shape=lambda n: (2, n),
-    dtype=unsigned,
+    dtype=np.min_scalar_type,
     instances=vrp_dataset,
     arrays=_arrays,
     valid=lambda instances, solutions: valid(instances, solutions, "free start", GRID_TOLERANCE),

@@ -3,7 +3,6 @@
 import logging
 import sys
 import time
-from types import TracebackType
 
 from tqdm import tqdm
 
@@ -24,9 +23,7 @@ class Progress:
     def __enter__(self) -> "Progress":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
 

@@ -26,7 +26,6 @@ are shifted and scaled at the end, alike on both axes, so that they span the uni
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 from scipy.special import log1p, ndtri
@@ -35,7 +34,7 @@ from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.plan.objects import SHARD, Dataset
-from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp import Vrp, distances
 
 # -- Published test sets in the place of drawn ones: their instances, as `neuroute label` keeps them beside labels
 
@@ -47,11 +46,6 @@ def write_instances(path: Path, instances: np.ndarray | Vrp) -> None:
     fields = {"coords": instances} if isinstance(instances, np.ndarray) else {k: getattr(instances, k) for k in FIELDS}
     arrays = {key: np.asarray(value) for key, value in fields.items() if value is not None}
     write_whole(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
-
-
-def read_coordinates(dataset: Dataset) -> np.ndarray:
-    """Return coordinates (count, n, 2) float32.  Raises NeurouteError if they are not there."""
-    return _rows(dataset)["coords"]
 
 
 def read_vehicles(dataset: Dataset) -> Vrp:
@@ -74,40 +68,6 @@ def _rows(dataset: Dataset) -> dict[str, np.ndarray]:
     return arrays
 
 
-CENTRES, RANGE, DEVIATION = 3, (0.2, 0.8), 0.07
-
-
-class Unit(Protocol):
-    """Numbers in (0, 1) of some instances: (instances, width)."""
-
-    def __call__(self, field: str, width: int) -> np.ndarray: ...
-
-
-def mixture_points(kind: str, unit: Unit, n: int) -> np.ndarray:
-    """Return depot and n customers: float32 (rows, n + 1, 2), the depot first."""
-    every = np.concatenate([unit("DEPOT", 2), unit("CUSTOMERS", 2 * n)], axis=1).reshape(-1, n + 1, 2)
-    numbers = unit("INSTANCE", 2 * CENTRES + 1)
-    low, high = RANGE
-    centres = low + (high - low) * numbers[:, :-1].reshape(-1, CENTRES, 2)
-    if kind == "centred":
-        part = np.minimum(np.arange(n + 1) // max(1, (n + 1) // CENTRES), CENTRES - 1)
-        placed = _around(centres[:, part], every)
-        depot = (numbers[:, -1] * (n + 1)).astype(np.int64)
-        order = np.arange(n + 1) + np.zeros_like(depot)[:, None]
-        rows = np.arange(len(depot))
-        order[:, 0], order[rows, depot] = depot, 0
-        placed = np.take_along_axis(placed, order[..., None], axis=1)
-    else:
-        ranks = unit("NODES", n).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
-        moved = np.pad(ranks < n // 2, ((0, 0), (1, 0)))[..., None]
-        placed = np.where(moved, _around(centres[:, :1], every), every)
-    return placed.astype(np.float32)
-
-
-def _around(centres: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    return np.clip(centres + DEVIATION * ndtri(numbers), 0.0, 1.0)
-
-
 SPLITS = {"train": 1, "val": 2, "test": 3}
 DISTRIBUTIONS = {"uniform": 0, "cluster": 1, "explosion": 2, "implosion": 3}
 MIXTURES = {"centred": 4, "half-centred": 5}  # CVRP; see `mixture_points`
@@ -115,6 +75,7 @@ POINTS, INSTANCE, NODES = 0, 1, 2
 CUSTOMERS, DEPOT, DEMANDS = 3, 4, 5
 
 CENTRES, CENTRE_RANGE = 3, 10.0  # cluster
+RANGE, DEVIATION = (0.2, 0.8), 0.07  # mixtures: of centres, and around them
 RADIUS = (0.1, 0.5)  # explosion and implosion
 BEYOND_RATE = 10.0  # explosion
 LARGEST_DEMAND = 9
@@ -125,9 +86,9 @@ Draw = Callable[[int, int], np.ndarray]  # (field, draws per instance) -> uint64
 
 
 def dataset_coordinates(dataset: Dataset) -> np.ndarray:
-    """Return the coordinates of a TSP data set: float32 (count, n, 2)."""
+    """Return the coordinates of a TSP data set: float32 (count, n, 2).  Raises NeurouteError if they are not there."""
     if dataset.file is not None:
-        return read_coordinates(dataset)
+        return _rows(dataset)["coords"]
     return coordinates(dataset.distribution, dataset.split, dataset.n, dataset.first, dataset.count)
 
 
@@ -173,7 +134,7 @@ def cvrp_dataset(dataset: Dataset) -> Vrp:
         draw = drawer(word, shard, first, stop - first)
         coords[rows], demand[rows] = draw_customers(draw, n)
         if d.distribution in MIXTURES:
-            coords[rows] = mixture_points(d.distribution, _draw_by_field(draw), n)
+            coords[rows] = mixture_points(d.distribution, draw, n)
         row_out = rows.stop
     return Vrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
 
@@ -199,9 +160,9 @@ def draw_customers(draw: Draw, n: int) -> tuple[np.ndarray, np.ndarray]:
     return points.astype(np.float32).reshape(-1, n + 1, 2), np.pad(demand, ((0, 0), (1, 0)))
 
 
-def cvrp_capacity(n: int) -> int:
-    """Return the capacity for n customers: that of the largest size in CAPACITIES that is not above n."""
-    return CAPACITIES[max(size for size in CAPACITIES if size <= n)]
+def cvrp_capacity(n: int, capacities: Mapping[int, int] = MappingProxyType(CAPACITIES)) -> int:
+    """Return the capacity for n customers: that of the largest size that is not above n."""
+    return capacities[max(size for size in capacities if size <= n)]
 
 
 def drawer(word: int, shard: int, row: int, rows: int) -> Draw:
@@ -216,10 +177,29 @@ def drawer(word: int, shard: int, row: int, rows: int) -> Draw:
     return draw
 
 
-def _draw_by_field(draw: Draw) -> Unit:
-    """Draws by the names of their fields, strictly inside (0, 1)."""
-    fields = {"DEPOT": DEPOT, "CUSTOMERS": CUSTOMERS, "INSTANCE": INSTANCE, "NODES": NODES}
-    return lambda field, width: _open_unit(draw(fields[field], width))
+def mixture_points(kind: str, draw: Draw, n: int) -> np.ndarray:
+    """Return depot and n customers: float32 (rows, n + 1, 2), the depot first."""
+    every = _open_unit(np.concatenate([draw(DEPOT, 2), draw(CUSTOMERS, 2 * n)], axis=1)).reshape(-1, n + 1, 2)
+    numbers = _open_unit(draw(INSTANCE, 2 * CENTRES + 1))
+    low, high = RANGE
+    centres = low + (high - low) * numbers[:, :-1].reshape(-1, CENTRES, 2)
+    if kind == "centred":
+        part = np.minimum(np.arange(n + 1) // max(1, (n + 1) // CENTRES), CENTRES - 1)
+        placed = _around(centres[:, part], every)
+        depot = (numbers[:, -1] * (n + 1)).astype(np.int64)
+        order = np.arange(n + 1) + np.zeros_like(depot)[:, None]
+        rows = np.arange(len(depot))
+        order[:, 0], order[rows, depot] = depot, 0
+        placed = np.take_along_axis(placed, order[..., None], axis=1)
+    else:
+        ranks = _open_unit(draw(NODES, n)).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
+        moved = np.pad(ranks < n // 2, ((0, 0), (1, 0)))[..., None]
+        placed = np.where(moved, _around(centres[:, :1], every), every)
+    return placed.astype(np.float32)
+
+
+def _around(centres: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    return np.clip(centres + DEVIATION * ndtri(numbers), 0.0, 1.0)
 
 
 def _uniform(draw: Draw, n: int) -> np.ndarray:
@@ -236,7 +216,7 @@ def _cluster(draw: Draw, n: int) -> np.ndarray:
 def _explosion(draw: Draw, n: int) -> np.ndarray:
     points, numbers = _uniform(draw, n), draw(INSTANCE, 3)
     centre, radius = unit(numbers[:, None, :2]), _radius(numbers[:, 2:3])
-    from_centre, distance = _polar(points - centre)
+    from_centre, distance = points - centre, distances(points, centre)
     beyond = -log1p(-_open_unit(draw(NODES, n))) / BEYOND_RATE
     # A point that lies on the centre itself (about one in 2**48) has no direction and goes along the x axis.
     on_centre = distance == 0
@@ -250,9 +230,8 @@ def _implosion(draw: Draw, n: int) -> np.ndarray:
     points, numbers = _uniform(draw, n), draw(INSTANCE, 4)
     centre, radius = unit(numbers[:, None, :2]), _radius(numbers[:, 2:3])
     factor = np.minimum(radius, ndtri(_open_unit(numbers[:, 3:4])))  # below zero, points flip through the centre
-    from_centre, distance = _polar(points - centre)
-    moved = centre + factor[..., None] * from_centre
-    return _normalise(np.where((distance < radius)[..., None], moved, points))
+    moved = centre + factor[..., None] * (points - centre)
+    return _normalise(np.where((distances(points, centre) < radius)[..., None], moved, points))
 
 
 def unit(raw: np.ndarray) -> np.ndarray:
@@ -267,11 +246,6 @@ def _open_unit(raw: np.ndarray) -> np.ndarray:
 
 def _radius(raw: np.ndarray) -> np.ndarray:
     return RADIUS[0] + (RADIUS[1] - RADIUS[0]) * unit(raw)
-
-
-def _polar(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    # Not np.hypot: square root and product are exactly rounded everywhere.
-    return vectors, np.sqrt(vectors[..., 0] * vectors[..., 0] + vectors[..., 1] * vectors[..., 1])
 
 
 def _normalise(points: np.ndarray) -> np.ndarray:

@@ -17,13 +17,14 @@ from neuroute.datasets.streams import (
     CAPACITIES,
     Draw,
     check_customers,
+    cvrp_capacity,
     draw_customers,
     drawer,
     read_vehicles,
     unit,
 )
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import Variant, Vrp
+from neuroute.problems.vrp import Variant, Vrp, distances
 from neuroute.problems.vrp_checker import EPS
 
 BACKHAULS, WINDOWS = 6, 7
@@ -64,17 +65,12 @@ def vrp_dataset(dataset: Dataset) -> Vrp:
     return Vrp(
         coords,
         demand,
-        np.full(d.count, d.capacity or vrp_capacity(n), dtype=np.int64),
+        np.full(d.count, d.capacity or cvrp_capacity(n, VRP_CAPACITIES), dtype=np.int64),
         switches.open,
         np.full(d.count, LIMIT) if switches.limit else None,
         windows if switches.windows else None,
         _service(d.count, n) if switches.windows else None,
     )
-
-
-def vrp_capacity(n: int) -> int:
-    """Return the capacity for n customers: that of the largest size in VRP_CAPACITIES that is not above n."""
-    return VRP_CAPACITIES[max(size for size in VRP_CAPACITIES if size <= n)]
 
 
 def _draw(draw: Draw, n: int, attempt: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -102,7 +98,7 @@ def _redraw(draw: Draw, n: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray,
 
 def _windows(coords: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Return earliest and latest beginning of service (count, 1 + V, 2), from numbers in [0, 1) (count, V, 2)."""
-    out = _from_depot(coords)[:, 1:]
+    out = distances(coords[:, 1:].astype(np.float64), coords[:, :1])
     middle = out + numbers[..., 0] * (HORIZON - out - SERVICE - out)
     half = HALF_WIDTH[0] + numbers[..., 1] * (HALF_WIDTH[1] - HALF_WIDTH[0])
     windows = np.empty((*coords.shape[:2], 2), dtype=np.float32)
@@ -113,14 +109,8 @@ def _windows(coords: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 def _in_time(coords: np.ndarray, windows: np.ndarray) -> np.ndarray:
     """Return whether a vehicle for each customer alone is back before the depot closes: bool (count,)."""
-    out = _from_depot(coords)[:, 1:]
+    out = distances(coords[:, 1:].astype(np.float64), coords[:, :1])
     return np.asarray((np.maximum(out, windows[:, 1:, 0]) + SERVICE + out <= HORIZON + EPS).all(1))
-
-
-def _from_depot(coords: np.ndarray) -> np.ndarray:
-    """Return the distances (count, 1 + V)."""
-    step = coords.astype(np.float64) - coords[:, :1]
-    return np.asarray(np.sqrt(step[..., 0] * step[..., 0] + step[..., 1] * step[..., 1]))
 
 
 def _service(count: int, n: int) -> np.ndarray:

@@ -28,7 +28,7 @@ from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
-from neuroute.instances.instance import Instance
+from neuroute.instances.instances import Instances
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding
 from neuroute.problems.public_instances import PACKAGED, packaged_files
@@ -104,7 +104,8 @@ def _measure_instance(
             decoding = decoded.model_copy(update={"longest": planned.longest})  # one name on all instances
             if name_of(decoding) in lengths:  # a milestone that is also planned by itself
                 continue
-            unrounded, rounded = (_lengths(instance, solutions, each) for each in (False, True))
+            repeats = Instances(name, (instance,) * len(solutions))  # one solution (1, ...) each
+            unrounded, rounded = (repeats.lengths(np.concatenate(solutions), each) for each in (False, True))
             lengths[name_of(decoding)] = unrounded.mean()
             values = {
                 "gap_pct": gap_pct(unrounded, optimum),
@@ -124,11 +125,3 @@ def _shortened(decoding: Decoding, problem: str, nodes: int) -> Decoding:
     """Return the decoding with sub-paths that an instance of so many nodes has: a benchmark's sizes differ."""
     stops = nodes - ENVIRONMENT.of(problem).depots
     return decoding.model_copy(update={"longest": decoding.longest and min(decoding.longest, stops)})
-
-
-def _lengths(instance: Instance, solutions: list[np.ndarray], rounded: bool) -> np.ndarray:
-    """Return the lengths (repeats,) of one solution (1, ...) per repeat."""
-    try:
-        return np.array([instance.length(solution[0], rounded, "network") for solution in solutions])
-    except NeurouteError as error:  # a bug, never the user's
-        raise AssertionError(f"decoding returned no solution: {error}") from error

@@ -3,7 +3,7 @@
 import fnmatch
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +46,8 @@ class Difference:
         return "second ahead" if self.interval.high < 0 else "undecided"
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """What the evaluations of one training have kept of each instance."""
-
-    of: dict[tuple[str, str], Array] = field(default_factory=dict)  # (test set, decoding) -> (count,)
-
-    @property
-    def comparable(self) -> list[tuple[str, str]]:
-        """Where a gap can be told from a reference."""
-        return [key for key in self.of if not key[1].startswith(REFERENCE) and (key[0], REFERENCE) in self.of]
+# What the evaluations of one training have kept of each instance: (test set, decoding) -> (count,)
+Lengths = dict[tuple[str, str], Array]
 
 
 def differences(
@@ -72,7 +64,7 @@ def differences(
     Raises NeurouteError if a folder has no lengths, if the two have nothing in common or other test instances.
     """
     sides = [[read_lengths(folder) for folder in side] for side in (first, second)]
-    keys = dict.fromkeys(key for each in sides[0] for key in each.comparable)
+    keys = dict.fromkeys(key for each in sides[0] for key in _comparable(each))
     if decodings is None:
         pairs = [(key, key) for key in keys]
     else:
@@ -97,7 +89,7 @@ def read_lengths(folder: Path) -> Lengths:
     paths = sorted(folder.glob("*.npz"))
     if not paths:
         raise NeurouteError(f"{folder}: no evaluations (.npz); name a run that was evaluated, or a folder with them")
-    lengths = Lengths()
+    lengths: Lengths = {}
     for path in paths:
         check_stated(path, "evaluate again, or copy the folder again")
         try:
@@ -105,11 +97,11 @@ def read_lengths(folder: Path) -> Lengths:
         except NeurouteError as error:
             raise NeurouteError(f"{error}; evaluate again") from None
         if "optima" in arrays:
-            lengths.of.update(_of_benchmark(arrays))
+            lengths.update(_of_benchmark(arrays))
         for key, each in arrays.items():
             test, bar, decoding = key.rpartition("|")
             if bar:
-                lengths.of[test, decoding] = each
+                lengths[test, decoding] = each
     return lengths
 
 
@@ -188,25 +180,30 @@ class _Resampled:
         return Difference(self.test, self.decoding, self.instances, *self.gaps, trainings, interval)
 
 
+def _comparable(lengths: Lengths) -> list[tuple[str, str]]:
+    """Return where a gap can be told from a reference."""
+    return [key for key in lengths if not key[1].startswith(REFERENCE) and (key[0], REFERENCE) in lengths]
+
+
 Pair = tuple[tuple[str, str], tuple[str, str]]  # test set and decoding of the first, and of the second
 
 
 def _trainings_on(pair: Pair, sides: Sequence[Sequence[Lengths]], same: bool) -> list[list[Lengths]]:
     """Return the trainings of each side that were measured; of the same ones those that were by both decodings."""
     if same:
-        return [[each for each in sides[0] if all(key in each.comparable for key in pair)]] * 2
-    return [[each for each in side if key in each.comparable] for key, side in zip(pair, sides, strict=True)]
+        return [[each for each in sides[0] if all(key in _comparable(each) for key in pair)]] * 2
+    return [[each for each in side if key in _comparable(each)] for key, side in zip(pair, sides, strict=True)]
 
 
 def _resample(pair: Pair, sides: Sequence[Sequence[Lengths]], same: bool) -> _Resampled:
     test = pair[0][0]
-    reference = sides[0][0].of[test, REFERENCE]
+    reference = sides[0][0][test, REFERENCE]
     for each in (each for side in sides for each in side):
         for kind in (REFERENCE, OPTIMA):
-            here, there = (side.of.get((test, kind), np.ones(0)) for side in (sides[0][0], each))
+            here, there = (side.get((test, kind), np.ones(0)) for side in (sides[0][0], each))
             if here.shape != there.shape or not np.allclose(here, there):
                 raise NeurouteError(f"{test}: measured on other instances or references; evaluate both by one plan")
-    first, second = (np.stack([each.of[key] for each in side], axis=1) for key, side in zip(pair, sides, strict=True))
+    first, second = (np.stack([each[key] for each in side], axis=1) for key, side in zip(pair, sides, strict=True))
     gaps = (_gap(first, reference), _gap(second, reference))
     resamples = (gaps_of_each_seed(first, reference), gaps_of_each_seed(second, reference))
     decoding, count = " and ".join(dict.fromkeys(key[1] for key in pair)), len(reference)

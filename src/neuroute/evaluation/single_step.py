@@ -3,7 +3,7 @@
 Which nodes are left, and the weights, are of no account: only how many there are.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,54 +18,36 @@ from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwor
 from neuroute.plan.objects import Dataset
 
 
-class Construction(Protocol):
-    """One instance, which a network builds a solution of."""
-
-    most: int  # tokens of the first decision: what is left, where the construction is and where it ends
-    fewest: int  # tokens of the last one that is computed
-    share: float  # of the instance's solutions that are built at once; the others take as long again
-
-    def encode(self) -> Any:
-        """What is computed once, and kept for all decisions."""
-
-    def state(self, encoded: Any, tokens: int) -> Any:
-        """What is there before a decision on so many tokens."""
-
-    def decide(self, state: Any) -> Tensor:
-        """The decision; may be repeated on the same state."""
-
-    def flops(self, counts: Counts, tokens: int) -> float:
-        """Of one decision, for all of the instance's solutions."""
-
-    def encoder_flops(self, counts: Counts) -> float: ...
-
-
 class OneSolution:
     """A tour of the TSP or, with demands, a solution of the CVRP, by a network that reads what is left.
 
     coords (1, nodes, 2), demand (1, nodes) in shares of the capacity, the depot first.
     """
 
-    share = 1.0
+    share = 1.0  # of the instance's solutions that are built at once; the others take as long again
 
     def __init__(self, net: PathNetwork, coords: Tensor, *demand: Tensor) -> None:
         self.net, self.features = net, (coords, *demand)
-        self.most = coords.shape[1] + 1
-        self.fewest = 3 if demand else 4
+        self.most = coords.shape[1] + 1  # tokens of the first decision: what is left, where it is and where it ends
+        self.fewest = 3 if demand else 4  # tokens of the last one that is computed
         self.context = [torch.full_like(share[:, 0], 0.5) for share in demand]
         self.scale = net.attention_scale(coords.shape[1])
 
     def encode(self) -> Tensor:
+        """What is computed once, and kept for all decisions."""
         return closed_tour_rows(self.net.encode(*self.features))
 
-    def state(self, encoded: Any, tokens: int) -> Any:
+    def state(self, encoded: Tensor, tokens: int) -> Tensor:
+        """What is there before a decision on so many tokens."""
         return encoded[:, -tokens:]  # as in construction: a view, which moves on by a row with every decision
 
     def decide(self, state: Tensor) -> Tensor:
+        """The decision; may be repeated on the same state."""
         logits: Tensor = self.net.decide(state, *self.context, self.scale)
         return logits.flatten(1).argmax(dim=1)
 
     def flops(self, counts: Counts, tokens: int) -> float:
+        """Of one decision, for all of the instance's solutions."""
         return counts.decision(tokens)
 
     def encoder_flops(self, counts: Counts) -> float:
@@ -111,6 +93,9 @@ class Starts:
 
     def encoder_flops(self, counts: Counts) -> float:
         return counts.encoder(self.nodes)
+
+
+Construction = OneSolution | Starts  # one instance, which a network builds a solution of
 
 
 def pose_single_step(

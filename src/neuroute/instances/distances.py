@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 
-EDGE_TYPES = ("EUC_2D", "CEIL_2D", "ATT", "GEO", "EXACT_2D")
-
 
 def distances(a: np.ndarray, b: np.ndarray, edge_type: str, rounded: bool = True) -> np.ndarray:
     """Return the distances (k,) between the rows of a and b (k, 2); GEO's are whole however they are asked for."""

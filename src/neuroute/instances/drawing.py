@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
+from neuroute.core.outputs import PICTURES
 from neuroute.problems.vrp import to_routes
-
-PICTURES = (".svg", ".pdf", ".png")
 
 NODE, TOUR = "#222222", "#3b6ea5"
 ROUTES = ("#3b6ea5", "#c2603a", "#4f8a5b", "#8a5a9e", "#b08a2e", "#4aa0a8", "#a34a68", "#6b6b6b")  # in turn
@@ -34,13 +33,21 @@ def draw(
     """Draw nodes, and a tour (n,) or routes (2, n) over them; write it to `path`.  See `Instance.plot`."""
     if path is not None and Path(path).suffix not in PICTURES:
         raise NeurouteError(f"{path}: the drawing must end in {', '.join(PICTURES[:-1])} or {PICTURES[-1]}")
-    figure, axes = _canvas(title)
+    figure = Drawing(figsize=(6, 6), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    axes.set_title(title, fontsize=9, parse_math=False)  # names may hold a `$`
     if stops is not None and has_depot:
         _routes(axes, coords, to_routes(stops), home)
     elif stops is not None:
         closed = coords[np.append(stops, stops[0])]
         axes.plot(closed[:, 0], closed[:, 1], linewidth=1.0, color=TOUR)
-    _nodes(axes, coords, has_depot)
+    nodes = coords[1:] if has_depot else coords
+    area = max(0.2, 400 / len(nodes))  # of a dot, in square points
+    axes.scatter(nodes[:, 0], nodes[:, 1], s=area, color=NODE, zorder=3)
+    if has_depot:
+        axes.scatter(coords[0, 0], coords[0, 1], s=36, color=NODE, marker="s", zorder=4)
     if path is not None:
         target = Path(path)
         write_whole(target, lambda opened: figure.savefig(opened, format=target.suffix[1:]))
@@ -58,24 +65,3 @@ def _routes(axes: Axes, coords: np.ndarray, routes: Sequence[Sequence[int]], hom
     for end in (0, -1)[: 1 + home]:
         ways = [np.stack([coords[0], path[end]]) for path in paths]
         axes.add_collection(LineCollection(ways, linewidths=0.4, colors=colors, alpha=0.5))
-
-
-def _nodes(axes: Axes, coords: np.ndarray, depot: bool) -> None:
-    stops = coords[1:] if depot else coords
-    axes.scatter(stops[:, 0], stops[:, 1], s=_dot(len(stops)), color=NODE, zorder=3)
-    if depot:
-        axes.scatter(coords[0, 0], coords[0, 1], s=36, color=NODE, marker="s", zorder=4)
-
-
-def _canvas(title: str) -> tuple[Drawing, Axes]:
-    figure = Drawing(figsize=(6, 6), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_aspect("equal")
-    axes.set_axis_off()
-    axes.set_title(title, fontsize=9, parse_math=False)  # names may hold a `$`
-    return figure, axes
-
-
-def _dot(nodes: int) -> float:
-    """Return the area of a node's dot in square points."""
-    return float(np.clip(400 / nodes, 0.2, 30)) if nodes > 200 else max(2, 400 / nodes)

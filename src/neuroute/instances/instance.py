@@ -13,7 +13,7 @@ from neuroute.core.text import printable
 from neuroute.instances.arrays import check_arrays, check_distances, row
 from neuroute.instances.distances import distances
 from neuroute.instances.unit_square import LATE, in_unit_square, scale_points
-from neuroute.problems.cvrp import check_routes, check_served, route_path, whole_routes
+from neuroute.problems.cvrp import check_routes, check_served
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.problems.vrp_checker import EPS, Rule, fault
@@ -259,7 +259,10 @@ class Instance:
             NeurouteError: if it is no solution, with the first node or route that is at fault.
         """
         self.check(stops := self.stops_of(solution), rule)
-        path = np.append(stops, stops[:1]) if self.problem == "tsp" else route_path(to_routes(stops))
+        if self.problem == "tsp":
+            path = np.append(stops, stops[:1])
+        else:  # with the depot before and after each route
+            path = np.concatenate([*([0, *route] for route in to_routes(stops)), [0]])
         tails, heads = path[:-1], path[1:]
         if self.open:
             tails, heads = tails[heads > 0], heads[heads > 0]
@@ -318,7 +321,11 @@ class Instance:
         """
         solution = getattr(solution, "stops", solution)  # of a `Solution`
         if self.problem != "tsp" and isinstance(solution, list | tuple):
-            routes = whole_routes(solution, self.name)
+            try:
+                routes = [[int(customer) for customer in route] for route in solution]
+            except (TypeError, ValueError):
+                what = "a list of routes is expected, each a list of customers from 1 on"
+                raise NeurouteError(f"{self.name}: {what}") from None
             check_served(routes, self.n, self.name)
             solution = from_routes(routes)
         stops = np.asarray(solution)

@@ -9,6 +9,7 @@ import pickle
 import pickletools
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +92,8 @@ def _encode(text: Any, encoding: Any) -> bytes:
     return text.encode("latin1")
 
 
-class _Only:
+class _Only(partial[Any]):
     """A function that a pickle may call but not change."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
 
     def __setstate__(self, state: Any) -> None:
         raise _Refused("a changed function")

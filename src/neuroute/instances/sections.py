@@ -22,18 +22,8 @@ VEHICLES = ("CAPACITY", "VEHICLES", "DISTANCE", "SERVICE_TIME", "DEMAND_SECTION"
 # What files of the plain CVRP may say, too (Christofides's and Li's sets), and learned solvers do not follow
 LIMITS = {"DISTANCE": "its limit on the length of a route", "SERVICE_TIME": "its time at each customer",
           "VEHICLES": "its number of vehicles"}  # fmt: skip
-# format -> (upper triangle, with the diagonal); by columns, a symmetric matrix is its other triangle by rows
-TRIANGLES = {
-    "UPPER_ROW": (True, False),
-    "LOWER_COL": (True, False),
-    "LOWER_ROW": (False, False),
-    "UPPER_COL": (False, False),
-    "UPPER_DIAG_ROW": (True, True),
-    "LOWER_DIAG_COL": (True, True),
-    "LOWER_DIAG_ROW": (False, True),
-    "UPPER_DIAG_COL": (False, True),
-}
-FORMATS = ("FULL_MATRIX", *TRIANGLES)
+FORMATS = ("FULL_MATRIX", "UPPER_ROW", "LOWER_COL", "LOWER_ROW", "UPPER_COL", "UPPER_DIAG_ROW", "LOWER_DIAG_COL",
+           "LOWER_DIAG_ROW", "UPPER_DIAG_COL")  # fmt: skip
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -235,7 +225,7 @@ def matrix(parts: Sections) -> np.ndarray:
         raise NeurouteError(f"{where}: DIMENSION says {dimension[:60]}; give a whole number from {FEWEST_NODES} on")
     if form not in FORMATS:
         raise NeurouteError(f"{where}: EDGE_WEIGHT_FORMAT {form} is not read; only {', '.join(FORMATS)} are")
-    full, (upper, diagonal) = form == "FULL_MATRIX", TRIANGLES.get(form, (True, True))
+    full, diagonal = form == "FULL_MATRIX", "DIAG" in form
     expected = n * n if full else n * (n + 1) // 2 if diagonal else n * (n - 1) // 2
     values = _numbers(parts)
     if len(values) != expected:
@@ -248,6 +238,7 @@ def matrix(parts: Sections) -> np.ndarray:
     else:
         ways = np.zeros((n, n), dtype=np.int64)
         offset = 0 if diagonal else 1
+        upper = form.startswith("UPPER") == form.endswith("ROW")  # by columns a triangle is the other one by rows
         rows = np.triu_indices(n, offset) if upper else np.tril_indices(n, -offset)
         ways[rows] = values
         ways = np.maximum(ways, ways.T)

@@ -7,14 +7,13 @@ the depot first.  The number of vehicles is not followed: neither the environmen
 import math
 import re
 from collections.abc import Collection
-from pathlib import Path
 from typing import cast
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
-from neuroute.instances.sections import read_text, real, whole
+from neuroute.instances.sections import real, whole
 from neuroute.instances.unit_square import HORIZON
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import LARGEST_LOAD, check_instances
@@ -23,17 +22,12 @@ SIZES = (25, 50, 100, 200, 400, 600, 800, 1000)  # customers of Solomon's and of
 COLUMNS = ("number", "x", "y", "demand", "ready time", "due date", "service time")
 
 
-def read_solomon(path: Path, sizes: Collection[int] | None = SIZES) -> Instance:
-    """Return the instance of a file.
+def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | None = SIZES) -> Instance:
+    """Return the instance of a file's text; `name` is for a file that states none, `where` for messages.
 
     sizes: numbers of customers that are expected, as no file states its own; None: any.  Raises NeurouteError, naming
     file, line and mend, if it is no whole instance that can be served.
     """
-    return parse_solomon(read_text(path, "one of Solomon's .txt files"), str(path), path.stem, sizes)
-
-
-def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | None = SIZES) -> Instance:
-    """Return what `read_solomon` does, of a text; `name` is for a file that states none, `where` for messages."""
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     words = [line[0].upper() if len(line) == 1 else "" for _, line in lines]
     if "VEHICLE" not in words or "CUSTOMER" not in words:

@@ -43,7 +43,7 @@ def read_tsplib(path: Path) -> Instance:
     Raises NeurouteError, naming file, line and mend, if it is no plain TSP in coordinates.
     """
     instance = parse_tsplib(read_text(path, "a TSPLIB .tsp file"), str(path), path.stem)
-    _warn_of_coincident(str(path), instance.coords)
+    _warn_of_coincident(str(path), instance)
     return instance
 
 
@@ -61,12 +61,14 @@ def parse_tsplib(text: str, where: str, name: str) -> Instance:
     return Instance(name, coords, distances=edge_type, library="tsplib", numbers=numbers)
 
 
-def _warn_of_coincident(where: str, coords: np.ndarray) -> None:
+def _warn_of_coincident(where: str, instance: Instance) -> None:
     """Warn of nodes on one point, which TSPLIB's own instances have."""
+    coords, numbers = instance.coords, instance.numbers
     _, first, counts = np.unique(coords, axis=0, return_index=True, return_counts=True)
     if (counts > 1).any():
         one = coords[first[counts > 1][0]]
-        same = np.flatnonzero((coords == one).all(axis=1))[:2] + 1
+        same = np.flatnonzero((coords == one).all(axis=1))[:2]
+        same = same + 1 if numbers is None else numbers[same]
         what = "%s: %d nodes lie on the point of another (first: the file's nodes %d and %d); kept as they are"
         log.warning(what, where, int((counts - 1).sum()), *same)
 
@@ -95,13 +97,11 @@ def parse_vrplib(text: str, where: str, name: str) -> Instance:
     return Instance(name, coords[order], demand, capacity, distances=edge_type, library="cvrplib")
 
 
-def read_explicit(path: Path) -> Instance:
-    """Return the instance of a file of distances.  Raises NeurouteError, naming file and mend, if it is none."""
-    return parse_explicit(read_text(path, "a TSPLIB or VRPLIB file"), str(path), path.stem)
-
-
 def parse_explicit(text: str, where: str, name: str) -> Instance:
-    """Return the instance of the text of a file of distances; `name` is for a file that states none."""
+    """Return the instance of the text of a file of distances; `name` is for a file that states none.
+
+    Raises NeurouteError, naming `where` and the mend, if it is none.
+    """
     parts = split(text, where)
     kind = parts.header.get("TYPE", "missing").split()[:1]
     if not kind or kind[0] not in TYPES:
@@ -125,14 +125,13 @@ def parse_explicit(text: str, where: str, name: str) -> Instance:
 def format_instance(instance: Instance, comment: str = "") -> str:
     """Return the text of a .tsp or .vrp file, whose coordinates read back as they are; nodes are numbered from 1."""
     about = f"COMMENT : {comment}\n" if comment else ""
-    has_vehicles = instance.demand is not None
-    capacity = f"CAPACITY : {instance.capacity}\n" if has_vehicles else ""
-    more = ""
+    kind, capacity, more = "TSP", "", ""
     if instance.demand is not None:
+        kind, capacity = "CVRP", f"CAPACITY : {instance.capacity}\n"
         demands = "\n".join(f"{i} {demand}" for i, demand in enumerate(instance.demand.tolist(), 1))
         more = f"DEMAND_SECTION\n{demands}\nDEPOT_SECTION\n1\n-1\n"
     return (
-        f"NAME : {instance.name}\n{about}TYPE : {'CVRP' if has_vehicles else 'TSP'}\nDIMENSION : {instance.nodes}\n"
+        f"NAME : {instance.name}\n{about}TYPE : {kind}\nDIMENSION : {instance.nodes}\n"
         f"EDGE_WEIGHT_TYPE : {instance.distances}\n{capacity}NODE_COORD_SECTION\n{coord_rows(instance.coords)}\n"
         f"{more}EOF\n"
     )

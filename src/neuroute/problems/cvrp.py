@@ -4,7 +4,6 @@ Routes may be turned around, and whole batches of solutions are checked without 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,8 @@ def is_feasible(instances: Vrp, solutions: np.ndarray) -> np.ndarray:
     once = (np.sort(order, axis=1) == np.arange(1, customers + 1)).all(1)
     flags = (via[:, 0] == 1) & ((via == 0) | (via == 1)).all(1)
     served = np.take_along_axis(instances.demand, order.clip(0, customers), axis=1)
-    route = np.arange(len(order))[:, None] * customers + route_numbers(via == 1).clip(0)
+    route = (np.cumsum(via == 1, axis=1, dtype=np.int64) - 1).clip(0)  # of each stop, counted from 0
+    route += np.arange(len(order))[:, None] * customers
     loads = np.bincount(route.ravel(), served.ravel(), order.size).reshape(order.shape)
     feasible: np.ndarray = once & flags & (loads <= instances.capacity[:, None]).all(1)
     return feasible
@@ -79,24 +79,6 @@ def check_served(routes: Sequence[Sequence[int]], n: int, where: str) -> None:
     if (served[1:] != 1).any():
         customer = int(np.flatnonzero(served[1:] != 1)[0]) + 1
         raise NeurouteError(f"{where}: customer {customer} is served {served[customer]} times; once is meant")
-
-
-def whole_routes(routes: Sequence[Any], name: str) -> list[list[int]]:
-    """Return routes as lists of numbers.  Raises NeurouteError, naming the instance, for anything else."""
-    try:
-        return [[int(customer) for customer in route] for route in routes]
-    except (TypeError, ValueError):
-        raise NeurouteError(f"{name}: a list of routes is expected, each a list of customers from 1 on") from None
-
-
-def route_path(routes: Sequence[Sequence[int]]) -> np.ndarray:
-    """Return the nodes along routes (stops,) int64, the depot before and after each."""
-    return np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
-
-
-def route_numbers(via: np.ndarray) -> np.ndarray:
-    """Which route each stop belongs to, counted from 0: flags (batch, V) -> int64 (batch, V)."""
-    return np.cumsum(via, axis=1, dtype=np.int64) - 1
 
 
 def canonical(solutions: np.ndarray) -> np.ndarray:

@@ -8,9 +8,7 @@ from neuroute.problems.longest import SHORTEST
 
 def draw(generator: torch.Generator, nodes: int) -> tuple[int, int, bool]:
     """(start, length, reversed), shared by the whole batch: start in 0..n-1, length in 4..n, both inclusive."""
-    start = int(torch.randint(nodes, (), generator=generator))
-    length = int(torch.randint(4, nodes + 1, (), generator=generator))
-    return start, length, bool(torch.randint(2, (), generator=generator))
+    return draw_within(generator, nodes, nodes)
 
 
 def draw_suffix(generator: torch.Generator, nodes: int) -> tuple[int, int, bool]:

@@ -104,12 +104,24 @@ def check_instances(instances: Vrp, where: str) -> None:
     """Raises NeurouteError, naming `where`, the instance and the customer, for what cannot be served."""
     _check_shapes(instances, where)
     _check_numbers(instances, where)
+    demand, capacity = instances.demand, instances.capacity[:, None]
+    faults = {
+        "it demands more than the capacity; split it": demand > capacity,
+        "its goods to be picked up are more than the capacity; split it": -demand > capacity,
+    }
     out = np.sqrt(((instances.coords.astype(np.float64) - instances.coords[:, :1]) ** 2).sum(-1))
-    for fault in (_load, _duration, _window):
-        _refuse(fault(instances, out), where)
-
-
-Faults = dict[str, np.ndarray]  # why, and how to mend it -> bool (count, 1 + V) or (count,)
+    if instances.limit is not None:
+        way, there = (out, "there") if instances.open else (2 * out, "there and back")
+        why = f"the way {there} alone is longer than the limit; raise it"
+        faults[why] = way > instances.limit[:, None] + EPS
+    if instances.windows is not None and instances.service is not None:
+        opens, closes = (instances.windows[..., i].astype(np.float64) for i in (0, 1))
+        faults["no vehicle gets there before its window closes; widen it"] = out > closes + EPS
+        if not instances.open:
+            back = np.maximum(out, opens) + instances.service + out
+            why = "no vehicle that serves it is back before the depot closes; widen the depot's window"
+            faults[why] = back > closes[:, :1] + EPS
+    _refuse(faults, where)
 
 
 def _check_shapes(instances: Vrp, where: str) -> None:
@@ -150,35 +162,11 @@ def _check_numbers(instances: Vrp, where: str) -> None:
     _refuse(faults, where)
 
 
-def _load(instances: Vrp, out: np.ndarray) -> Faults:
-    demand, capacity = instances.demand, instances.capacity[:, None]
-    return {
-        "it demands more than the capacity; split it": demand > capacity,
-        "its goods to be picked up are more than the capacity; split it": -demand > capacity,
-    }
+def _refuse(faults: dict[str, np.ndarray], where: str) -> None:
+    """For the first fault that there is, of its first instance and node.
 
-
-def _duration(instances: Vrp, out: np.ndarray) -> Faults:
-    if instances.limit is None:
-        return {}
-    way, there = (out, "there") if instances.open else (2 * out, "there and back")
-    return {f"the way {there} alone is longer than the limit; raise it": way > instances.limit[:, None] + EPS}
-
-
-def _window(instances: Vrp, out: np.ndarray) -> Faults:
-    if instances.windows is None or instances.service is None:
-        return {}
-    opens, closes = (instances.windows[..., i].astype(np.float64) for i in (0, 1))
-    faults = {"no vehicle gets there before its window closes; widen it": out > closes + EPS}
-    if not instances.open:
-        back = np.maximum(out, opens) + instances.service + out
-        why = "no vehicle that serves it is back before the depot closes; widen the depot's window"
-        faults[why] = back > closes[:, :1] + EPS
-    return faults
-
-
-def _refuse(faults: Faults, where: str) -> None:
-    """For the first fault that there is, of its first instance and node."""
+    faults: why, and how to mend it -> bool (count, 1 + V) or (count,)
+    """
     for why, bad in faults.items():
         if bad.any():
             instance, *node = np.argwhere(bad)[0].tolist()

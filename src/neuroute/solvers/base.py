@@ -29,7 +29,7 @@ class Solver:
     `solve(coords (n, 2), seed)` returns a tour (n,) int64 of n >= 4 nodes; equal arguments give equal tours.
     `solve_cvrp(coords (n + 1, 2), demand (n + 1,), capacity, seed)`, depot first, returns routes of customers 1..n.
     `solve_vrp(instance, seed)` takes a batch of one instance and returns a solution (2, n); it raises NeurouteError for
-    a variant that the solver is not made for.
+    a variant that the solver is not made for.  Where `solve_cvrp` is None, it is for the CVRP, too.
     From `large` nodes on `solve` takes a `folder`, too, in which an interrupted call left what it had.
     `memory(nodes)` is what it needs of an instance, in bytes, where that grows with the square; `limit(nodes)` is when
     it ends, in seconds, where a clock may end it.
@@ -112,12 +112,16 @@ def missing(name: str, how_to_get: str) -> NeurouteError:
     return NeurouteError(f"solver '{name}' is not installed; {how_to_get}")
 
 
-def installed_version(package: str, name: str, how_to_get: str) -> str:
-    """Return the version of an installed distribution.  Raises NeurouteError, naming the solver, if it is missing."""
-    try:
-        return f"{package} {package_version(package)}"
-    except PackageNotFoundError:
-        raise missing(name, how_to_get) from None
+def installed_version(package: str, name: str, how_to_get: str) -> Callable[[], str]:
+    """Return what says a distribution's version, or raises NeurouteError, naming the solver, if it is missing."""
+
+    def version() -> str:
+        try:
+            return f"{package} {package_version(package)}"
+        except PackageNotFoundError:
+            raise missing(name, how_to_get) from None
+
+    return version
 
 
 def on_grid(coords: np.ndarray) -> np.ndarray:

@@ -21,10 +21,6 @@ SPAN = 1_000.0  # HGS refuses distances of a very small scale
 PRINTED_S = {100: 1.0, 1_000: 150.0, 5_000: 7_200.0, 10_000: 18_000.0, 50_000: 29_160.0, 100_000: 86_400.0}
 
 
-def version() -> str:
-    return installed_version("hygese", "hgs", HOW_TO_GET)
-
-
 def solve(coords: np.ndarray, seed: int, iterations: int = ITERATIONS, seconds: float | None = None) -> np.ndarray:
     """Return the best tour (n,) over coords (n, 2); with `seconds`, searches again and again until they are over."""
     return _tour(_scaled(coords), seed, iterations, seconds)
@@ -120,7 +116,9 @@ def memory(nodes: int) -> float:
     return 8.6 * nodes**2
 
 
-SOLVER = Solver("hgs", False, HOW_TO_GET, version, solve, solve_cvrp, memory=memory)
+SOLVER = Solver(
+    "hgs", False, HOW_TO_GET, installed_version("hygese", "hgs", HOW_TO_GET), solve, solve_cvrp, memory=memory
+)
 # For training labels: within about 1 % of the full budget on 100 customers.
 SHORT = SOLVER.variant("hgs-short", "solve", "solve_cvrp", iterations=100)
 # The budget of MVMoE's published references.

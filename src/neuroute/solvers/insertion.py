@@ -18,10 +18,6 @@ BLOCK = 1024
 SLOTS = 8  # slots of a new route; doubled when they are full
 
 
-def version() -> str:
-    return installed_version("numba", "insertion", HOW_TO_GET)
-
-
 def insertion_order(n: int, seed: int) -> np.ndarray:
     """Return a random permutation (n,) int64: the ranks of n Philox draws, the same under every numpy release."""
     return np.argsort(np.random.Philox(key=seed).random_raw(n), kind="stable")
@@ -30,19 +26,13 @@ def insertion_order(n: int, seed: int) -> np.ndarray:
 def solve(coords: np.ndarray, seed: int) -> np.ndarray:
     """Return the tour (n,) of coords (n, 2): O(n^2) time, O(n) memory, float64."""
     order = insertion_order(len(coords), seed)
-    tour: np.ndarray = order[_insert(np.asarray(coords, dtype=np.float64)[order])]
-    return tour
-
-
-def insert_in_order(points: np.ndarray) -> np.ndarray:
-    """Insert points (n, 2) float64 one after the other as they come; return the tour (n,) of places."""
-    tour: np.ndarray = _insert(points)
+    tour: np.ndarray = order[insert_in_order(np.asarray(coords, dtype=np.float64)[order])]
     return tour
 
 
 @numba.njit(cache=True)
-def _insert(points: np.ndarray) -> np.ndarray:
-    """Insert points (n, 2) in their order; return the tour (n,) as positions in that order.
+def insert_in_order(points: np.ndarray) -> np.ndarray:
+    """Insert points (n, 2) float64 one after the other as they come; return the tour (n,) of places.
 
     `after[i]` is the successor of i.  Edges i -> after[i] are scanned in the order of i rather than along the
     tour, with both their ends side by side, so that memory is read in sequence; of equally cheap edges the first
@@ -198,7 +188,7 @@ def _insert_routes(
     return head[:routes], after
 
 
-SOLVER = Solver("insertion", False, HOW_TO_GET, version, solve, solve_cvrp)
+SOLVER = Solver("insertion", False, HOW_TO_GET, installed_version("numba", "insertion", HOW_TO_GET), solve, solve_cvrp)
 ANGLE = SOLVER.variant("insertion-angle", "solve_cvrp", order="angle")
 # As in the code of sit: the TSP at random, the CVRP by angle, with its slip.
 PUBLISHED = SOLVER.variant("insertion-published", "solve_cvrp", order="angle", depot_slip=True)

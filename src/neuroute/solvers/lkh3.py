@@ -81,7 +81,8 @@ def solve_cvrp(
     coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, seconds: float | None = None
 ) -> list[list[int]]:
     """Return the routes of the best of RUNS runs with HGS's default fleet, of which vehicles may stay at home."""
-    text = _vrplib_text(coords, demand, capacity, fleet(demand, capacity))
+    places = f"EDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n{_rows(on_grid(coords))}\n"  # rounded to whole grid units
+    text = _text("CVRP", demand, capacity, fleet(demand, capacity), places)
     return routes_of(_run(text, len(coords), seed, seconds, *VEHICLES), len(coords))
 
 
@@ -135,11 +136,7 @@ def routes_of_ways(
 ) -> list[list[int]]:
     """Return what `solve_cvrp` does, of whole distances (n, n), which may differ there and back."""
     kind = "CVRP" if (ways == ways.T).all() else "ACVRP"
-    text = (
-        f"NAME : instance\nTYPE : {kind}\nDIMENSION : {len(ways)}\nCAPACITY : {capacity}\n"
-        f"VEHICLES : {fleet(demand, capacity)}\n{matrix_rows(ways)}"
-        f"DEMAND_SECTION\n{_rows(demand)}\nDEPOT_SECTION\n1\n-1\nEOF\n"
-    )
+    text = _text(kind, demand, capacity, fleet(demand, capacity), matrix_rows(ways))
     return routes_of(_run(text, len(ways), seed, seconds, *VEHICLES, *_precision(float(ways.max()))), len(ways))
 
 
@@ -212,27 +209,22 @@ def routes_of(tour: list[int], nodes: int) -> list[list[int]]:
     return [route for route in routes if route]
 
 
-def _vrplib_text(coords: np.ndarray, demand: np.ndarray, capacity: int, vehicles: int) -> str:
-    """Return the instance, depot first, put on the grid: distances are rounded to whole grid units."""
+def _text(kind: str, demand: np.ndarray, capacity: int, vehicles: int, places: str, more: str = "") -> str:
+    """Return an instance, depot first, as a VRPLIB problem; `places`: its distances, `more`: sections that follow."""
     return (
-        f"NAME : instance\nTYPE : CVRP\nDIMENSION : {len(coords)}\nCAPACITY : {capacity}\nVEHICLES : {vehicles}\n"
-        f"EDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n{_rows(on_grid(coords))}\n"
-        f"DEMAND_SECTION\n{_rows(demand)}\nDEPOT_SECTION\n1\n-1\nEOF\n"
+        f"NAME : instance\nTYPE : {kind}\nDIMENSION : {len(demand)}\nCAPACITY : {capacity}\nVEHICLES : {vehicles}\n"
+        f"{places}DEMAND_SECTION\n{_rows(demand)}\n{more}DEPOT_SECTION\n1\n-1\nEOF\n"
     )
 
 
 def _grid_text(instance: Vrp, grid: GridVrp, vehicles: int) -> str:
     """Return the instance in grid units, distances rounded up (CEIL_2D) as everywhere in `vrp_grid`."""
-    head = (
-        f"NAME : instance\nTYPE : {TYPES[instance.variant]}\nDIMENSION : {grid.customers + 1}\n"
-        f"CAPACITY : {grid.capacity}\nVEHICLES : {vehicles}\nEDGE_WEIGHT_TYPE : CEIL_2D\n"
-    )
-    head += "" if grid.limit is None else f"DISTANCE : {grid.limit}\n"
-    text = f"{head}NODE_COORD_SECTION\n{_rows(instance.coords[0].astype(np.float64) * GRID)}\n"
-    text += f"DEMAND_SECTION\n{_rows(grid.demand)}\n"
+    limit = "" if grid.limit is None else f"DISTANCE : {grid.limit}\n"
+    coords = _rows(instance.coords[0].astype(np.float64) * GRID)
+    places, times = f"EDGE_WEIGHT_TYPE : CEIL_2D\n{limit}NODE_COORD_SECTION\n{coords}\n", ""
     if grid.windows is not None:
-        text += f"TIME_WINDOW_SECTION\n{_rows(grid.windows)}\nSERVICE_TIME_SECTION\n{_rows(grid.service)}\n"
-    return f"{text}DEPOT_SECTION\n1\n-1\nEOF\n"
+        times = f"TIME_WINDOW_SECTION\n{_rows(grid.windows)}\nSERVICE_TIME_SECTION\n{_rows(grid.service)}\n"
+    return _text(TYPES[instance.variant], grid.demand, grid.capacity, vehicles, places, times)
 
 
 def _rows(values: np.ndarray) -> str:

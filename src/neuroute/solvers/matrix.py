@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neuroute.problems.vrp_checker import Rule
 from neuroute.solvers import concorde, hgs, lkh, lkh3, ortools, pyvrp
 from neuroute.solvers.base import check_demands, matrix_text
 from neuroute.solvers.vrp_grid import GridVrp
@@ -75,9 +76,10 @@ def _routes_by_ortools(
     seed: int,
     seconds: float | None,
     budget: ortools.Budget | None = None,
+    rule: Rule = "free start",
 ) -> list[list[int]]:
     grid = _grid(ways, demand, capacity)
-    return ortools.search(grid, grid.customers, ortools.within(seconds, grid) or budget or ortools.Budget())
+    return ortools.search(grid, grid.customers, ortools.within(seconds, grid) or budget or ortools.Budget(), rule)
 
 
 def _nearest_tour(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:

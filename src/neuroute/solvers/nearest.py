@@ -12,10 +12,6 @@ HOW_TO_GET = "run `pip install numba`"
 CHUNK = 2**20  # nodes of the VRP instances that are solved at a time
 
 
-def version() -> str:
-    return installed_version("numba", "nearest", HOW_TO_GET)
-
-
 def solve(coords: np.ndarray, seed: int) -> np.ndarray:
     """Return the tour (n,) from node 0 over coords (n, 2).  O(n^2) time, O(n) memory; the seed is not used."""
     order, _, _ = _walk(np.asarray(coords, dtype=np.float64), np.zeros(len(coords), np.int64), 0)
@@ -153,4 +149,4 @@ def _full(demand: np.ndarray, closed: np.ndarray, capacity: np.ndarray) -> np.nd
     return np.where(((demand > 0) & ~closed).any(1), capacity, 0)
 
 
-SOLVER = Solver("nearest", False, HOW_TO_GET, version, solve, solve_cvrp)
+SOLVER = Solver("nearest", False, HOW_TO_GET, installed_version("numba", "nearest", HOW_TO_GET), solve, solve_cvrp)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.vrp import Vrp, from_routes, to_routes
+from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_checker import Rule
 from neuroute.solvers import limited
 from neuroute.solvers.base import Solver, installed_version, missing
@@ -45,10 +45,6 @@ class Budget:
             raise NeurouteError(f"{NAME}: a search without end; give a number of seconds per customer, or of solutions")
 
 
-def version() -> str:
-    return installed_version("ortools", NAME, HOW_TO_GET)
-
-
 def solve_vrp(
     instance: Vrp, seed: int, budget: Budget | None = None, rule: Rule = "free start", seconds: float | None = None
 ) -> np.ndarray:
@@ -62,18 +58,6 @@ def solve_vrp(
     only_pick_up = [demand < 0 for demand in grid.demand.tolist()]
     routes = search(grid, grid.customers, within(seconds, grid) or budget or Budget(), rule)
     return from_routes(sorted(routes, key=lambda route: all(only_pick_up[customer] for customer in route)))
-
-
-def solve_cvrp(
-    coords: np.ndarray,
-    demand: np.ndarray,
-    capacity: int,
-    seed: int,
-    budget: Budget | None = None,
-    seconds: float | None = None,
-) -> list[list[int]]:
-    instance = Vrp(coords[None], np.asarray(demand)[None], np.array([capacity]))
-    return to_routes(solve_vrp(instance, seed, budget, seconds=seconds))
 
 
 def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
@@ -193,11 +177,13 @@ def limit_s(customers: int) -> float:
     return SECONDS_PER_CUSTOMER * customers
 
 
-SOLVER = Solver(NAME, False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp, limit=limit_s)
+SOLVER = Solver(
+    NAME, False, HOW_TO_GET, installed_version("ortools", NAME, HOW_TO_GET), solve, solve_vrp=solve_vrp, limit=limit_s
+)
 # The papers' "OR-Tools (x10)": 4 s per customer.
-X10 = SOLVER.variant("ortools-x10", "solve_cvrp", "solve_vrp", budget=Budget(10 * SECONDS_PER_CUSTOMER))
+X10 = SOLVER.variant("ortools-x10", "solve_vrp", budget=Budget(10 * SECONDS_PER_CUSTOMER))
 X10 = replace(X10, limit=lambda customers: 10 * limit_s(customers))
 # A number of solutions, not a time: labels repeat exactly.  For a few customers, or a reference in seconds.
-SHORT = replace(SOLVER, limit=None).variant("ortools-short", "solve_cvrp", "solve_vrp", budget=Budget(None, 100))
+SHORT = replace(SOLVER, limit=None).variant("ortools-short", "solve_vrp", budget=Budget(None, 100))
 # The rule that the networks obey: with backhauls this is a fair reference for them.
 NETWORK = SOLVER.variant("ortools-network", "solve_vrp", budget=Budget(), rule="network")

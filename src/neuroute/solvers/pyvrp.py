@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.vrp import Vrp, from_routes, to_routes
+from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.solvers import limited
 from neuroute.solvers.base import Solver, installed_version, missing
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
@@ -25,10 +25,6 @@ ITERATIONS = 5_000  # seconds for 50 customers; the 20,000 of the published refe
 TOUR_ITERATIONS = 1_000
 SAVED_WAYS = 4  # of the longest ones, that an overload of one may never be worth
 MOST_PENALTY = 100_000
-
-
-def version() -> str:
-    return installed_version("pyvrp", NAME, HOW_TO_GET)
 
 
 def solve_vrp(instance: Vrp, seed: int, iterations: int = ITERATIONS, seconds: float | None = None) -> np.ndarray:
@@ -42,18 +38,6 @@ def solve_vrp(instance: Vrp, seed: int, iterations: int = ITERATIONS, seconds: f
         raise NeurouteError(f"{NAME} does not solve {instance.variant} as it is meant here; 'ortools' does")
     grid = on_vrp_grid(instance)
     return from_routes(search(grid, grid.customers, seed, iterations, seconds))
-
-
-def solve_cvrp(
-    coords: np.ndarray,
-    demand: np.ndarray,
-    capacity: int,
-    seed: int,
-    iterations: int = ITERATIONS,
-    seconds: float | None = None,
-) -> list[list[int]]:
-    instance = Vrp(coords[None], np.asarray(demand)[None], np.array([capacity]))
-    return to_routes(solve_vrp(instance, seed, iterations, seconds))
 
 
 def solve(coords: np.ndarray, seed: int, iterations: int = TOUR_ITERATIONS, seconds: float | None = None) -> np.ndarray:
@@ -113,8 +97,8 @@ def _window(opens: int, closes: int) -> dict[str, int]:
     return {"tw_early": opens, "tw_late": closes}
 
 
-SOLVER = Solver(NAME, False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp)
+SOLVER = Solver(NAME, False, HOW_TO_GET, installed_version("pyvrp", NAME, HOW_TO_GET), solve, solve_vrp=solve_vrp)
 # On 20 customers as good as the full budget, on 50 within about 1.5 % of it.
-SHORT = SOLVER.variant("pyvrp-short", "solve", "solve_cvrp", "solve_vrp", iterations=200)
+SHORT = SOLVER.variant("pyvrp-short", "solve", "solve_vrp", iterations=200)
 # For references: 5,000 iterations are 0.28 % above it on the VRPTW of 50 customers.
-LONG = SOLVER.variant("pyvrp-long", "solve_cvrp", "solve_vrp", iterations=60_000)
+LONG = SOLVER.variant("pyvrp-long", "solve_vrp", iterations=60_000)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-import numpy as np
-
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver
@@ -13,16 +11,11 @@ from neuroute.solvers.base import Solver
 NAME_THE_FILE = "name the file in config.yaml: test_sets, testsets_dir"
 
 
-def _refuse(coords: np.ndarray, seed: int) -> np.ndarray:
+def _refuse(*_: Any) -> Any:
     raise NeurouteError(f"published solutions are missing; {NAME_THE_FILE}, a file that holds solutions")
 
 
-def _refuse_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int) -> list[list[int]]:
-    _refuse(coords, seed)
-    return []
-
-
-PUBLISHED = Solver("published", False, NAME_THE_FILE, lambda: "published", _refuse, _refuse_cvrp)
+PUBLISHED = Solver("published", False, NAME_THE_FILE, lambda: "published", _refuse, _refuse)
 
 SOLVERS = {
     "concorde": "neuroute.solvers.concorde:SOLVER",

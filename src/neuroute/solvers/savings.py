@@ -21,10 +21,6 @@ NEAREST = 100
 SHAPES = tuple(w / 10 for w in range(7, 17))
 
 
-def version() -> str:
-    return installed_version("numba", "savings", HOW_TO_GET)
-
-
 def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
     """Return the tour (n,) of coords (n, 2): one route from node 0 that has room for all.  The seed is not used."""
     nodes = len(coords)
@@ -143,4 +139,4 @@ def _link(
     return joined
 
 
-SOLVER = Solver("savings", False, HOW_TO_GET, version, solve, solve_cvrp)
+SOLVER = Solver("savings", False, HOW_TO_GET, installed_version("numba", "savings", HOW_TO_GET), solve, solve_cvrp)

@@ -98,10 +98,6 @@ TEMPERATURE = 0.3  # times the mean distance to the nearest other node
 ACTIONS = 100  # a node
 
 
-def version() -> str:
-    return installed_version("numba", "softdist", HOW_TO_GET)
-
-
 def nearest_others(coords: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest other nodes (n, k) of coords (n, 2), of all where there are fewer; and how far they are."""
     from scipy.spatial import cKDTree  # a third of a second, which few processes need
@@ -128,4 +124,4 @@ def solve(coords: np.ndarray, seed: int, actions: int = ACTIONS, seconds: float 
     return search(coords, *soft_map(coords), actions, seed, seconds)
 
 
-SOLVER = Solver("softdist", False, HOW_TO_GET, version, solve)
+SOLVER = Solver("softdist", False, HOW_TO_GET, installed_version("numba", "softdist", HOW_TO_GET), solve)

@@ -26,6 +26,7 @@ from neuroute.problems.vrp_checker import check_instances
 from neuroute.solvers import concorde, limited, lkh, lkh3, matrix
 from neuroute.solvers.base import Solver, check_size
 from neuroute.solvers.registry import SOLVERS, get
+from neuroute.solvers.stand_ins import is_installed
 
 QUICK = ("insertion", "nearest", "savings")  # families that take no time, and compile when first called
 CPU_CLOCKED = ("concorde", "hgs", "lkh", "lkh3")  # families whose limit is in processor time
@@ -52,7 +53,7 @@ def available(problem: str, instance: Instance | None = None) -> list[str]:
         meant = did_you_mean(near(problem.lower(), problems)) or ";"
         raise NeurouteError(f"no routing problem '{problem}'{meant} there are: {', '.join(problems)}")
     able = [name for name in _able(problem) if instance is None or _takes_ways(name, instance)]
-    return [name for name in able if _is_installed(name)]
+    return [name for name in able if is_installed(name)]
 
 
 def check_solver(name: str, instance: Instance) -> Solver:
@@ -170,7 +171,8 @@ def _prepare_ways(
     if instance.demand is None:
         return partial(by.tour, ways, seed, **_settings(solver.solve))
     assert by.routes is not None
-    settings = _settings(solver.solve_cvrp) | ({"coords": instance.points} if by.takes_coords else {})
+    settings = _settings(solver.solve_cvrp or solver.solve_vrp)
+    settings |= {"coords": instance.points} if by.takes_coords else {}
     routes = partial(by.routes, ways, instance.demand, instance.capacity, seed, **settings)
     return lambda seconds: from_routes(routes(seconds))
 
@@ -208,14 +210,6 @@ def _takes_ways(name: str, instance: Instance) -> bool:
     if by is None or not (by.asymmetric or instance.is_symmetric):
         return False
     return instance.problem == "tsp" or by.routes is not None
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        get(name).version()
-    except NeurouteError:
-        return False
-    return True
 
 
 @cache

@@ -27,7 +27,7 @@ from neuroute.instances.instances import Instances
 from neuroute.instances.lists import read_lehd, read_npz, read_pickled
 from neuroute.instances.sections import read_text, stated_scale
 from neuroute.instances.solomon import SIZES, is_solomon, parse_solomon, stated_customers
-from neuroute.instances.tsplib import is_explicit, read_explicit, read_solution, read_tour, read_tsplib, read_vrplib
+from neuroute.instances.tsplib import is_explicit, parse_explicit, read_solution, read_tour, read_tsplib, read_vrplib
 from neuroute.problems.cvrp import check_routes, check_served
 from neuroute.problems.vrp import from_routes
 
@@ -66,7 +66,9 @@ def load_all(path: str | Path) -> list[Instance]:
         NeurouteError: if something cannot be read, with the file, the line or instance, and how to mend it.
     """
     path = Path(path)
-    return [read_explicit(path)] if is_explicit(path) else list(read_instances(path).members)
+    if is_explicit(path):
+        return [parse_explicit(read_text(path, "a TSPLIB or VRPLIB file"), str(path), path.stem)]
+    return list(read_instances(path).members)
 
 
 def read_instances(path: Path) -> Instances:
@@ -127,15 +129,15 @@ def _one(path: Path) -> Instance:
     if scale is not None and instance.distances == "EUC_2D":
         points = instance.coords / scale
         return _solved(replace(instance, points=points, distances="EXACT_2D", library="", name=path.stem, numbers=None))
-    optimum = optimum_of(instance, instance.library)
-    if optimum is None or not is_tsp:
-        instance, optimum = _solved(replace(instance, best_known=optimum)), None
-    return replace(instance, file=path.stem, best_known=optimum or instance.best_known, solution=None)
+    best = optimum_of(instance, instance.library)
+    if best is None or not is_tsp:
+        best = _solved(replace(instance, best_known=best)).best_known
+    return replace(instance, file=path.stem, best_known=best, solution=None)
 
 
-def _length(instance: Instance, rounded: bool = True) -> np.ndarray | None:
+def _length(instance: Instance) -> np.ndarray | None:
     """The length (1,) of the solution beside an instance."""
-    return None if instance.solution is None else np.array([instance.length(instance.solution, rounded)])
+    return None if instance.solution is None else np.array([instance.length(instance.solution)])
 
 
 def _solved(instance: Instance) -> Instance:

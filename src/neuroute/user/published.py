@@ -56,17 +56,10 @@ def import_test_set(labels: Labels, source: Path, store: Path) -> None:
     instances = kind.instances(whole.dataset)
     refuse(~kind.valid(instances, rows), source, f"its solution in {name} does not {kind.meaning}")
     stored = kind.canonical(rows).astype(kind.dtype(d.n))
-    facts: Facts = {
-        "solver": labels.solver,
-        "version": f"published: {name}",
-        "seed": None,
-        "optimal": None,
-        "cores": None,
-    }
-    facts |= {"seconds": None, "count": len(rows), "instances_sha256": instances_digest(whole, 0, len(rows))}
-    write_shard(
-        store / labels.shard_file(0), stored, {**facts, "mean_length": float(kind.lengths(instances, rows).mean())}
-    )
+    digest, mean = instances_digest(whole, 0, len(rows)), float(kind.lengths(instances, rows).mean())
+    facts: Facts = dict.fromkeys(("seed", "optimal", "cores", "seconds"))
+    facts |= {"solver": labels.solver, "version": f"published: {name}", "count": len(rows)}
+    write_shard(store / labels.shard_file(0), stored, {**facts, "instances_sha256": digest, "mean_length": mean})
 
 
 def _group(instances: Instances, labels: Labels, source: Path) -> Instances:

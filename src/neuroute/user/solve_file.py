@@ -120,8 +120,8 @@ def solve_file(
             f"{path}: a TSPLIB file (.tsp, .atsp) or a VRPLIB file (.vrp) is expected, or one of Solomon's (.txt)"
         )
     instance, places = load(path), Places(out, save)
+    names = list(dict.fromkeys([*solvers, *([reference] if reference else [])]))
     if len(solvers) > 1 or instance.ways is not None:
-        names = list(dict.fromkeys([*solvers, *([reference] if reference else [])]))
         if not names:
             choose_for(instance)  # which says that networks take no distances
         from neuroute.user.classical import check_solver  # solvers compile when they are imported
@@ -134,7 +134,7 @@ def solve_file(
         ending = ENDINGS[instance.problem]
         raise NeurouteError(f"--from {start}: a solution of a {path.suffix} file is a file that ends in {ending}")
     before = None if start is None else read_start(start, instance)
-    for name in {*solvers, *([reference] if reference else [])}:
+    for name in names:
         check_method(instance, name)
     places.check(instance, path)
     solution = yardstick = None

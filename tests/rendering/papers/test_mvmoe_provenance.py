@@ -73,8 +73,9 @@ def test_problems_on_the_same_ground_are_resampled_together(tmp_path: Path) -> N
 
 def setting(solver: Solver, name: str) -> Any:
     """With which a variant calls its solver."""
-    assert isinstance(solver.solve_cvrp, partial)
-    return solver.solve_cvrp.keywords[name]
+    function = solver.solve_cvrp or solver.solve_vrp
+    assert isinstance(function, partial)
+    return function.keywords[name]
 
 
 def test_budgets_are_those_of_the_solvers() -> None:

@@ -1,16 +1,15 @@
 """Att-GCN + MCTS (Fu et al., 2021), of icam's Table 1: a map of edges from small sub-graphs, and a tree search."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Network
+from neuroute.plan.shapes import Positive
 from neuroute.plan.specs import Spec
 from neuroute.plan.systems import Rival, System, Trained, rival, training_labels
 from neuroute.plan.trainings import EdgeLabels
-
-Count = Annotated[int, Field(ge=1)]
 
 
 class EdgeTraining(EdgeLabels):
@@ -25,7 +24,7 @@ class EdgeTraining(EdgeLabels):
 
 
 class AttGcnShape(Spec):
-    depth: Count
+    depth: Positive
     width: Annotated[int, Field(ge=2, multiple_of=2)]
     near: Annotated[int, Field(ge=1, description="nodes of a sub-graph that are tagged as near")] = 20
     coverage: Annotated[int, Field(ge=1, description="sub-graphs that a node is in, on average")] = 5
@@ -48,16 +47,14 @@ class AttGcnBlock(Spec):
 
 def rivals(config: Config, scale: Scale, block: AttGcnBlock) -> list[Rival]:
     """One network, or two."""
-    sizes = {"att_gcn": block.small, "att_gcn_large": block.large}
-    return [_rival(config, scale, name, each) for name, each in sizes.items() if each]
-
-
-def _rival(config: Config, scale: Scale, name: str, each: AttGcnTrained) -> Rival:
-    arguments: dict[str, Any] = each.network.model_dump() | {"train_nodes": each.nodes}
-    network = Network(kind="neuroute.systems.att_gcn.network:AttGcn", arguments=arguments)
-    how = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")
-    data = training_labels(scale, each)
-    return rival(config, "Att-GCN+MCTS", name, "tsp", each, network, each.training, how, data=data)
+    how, networks = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search"), list[Rival]()
+    for name, each in (("att_gcn", block.small), ("att_gcn_large", block.large)):
+        if each:
+            arguments = each.network.model_dump() | {"train_nodes": each.nodes}
+            network = Network(kind="neuroute.systems.att_gcn.network:AttGcn", arguments=arguments)
+            data = training_labels(scale, each)
+            networks.append(rival(config, "Att-GCN+MCTS", name, "tsp", each, network, each.training, how, data=data))
+    return networks
 
 
 SYSTEM = System(AttGcnBlock, rivals)

@@ -17,7 +17,7 @@ from neuroute.decoding.memory import autocast, batch_size_for
 from neuroute.decoding.prefixes import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TspBatch, arrive_of, tour_lengths
 from neuroute.networks.base import PathNetwork
-from neuroute.plan.objects import Dataset, Decoding, Run
+from neuroute.plan.objects import Dataset, Decoding
 from neuroute.solvers import nearest
 from neuroute.systems.dgl.system import BeamPool
 from neuroute.training.batches import Batches, Scheme
@@ -169,7 +169,8 @@ def beam_pool(scheme: Scheme) -> PoolBatches:
     Raises NeurouteError for more processes than instances, for starts that instances do not have, and for networks of
     many starts.
     """
-    run, t = scheme.run, training_of(scheme.run)
+    run, t = scheme.run, scheme.run.training
+    assert isinstance(t, BeamPool)
     if scheme.world.size > t.pool:
         raise NeurouteError(
             f"{run.id}: a pool of {t.pool} instances for {scheme.world.size} processes; ask for fewer GPUs"
@@ -179,9 +180,3 @@ def beam_pool(scheme: Scheme) -> PoolBatches:
     if t.starts > run.n:
         raise NeurouteError(f"{run.id}: {t.starts} starts of instances of {run.n} nodes; give at most as many")
     return PoolBatches(scheme)
-
-
-def training_of(run: Run) -> BeamPool:
-    if not isinstance(run.training, BeamPool):
-        raise TypeError(f"{run.id} is not trained on a pool")
-    return run.training

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Network, Run
+from neuroute.plan.shapes import Positive
 from neuroute.plan.specs import Spec
 from neuroute.plan.systems import Rival, System, Trained, rival, training_labels
 from neuroute.plan.trainings import EdgeLabels
 
 if TYPE_CHECKING:
     from neuroute.accounting.counts import Counts
-
-Count = Annotated[int, Field(ge=1)]
 
 
 class Denoising(EdgeLabels):
@@ -33,7 +32,7 @@ class Denoising(EdgeLabels):
 
 
 class DifuscoShape(Spec):
-    depth: Count
+    depth: Positive
     width: Annotated[int, Field(ge=4, multiple_of=4)]
     steps: Annotated[int, Field(ge=1, description="of inference")] = 50
     neighbours: Annotated[int, Field(ge=0, description="edges of a node, one to itself; 0: to all nodes")] = 0
@@ -48,7 +47,7 @@ class DifuscoBlock(Trained):
 
 
 def rivals(config: Config, scale: Scale, block: DifuscoBlock) -> list[Rival]:
-    arguments: dict[str, Any] = block.network.model_dump() | {"train_nodes": block.nodes}
+    arguments = block.network.model_dump() | {"train_nodes": block.nodes}
     network = Network(kind="neuroute.systems.difusco.network:Difusco", arguments=arguments)
     data = training_labels(scale, block)
     how = Decoding(method="neuroute.decoding.edge_maps.tours:merging")

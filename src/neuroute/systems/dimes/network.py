@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import softmax
 from torch import Tensor
 from torch.optim import AdamW
 
@@ -88,10 +89,10 @@ class Dimes(EdgeMapNetwork):
         neighbours, theta = encoded
         theta = theta.astype(np.float64)
         if not search:
-            return neighbours, softmax(theta)
+            return neighbours, softmax(theta, axis=1)
         best = np.argsort(-theta, axis=1, kind="stable")[:, :KEPT]
         neighbours, theta = (np.take_along_axis(each, best, axis=1) for each in (neighbours, theta))
-        while (heat := softmax(theta)).min() < LEAST:
+        while (heat := softmax(theta, axis=1)).min() < LEAST:
             theta = theta / 2
         return neighbours, heat
 
@@ -121,10 +122,3 @@ def follow(instance: Instance, edges: Tensor, head: EdgeHead, tours: int) -> flo
     gradient, lengths = estimate(instance.points, instance.neighbours, numbers, tours, instance.random)
     theta.backward(torch.from_numpy(gradient).to(theta))
     return float(lengths.mean())
-
-
-def softmax(theta: np.ndarray) -> np.ndarray:
-    """Of each row."""
-    odds = np.exp(theta - theta.max(axis=1, keepdims=True))
-    heat: np.ndarray = odds / odds.sum(axis=1, keepdims=True)
-    return heat

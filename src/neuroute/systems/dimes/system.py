@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Network, Run
+from neuroute.plan.shapes import Positive
 from neuroute.plan.specs import Spec
 from neuroute.plan.systems import Rival, System, Trained, rival
 from neuroute.plan.trainings import OwnTraining
@@ -15,7 +16,6 @@ from neuroute.plan.trainings import OwnTraining
 if TYPE_CHECKING:
     from neuroute.accounting.counts import Counts
 
-Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -25,13 +25,13 @@ class MetaTraining(OwnTraining):
     kind: Literal["neuroute.systems.dimes.system:MetaTraining"] = "neuroute.systems.dimes.system:MetaTraining"
     samples: Annotated[int, Field(ge=1, description="training instances, each of them new")]
     epochs: Literal[1] = 1
-    batch_size: Count = 3
+    batch_size: Positive = 3
     inner_steps: Annotated[int, Field(ge=0, description="of an instance, before it is learnt from")] = 15
     tours: Annotated[int, Field(ge=2, description="drawn in each of them")] = 100
     learning_rate: Rate = 1e-3
     weight_decay: Annotated[float, Field(ge=0)] = 1e-5
     precision: Literal["fp32"] = "fp32"
-    validations: Count = 10
+    validations: Positive = 10
 
     @property
     def scheme(self) -> str:
@@ -45,8 +45,8 @@ class MetaTraining(OwnTraining):
 
 
 class DimesShape(Spec):
-    depth: Count
-    width: Count
+    depth: Positive
+    width: Positive
     neighbours: Annotated[int, Field(ge=1, description="edges of a node")] = 50
     inner_rate: Annotated[float, Field(gt=0, le=1, description="of steps on one instance")] = 0.01
     search_steps: Annotated[int, Field(ge=0, description="of active search on a test instance")] = 0
@@ -68,15 +68,13 @@ class DimesBlock(Spec):
 
 def rivals(config: Config, scale: Scale, block: DimesBlock) -> list[Rival]:
     """One network, or two."""
-    sizes = {"dimes": block.small, "dimes_large": block.large}
-    return [_rival(config, name, each) for name, each in sizes.items() if each]
-
-
-def _rival(config: Config, name: str, each: DimesTrained) -> Rival:
-    arguments: dict[str, Any] = each.network.model_dump() | {"train_nodes": each.nodes}
-    network = Network(kind="neuroute.systems.dimes.network:Dimes", arguments=arguments)
-    how = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")
-    return rival(config, "DIMES AS+MCTS", name, "tsp", each, network, each.training, how)
+    how, networks = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search"), list[Rival]()
+    for name, each in (("dimes", block.small), ("dimes_large", block.large)):
+        if each:
+            arguments = each.network.model_dump() | {"train_nodes": each.nodes}
+            network = Network(kind="neuroute.systems.dimes.network:Dimes", arguments=arguments)
+            networks.append(rival(config, "DIMES AS+MCTS", name, "tsp", each, network, each.training, how))
+    return networks
 
 
 SYSTEM = System(DimesBlock, rivals)

@@ -34,11 +34,7 @@ class ElgBlock(Spec):
 
 def rivals(config: Config, scale: Scale, block: ElgBlock) -> list[Rival]:
     """Of each problem the network without its local policy, and the whole one, which starts from it."""
-    return [each for problem, p in _problems(block) for each in _both(config, block, problem, p)]
-
-
-def _problems(block: ElgBlock) -> list[tuple[Problem, ElgTrained]]:
-    return [("tsp", block.tsp), ("cvrp", block.cvrp)]
+    return [*_both(config, block, "tsp", block.tsp), *_both(config, block, "cvrp", block.cvrp)]
 
 
 def _both(config: Config, block: ElgBlock, problem: Problem, p: ElgTrained) -> list[Rival]:
@@ -48,11 +44,11 @@ def _both(config: Config, block: ElgBlock, problem: Problem, p: ElgTrained) -> l
 
     name, without = f"elg_{problem}", f"elg_{problem}_global"
     before = p.training.model_copy(update={"batches_before": p.without_local.batches, "fresh": True})
-    more: dict[str, Any] = {"start": f"{PAPER}/{without}"}
+    start = f"{PAPER}/{without}"
     first = rival(
         config, "ELG without its local policy", without, problem, p, network(local=False), p.without_local, AUGMENTED
     )
-    return [first, rival(config, "ELG", name, problem, p, network(), before, AUGMENTED, **more)]
+    return [first, rival(config, "ELG", name, problem, p, network(), before, AUGMENTED, start=start)]
 
 
 class StudiedElg(Studied):

@@ -1,6 +1,6 @@
 """Training of GLOP's revisers: paths with both ends given, built from either end, by REINFORCE (Ye et al., 2024)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +110,9 @@ class RevisingBatches(Batches):
         """Lengths (2, own), float64, and log-probabilities (2, own) of this process's paths, built from either end."""
         reviser, own_paths, m = self.net.reviser(points.shape[1]), self._part_of(len(points)), points.shape[1]
         prepared = Prepared(*(part[own_paths] for part in reviser.prepare(points)))
-        noise = _noise(torch.Generator(self.device).manual_seed(seed), len(points), own_paths)
+        decide = _sampling(reviser, torch.Generator(self.device).manual_seed(seed), len(points), own_paths)
         rows = Prepared(*(part.detach() for part in prepared)).rows()
-        orders = complete_paths(_sampling(reviser, noise), torch.cat([rows, rows.flip(1)])).clone()
+        orders = complete_paths(decide, torch.cat([rows, rows.flip(1)])).clone()
         points, batch = points[own_paths], len(rows)
         orders = torch.cat([orders[:batch], m - 1 - orders[batch:]])  # places in the path as it was given
         twice = orders[..., None]
@@ -252,25 +252,16 @@ def _open(m: int, device: torch.device) -> Tensor:
     return torch.zeros(m - 3, m, device=device).masked_fill(closed, -torch.inf)
 
 
-def _noise(generator: torch.Generator, batch: int, own_paths: slice) -> Callable[[Tensor], Tensor]:
-    """What `own_paths` of a batch, built from either end, are drawn with: of logits (2 own, available) the same.
+def _sampling(reviser: Reviser, generator: torch.Generator, batch: int, own_paths: slice) -> Decide:
+    """Decisions, for `own_paths` of a batch from either end, of which the largest is a draw by their probabilities.
 
-    It is drawn of all of the batch, so that it does not hang on how many processes share that.
+    Noise (Gumbel) is drawn of all of the batch, so that it does not hang on how many processes share that.
     """
 
-    def draw(logits: Tensor) -> Tensor:
-        noise = logits.new_empty(2, batch, logits.shape[1]).exponential_(generator=generator)
-        return noise[:, own_paths].flatten(0, 1)
-
-    return draw
-
-
-def _sampling(reviser: Reviser, noise: Callable[[Tensor], Tensor]) -> Decide:
-    """Decisions of which the largest is a draw by their probabilities (Gumbel)."""
-
     def decide(rows: Tensor) -> Tensor:
-        logits = reviser.decide(rows)
-        return logits - noise(logits).log()
+        logits = reviser.decide(rows)  # (2 own, available)
+        noise = logits.new_empty(2, batch, logits.shape[1]).exponential_(generator=generator)
+        return logits - noise[:, own_paths].flatten(0, 1).log()
 
     return decide
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -11,7 +11,7 @@ from neuroute.plan.config import Config, Scale
 from neuroute.plan.decodings import Decoding, Revision, revise
 from neuroute.plan.epochs import InEpochs
 from neuroute.plan.objects import Network, Run
-from neuroute.plan.shapes import BaselineShape, names_each
+from neuroute.plan.shapes import BaselineShape, Positive, names_each
 from neuroute.plan.specs import Precision, Spec
 from neuroute.plan.systems import PAPER, Rival, System, Trained, rival
 from neuroute.plan.trainings import OwnTraining
@@ -19,7 +19,6 @@ from neuroute.plan.trainings import OwnTraining
 if TYPE_CHECKING:
     from neuroute.accounting.counts import Counts
 
-Count = Annotated[int, Field(ge=1)]
 REVISERS = "glop"
 PARTITIONS = {"1k": "glop_g", "2k": "glop_g_2k", "cvrplib": "glop_g_cvrplib"}  # what it is trained for -> its run
 
@@ -35,9 +34,9 @@ class Phase(InEpochs, Spec):
 
     block: Annotated[int, Field(ge=4)]  # nodes of a path
     source: Literal["drawn", "revised"] = "drawn"
-    epochs: Count
-    samples: Count  # paths of an epoch
-    batch_size: Count = 512
+    epochs: Positive
+    samples: Positive  # paths of an epoch
+    batch_size: Positive = 512
     learning_rate: float = Field(default=1e-4, gt=0)
     decay: float = Field(default=1.0, gt=0, le=1)  # of the learning rate, after each epoch
     nodes: Annotated[int, Field(ge=4)] = 500  # of the TSPs that paths are cut from
@@ -128,9 +127,9 @@ class Partitioning(OwnTraining):
 
     continues_start: ClassVar[bool] = False
     kind: Literal["neuroute.systems.glop.system:Partitioning"] = "neuroute.systems.glop.system:Partitioning"
-    epochs: Count = 20
-    samples: Count = 1280  # instances of an epoch
-    batch_size: Count = 5
+    epochs: Positive = 20
+    samples: Positive = 1280  # instances of an epoch
+    batch_size: Positive = 5
     solutions: int = Field(default=20, ge=2)  # partitions of an instance
     capacity: int | None = Field(default=None, ge=9)  # None: the rule for n customers
     learning_rate: float = Field(default=3e-4, gt=0)
@@ -204,9 +203,8 @@ def rivals(config: Config, scale: Scale, block: GlopBlock) -> list[Rival]:
 def _partition(config: Config, name: str, p: Partition) -> Rival:
     shape = p.network.model_dump() | {"train_nodes": p.nodes}
     network = Network(kind="neuroute.systems.glop.network:GlopPartition", arguments=shape)
-    more: dict[str, Any] = {"start": f"{PAPER}/{REVISERS}"}
     walk = Decoding(method="neuroute.systems.glop.decoding:partition", solver="lkh")
-    return rival(config, "GLOP-G (LKH3)", name, "cvrp", p, network, p.training, walk, **more)
+    return rival(config, "GLOP-G (LKH3)", name, "cvrp", p, network, p.training, walk, start=f"{PAPER}/{REVISERS}")
 
 
 SYSTEM = System(GlopBlock, rivals)

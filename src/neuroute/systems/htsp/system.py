@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -110,11 +110,10 @@ def rivals(config: Config, scale: Scale, block: HtspBlock) -> list[Rival]:
         kind="neuroute.systems.htsp.network:Htsp", arguments=block.network.model_dump() | {"train_nodes": block.nodes}
     )
     how = Decoding(method="neuroute.systems.htsp.decoding:grow")
-    more: dict[str, Any] = {"start": f"{PAPER}/{LOWER}"}
     joint = block.training.model_copy(update={"batches_before": block.lower.batches, "fresh": True})
     return [
         rival(config, "H-TSP without its upper level", LOWER, "tsp", block, network, block.lower, how),
-        rival(config, "H-TSP", NAME, "tsp", block, network, joint, how, **more),
+        rival(config, "H-TSP", NAME, "tsp", block, network, joint, how, start=f"{PAPER}/{LOWER}"),
     ]
 
 

@@ -19,7 +19,7 @@ INVIT: dict[Problem, str] = {
     "tsp": "neuroute.systems.invit.network:Invit",
     "cvrp": "neuroute.systems.invit.network:InvitCvrp",
 }
-RUNS = {  # run -> problem, views
+RUNS: dict[str, tuple[Problem, int]] = {  # run -> problem, views
     "invit_2v": ("tsp", 2),
     "invit_3v": ("tsp", 3),
     "invit_cvrp": ("cvrp", 3),
@@ -61,18 +61,9 @@ def rivals(config: Config, scale: Scale, block: InvitScale) -> list[Rival]:
             raise NeurouteError(f"{PAPER}.invit.action_depths: says nothing of {name}; give its layers")
         trained = block.tsp if problem == "tsp" else block.cvrp
         shape = trained.shape(block.network, views, block.action_depths[name], trained.nodes)
-        all_rivals.append(
-            rival(
-                config,
-                f"INViT-{views}V",
-                name,
-                problem,  # type: ignore[arg-type]
-                trained,
-                Network(kind=INVIT[problem], arguments=shape),  # type: ignore[index]
-                block.training[problem],  # type: ignore[index]
-                Decoding(images=block.images),
-            )
-        )
+        network, how = Network(kind=INVIT[problem], arguments=shape), Decoding(images=block.images)
+        training = block.training[problem]
+        all_rivals.append(rival(config, f"INViT-{views}V", name, problem, trained, network, training, how))
     return all_rivals
 
 

@@ -58,7 +58,7 @@ class Decoder(nn.Module):
         return Prepared(nodes, keys, values, targets, self.project_mean(nodes.mean(dim=1, keepdim=True)))
 
     def decide(self, p: Prepared, context: Tensor, mask: Tensor) -> Tensor:
-        """known (rows, tours, C), mask (rows, tours, n) -> logits (rows, tours, n), -inf where the mask is."""
+        """context (rows, tours, C), mask (rows, tours, n) -> logits (rows, tours, n), -inf where the mask is."""
         query, width = p.mean + self.project_step(context), p.nodes.shape[2]
         query, keys, values = (x.unflatten(2, (self.heads, -1)).transpose(1, 2) for x in (query, p.keys, p.values))
         attended = attend(query, keys, values, 1 / math.sqrt(width // self.heads), mask[:, None])

@@ -59,14 +59,13 @@ class MdamBlock(Spec):
 
 def rivals(config: Config, scale: Scale, block: MdamBlock) -> list[Rival]:
     """A network for each problem."""
-    return [_rival(config, block, problem) for problem in KINDS]
-
-
-def _rival(config: Config, block: MdamBlock, problem: Problem) -> Rival:
-    p = block.tsp if problem == "tsp" else block.cvrp
-    network = Network(kind=KINDS[problem], arguments=block.network.model_dump() | {"train_nodes": p.nodes})
     beams = Decoding(method="neuroute.systems.mdam.decoding:decoders", beam=block.beam)
-    return rival(config, "MDAM", f"mdam_{problem}", problem, p, network, p.training, beams)
+    networks = []
+    for problem, kind in KINDS.items():
+        p = block.tsp if problem == "tsp" else block.cvrp
+        network = Network(kind=kind, arguments=block.network.model_dump() | {"train_nodes": p.nodes})
+        networks.append(rival(config, "MDAM", f"mdam_{problem}", problem, p, network, p.training, beams))
+    return networks
 
 
 SYSTEM = System(MdamBlock, rivals)
