@@ -41,6 +41,11 @@ def test_reads_coordinates_and_rounds_as_tsplib(tmp_path: Path) -> None:
     assert instance.length(tour, rounded=False) == pytest.approx(30 + 2 * np.hypot(5, 5.5))
 
 
+def test_nodes_on_one_point_are_named_by_the_file_s_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    read(tmp_path, GOOD.replace("\n4 0 10", "\n40 0 0"))
+    assert "the file's nodes 1 and 40)" in caplog.text
+
+
 def test_network_view_keeps_the_aspect_ratio(tmp_path: Path) -> None:
     unit = read(tmp_path).inputs()[0]
     assert unit.min() == 0.0
