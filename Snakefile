@@ -98,9 +98,9 @@ onstart:
         clear(check_gpus, PLAN.config, gpus_at_once())
         if note := without_gpu(PLAN.config, sys.argv):
             logger.warning(note)
-        say_expected()
     else:
         check_cluster()
+    say_expected()
     clear(check_label_jobs)
     clear(check_weights)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).

@@ -109,10 +109,12 @@ def say_expected():
         else:
             seconds = REQUESTS.estimates.render(artifact_at(job.wildcards).id).seconds if "artifact" in w else 0.0
         expected[job.rule.name][job.jobid] = seconds * job.threads
-    cores = workflow.resource_settings.cores or 1
-    minutes = sum(sum(jobs.values()) for jobs in expected.values()) / cores / 60
+    settings, jobs_to_run = workflow.resource_settings, sum(map(len, expected.values()))
+    at_once = min((settings.cores if workflow.local_exec else settings.nodes) or 1, max(1, jobs_to_run))
+    hours = sum(sum(jobs.values()) for jobs in expected.values()) / 3600
     how = "Rehearsed" if REQUESTS.estimates.rehearsed.device else "Estimated"
-    logger.info(f"{how}: about {minutes:.0f} min", extra={"expected": expected, "at_once": cores, "shown": True})
+    amount = f"{60 * hours / at_once:.0f} min" if workflow.local_exec else f"{hours:.1f} core-hours"
+    logger.info(f"{how}: about {amount}", extra={"expected": expected, "at_once": at_once, "shown": True})
 
 
 def check_label_jobs():
