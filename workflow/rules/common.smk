@@ -113,7 +113,7 @@ def say_expected():
     at_once = min((settings.cores if workflow.local_exec else settings.nodes) or 1, max(1, jobs_to_run))
     hours = sum(sum(jobs.values()) for jobs in expected.values()) / 3600
     how = "Rehearsed" if REQUESTS.estimates.rehearsed.device else "Estimated"
-    amount = f"{60 * hours / at_once:.0f} min" if workflow.local_exec else f"{hours:.1f} core-hours"
+    amount = f"{max(1, 60 * hours / at_once):.0f} min" if workflow.local_exec else f"{hours:.1f} core-hours"
     logger.info(f"{how}: about {amount}", extra={"expected": expected, "at_once": at_once, "shown": True})
 
 
