@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import json
+import math
 import os
 import re
 import subprocess
