@@ -214,6 +214,13 @@ def test_arguments_that_a_network_does_not_take() -> None:
         counts(network("other:Other"))
 
 
+def test_counts_are_the_same_where_no_gradients_are() -> None:
+    network = Network(kind="neuroute.networks.sit:Sit", arguments={"depth": 1})
+    with torch.inference_mode():
+        found = measured.measure(network)
+    assert found == measured.measure(network)
+
+
 def test_products_are_those_that_torchs_own_counter_finds() -> None:
     net, rows = build(network("decoder_only:DecoderOnly", OURS)).eval(), torch.rand(1, 9, 2)
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:

@@ -53,6 +53,13 @@ def test_times_say_whether_a_gpu_multiplies_in_tf32(monkeypatch: pytest.MonkeyPa
         assert devices.name(devices.claim("cuda")) == "pretended GPU"
 
 
+def test_attention_is_not_planned_anew_for_each_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    with pretended_gpu(monkeypatch):
+        devices.choose("cuda")
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+
+
 def test_a_gpu_that_is_not_there_is_told() -> None:
     if torch.cuda.is_available():
         pytest.skip("there is one")

@@ -194,13 +194,17 @@ def test_stages_do_not_reach_each_other() -> None:
     assert "neuroute.networks.decoder_only" in train
 
 
-@pytest.mark.parametrize(("folder", "is_own"), [("mine", True), ("site-packages", False), ("dist-packages", False)])
+@pytest.mark.parametrize(
+    ("folder", "is_own"), [("mine", True), ("site-packages", False), ("dist-packages", False), ("target", False)]
+)
 def test_packages_of_any_environment_are_not_the_users_modules(
     folder: str, is_own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An environment may see those of another one (`--system-site-packages`)."""
+    """An environment may see those of another one (`--system-site-packages`), or of `pip install --target`."""
     name = f"own_of_{folder.partition('-')[0]}"
     (tmp_path / folder).mkdir()
+    if folder == "target":
+        (tmp_path / folder / f"{name}-1.0.dist-info").mkdir()
     (tmp_path / folder / f"{name}.py").write_text("x = 1\n")
     monkeypatch.syspath_prepend(tmp_path / folder)
     assert digest.exists(f"{name}:x") == is_own

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.accounting.estimates import Estimates
+from neuroute.accounting.estimates import Estimates, typical_ratio
 from neuroute.accounting.overview import describe
 from neuroute.accounting.rates import rehearsal_of
 from neuroute.accounting.requests import Requests
@@ -152,6 +152,16 @@ def test_long_trials_and_quick_ones_go_by_turns() -> None:
     assert [trial.name for trial in rehearsal._in_order(trials)] == list("7012364598")
 
 
+def test_solvers_do_not_wait_for_a_gpu(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    trials = [Trial("train", "long", "long", lambda _stage: time.sleep(600), 9.0)]
+    trials += [Trial("solve", str(n), "lkh", partial(lambda n, _stage: (n, 1.0), n), 1.0) for n in (20, 50)]
+    findings = Findings()
+    rehearsal._run(plan, "cuda", trials, time.monotonic() + 3.0, findings)
+    assert findings.solvers == {"lkh": {20: 1.0, 50: 1.0}}
+    assert findings.left == 1
+
+
 # -- what follows -----------------------------------------------------------------------------------------------------
 
 
@@ -201,6 +211,12 @@ def test_what_was_not_rehearsed_is_off_by_as_much(plan: Plan, monkeypatch: pytes
     after, start_s = {run: Estimates(plan).train(run).seconds for run in plan.runs}, Estimates(plan).start_s
     for run in plan.runs:
         assert after[run] - start_s == pytest.approx(3 * (before[run] - start_s), rel=0.01)
+
+
+def test_what_is_next_to_nothing_by_its_flops_says_nothing_of_the_rest() -> None:
+    assert typical_ratio([], least_s=0.1) == 1.0
+    assert typical_ratio([(2.0, 1e-5)], least_s=0.1) == 1.0
+    assert typical_ratio([(2.0, 1e-5), (3.0, 1.0), (80.0, 40.0), (9.0, 3.0)], least_s=0.1) == 2.0
 
 
 def _as_estimated(plan: Plan, times: float, _stage: object, run: Run, batches: int) -> TrainingPace:

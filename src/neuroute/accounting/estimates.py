@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 
 from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import RunFlops
@@ -25,6 +24,7 @@ WORKER_MB = 300  # a solver's process
 ACTIVATIONS_GB = 4.0  # on a CPU, where config.yaml says nothing (core/device.py)
 DRAWING_S = 0.7  # of a table or figure in its five formats
 WARM_START_S = 0.3  # a copy of a process that has loaded all
+LEAST_S = {"cpu": 0.01, "cuda": 0.1}  # of a job by its FLOPs, to say how far these are off
 CORE_S = 300.0  # of solving for each core of a label job: shorter ones run side by side, as soon as a core is free
 
 
@@ -189,16 +189,30 @@ class Estimates:
         return self._off((evaluation_key(r, e), self.evaluation_s(e.flops(RunFlops(r)))) for r, e in pairs)
 
     def _off(self, reckoned: Iterable[tuple[str, float]]) -> float:
-        """How much longer jobs took than by their FLOPs, on the median: so do those that were not rehearsed."""
+        """How much longer jobs took than by their FLOPs: so do those that were not rehearsed."""
         jobs = self.rehearsed.jobs
-        by_flops = ((jobs[key].seconds, seconds) for key, seconds in reckoned if key in jobs) if jobs else ()
-        return median([took / seconds for took, seconds in by_flops if seconds > 0] or [1.0])
+        pairs = ((jobs[key].seconds, seconds) for key, seconds in reckoned if key in jobs) if jobs else ()
+        return typical_ratio(pairs, LEAST_S[self.kind])
 
     # -- drawings -----------------------------------------------------------------------------------------------
 
     def render(self, artifact: str) -> Cost:
         path = self.plan.artifact_stem(artifact).with_suffix(".json")
         return Cost("render", artifact, path, seconds=self.start_s + DRAWING_S, disk_mb=0.3, scale=self.plan.scale.name)
+
+
+def typical_ratio(pairs: Iterable[tuple[float, float]], least_s: float) -> float:
+    """The median of (took, reckoned) seconds' ratios, each with the weight of what was reckoned; 1 where there is none.
+
+    What is less than `least_s` by its FLOPs takes the time of its calls, which says nothing of the rest.
+    """
+    ratios = sorted((took / reckoned, reckoned) for took, reckoned in pairs if reckoned >= least_s)
+    below, half = 0.0, sum(weight for _, weight in ratios) / 2
+    for ratio, weight in ratios:
+        below += weight
+        if below >= half:
+            return ratio
+    return 1.0
 
 
 def evaluation_key(run: Run | GivenRun, evaluation: RunEvaluation) -> str:

@@ -53,7 +53,8 @@ def measure(network: Network) -> Counts:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # of so few numbers several would mostly wait for each other
     try:
-        return _measure(network)
+        with torch.inference_mode(False):  # in which a layer is one operator that has no formula
+            return _measure(network)
     finally:
         torch.set_num_threads(threads)
 

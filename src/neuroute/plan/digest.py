@@ -208,6 +208,8 @@ def _own_root(package: str, _searched: tuple[str, ...]) -> Path | None:
     path = Path(place).resolve() if place else None
     if path is None or INSTALLED & set(path.parts):  # also those of another environment, which this one may see
         return None
+    if any(path.parent.glob("*.dist-info")):  # `pip install --target`
+        return None
     libraries = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
     return None if libraries & set(path.parents) else path
 

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from neuroute.accounting.estimates import Estimates, evaluation_key
+from neuroute.accounting.estimates import LEAST_S, Estimates, evaluation_key, typical_ratio
 from neuroute.accounting.flops import RunFlops
 from neuroute.accounting.overview import costs, totals
 from neuroute.accounting.rates import FILE, BySize, JobTime, Kind, OnDevice, Rehearsal, rehearsal_of
@@ -41,7 +40,7 @@ class Findings:
 def job_times(plan: Plan, findings: Findings) -> dict[str, JobTime]:
     """Times of whole trainings and evaluations, for the file.
 
-    Of an evaluation a part that was not tried takes as long for its FLOPs as those that were, on the median.
+    Of an evaluation a part that was not tried takes as long for its FLOPs as those that were.
     """
     estimates, jobs = Estimates(plan), dict[str, JobTime]()
     for run in plan.runs.values():
@@ -49,19 +48,20 @@ def job_times(plan: Plan, findings: Findings) -> dict[str, JobTime]:
         if pace:
             seconds = pace.seconds(run, estimates.gpus)
             jobs[run.digest()] = JobTime(of=run.id, seconds=seconds, memory_mb=pace.memory_mb)
-    parts: dict[str, list[tuple[float | None, float]]] = {}  # by evaluation: seconds, if known, and FLOPs
+    parts: dict[str, list[tuple[float | None, float]]] = {}  # by evaluation: as tried, and by FLOPs
     for evaluation in plan.evaluations.values():
         run = plan.runs[evaluation.run]
         for piece in pieces(evaluation, estimates.kind):
             part = findings.pieces.get(piece.key(run))
             part_s = part.seconds(piece) if part else None
-            parts.setdefault(evaluation.id, []).append((part_s, piece.whole.flops(RunFlops(run))))
-    per_flop = [s / flops for each in parts.values() for s, flops in each if s is not None and flops > 0]
-    typical = median(per_flop) if per_flop else 0.0
+            reckoned = estimates.evaluation_s(piece.whole.flops(RunFlops(run)))
+            parts.setdefault(evaluation.id, []).append((part_s, reckoned))
+    tried = ((s, reckoned) for each in parts.values() for s, reckoned in each if s is not None)
+    typical = typical_ratio(tried, LEAST_S[estimates.kind])
     for id, each in parts.items():
         evaluation = plan.evaluations[id]
         if any(s is not None for s, _ in each):
-            seconds = sum(flops * typical if s is None else s for s, flops in each)
+            seconds = sum(reckoned * typical if s is None else s for s, reckoned in each)
             jobs[evaluation_key(plan.runs[evaluation.run], evaluation)] = JobTime(of=id, seconds=seconds)
     return jobs
 

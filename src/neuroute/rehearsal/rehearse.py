@@ -60,7 +60,8 @@ class Trial:
 def rehearse(plan: Plan, minutes: float, say: Callable[[str], None]) -> Findings:
     """Try all of a plan for so many minutes, keep what was measured, and say what failed and what follows.
 
-    Trials run side by side on a CPU's cores, one at a time on a GPU.  A failure is one line, and the rest goes on.
+    Trials run side by side on a CPU's cores, those of networks one at a time on a GPU.  A failure is one line, and
+    the rest goes on.
     """
     began = time.monotonic()
     kind = kind_of(plan.config)
@@ -191,42 +192,67 @@ class _Running:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class _Lane:
+    """Trials that run side by side, so many at once."""
+
+    def __init__(self, at_once: int, trials: list[Trial]) -> None:
+        self.at_once = at_once
+        self.waiting = [(trial, trial) for trial in reversed(trials)]
+        self.running: list[_Running] = []
+
+    def collect(self, ready: list[Any], until: float, findings: Findings) -> None:
+        """Take what those have found that are ready, and end those whose time is up."""
+        for each in self.running.copy():
+            if each.answer in ready:
+                self.running.remove(each)
+                if smaller := _finish(each, findings):
+                    self.waiting.append((smaller, each.first))
+            elif each.until <= time.monotonic():
+                self.running.remove(each)
+                each.end()
+                findings.left += 1
+                if time.monotonic() < until:
+                    findings.too_long.append(f"{each.first.stage} {each.first.name}")
+
+
 def _run(plan: Plan, kind: Kind, trials: list[Trial], until: float, findings: Findings) -> None:
     """Each trial in a copy of this process, which has loaded all: what ends one, ends no other.
 
     One that takes a large part of the time is ended, too: it says nothing, and others wait.
     """
     longest_s = LONGEST_TRIAL * (until - time.monotonic())
-    at_once = 1 if kind == "cuda" else max(1, (os.cpu_count() or 1) // plan.scale.train_threads)
-    place = plan.work / "rehearsal"
-    waiting = [(trial, trial) for trial in reversed(trials)]
-    running: list[_Running] = []
-    numbers = count()
+    place, numbers = plan.work / "rehearsal", count()
+    lanes = _lanes(trials, kind, plan.scale.train_threads)
     try:
-        while waiting or running:
-            while waiting and len(running) < at_once and time.monotonic() < until:
-                trial, first = waiting.pop()
-                running.append(_start(plan, kind, trial, first, place / str(next(numbers))))
-                running[-1].until = min(until, time.monotonic() + longest_s)
+        while True:
+            for lane in lanes:
+                while lane.waiting and len(lane.running) < lane.at_once and time.monotonic() < until:
+                    trial, first = lane.waiting.pop()
+                    lane.running.append(_start(plan, kind, trial, first, place / str(next(numbers))))
+                    lane.running[-1].until = min(until, time.monotonic() + longest_s)
+            running = [each for lane in lanes for each in lane.running]
             if not running:
                 break
             soonest = min(each.until for each in running)
             ready = connection.wait([each.answer for each in running], max(0.0, soonest - time.monotonic()))
-            for each in [r for r in running if r.answer in ready]:
-                running.remove(each)
-                if smaller := _finish(each, findings):
-                    waiting.append((smaller, each.first))
-            for each in [r for r in running if r.until <= time.monotonic()]:
-                running.remove(each)
-                each.end()
-                findings.left += 1
-                if time.monotonic() < until:
-                    findings.too_long.append(f"{each.first.stage} {each.first.name}")
+            for lane in lanes:
+                lane.collect(ready, until, findings)
     finally:
-        for each in running:
-            each.end()
+        for lane in lanes:
+            for each in lane.running:
+                each.end()
         shutil.rmtree(place, ignore_errors=True)
-    findings.left += len(waiting)
+    findings.left += sum(len(lane.waiting) for lane in lanes)
+
+
+def _lanes(trials: list[Trial], kind: Kind, threads: int) -> list[_Lane]:
+    """Of a GPU, networks have it one after the other, and solvers the cores beside."""
+    cores = os.cpu_count() or 1
+    if kind == "cpu":
+        return [_Lane(max(1, cores // threads), trials)]
+    solvers = [trial for trial in trials if trial.stage == "solve"]
+    networks = [trial for trial in trials if trial.stage != "solve"]
+    return [_Lane(1, networks), _Lane(max(1, cores - threads), solvers)]
 
 
 def _start(plan: Plan, kind: Kind, trial: Trial, first: Trial, folder: Path) -> _Running:
