@@ -164,3 +164,14 @@ def test_what_cannot_be_built_is_one_clear_line(name: str, change: dict[str, obj
     network = Network(kind=f"{kind.__module__}:{kind.__name__}", arguments=arguments | change)
     with one_line(message):
         build(network)
+
+
+@pytest.mark.parametrize("name", ["decoder-only", "sit", "lehd cvrp"])
+def test_a_decision_is_one_graph(name: str) -> None:
+    """To torch.compile, which computes on its own what ends a graph."""
+    torch.compiler.reset()
+    net = make(name)
+    seen = decision(net)
+    with torch.no_grad():
+        found = torch.compile(net.decide, fullgraph=True, backend="eager")(*seen)
+        torch.testing.assert_close(found, net.decide(*seen))

@@ -64,7 +64,7 @@ def test_baselines_at_paper_scale_are_the_published_recipes() -> None:
 def test_references_at_paper_scale_are_proven_and_the_row_of_lkh3_is_run() -> None:
     """One run of LKH is 0.0044 % above TSP100's optima: better models would have negative gaps."""
     plan = plan_of("paper")
-    own = [need for name, needs in plan.needs.items() if name.startswith("scaling/") for need in needs]
+    own = [need for name, each in plan.needs.items() if name.startswith("scaling/") for need in each]
     assert {need.test.labels.solver for need in own if isinstance(need, needs.Tested)} == {"concorde"}
     held = {(labels.dataset.stem, labels.solver) for labels in plan.label_jobs.values()}
     stems = {f"tsp_{d}_test_n{n}" for d in ("uniform", "explosion", "cluster") for n in (100, 200, 500, 1000)}

@@ -20,18 +20,21 @@ def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None
     bias broadcasts to (batch, heads, queries, keys); -inf hides a key.
     """
     learns = torch.is_grad_enabled()
-    wide = lanes() == 16 and q.dtype == torch.float32 and not learns
     few = bias is None and math.prod(q.shape[:3]) * k.shape[2] < FEW
     if (
         not few
         and q.dtype == k.dtype == v.dtype
-        and q.shape[3] <= (WIDE_CHANNELS if wide else CHANNELS)
         and not (learns and bias is not None and bias.requires_grad)
         and runs(q, k, v, dtypes=(torch.float32, torch.bfloat16))
+        and q.shape[3] <= _most_channels(q, learns)
     ):
         out: Tensor = _attention(q, k, v, scale, bias, learns)[0]
         return out
     return plain_attention(q, k, v, scale, bias)
+
+
+def _most_channels(q: Tensor, learns: bool) -> int:
+    return WIDE_CHANNELS if q.dtype == torch.float32 and not learns and lanes() == 16 else CHANNELS
 
 
 def plain_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None = None) -> Tensor:

@@ -64,7 +64,7 @@ def look_up(stream: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
 
     stream (batch, tokens, width), keys and values (batch, heads, q, width), bias (width,) -> like the stream.
     """
-    if keys.shape[2] % lanes() == 0 and stream.shape[1] >= ROWS and _runs(stream, keys, values, bias):
+    if stream.shape[1] >= ROWS and _runs(stream, keys, values, bias) and keys.shape[2] % lanes() == 0:
         out: Tensor = _look_up(stream, keys, values, bias)
         return out
     scores = stream @ keys.flatten(1, 2).transpose(1, 2)  # (batch, tokens, heads * q)
