@@ -41,8 +41,9 @@ step cuda_tests python -m pytest -q -m cuda tests/cuda
 step rehearsal neuroute rehearse --scale $scale --minutes 10
 [ -e work/rehearsal.json ] && cp work/rehearsal.json "$folder/"
 step bench python bench/bench.py
-# Its trainings are those of scale laptop, which alone has them.
-step what_is_a_step snakemake --resources gpu=1 --config scale=laptop papers='[scaling]' -- results/table21.csv
+# Table 3's smallest training to the letter, an hour and a half on an H200; its labels take 100,000 calls of Concorde.
+step what_is_a_step snakemake --resources gpu=1 --config scale=paper papers='[scaling]' -- \
+    work/paper/runs/scaling/small01M_6x128/model.safetensors
 step "$paper" snakemake --resources gpu=1 --config scale=$scale papers="[$paper]" -- all
 step kept neuroute keep --scale $scale
 
