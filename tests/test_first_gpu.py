@@ -37,7 +37,9 @@ def test_steps_go_in_order_and_are_not_done_twice(place: Path) -> None:
     status, calls, _ = run(place)
     assert status == 0
     assert [call.split()[0] for call in calls] == ["python", "neuroute", "python", "snakemake", "snakemake", "neuroute"]
-    assert [word for call in calls for word in ("cuda", "rehearse", "bench", "small01M", "pens", "keep") if word in call]
+    assert [
+        word for call in calls for word in ("cuda", "rehearse", "bench", "small01M", "pens", "keep") if word in call
+    ]
     assert (place / "kept" / "rehearsal.log").read_text() == "output\n"
     assert (place / "kept" / "rehearsal.json").exists()
     assert (place / "kept" / "about.txt").read_text()

@@ -191,6 +191,9 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[N
             "max_memory_allocated": lambda *_: 0,
         }.items():
             patch.setattr(torch.cuda, name, value)
+        # Builds of torch for CUDA ask the driver for their stream, unless there is nothing to ask.
+        patch.setattr(torch.accelerator, "current_accelerator", lambda *_, **__: None)
+        patch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
         for name in ("_lazy_init", "set_device", "synchronize", "reset_peak_memory_stats"):
             patch.setattr(torch.cuda, name, lambda *_: None)
         patch.setattr(torch, "Generator", Generator)

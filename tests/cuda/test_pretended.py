@@ -145,6 +145,7 @@ EXPERTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.usefixtures("gpu")
+@pytest.mark.skipif(torch.__version__ < (2, 13), reason="the gradient of `topk` asks where a wrapper really lies")
 @pytest.mark.parametrize("way", EXPERTS, ids=str)
 def test_networks_of_16_problems(way: dict[str, Any]) -> None:
     torch.manual_seed(0)

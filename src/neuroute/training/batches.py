@@ -4,15 +4,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Adam, AdamW, Optimizer
 
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.objects import Run
 from neuroute.training.distributed import World
+
+N = TypeVar("N")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,13 @@ class Scheme:
     world: World
     memory_gb: float
     start: Path | None = None  # the checkpoint that the weights are of, where they are not random
+
+    def network(self, kind: type[N]) -> N:
+        """The network.  Raises NeurouteError if it is of another kind than the training is for."""
+        if not isinstance(self.net, kind):
+            method, found = self.run.training.kind, type(self.net).__name__
+            raise NeurouteError(f"{self.run.id}: training of kind '{method}' is for {kind.__name__}, not {found}")
+        return self.net
 
 
 class Batches(ABC):

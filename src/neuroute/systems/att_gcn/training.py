@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from neuroute.core.errors import NeurouteError
 from neuroute.systems.att_gcn.network import AttGcn
 from neuroute.training.batches import Scheme
 from neuroute.training.edge_maps.labels import EdgeLabelBatches, successors
@@ -44,6 +43,5 @@ class EdgeBatches(EdgeLabelBatches):
 
 def edges(scheme: Scheme) -> EdgeBatches:
     """Raises NeurouteError for another network, and where labels are missing."""
-    if not isinstance(scheme.net, AttGcn):
-        raise NeurouteError(f"{scheme.run.id}: this training is for AttGcn, not {type(scheme.net).__name__}")
+    scheme.network(AttGcn)
     return EdgeBatches(scheme)

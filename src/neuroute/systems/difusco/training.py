@@ -6,7 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.core.errors import NeurouteError
 from neuroute.systems.difusco.diffusion import STEPS, add_noise, remaining
 from neuroute.systems.difusco.network import Difusco
 from neuroute.training.batches import Scheme
@@ -45,6 +44,5 @@ class DenoisingBatches(EdgeLabelBatches):
 
 def denoising(scheme: Scheme) -> DenoisingBatches:
     """Raises NeurouteError for another network, and where labels are missing."""
-    if not isinstance(scheme.net, Difusco):
-        raise NeurouteError(f"{scheme.run.id}: this training is for Difusco, not {type(scheme.net).__name__}")
+    scheme.network(Difusco)
     return DenoisingBatches(scheme)

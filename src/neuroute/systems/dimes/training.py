@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
@@ -69,6 +68,5 @@ class MetaBatches(Batches):
 
 def meta(scheme: Scheme) -> MetaBatches:
     """Raises NeurouteError for another network."""
-    if not isinstance(scheme.net, Dimes):
-        raise NeurouteError(f"{scheme.run.id}: this training is for Dimes, not {type(scheme.net).__name__}")
+    scheme.network(Dimes)
     return MetaBatches(scheme)

@@ -156,10 +156,7 @@ def gumbel(generator: torch.Generator):  # type: ignore[no-untyped-def]
 def partitioning(scheme: Scheme) -> PartitioningBatches:
     """Raises NeurouteError for a network that makes no partitions, and for a start that holds no revisers."""
     run = scheme.run
-    if not isinstance(scheme.net, GlopPartition):
-        raise NeurouteError(
-            f"{run.id}: training of kind 'partitioning' is for GlopPartition, not {type(scheme.net).__name__}"
-        )
+    scheme.network(GlopPartition)
     if scheme.start is None:
         raise NeurouteError(f"{run.id}: routes are revised: let the run start from one that trains GLOP's revisers")
     revisers, _ = load_checkpoint(scheme.start, trusted=())

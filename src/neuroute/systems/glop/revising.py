@@ -276,8 +276,5 @@ def _load_paths(file: Path) -> Tensor:
 
 def revising(scheme: Scheme) -> RevisingBatches:
     """Raises NeurouteError for a network without revisers."""
-    if not isinstance(scheme.net, Glop):
-        raise NeurouteError(
-            f"{scheme.run.id}: training of kind 'revising' is for Glop, not {type(scheme.net).__name__}"
-        )
+    scheme.network(Glop)
     return RevisingBatches(scheme)

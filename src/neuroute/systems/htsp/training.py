@@ -210,10 +210,9 @@ def levels(scheme: Scheme) -> PathBatches:
     both levels.
     """
     run, training = scheme.run, check_stages(scheme)
-    if not isinstance(scheme.net, Htsp):
-        raise NeurouteError(f"{run.id}: this training is for Htsp, not {type(scheme.net).__name__}")
+    fragment = scheme.network(Htsp).fragment
     assert isinstance(training, HtspTraining)
-    size = min(run.n, scheme.net.fragment)
+    size = min(run.n, fragment)
     if training.stages[0].sizes[0] != size:
         raise NeurouteError(f"{run.id}: fragments have {size} nodes; give stages `sizes: [{size}, {size}]`")
     if training.upper is None:

@@ -149,8 +149,7 @@ def divergence(log_p: Tensor) -> Tensor:
 def decoders(scheme: Scheme) -> DecoderBatches:
     """Raises NeurouteError for other networks, and for stages with several starts or images."""
     run = scheme.run
-    if not isinstance(scheme.net, Mdam):
-        raise NeurouteError(f"{run.id}: this training is for Mdam, not {type(scheme.net).__name__}")
+    scheme.network(Mdam)
     training = check_stages(scheme)
     if any((stage.starts, stage.images) != (1, 1) for stage in training.stages):
         raise NeurouteError(f"{run.id}: each decoder builds one solution: give stages `starts: 1` and no images")
