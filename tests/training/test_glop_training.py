@@ -170,7 +170,7 @@ def test_greedy_lengths_are_of_both_directions() -> None:
 
 def test_a_wrong_network_is_refused() -> None:
     run = revising_run().model_copy(update={"network": PARTITION})
-    with pytest.raises(NeurouteError, match="'revising' is for Glop, not GlopPartition"):
+    with pytest.raises(NeurouteError, match="training is for Glop, not GlopPartition"):
         revising(scheme_of(run, model=None))
 
 
@@ -261,7 +261,7 @@ def test_partitions_need_revisers(tmp_path: Path) -> None:
     run = partitioning_run()
     with pytest.raises(NeurouteError, match="let the run start from one that trains GLOP's revisers"):
         partitioning(scheme_of(run, model=None))
-    with pytest.raises(NeurouteError, match="'partitioning' is for GlopPartition, not Glop"):
+    with pytest.raises(NeurouteError, match="training is for GlopPartition, not Glop"):
         partitioning(scheme_of(run.model_copy(update={"network": REVISERS}), model=None))
 
 

@@ -37,8 +37,7 @@ class Scheme:
     def network(self, kind: type[N]) -> N:
         """The network.  Raises NeurouteError if it is of another kind than the training is for."""
         if not isinstance(self.net, kind):
-            method, found = self.run.training.kind, type(self.net).__name__
-            raise NeurouteError(f"{self.run.id}: training of kind '{method}' is for {kind.__name__}, not {found}")
+            raise NeurouteError(f"{self.run.id}: its training is for {kind.__name__}, not {type(self.net).__name__}")
         return self.net
 
 
