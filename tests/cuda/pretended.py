@@ -4,6 +4,7 @@ Every operation runs on the CPU, on what the tensors hold, so loops end as they 
 both places raises, as does one that lets the host wait for a value of the device, unless it is one of `READS`.
 """
 
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ WAITS |= {
 
 # Where the host may wait for the device, and why.
 READS = {
-    "decoding.construct:construct.<locals>.<listcomp>": "solutions, once a batch",
+    "decoding.construct:construct": "solutions, once a batch",
     "decoding.cvrp:RouteRollout.is_complete": "routes differ in length; not asked before as many moves as customers",
     "decoding.decode:_solve": "solutions, once a batch and milestone",
     "decoding.edge_maps.tours:_build.<locals>.<genexpr>": "maps, once an instance: searches are on the host",
@@ -53,7 +54,7 @@ READS = {
     "networks.blocks.experts.mixture:_from_chosen": "tokens of each expert, once a layer: the shapes of their products",
     "networks.blocks.experts.mixture:Hierarchical.forward": "which of two layers runs",
     "networks.weights:are_finite": "once a line of the log, and a batch of reinforcement: divergence stops it",
-    "networks.weights:save_checkpoint.<locals>.<dictcomp>": "weights, at the end of a run",
+    "networks.weights:save_checkpoint": "weights, at the end of a run",
     "networks.weights:weights_digest": "weights, at the end of a run",
     "problems.cvrp_sub_paths:_longest_first": "how many pieces there are, once an iteration",
     "systems.att_gcn.network:AttGcn.sub_graphs": "the nearest nodes, once an instance: the host draws",
@@ -285,4 +286,5 @@ def _asker() -> str:
     if frame is None:
         return "a test"
     module = Path(frame.f_code.co_filename).relative_to(SOURCE).with_suffix("")
-    return f"{'.'.join(module.parts)}:{frame.f_code.co_qualname}"
+    name = re.sub(r"\.<locals>\.<(?:list|dict|set)comp>$", "", frame.f_code.co_qualname)
+    return f"{'.'.join(module.parts)}:{name}"
