@@ -286,5 +286,6 @@ def _asker() -> str:
     if frame is None:
         return "a test"
     module = Path(frame.f_code.co_filename).relative_to(SOURCE).with_suffix("")
+    # From Python 3.12 on a comprehension has no frame of its own.
     name = re.sub(r"\.<locals>\.<(?:list|dict|set)comp>$", "", frame.f_code.co_qualname)
     return f"{'.'.join(module.parts)}:{name}"
