@@ -152,14 +152,22 @@ def test_long_trials_and_quick_ones_go_by_turns() -> None:
     assert [trial.name for trial in rehearsal._in_order(trials)] == list("7012364598")
 
 
-def test_solvers_do_not_wait_for_a_gpu(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solvers_do_not_wait_for_a_gpu(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    trials = [Trial("train", "long", "long", lambda _stage: time.sleep(600), 9.0)]
-    trials += [Trial("solve", str(n), "lkh", partial(lambda n, _stage: (n, 1.0), n), 1.0) for n in (20, 50)]
-    findings = Findings()
-    rehearsal._run(plan, "cuda", trials, time.monotonic() + 3.0, findings)
-    assert findings.solvers == {"lkh": {20: 1.0, 50: 1.0}}
-    assert findings.left == 1
+    solved = tmp_path / "solved"
+
+    def until_solved(_stage: object) -> tuple[int, float]:
+        while not solved.exists():
+            time.sleep(0.01)
+        return 20, 2.0
+
+    def solve(_stage: object) -> tuple[int, float]:
+        solved.touch()
+        return 20, 1.0
+
+    trials, findings = [Trial("train", "a", "a", until_solved, 9.0), Trial("solve", "b", "b", solve, 1.0)], Findings()
+    rehearsal._run(plan, "cuda", trials, time.monotonic() + 300.0, findings)
+    assert (findings.solvers, findings.left) == ({"a": {20: 2.0}, "b": {20: 1.0}}, 0)
 
 
 # -- what follows -----------------------------------------------------------------------------------------------------
