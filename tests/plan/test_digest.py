@@ -204,7 +204,10 @@ def test_packages_of_any_environment_are_not_the_users_modules(
     name = f"own_of_{folder.partition('-')[0]}"
     (tmp_path / folder).mkdir()
     if folder == "target":
-        (tmp_path / folder / f"{name}-1.0.dist-info").mkdir()
+        (tmp_path / folder / "both-1.0.dist-info").mkdir()
+        (tmp_path / folder / "both-1.0.dist-info" / "RECORD").write_text(f"other/__init__.py,,\n{name}.py,,\n")
+        (tmp_path / folder / "own_beside_it.py").write_text("x = 1\n")
     (tmp_path / folder / f"{name}.py").write_text("x = 1\n")
     monkeypatch.syspath_prepend(tmp_path / folder)
     assert digest.exists(f"{name}:x") == is_own
+    assert folder != "target" or digest.exists("own_beside_it:x")

@@ -9,6 +9,8 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import RunFlops
 from neuroute.accounting.rates import DECISION_S, Kind, OnDevice, Rehearsal, flops_per_second, kind_of, rehearsal_of
@@ -206,13 +208,11 @@ def typical_ratio(pairs: Iterable[tuple[float, float]], least_s: float) -> float
 
     What is less than `least_s` by its FLOPs takes the time of its calls, which says nothing of the rest.
     """
-    ratios = sorted((took / reckoned, reckoned) for took, reckoned in pairs if reckoned >= least_s)
-    below, half = 0.0, sum(weight for _, weight in ratios) / 2
-    for ratio, weight in ratios:
-        below += weight
-        if below >= half:
-            return ratio
-    return 1.0
+    comparable = [(took / reckoned, reckoned) for took, reckoned in pairs if reckoned >= least_s]
+    if not comparable:
+        return 1.0
+    ratios, weights = zip(*comparable, strict=True)
+    return float(np.quantile(ratios, 0.5, weights=weights, method="inverted_cdf"))
 
 
 def evaluation_key(run: Run | GivenRun, evaluation: RunEvaluation) -> str:

@@ -20,7 +20,7 @@ MEND = "rehearse again: neuroute rehearse"
 
 START_S = 12.0  # from the start of a process to its first batch: Python, torch, the plan, the data
 # FLOP/s of one thread of a CPU (of small networks: wide ones reach three times as much) and of a GPU (an H200, networks
-# 128 wide), and seconds of a decision of a training's batch, however few numbers it sees.
+# 128 wide), and seconds of a decision of a training's batch, however few numbers it sees (of a GPU a guess).
 FLOPS = {"cpu": 20e9, "cuda": 20e12}
 DECISION_S = {"cpu": 2e-3, "cuda": 4e-3}
 

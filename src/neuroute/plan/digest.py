@@ -208,8 +208,9 @@ def _own_root(package: str, _searched: tuple[str, ...]) -> Path | None:
     path = Path(place).resolve() if place else None
     if path is None or INSTALLED & set(path.parts):  # also those of another environment, which this one may see
         return None
-    if any(path.parent.glob("*.dist-info")):  # `pip install --target`
-        return None
+    installed = re.compile(rf"^{re.escape(path.name)}[/,]", re.MULTILINE)
+    if any(installed.search(record.read_text()) for record in path.parent.glob("*.dist-info/RECORD")):
+        return None  # by `pip install --target`
     libraries = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
     return None if libraries & set(path.parents) else path
 

@@ -34,7 +34,7 @@ class Scheme:
     memory_gb: float
     start: Path | None = None  # the checkpoint that the weights are of, where they are not random
 
-    def network(self, kind: type[N]) -> N:
+    def require(self, kind: type[N]) -> N:
         """The network.  Raises NeurouteError if it is of another kind than the training is for."""
         if not isinstance(self.net, kind):
             raise NeurouteError(f"{self.run.id}: its training is for {kind.__name__}, not {type(self.net).__name__}")

@@ -43,5 +43,5 @@ class EdgeBatches(EdgeLabelBatches):
 
 def edges(scheme: Scheme) -> EdgeBatches:
     """Raises NeurouteError for another network, and where labels are missing."""
-    scheme.network(AttGcn)
+    scheme.require(AttGcn)
     return EdgeBatches(scheme)

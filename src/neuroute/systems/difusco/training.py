@@ -44,5 +44,5 @@ class DenoisingBatches(EdgeLabelBatches):
 
 def denoising(scheme: Scheme) -> DenoisingBatches:
     """Raises NeurouteError for another network, and where labels are missing."""
-    scheme.network(Difusco)
+    scheme.require(Difusco)
     return DenoisingBatches(scheme)

@@ -68,5 +68,5 @@ class MetaBatches(Batches):
 
 def meta(scheme: Scheme) -> MetaBatches:
     """Raises NeurouteError for another network."""
-    scheme.network(Dimes)
+    scheme.require(Dimes)
     return MetaBatches(scheme)

@@ -156,7 +156,7 @@ def gumbel(generator: torch.Generator):  # type: ignore[no-untyped-def]
 def partitioning(scheme: Scheme) -> PartitioningBatches:
     """Raises NeurouteError for a network that makes no partitions, and for a start that holds no revisers."""
     run = scheme.run
-    scheme.network(GlopPartition)
+    scheme.require(GlopPartition)
     if scheme.start is None:
         raise NeurouteError(f"{run.id}: routes are revised: let the run start from one that trains GLOP's revisers")
     revisers, _ = load_checkpoint(scheme.start, trusted=())

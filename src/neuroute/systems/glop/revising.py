@@ -276,5 +276,5 @@ def _load_paths(file: Path) -> Tensor:
 
 def revising(scheme: Scheme) -> RevisingBatches:
     """Raises NeurouteError for a network without revisers."""
-    scheme.network(Glop)
+    scheme.require(Glop)
     return RevisingBatches(scheme)

@@ -210,7 +210,7 @@ def levels(scheme: Scheme) -> PathBatches:
     both levels.
     """
     run, training = scheme.run, check_stages(scheme)
-    fragment = scheme.network(Htsp).fragment
+    fragment = scheme.require(Htsp).fragment
     assert isinstance(training, HtspTraining)
     size = min(run.n, fragment)
     if training.stages[0].sizes[0] != size:

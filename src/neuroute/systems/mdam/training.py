@@ -149,7 +149,7 @@ def divergence(log_p: Tensor) -> Tensor:
 def decoders(scheme: Scheme) -> DecoderBatches:
     """Raises NeurouteError for other networks, and for stages with several starts or images."""
     run = scheme.run
-    scheme.network(Mdam)
+    scheme.require(Mdam)
     training = check_stages(scheme)
     if any((stage.starts, stage.images) != (1, 1) for stage in training.stages):
         raise NeurouteError(f"{run.id}: each decoder builds one solution: give stages `starts: 1` and no images")
