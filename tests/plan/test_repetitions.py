@@ -53,11 +53,12 @@ def test_what_they_cost_is_part_of_everything() -> None:
     assert COPIES[0] not in describe(plan, "scaling", lists_all=True)
 
 
-def test_what_starts_from_a_run_starts_from_its_first_training() -> None:
-    plan = plan_with("smoke", run="mvmoe/mtl_50", seeds=2)
-    starts = [run.start for run in plan.runs.values() if (run.start or "").startswith("mvmoe/mtl_50")]
-    assert starts
-    assert {*starts} == {"mvmoe/mtl_50"}
+def test_what_starts_from_a_run_starts_from_its_training_of_the_same_seed_or_the_first() -> None:
+    few = "mvmoe/few_mtl_vrpbltw"
+    plan = plan_of("smoke", PAPERS, runs={"mvmoe/mtl_50": {"seeds": 2}, few: {"seeds": 3}})
+    starts = [plan.runs[run].start for run in plan.trainings(few)]
+    assert starts == ["mvmoe/mtl_50", "mvmoe/mtl_50-s1", "mvmoe/mtl_50"]
+    assert plan.runs["mvmoe/few_mtl_ovrpbltw"].start == "mvmoe/mtl_50"
 
 
 def test_one_of_several_may_have_weights_and_nothing_else(tmp_path: Any) -> None:

@@ -36,7 +36,7 @@ def count_seeds(config: Config, scale: Scale, run: str) -> int:
 def repeat_runs(config: Config, scale: Scale, runs: Iterable[Run]) -> Iterator[Run]:
     """Yield each run and its further trainings.
 
-    They start where the run starts; what starts from the run starts from its first training.
+    What starts from a run of several trainings starts from the one of its own seed, or, where there is none, the first.
     Raises NeurouteError if one of several is to be changed, or for seeds beyond the last.
     """
     for run in runs:
@@ -47,7 +47,10 @@ def repeat_runs(config: Config, scale: Scale, runs: Iterable[Run]) -> Iterator[R
                 f"{run.id}: {count} seeds from {run.seed} on go beyond the last, {LAST_SEED}; begin lower"
             )
         for i in range(1, count):
-            copy = run.model_copy(update={"name": with_seed(run.name, i), "seed": run.seed + i})
+            start = run.start
+            if start is not None and i < count_seeds(config, scale, start.partition("@")[0]):
+                start = with_seed(start, i)
+            copy = run.model_copy(update={"name": with_seed(run.name, i), "seed": run.seed + i, "start": start})
             if copy.id in config.runs and config.runs[copy.id].weights is None:
                 raise NeurouteError(
                     f"{config.where}: runs.{copy.id}: changes hold for all seeds; make them to {run.id}"
