@@ -130,6 +130,18 @@ def test_moving_and_renaming_files_changes_nothing(package: Write) -> None:
     assert package(moves=["maths=arithmetic"]) == here
 
 
+# What Python's versions write differently: quotes in an f-string, and a format within a format.
+IN_A_TEXT = """    return f"{x['a']!r} of {len(x):>{x['width']}} {x['b']:.2f}" 'c'"""
+DIGEST = "f3cf737603606179"
+
+
+def test_every_version_of_python_has_the_same_digest_and_formats_count(package: Write) -> None:
+    one = package(blocks=("    return maths.double(x)", IN_A_TEXT))
+    assert one == DIGEST
+    for before, after in (("!r", "!s"), (".2f", ".3f"), (":>{", ":<{"), ("x['b']", "x['a']"), ("} of {", "} for {")):
+        assert package(blocks=("    return maths.double(x)", IN_A_TEXT.replace(before, after))) != one
+
+
 VARIABLES = "    {0} = 2 * x\n    {1} = [{0} for {0} in range(x)]\n    return {0}, {1}[{2}:]"
 
 

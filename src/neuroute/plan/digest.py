@@ -156,6 +156,15 @@ class _References(ast.NodeTransformer):
             return ast.copy_location(ast.Constant(match[1] or MODULE), node)
         return node
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        """As a call with its parts: Python 3.12 has other quotes than 3.11, and an empty part more."""
+        parts = [part for part in node.values if getattr(part, "value", None) != ""]
+        return ast.Call(ast.Name("f"), [self.visit(part) for part in parts], [])
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        parts = [node.value, ast.Constant(node.conversion), node.format_spec or ast.Constant(None)]
+        return ast.Call(ast.Name("f"), [self.visit(part) for part in parts], [])
+
     def _import(self, node: ast.Import | ast.ImportFrom) -> ast.AST | None:
         return None if _imported(node) else node
 
