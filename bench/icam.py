@@ -37,7 +37,7 @@ def bench_icam(device: torch.device, cores: int, compiled: bool) -> None:
     matmul = matmul_rate_on_one_thread(device)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    print(f"matrix product on one thread: {matmul / 1e12:.3f} TFLOP/s; copying: {_copied(device) / 1e9:.1f} GB/s\n")
+    print(f"matrix product: {matmul / 1e12:.3f} TFLOP/s; copying: {_copied(device) / 1e9:.1f} GB/s\n")
     print(f"| TSP{NODES}, {INSTANCES} at once, all starts | encoder, what decisions share, s | TFLOP/s | of a matrix "
           "product | decisions, s | TFLOP/s | GB/s at least |\n|---|---|---|---|---|---|---|")  # fmt: skip
     with torch.inference_mode():

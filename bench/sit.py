@@ -27,7 +27,7 @@ INSTANCES, NODES = 8, 1000
 
 def bench_sit(device: torch.device, cores: int, compiled: bool) -> None:
     matmul = matmul_rate_on_one_thread(device)
-    print(f"matrix product on one thread: {matmul / 1e12:.3f} TFLOP/s\n")
+    print(f"matrix product: {matmul / 1e12:.3f} TFLOP/s\n")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -80,7 +80,7 @@ def _greedy(net: Sit, device: torch.device, matmul: float) -> None:
         shown += min(seconds_of(lambda view=view: net.decide(view), device) for _ in range(2))
         total += count * _products(int(left))
     print(f"greedy TSP{nodes}, {count} at once, 12 decisions along the way: {total / shown / 1e12:.3f} TFLOP/s, "
-          f"{total / shown / matmul:.0%} of the matrix product on one thread")  # fmt: skip
+          f"{total / shown / matmul:.0%} of the matrix product")  # fmt: skip
 
 
 def _parallel(net: Sit, device: torch.device, matmul: float) -> None:
@@ -89,7 +89,7 @@ def _parallel(net: Sit, device: torch.device, matmul: float) -> None:
     No way of batching can pass the matrix product, so its share bounds what batching could still gain.
     """
     print(
-        "| PRC at n = 1000, 8 instances | blocks a second | of the matrix product on one thread "
+        "| PRC at n = 1000, 8 instances | blocks a second | of the matrix product "
         "| against one instance at a time | against one block |\n|---|---|---|---|---|"
     )
     coords = torch.rand(INSTANCES, NODES, 2, device=device)

@@ -13,7 +13,9 @@ from neuroute.analysis.intervals import pooled
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "docs" / "measured"
 SPREADS = ROOT / "src" / "neuroute" / "rendering" / "spreads.csv"
-BANDS = (1, 2, 2.5, 5, 10)  # test sets at most so many times the training's size
+BANDS = (1, 2.5, 5, 10, 20)  # test sets at most so many times the training's size
+# Of decodings of the same trainings one counts; ICAM's are those of Table 13.
+AS_TRAINED = re.compile(r"(\w+, )?(BQ|LEHD) greedy, |(BQ-NCO|LEHD|PENS-A|w/o [\w-]+|Ours), ")
 Model = tuple[str, str, float]  # network, problem, times the training's size
 SEEDS = {"depth=6, width=128": 3, "Depth=6, Width=128": 3, "depth=42, width=128": 2, "Depth=42, Width=128": 2}
 
@@ -54,12 +56,23 @@ def trained_several_times() -> Iterator[tuple[Model, list[float]]]:
                 yield from of_ranges(row, seeds, "any", 50)
     for row in rows_of("laptop/icam/table13.csv"):
         yield from of_ranges(row, 3, "Icam", 50)
+    taken: dict[Model, str] = {}  # two tables may show the same trainings
+    for row in rows_of("laptop/behind.csv"):
+        gaps = [float(gap) for gap in row["gaps"].split()]
+        if len(gaps) > 1 and row["column"].startswith("gap_") and AS_TRAINED.match(row["row"]):
+            times, table = float(row["times"]), f"{row['paper']}/{row['artifact']}"
+            if taken.setdefault((row["network"], row["problem"], band_of(times)), table) == table:
+                yield ("any", row["problem"], times), gaps
+
+
+def band_of(times: float) -> float:
+    return min(band for band in BANDS if times <= band)
 
 
 def test_spreads_are_those_of_all_kept_trainings() -> None:
     groups = defaultdict(list)
     for (network, problem, times), gaps in trained_several_times():
-        groups[network, problem, min(band for band in BANDS if times <= band)].append(gaps)
+        groups[network, problem, band_of(times)].append(gaps)
     expected = {key: pooled(models) for key, models in groups.items()}
     with SPREADS.open() as file:
         stated = list(csv.DictReader(file))
