@@ -72,6 +72,12 @@ def test_what_is_kept_with_a_table_is_read_again(tmp_path: Path) -> None:
     assert (a.behind.network, a.behind.problem) == ("Icam", "cvrp")
     assert a.behind.samples.std(ddof=1) == pytest.approx(draws.std(ddof=1))
     assert (kept.busy("table0"), kept.busy("table1")) == ("load 9", "")
+    whole = (tmp_path / "behind.csv").read_text()
+    for good, bad in (("9.0 10.0", "nine 10.0"), ("9.0 10.0 11.5", ""), ("9.0 10.0", "nan 10.0"), ("error", "errors")):
+        assert good in whole
+        (tmp_path / "behind.csv").write_text(whole.replace(good, bad))
+        with pytest.raises(NeurouteError, match=r"behind.csv: .*run `neuroute keep` again"):
+            KeptTables(tmp_path, "p").table("table1")
 
 
 def test_kept_tables_find_what_records_do(records_of: Callable[[Fabric], Path], tmp_path: Path) -> None:

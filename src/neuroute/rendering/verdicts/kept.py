@@ -34,6 +34,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table
 from neuroute.rendering.verdicts.comparisons import judge_all
 
 BEHIND = "behind.csv"
+HEADS = ["paper", "artifact", "load", "row", "column", "network", "problem", "times", "instances", "error", "gaps"]
 NORMAL = 1.96  # half a 95 % interval in standard errors
 ABOUT = ("scale", "device", "commit", "date")
 OF_ROW = "the instance of the row"
@@ -116,7 +117,7 @@ class KeptTables:
         """The cell with what stands behind it, as far as what was kept says."""
         cell, trained = row.cells[i], self._trained(name, row, key)
         if (about := self._behind.get((name, _words(row), key))) is not None:
-            return replace(cell, behind=_behind_of(about))
+            return replace(cell, behind=_behind_of(about, self.folder / BEHIND))
         test_set = TEST_SET.match(cell.at)
         if trained and cell.at == OF_ROW and isinstance(cell.measured, float):
             alone, times = np.full(RESAMPLES, cell.measured), trained.times or 1.0
@@ -170,23 +171,33 @@ def keep_behind(folder: Path, tables: Mapping[tuple[str, str], Table], loads: Ma
                     }
                     rows.append(about | {"row": _words(row), "column": column.key} | values)
     path = folder / BEHIND
-    write_text(path, csv_text(pd.DataFrame(rows, dtype=object)))
+    write_text(path, csv_text(pd.DataFrame(rows, columns=HEADS, dtype=object)))
     return path
 
 
 def _read_behind(folder: Path) -> list[dict[str, str]]:
+    path = folder / BEHIND
     try:
-        with (folder / BEHIND).open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
     except FileNotFoundError:
         return []
+    if lacking := [head for head in HEADS if any(row.get(head) is None for row in rows)]:
+        raise NeurouteError(f"{path}: rows without {lacking[0]}; run `neuroute keep` again")
+    return rows
 
 
-def _behind_of(row: Mapping[str, str]) -> Behind:
-    gaps = tuple(map(float, row["gaps"].split()))
+def _behind_of(row: Mapping[str, str], path: Path) -> Behind:
+    """Raises NeurouteError for what is no number."""
     name = f"{row['artifact']} {row['row']} {row['column']}"
-    samples = _samples(sum(gaps) / len(gaps), float(row["error"]), name)
-    return Behind(gaps, samples, int(row["instances"]), row["network"], row["problem"], float(row["times"]))
+    try:
+        gaps, error = tuple(map(float, row["gaps"].split())), float(row["error"])
+        if not (gaps and np.isfinite([*gaps, error]).all()):
+            raise ValueError
+        samples = _samples(sum(gaps) / len(gaps), error, name)
+        return Behind(gaps, samples, int(row["instances"]), row["network"], row["problem"], float(row["times"]))
+    except ValueError:
+        raise NeurouteError(f"{path}: what stands behind {name} is no number; run `neuroute keep` again") from None
 
 
 def _samples(mean: float, error: float, name: str) -> NDArray[np.float64]:
