@@ -96,8 +96,9 @@ def test_the_best_factor_is_interpolated_from_the_sweep(store: Path) -> None:
     records, _ = measured(store, TESTS, rescaling=store / "out" / "rescaling.npz")
     assert values(records, BEST)["rescale_factor"] == pytest.approx(sweep["best"].mean())  # 9 is midway of 6 and 12
     assert "rescale_factor" not in values(records, REPEATED)
-    with pytest.raises(NeurouteError, match="best scaling factors are missing"):
-        measured(store, TESTS)
+    for nowhere in (None, store / "none.npz"):
+        with pytest.raises(NeurouteError, match="best scaling factors are missing"):
+            measured(store, TESTS, rescaling=nowhere)
 
 
 def test_networks_without_random_embeddings_are_solved_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,12 @@ from neuroute.plan.objects import BenchmarkEvaluation
 from neuroute.plan.papers import paper_folders
 from plans import PAPERS, ROOT, SCALES, plan_of
 
-ARTIFACTS = {  # of each paper: tables, figures, and figures of which the table is printed
-    "scaling": (20 + 1, 12 + 5, ()),  # some of our own
+ARTIFACTS = {  # of each paper: tables, figures, and figures with a table
+    "scaling": (20 + 1, 12 + 5, (3,)),  # some of our own
     "pens": (4, 6, (4, 5)),
     "sit": (11, 3, ()),
     "icam": (12 + 1, 6, ()),
-    "mvmoe": (8, 9, ()),
+    "mvmoe": (8, 9, (5,)),
 }
 OF_GRID = {"scaling/figure13", "scaling/figure14", "scaling/figure15"}
 OF_STEPS = {"scaling/table21", "scaling/figure17"}
@@ -71,7 +71,7 @@ def test_all_that_is_needed_is_there_whatever_the_papers(papers: tuple[str, ...]
         assert set(artifact.label_jobs) <= set(plan.label_jobs)
 
 
-@pytest.mark.parametrize(("paper", "most"), {"scaling": 110, "pens": 54, "sit": 122, "icam": 86, "mvmoe": 148}.items())
+@pytest.mark.parametrize(("paper", "most"), {"scaling": 111, "pens": 54, "sit": 122, "icam": 86, "mvmoe": 155}.items())
 def test_a_paper_at_smoke_takes_few_jobs(paper: str, most: int) -> None:
     """Label jobs, runs, evaluations and artifacts, each once; benchmarks, the report and the target `all`.
 

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 from refusals import one_line
-from scipy.stats import ttest_1samp
+from scipy.stats import ttest_1samp, ttest_ind
 
 from fabricated import Fabric, drawn_table
 from neuroute.analysis.intervals import Behind, Term, half_width, of_trainings
@@ -23,6 +24,8 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.stated import state
 from neuroute.dag.headlines import headlines
+from neuroute.papers.mvmoe.claims import capacity_before_time
+from neuroute.papers.scaling.claims import deep_gains_faster_from_data
 from neuroute.plan.build import build_plan
 from neuroute.plan.claims import Claim, check_claims, read_claims
 from neuroute.plan.config import parse_config
@@ -218,6 +221,25 @@ def test_a_difference_is_of_paired_instances_and_of_trainings() -> None:
     assert (found.difference.measured, found.difference.published) == (None, 1.0)
 
 
+def test_single_instances_are_of_trainings_too() -> None:
+    drawn = np.random.default_rng(0)
+    ways = {"A": drawn.normal(5, 1, (8, 3)), "B": drawn.normal(9, 1, (8, 4))}  # (instances, trainings)
+
+    def cell(of: np.ndarray) -> Cell:
+        return Cell(float(of.mean()), 1.0, behind=Behind(tuple(of), np.full(9, of.mean()), 1, "MvMoe", "vrp", 2.0))
+
+    rows = tuple(Row((name, str(i)), (cell(each),)) for name, of in ways.items() for i, each in enumerate(of))
+    one = claim(compare=[DECLARED["compare"][0] | {"over": "instance"}])  # type: ignore[index]
+    (found,) = compare(one, {"table2": Table("t", ("Model", "Instance"), (Column("gap_pct", "gap"),), rows)})
+    differences = ways["B"].mean(1) - ways["A"].mean(1)
+    terms = [
+        Term(differences.var(ddof=1) / 8, 7),
+        *(Term(of.mean(0).var(ddof=1) / of.shape[1], of.shape[1] - 1) for of in ways.values()),
+    ]
+    assert found.difference.high == pytest.approx(differences.mean() + half_width(terms))
+    assert "3 trainings and 4 trainings" in found.over or "4 trainings and 3 trainings" in found.over
+
+
 def test_spreads_of_others_count_where_none_reach_as_far() -> None:
     assert spread_of("Icam", "cvrp", 10) == spread_of("Icam", "tsp", 10)
     assert spread_of("Pomo", "cvrp", 1) == spread_of("Lehd", "cvrp", 0.5) != spread_of("Lehd", "tsp", 1)
@@ -262,6 +284,43 @@ def test_times_are_compared_by_their_mean_ratio() -> None:
     assert got == pytest.approx([100 * math.expm1(expected.low), 100 * math.expm1(expected.high), mean, mean])
     (busy,) = compare(each, {"table2": of}, lambda table: f"load 9 of {table}")
     assert (found.sign(), busy.sign(), busy.busy) == (1, 0, "load 9 of table2")
+
+
+def test_parameters_are_held_against_times() -> None:
+    times = {"CVRP": (1.0, 1.2), "VRPB": (2.0, 2.8), "VRPTW": (1.5, 2.0)}
+    rows = [Row((problem,), tuple(Cell(t, 2 * t) for t in of)) for problem, of in times.items()]
+    columns = (Column("time_mtl_s", "A"), Column("time_moe4e_s", "B"))
+
+    def judged(*sizes: str) -> Finding:
+        of = Table(
+            "table6", ("Problem",), columns, (*rows, Row(("Parameters",), tuple(Cell(size, size) for size in sizes)))
+        )
+        return capacity_before_time(SimpleNamespace(table=lambda name: of, busy=lambda name: ""))
+
+    found = judged("0.1M", "0.3M")
+    expected = ttest_1samp([math.log(b / a) for a, b in times.values()], 0).confidence_interval()
+    got = [found.difference.low, found.difference.high, found.difference.measured, found.difference.published]
+    mean = (1.2 * 1.4 * 4 / 3) ** (1 / 3)
+    assert got == pytest.approx([3 - math.exp(expected.high), 3 - math.exp(expected.low), 3 - mean, 3 - mean])
+    assert (found.sign(), judged("0.1M", "0.13M").sign()) == (1, 0)
+
+
+def test_exponents_differ_by_three_trainings_or_more() -> None:
+    def judged(*models: tuple[float, ...]) -> Finding:
+        rows = tuple(
+            Row((name,), (Cell(float(np.mean(of)), behind=Behind(of, np.full(9, np.mean(of)), 64, "Net", "tsp", 1)),))
+            for name, of in zip(("(42, 128)", "(6, 512)"), models, strict=True)
+        )
+        of = Table("table_figure3", ("Model",), (Column("alpha_s", "alpha"),), rows)
+        return deep_gains_faster_from_data(SimpleNamespace(table=lambda name: of))
+
+    deep, wide = (0.3, 0.31, 0.33), (0.2, 0.22, 0.21, 0.23)
+    found = judged(deep, wide)
+    expected = ttest_ind(deep, wide, equal_var=False).confidence_interval()
+    assert (found.difference.low, found.difference.high) == pytest.approx((expected.low, expected.high))
+    assert found.sign() == 1
+    few = judged(deep[:2], wide)
+    assert (few.sign(), few.cost) == (0, "3 trainings or more of each")
 
 
 def test_times_of_a_busy_machine_are_not_judged(

@@ -3,6 +3,7 @@
 Its name then stands nowhere in labels, records or tables: they name the solver that ran, and notes say for whom.
 """
 
+import logging
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
@@ -14,6 +15,8 @@ from neuroute.solvers.base import fitting_workers
 from neuroute.solvers.registry import get
 from neuroute.solvers.stand_ins import is_installed, stand_in
 
+log = logging.getLogger("neuroute.plan")
+
 
 def settle(plan: Plan) -> Plan:
     """Return the plan with the next best solver for each one that is missing and has labels yet to make.
@@ -23,7 +26,14 @@ def settle(plan: Plan) -> Plan:
     if plan.config.substitutes is not None or not plan.scale.substitute_solvers:
         return plan
     substitutes = {name: other for name in _lacking(plan) if (other := stand_in(name))}
-    return build_plan(plan.config.model_copy(update={"substitutes": substitutes})) if substitutes else plan
+    if not substitutes:
+        return plan
+    for name, other in substitutes.items():
+        log.info(
+            "%s is not installed, and labels are lacking: %s solves all of its work; `substitutes: {}` in %s keeps to "
+            "labels that are there", name, other, plan.config.where,
+        )  # fmt: skip
+    return build_plan(plan.config.model_copy(update={"substitutes": substitutes}))
 
 
 def check_solvers(plan: Plan, job: str, here: bool = True) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from neuroute.analysis.rescaling import read_best
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
@@ -63,10 +64,15 @@ def evaluate(
 
 
 def _key(evaluation: RunEvaluation, loaded: LoadedModel) -> str:
-    """Of all that records depend on: what was measured of anything else is of no use."""
+    """Of all that records depend on: what was measured of anything else is of no use.
+
+    Raises NeurouteError if best scaling factors are asked for and have not been measured.
+    """
     context = loaded.context
     files = [loaded.checkpoint, *sorted(loaded.checkpoint.parent.glob("stages/*.safetensors"))]
-    files += [context.rescaling] if context.rescaling else []
+    if context.rescaling:
+        read_best(context.rescaling, evaluation.id)
+        files.append(context.rescaling)
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     machine = (loaded.device, str(torch.get_num_threads()), torch.__version__, str(context.memory_gb))
     parts = (evaluation.canonical(), context.scale, context.code, context.data, *digests, *machine)

@@ -1,4 +1,4 @@
-"""Figures 5 and 7 of paper `mvmoe`: curves of training on an unseen problem, and with or without OVRPTW."""
+"""Figures 5 and 7 of paper `mvmoe`: curves of training on an unseen problem, their ends as a table, and OVRPTW."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from neuroute.analysis.intervals import percentile_interval
 from neuroute.core.lazy import mpl
 from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.cells import models_here, references_note, rule_notes
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, X8, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
@@ -20,10 +21,13 @@ from neuroute.plan.objects import Reinforced, StageEvaluation, Test
 from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering import style
 from neuroute.rendering.cells import MEAN_OF_GAPS, number, printed_numbers, resampled_mean_of_gaps
+from neuroute.rendering.columns import described
+from neuroute.rendering.grid import MEAN_GAP, Grid, Method, Quantity, grid_table, needs_of
 from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import line
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, drawing, new_figure
+from neuroute.rendering.table import Column, Table
 
 
 def few_shot_stages(scale: Scale) -> tuple[str, ...]:
@@ -154,6 +158,40 @@ def figure5(study: Study) -> Drawing:
     rows += [{"side": PUBLISHED, "series": method, "variant": variant, "epoch": 0.0, "gap_pct": gap}
              for variant, of in zero.items() for method, gap in of.items()]  # fmt: skip
     return drawing(figure, rows, _few_notes(study, every), alt)
+
+
+AFTER = 0  # in the place of a size, as no such gap is printed
+
+
+def table_figure5_grids(scale: Scale) -> list[Grid]:
+    grids = []
+    for variant in FEW:
+        test = roles.adapted(scale, variant)
+        at = described(test.dataset)
+        columns = [
+            Quantity(Column("gap_before_pct", "Before", "gap %", at=at), MEAN_GAP, test, SIZES[0]),
+            Quantity(Column("gap_after_pct", "After", "gap %", at=at), MEAN_GAP, test, AFTER),
+        ]
+        methods = []
+        for name in MULTI_TASK:
+            runs = {SIZES[0]: run_id(roles.multi(scale, name, SIZES[0])), AFTER: run_id(roles.few(name, variant))}
+            methods.append(Method(name, {"method": name}, runs=runs, decoding=X8))
+        grids.append(Grid(methods, columns, (variant,), {"problem": variant}, "table2", models_here))
+    return grids
+
+
+@artifact("Before and after few-shot training", needs=needs_of(table_figure5_grids), printed_files=("table2",))
+def table_figure5(study: Study) -> Table:
+    """The ends of Figure 5's curves."""
+    grids = table_figure5_grids(study.scale)
+    return grid_table(
+        study,
+        ("Problem", "Method"),
+        grids,
+        samples=_training(study, grids[0].runs[-1]).samples,
+        references=references_note(study.scale, FEW),
+        rule_notes=rule_notes(study, [test for grid in grids for test in grid.tests], grids[0].runs),
+    )
 
 
 def _zero_shot(study: Study, variant: str) -> dict[str, float]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import variance
 from typing import Literal
 
 import numpy as np
 
 from neuroute.analysis import power_laws as laws
-from neuroute.analysis.intervals import Array
+from neuroute.analysis.intervals import ENOUGH, Array, Term, half_width
 from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape
 from neuroute.rendering.claims import INSTANCES, Finding, Side, above, spread_of
 from neuroute.rendering.table import Cell
@@ -43,6 +44,35 @@ def one_law_fits_loosely(evidence: Evidence) -> Finding:
     )
     what = "standard deviation around the fitted law, in % of a gap, by degree of freedom"
     return above(*sides, what, OVER, grid.at)
+
+
+def deep_gains_faster_from_data(evidence: Evidence) -> Finding:
+    """Compare the exponents of the gap in samples of (42, 128) and (6, 512) (Section 4.2)."""
+    return _gains_faster_from_data(evidence, Shape(42, 128), Shape(6, 512))
+
+
+def depth_gains_faster_from_data(evidence: Evidence) -> Finding:
+    """Compare the exponents of the gap in samples of (42, 128) and (6, 128) (Section 4.2)."""
+    return _gains_faster_from_data(evidence, Shape(42, 128), Shape(6, 128))
+
+
+def _gains_faster_from_data(evidence: Evidence, deep: Shape, other: Shape) -> Finding:
+    """Claim that the first exponent is the larger one, by how trainings of one model differ."""
+    cells = {labels["model"]: cell for labels, _, cell in cells_of(evidence.table("table_figure3"))}
+    of_both = [cells[shape.name] for shape in (deep, other)]
+
+    def side(shape: Shape, cell: Cell) -> Side:
+        return Side(shape.name, cell.measured if isinstance(cell.measured, float) else None, cell.published)
+
+    what, over = "exponents of the validation gap in training samples", "trainings (Student's t), one validation set"
+    finding = above(side(deep, of_both[0]), side(other, of_both[1]), what, over, of_both[0].at)
+    trainings = [cell.behind.gaps for cell in of_both if cell.behind and len(cell.behind.gaps) >= ENOUGH]
+    middle = finding.difference.measured
+    if len(trainings) < len(of_both) or not isinstance(middle, float):
+        return replace(finding, lacks=f"{ENOUGH} trainings or more of each")
+    terms = tuple(Term(variance(of) / len(of), len(of) - 1, trainings=len(of)) for of in trainings)
+    half = half_width(terms)
+    return replace(finding, difference=replace(finding.difference, low=middle - half, high=middle + half), terms=terms)
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from neuroute.analysis import RESAMPLES
 from neuroute.analysis import power_laws as laws
 from neuroute.core.lazy import mpl
 from neuroute.papers.scaling import curves, roles
@@ -23,10 +25,13 @@ from neuroute.papers.scaling.series import (
 )
 from neuroute.plan.needs import Log, artifact
 from neuroute.rendering import plots, style
+from neuroute.rendering.cells import behind, mean_cell, model_here
 from neuroute.rendering.claims import slope_interval
-from neuroute.rendering.notes import notes
+from neuroute.rendering.columns import described
+from neuroute.rendering.notes import draw_table, notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
+from neuroute.rendering.table import HERE as MODEL_HERE
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
 NO_ORDER = "no order: intervals overlap"
@@ -64,6 +69,38 @@ def figure3(study: Study) -> Drawing:
     alt = "Validation gap over training samples with power-law fits, and the exponents beside the printed ones."
     fits = curves.fits_table("Power laws in training samples", "α_s", every, in_print)
     return style.drawing(figure, rows, texts, alt, fits)
+
+
+@artifact(
+    "Figure 3's exponents, of every training",
+    needs=lambda scale: [Log(run_id(shape), all_seeds=True) for shape in SIX],
+    printed_files=("quoted",),
+)
+def table_figure3(study: Study) -> Table:
+    """Exponents of log-log fits, averaged over trainings."""
+    in_print, rows = quoted_values(study, "alpha_s"), []
+    dataset = roles.validation(study.scale).dataset
+    for shape in SIX:
+        run = run_id(shape)
+        exponents = [exponent for training in study.trainings(run) for exponent in _exponent(study, training)]
+        study.note_seeds(run, len(exponents))
+        cell = mean_cell(exponents, in_print.get(shape))
+        if exponents:  # of instances nothing is known: the log keeps mean gaps
+            of_instances = np.full(RESAMPLES, cell.measured)
+            cell = replace(cell, behind=behind(study, run, exponents, of_instances, dataset))
+        rows.append(Row((shape.name, model_here(study, run)), (cell,)))
+    columns = [Column("alpha_s", "α_s", at=described(dataset))]
+    return draw_table(study, ("Model", MODEL_HERE), columns, rows, count=dataset.count)
+
+
+def _exponent(study: Study, training: str) -> list[float]:
+    """By how much a training's validation gap falls with samples; nothing where no law fits."""
+    lines = study.log(training, "validation")
+    lines = lines[lines.samples > 0]
+    try:
+        return [laws.fit(lines.samples, lines.gap_pct, "log-log").alpha]
+    except laws.FitError:
+        return []
 
 
 def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], in_print: Mapping[Shape, float]) -> None:

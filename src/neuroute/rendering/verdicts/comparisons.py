@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from neuroute.analysis.intervals import ENOUGH, Behind, Term, half_width, of_trainings
+from neuroute.analysis.intervals import ENOUGH, Behind, Spread, Term, half_width, of_trainings
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Comparison
@@ -255,10 +255,17 @@ def _terms_over_instances(solved: Sequence[tuple[Cell, Cell]], one_training: boo
     models = [[cell.behind for cell in side if cell.behind] for side in zip(*solved, strict=True)]
     if not all(models):
         return (), ""
-    for of_side, each in zip(models, gaps, strict=True):
+    words = []
+    for of_side in models:
         spread = spread_of(of_side[0].network, of_side[0].problem, max(model.times for model in of_side))
-        terms.append(of_trainings([fmean(each)], spread))
-    return tuple(terms), f"{ONES} and trainings, {100 * spread.share:.0f} % of a gap (Student's t)"
+        trainings = [fmean(of) for of in zip(*(model.gaps for model in of_side), strict=False)]
+        terms.append(of_trainings(trainings, spread))
+        words.append(_of_trainings(trainings, spread))
+    return tuple(terms), f"{ONES} and {' and '.join(dict.fromkeys(words))} (Student's t)"
+
+
+def _of_trainings(gaps: Sequence[float], spread: Spread) -> str:
+    return f"{len(gaps)} trainings" if len(gaps) >= ENOUGH else f"trainings, {100 * spread.share:.0f} % of a gap"
 
 
 def _are_numbers(*values: Value) -> bool:
@@ -281,6 +288,5 @@ def _terms(upper: Behind | None, lower: Behind | None, one_training: bool) -> tu
     for side in (upper, lower):
         spread = spread_of(side.network, side.problem, side.times)
         terms.append(of_trainings(side.gaps, spread))
-        by_own = len(side.gaps) >= ENOUGH
-        words.append(f"{len(side.gaps)} trainings" if by_own else f"trainings, {100 * spread.share:.0f} % of a gap")
+        words.append(_of_trainings(side.gaps, spread))
     return tuple(terms), f"{INSTANCES} and {' and '.join(dict.fromkeys(words))} (Student's t)"
