@@ -11,7 +11,7 @@ from refusals import one_line
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
 from neuroute.datasets.labels import make_labels, solve_part
-from neuroute.datasets.stored_labels import iterate_shards, load_tours
+from neuroute.datasets.stored_labels import check_made, iterate_shards, load_tours
 from neuroute.datasets.streams import coordinates, dataset_coordinates
 from neuroute.plan.objects import SHARD, Dataset, Labels
 from neuroute.problems.tsp import canonical, tour_length
@@ -198,6 +198,9 @@ def test_missing_tours_name_the_command(tmp_path):
     make_labels(wanted(4), tmp_path, [], workers=1)
     with pytest.raises(NeurouteError, match="no 5 tours"):
         load_tours(wanted(5), [tmp_path])
+    check_made([wanted(4)], [tmp_path])
+    with one_line(f"{wanted(5).id}: 1 of 5 solutions are not in {tmp_path}.*label {wanted(5).id}"):
+        check_made([wanted(4), wanted(5)], [tmp_path])
 
 
 def test_more_than_256_nodes_take_two_bytes(tmp_path):

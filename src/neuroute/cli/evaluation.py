@@ -109,7 +109,7 @@ def evaluate(
 
 def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: tuple[int, int] | None) -> None:
     """Record every number of an evaluation of the plan, or keep those of a part of it."""
-    from neuroute.datasets.stored_labels import labels_digest
+    from neuroute.datasets.stored_labels import check_made, labels_digest
     from neuroute.decoding.precision import in_precision_of_device
     from neuroute.evaluation import driver
     from neuroute.evaluation.loaded import RunContext
@@ -117,6 +117,7 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
     e = p.find(p.evaluations, evaluation, "evaluation")
     if not p.checkpoint(e.run).exists():
         raise NeurouteError(f"{p.checkpoint(e.run)}: no such checkpoint; train it with `neuroute train {e.run}`")
+    check_made(e.labels, p.label_dirs)
     threads = threads or p.scale.evaluate_threads
     context = RunContext(
         scale=p.scale.name,

@@ -29,6 +29,17 @@ def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:
     return sum(max(stop - rows_at_hand(labels, shard, folders), 0) for shard, _, stop in parts)
 
 
+def check_made(every: Iterable[Labels], folders: Sequence[Path]) -> None:
+    """Raise NeurouteError, in one line, if rows of a data set lie in none of the folders."""
+    for labels in every:
+        if lacking := rows_missing(labels, folders):
+            places = ", ".join(map(str, folders))
+            raise NeurouteError(
+                f"{labels.id}: {lacking:,} of {labels.dataset.count:,} solutions are not in {places}; make them with "
+                f"`neuroute label {labels.id}`"
+            )
+
+
 def load_tours(
     labels: Labels, directories: Sequence[Path], check: bool = True, job: Labels | None = None
 ) -> np.ndarray:

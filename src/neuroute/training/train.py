@@ -14,7 +14,7 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json, write_text
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.stored_labels import check_made, load_tours
 from neuroute.decoding.construct import construct
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.blocks.experts.mixture import Hierarchical
@@ -75,6 +75,7 @@ def train(
     """
     if (start is None) != (run.start is None):
         raise ValueError(f"{run.id} starts from {run.start or 'random weights'}, and not from {start}")
+    check_made(run.labels, label_dirs)
     place = devices.claim(settings.device, settings.jobs_per_gpu, settings.tf32)
     if settings.threads:
         torch.set_num_threads(devices.threads_here(settings.threads))
