@@ -45,7 +45,7 @@ def _times_as_much(
         return [None if cell is None else cell.measured if side == "measured" else cell.published for cell in there]
 
     dense, experts = pair(PARAMETERS)
-    parameters = _millions(experts) / _millions(dense) if dense and experts else None
+    parameters = _count(experts) / _count(dense) if dense and experts else None
     logs = []
     for problem in dict.fromkeys(problem for problem, _ in cells):
         dense, experts = pair(problem)
@@ -54,8 +54,10 @@ def _times_as_much(
     return parameters, mean_interval(logs)
 
 
-def _millions(text: Value) -> float:
-    return float(str(text).removesuffix("M"))
+def _count(text: Value) -> float:
+    """Read 42,368 and 1.25M."""
+    digits = str(text).replace(",", "")
+    return 1e6 * float(digits[:-1]) if digits.endswith("M") else float(digits)
 
 
 def _of_log(ratio: Value) -> float | None:

@@ -198,7 +198,7 @@ def table6(study: Study) -> Table:
         rows.append(Row((variant,), tuple(cells)))
     dataset = roles.constructed(scale, VARIANTS[0])
     counts = [study.value("parameters", run, dataset, MULTI) for run in runs.values()]
-    sizes = [None if count is None else f"{count / 1e6:.3f}M" for count in counts]
+    sizes = [None if count is None else f"{count:,.0f}" for count in counts]
     rows.append(Row((PARAMETERS,), tuple(map(Cell, sizes, (IN_PRINT.get(method) for method in runs)))))
     at = of_each(scale[MvmoeScale].construction_size, scale[MvmoeScale].construction_count)
     heads = f"n={scale[MvmoeScale].construction_size}", at, f"n={roles.CONSTRUCTED}"
