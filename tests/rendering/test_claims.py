@@ -221,6 +221,16 @@ def test_a_difference_is_of_paired_instances_and_of_trainings() -> None:
     assert (found.difference.measured, found.difference.published) == (None, 1.0)
 
 
+def test_trainings_that_go_on_from_others_are_pairs() -> None:
+    before, after = gaps_of(10.0, 12.0, 15.0), gaps_of(9.0, 11.2, 13.9)
+    (found,) = compare(
+        claim(compare=[DECLARED["compare"][0] | {"continued": True}]),  # type: ignore[index]
+        {"table2": table(after, before)},
+    )
+    expected = ttest_1samp([1.0, 0.8, 1.1], 0).confidence_interval()
+    assert (found.difference.low, found.difference.high) == pytest.approx((expected.low, expected.high))
+
+
 def test_single_instances_are_of_trainings_too() -> None:
     drawn = np.random.default_rng(0)
     ways = {"A": drawn.normal(5, 1, (8, 3)), "B": drawn.normal(9, 1, (8, 4))}  # (instances, trainings)

@@ -61,6 +61,7 @@ class Comparison(Spec):
     ratio: bool = False  # compare times or memory, by their mean ratio over columns and `each`
     over: str = ""  # label whose values are single instances: compare the means over those that are printed
     one_training: bool = False  # both sides are the same models, used in two ways: no spread between trainings
+    continued: bool = False  # each training of one side goes on from one of the other: trainings are pairs
 
     @property
     def pairs(self) -> Iterator[tuple[str, str]]:

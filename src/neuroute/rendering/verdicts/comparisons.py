@@ -188,7 +188,7 @@ def _difference(comparison: Comparison, labels: tuple[str, str], of: str, lower:
     a, b = lower.measured, upper.measured
     gap = float(b) - float(a) if isinstance(a, int | float) and isinstance(b, int | float) else None
     sides = _both_sides(labels, lower, upper)
-    terms, over = _terms(upper.behind, lower.behind, comparison.one_training) if gap is not None else ((), "")
+    terms, over = _terms(comparison, upper.behind, lower.behind) if gap is not None else ((), "")
     half = half_width(terms) if terms and gap is not None else None
     bounds = (None, None) if half is None or gap is None else (gap - half, gap + half)
     difference = Cell(gap, printed_difference(*sides), *bounds)
@@ -276,14 +276,18 @@ def _number(value: Value) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _terms(upper: Behind | None, lower: Behind | None, one_training: bool) -> tuple[tuple[Term, ...], str]:
+def _terms(comparison: Comparison, upper: Behind | None, lower: Behind | None) -> tuple[tuple[Term, ...], str]:
     """The variances of a difference of two gaps, and what they are over, in words; none without instances."""
     if upper is None or lower is None or min(upper.instances, lower.instances) < FEWEST:
         return (), ""
     of_instances = float(np.var(upper.samples - lower.samples, ddof=1))
     terms = [Term(of_instances, min(upper.instances, lower.instances) - 1)]
-    if one_training:
+    if comparison.one_training:
         return tuple(terms), f"{INSTANCES}, of one training"
+    if comparison.continued and len(upper.gaps) == len(lower.gaps) >= ENOUGH:
+        pairs = [b - a for a, b in zip(lower.gaps, upper.gaps, strict=True)]
+        terms.append(Term(variance(pairs) / len(pairs), len(pairs) - 1, trainings=len(pairs)))
+        return tuple(terms), f"{INSTANCES} and {len(pairs)} pairs of trainings (Student's t)"
     words = []
     for side in (upper, lower):
         spread = spread_of(side.network, side.problem, side.times)

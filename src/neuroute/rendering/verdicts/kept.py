@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -35,6 +35,7 @@ from neuroute.rendering.verdicts.comparisons import judge_all
 
 BEHIND = "behind.csv"
 HEADS = ["paper", "artifact", "load", "row", "column", "network", "problem", "times", "instances", "error", "gaps"]
+DRAWS = "draws"  # of a table's cells of as many instances: how they vary together, as loadings on shared normal draws
 NORMAL = 1.96  # half a 95 % interval in standard errors
 ABOUT = ("scale", "device", "commit", "date")
 OF_ROW = "the instance of the row"
@@ -160,6 +161,7 @@ def keep_behind(folder: Path, tables: Mapping[tuple[str, str], Table], loads: Ma
     rows: list[Mapping[str, object]] = [*others]
     for (paper, name), table in tables.items():
         about = {"paper": paper, "artifact": name, "load": loads[paper, name]}
+        loadings = _loadings([cell.behind for row in table.rows for cell in row.cells if cell.behind])
         rows.append(about | dict.fromkeys(("row", "column"), ""))  # of the table: its load
         for row in table.rows:
             for column, cell in zip(table.columns, row.cells, strict=True):
@@ -168,11 +170,22 @@ def keep_behind(folder: Path, tables: Mapping[tuple[str, str], Table], loads: Ma
                     values |= {
                         "error": float(np.std(b.samples, ddof=1)),
                         "gaps": " ".join(str(float(gap)) for gap in b.gaps),
+                        DRAWS: " ".join(f"{loading:.6g}" for loading in next(loadings)),
                     }
                     rows.append(about | {"row": _words(row), "column": column.key} | values)
     path = folder / BEHIND
-    write_text(path, csv_text(pd.DataFrame(rows, columns=HEADS, dtype=object)))
+    write_text(path, csv_text(pd.DataFrame(rows, columns=[*HEADS, DRAWS], dtype=object)))
     return path
+
+
+def _loadings(cells: Sequence[Behind]) -> Iterator[NDArray[np.float64]]:
+    """Yield factors of the cells' covariance over resamples; cells of as many instances were drawn together."""
+    factors: dict[int, Iterator[NDArray[np.float64]]] = {}
+    for count in {cell.instances for cell in cells}:
+        values, vectors = np.linalg.eigh(np.atleast_2d(np.cov([c.samples for c in cells if c.instances == count])))
+        there = values > 1e-9 * values.max()
+        factors[count] = iter(vectors[:, there] * np.sqrt(values[there]))
+    return (next(factors[cell.instances]) for cell in cells)
 
 
 def _read_behind(folder: Path) -> list[dict[str, str]]:
@@ -194,17 +207,33 @@ def _behind_of(row: Mapping[str, str], path: Path) -> Behind:
         gaps, error = tuple(map(float, row["gaps"].split())), float(row["error"])
         if not (gaps and np.isfinite([*gaps, error]).all()):
             raise ValueError
-        samples = _samples(sum(gaps) / len(gaps), error, name)
+        mean, loadings = sum(gaps) / len(gaps), _numbers(row.get(DRAWS) or "")
+        if len(loadings):
+            samples = mean + _normals(len(loadings), f"{row['paper']} {row['artifact']} {row['instances']}") @ loadings
+        else:
+            samples = _samples(mean, error, name)
         return Behind(gaps, samples, int(row["instances"]), row["network"], row["problem"], float(row["times"]))
     except ValueError:
         raise NeurouteError(f"{path}: what stands behind {name} is no number; run `neuroute keep` again") from None
 
 
+def _numbers(text: str) -> NDArray[np.float64]:
+    return np.array(text.removeprefix("'").split(), float)  # spreadsheets take -1 2 for a formula, so it is quoted
+
+
 def _samples(mean: float, error: float, name: str) -> NDArray[np.float64]:
     """Draw as many means as a bootstrap does, with exactly this error; of each name others, as if unrelated."""
-    draws = np.random.default_rng(crc32(name.encode())).standard_normal(RESAMPLES)
-    samples: NDArray[np.float64] = mean + error * (draws - draws.mean()) / draws.std(ddof=1)
+    samples: NDArray[np.float64] = mean + error * _normals(1, name)[:, 0]
     return samples
+
+
+@cache
+def _normals(count: int, name: str) -> NDArray[np.float64]:
+    """Draw (RESAMPLES, count) of exactly mean 0, variance 1 and no covariance; of each name others."""
+    draws = np.random.default_rng(crc32(name.encode())).standard_normal((RESAMPLES, count))
+    orthogonal, rest = np.linalg.qr(draws - draws.mean(0))
+    normals: NDArray[np.float64] = orthogonal * np.sign(rest.diagonal()) * (RESAMPLES - 1) ** 0.5
+    return normals
 
 
 def _words(row: Row) -> str:
