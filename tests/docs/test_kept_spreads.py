@@ -15,8 +15,9 @@ KEPT = ROOT / "docs" / "measured"
 SPREADS = ROOT / "src" / "neuroute" / "rendering" / "spreads.csv"
 BANDS = (1, 2.5, 5, 10, 20)  # test sets at most so many times the training's size
 # Of decodings of the same trainings one counts; ICAM's are those of Table 13.
-AS_TRAINED = re.compile(r"(\w+, )?(BQ|LEHD) greedy, |(BQ-NCO|LEHD|PENS-A|w/o [\w-]+|Ours), ")
+AS_TRAINED = re.compile(r"(\w+, )?(BQ|LEHD) greedy, |(BQ-NCO|LEHD|w/o [\w-]+|Ours), ")
 Model = tuple[str, str, float]  # network, problem, times the training's size
+PROBLEMS = {"MvMoe": 10}  # of the same trainings: they count once
 SEEDS = {"depth=6, width=128": 3, "Depth=6, Width=128": 3, "depth=42, width=128": 2, "Depth=42, Width=128": 2}
 
 
@@ -56,10 +57,14 @@ def trained_several_times() -> Iterator[tuple[Model, list[float]]]:
                 yield from of_ranges(row, seeds, "any", 50)
     for row in rows_of("laptop/icam/table13.csv"):
         yield from of_ranges(row, 3, "Icam", 50)
+    for row in rows_of("laptop/behind.csv"):
+        if (row["paper"], row["artifact"]) == ("mvmoe", "table2") and row["column"].startswith("gap_"):
+            yield (row["network"], row["problem"], float(row["times"])), [*map(float, row["gaps"].split())]
     taken: dict[Model, str] = {}  # two tables may show the same trainings
     for row in rows_of("laptop/behind.csv"):
         gaps = [float(gap) for gap in row["gaps"].split()]
-        if len(gaps) > 1 and row["column"].startswith("gap_") and AS_TRAINED.match(row["row"]):
+        is_plain = AS_TRAINED.match(row["row"]) or row["artifact"] == "table_figure4"
+        if len(gaps) > 1 and row["column"].startswith("gap_") and is_plain:
             times, table = float(row["times"]), f"{row['paper']}/{row['artifact']}"
             if taken.setdefault((row["network"], row["problem"], band_of(times)), table) == table:
                 yield ("any", row["problem"], times), gaps
@@ -82,4 +87,4 @@ def test_spreads_are_those_of_all_kept_trainings() -> None:
     assert of_kept.keys() == expected.keys(), sorted(expected.items())
     for key, spread in expected.items():
         assert float(of_kept[key]["share"]) == pytest.approx(spread.share, abs=5e-5), key
-        assert int(of_kept[key]["freedom"]) == spread.freedom, key
+        assert int(of_kept[key]["freedom"]) == spread.freedom / PROBLEMS.get(key[0], 1), key

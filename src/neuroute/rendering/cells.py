@@ -130,6 +130,9 @@ def _of_trainings(
     return interval_cell(gaps[0] if gaps else None, samples, published, at)
 
 
+MEANS = ", means"  # of several test sets, which trainings spread less in
+
+
 def behind(
     study: Study, run: str, gaps: Sequence[float], samples: NDArray[np.float64] | None, *datasets: Dataset
 ) -> Behind | None:
@@ -138,7 +141,7 @@ def behind(
     if samples is None or model is None or instances < FEWEST:
         return None
     times = max(dataset.n for dataset in datasets) / model.n
-    kind = model.network.kind.partition(":")[2]
+    kind = model.network.kind.partition(":")[2] + MEANS * (len(datasets) > 1)
     return Behind(tuple(gaps), samples, instances, kind, datasets[0].problem, times)
 
 

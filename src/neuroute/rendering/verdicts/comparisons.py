@@ -18,7 +18,7 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Comparison
 from neuroute.plan.paper import Paper
-from neuroute.rendering.cells import FEWEST
+from neuroute.rendering.cells import FEWEST, MEANS
 from neuroute.rendering.claims import INSTANCES, Finding, Judged, Side, mean_interval, printed_difference, spread_of
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Table, Value, snake
@@ -181,7 +181,8 @@ def _mean_behind(of: Sequence[Behind | None]) -> Behind | None:
     gaps = tuple(fmean(gaps) for gaps in zip(*(each.gaps for each in there), strict=False))
     samples = np.mean([each.samples for each in there], axis=0)
     instances, times = min(each.instances for each in there), max(each.times for each in there)
-    return replace(there[0], gaps=gaps, samples=samples, instances=instances, times=times)
+    network = there[0].network.removesuffix(MEANS) + MEANS * (len(there) > 1)
+    return replace(there[0], network=network, gaps=gaps, samples=samples, instances=instances, times=times)
 
 
 def _difference(comparison: Comparison, labels: tuple[str, str], of: str, lower: Cell, upper: Cell) -> Finding:
