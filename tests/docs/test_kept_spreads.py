@@ -18,7 +18,8 @@ BANDS = (1, 2.5, 5, 10, 20)  # test sets at most so many times the training's si
 AS_TRAINED = re.compile(r"(\w+, )?(BQ|LEHD) greedy, |(BQ-NCO|LEHD|w/o [\w-]+|Ours), ")
 Model = tuple[str, str, float]  # network, problem, times the training's size
 PROBLEMS = {"MvMoe": 10}  # of the same trainings: they count once
-SEEDS = {"depth=6, width=128": 3, "Depth=6, Width=128": 3, "depth=42, width=128": 2, "Depth=42, Width=128": 2}
+SEEDS = {"Depth=6, Width=128": 3, "Depth=42, Width=128": 2}
+SEEDS |= {f"depth={d}, width={w}": 3 for d, w in ((6, 128), (6, 256), (6, 512), (12, 128), (24, 128), (42, 128))}
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
