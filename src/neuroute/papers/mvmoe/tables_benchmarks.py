@@ -99,7 +99,10 @@ def _gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> list[Gap
         rows = rows[rows.run.isin(study.trainings(solver.run))]
         study.mark(rows)
         study.note_seeds(solver.run, rows.run.nunique())
-        of = {str(test).removeprefix(f"{library.benchmark}_"): tuple(own.value) for test, own in rows.groupby("test")}
+        of = {
+            str(test).removeprefix(f"{library.benchmark}_"): tuple(of_test.value)
+            for test, of_test in rows.groupby("test")
+        }
         gaps.append({name: gap for name, gap in of.items() if name in _set(library)})
     return gaps
 
