@@ -95,10 +95,10 @@ def table_figure3(study: Study) -> Table:
 
 def _exponent(study: Study, training: str) -> list[float]:
     """By how much a training's validation gap falls with samples; nothing where no law fits."""
-    lines = study.log(training, "validation")
-    lines = lines[lines.samples > 0]
+    lines = study.log(training, "validation").to_dict("records")
+    points = [(float(line["samples"]), float(line["gap_pct"])) for line in lines if line["samples"] > 0]
     try:
-        return [laws.fit(lines.samples, lines.gap_pct, "log-log").alpha]
+        return [laws.fit([x for x, _ in points], [gap for _, gap in points], "log-log").alpha]
     except laws.FitError:
         return []
 
