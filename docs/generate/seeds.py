@@ -13,7 +13,7 @@ DOCS = Path(__file__).resolve().parents[1]
 PAGES = (DOCS / "results" / "scaling.md", DOCS / "concepts" / "verdicts.md")
 SPREADS = DOCS.parent / "src" / "neuroute" / "rendering" / "spreads.csv"
 MADE = re.compile(r"(<!-- made by docs/generate/seeds\.py: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-NETWORKS = {"any": "all others", "icam": "ICAM", "mvmoe": "MVMoE"}
+NETWORKS = {"any": "all others", "icam": "ICAM", "mvmoe": "MVMoE", "mvmoe, means": "MVMoE, means over problems"}
 
 
 def filled(page: str) -> str:

@@ -51,13 +51,15 @@ def test_with_every_solver_at_hand_the_plan_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("missing", "other"), [(("concorde",), "lkh"), (("concorde", "elkai", "LKHpy"), "hgs")])
 def test_the_next_best_takes_the_place_of_a_missing_solver(
-    tmp_path: Path, hide_solvers: Hide, missing: tuple[str, ...], other: str
+    tmp_path: Path, hide_solvers: Hide, missing: tuple[str, ...], other: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     hide_solvers(*missing)
+    caplog.set_level("INFO")
     plan = settle(build_plan(config(tmp_path)))
     assert solvers(plan) == {other}
     assert plan.scale.reference_solver == plan.scale.label_solver == other
     assert f"{other} stands in for concorde" in describe(plan, None)
+    assert f"concorde is not installed, and labels are lacking: {other} solves" in caplog.text
     assert settle(plan) is plan
     for job in plan.label_jobs:
         check_solvers(plan, job)

@@ -170,7 +170,7 @@ def keep_behind(folder: Path, tables: Mapping[tuple[str, str], Table], loads: Ma
                     values |= {
                         "error": float(np.std(b.samples, ddof=1)),
                         "gaps": " ".join(str(float(gap)) for gap in b.gaps),
-                        DRAWS: " ".join(f"{loading:.6g}" for loading in next(loadings)),
+                        DRAWS: " ".join(f"{loading:.8g}" for loading in next(loadings)),
                     }
                     rows.append(about | {"row": _words(row), "column": column.key} | values)
     path = folder / BEHIND
@@ -205,9 +205,9 @@ def _behind_of(row: Mapping[str, str], path: Path) -> Behind:
     name = f"{row['artifact']} {row['row']} {row['column']}"
     try:
         gaps, error = tuple(map(float, row["gaps"].split())), float(row["error"])
-        if not (gaps and np.isfinite([*gaps, error]).all()):
+        mean, loadings = sum(gaps) / max(len(gaps), 1), _numbers(row.get(DRAWS) or "")
+        if not (gaps and np.isfinite([*gaps, error, *loadings]).all()):
             raise ValueError
-        mean, loadings = sum(gaps) / len(gaps), _numbers(row.get(DRAWS) or "")
         if len(loadings):
             samples = mean + _normals(len(loadings), f"{row['paper']} {row['artifact']} {row['instances']}") @ loadings
         else:
@@ -277,8 +277,11 @@ Claimed = Mapping[str, Sequence[Judged]]  # paper -> its claims
 def judge_kept(folder: Path) -> Claimed:
     """Judge what the papers claim by the tables that lie in a folder of docs/measured.
 
-    Raises NeurouteError if kept.yaml there is missing or not valid, or a claim names cells that a kept table lacks.
+    Raises NeurouteError if there is no such folder, kept.yaml there is missing or not valid, or a claim names cells
+    that a kept table lacks.
     """
+    if not folder.is_dir():
+        raise NeurouteError(f"{folder}: no such folder; `neuroute keep {folder}` makes one")
     papers = {key: load_paper(key) for key in all_papers()}
     judged = {key: judge_all(paper, KeptTables(folder, key, paper.headline)) for key, paper in papers.items()}
     return {key: claims for key, claims in judged.items() if claims}
