@@ -126,8 +126,8 @@ def count_steps() -> None:
     decode._improving = counted(decode._improving)
     begin = loop.TrainingLoop.__init__
 
-    def begin_counted(self: Any, net: Any, batches: Any, *more: Any, **others: Any) -> None:
-        begin(self, net, batches, *more, **others)
+    def begin_counted(self: Any, batches: Any, *more: Any) -> None:
+        begin(self, batches, *more)
         train = batches.train
         batches.train = lambda index: os.write(steps, b".") and train(index)
 

@@ -1,5 +1,6 @@
 """Models that were never trained, evaluations of them, and what the command line says."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ import pandas as pd
 import torch
 from commands import call
 
+from neuroute.datasets.benchmarks import published_instances, write_manifest
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Labels, Network, Run, RunEvaluation, Supervised
+from neuroute.plan.objects import BenchmarkEvaluation, Labels, Network, Run, RunEvaluation, Supervised
 
 CONTEXT = RunContext("test", "c", "n", device="cpu", threads=1)
 Arrays = dict[str, np.ndarray]
@@ -52,6 +54,16 @@ def evaluated(
     evaluate(evaluation, run, folder / "m", out, replace(CONTEXT, **context))
     with np.load(out.with_suffix(".npz"), allow_pickle=False) as file:
         return pd.read_csv(out), dict(file)
+
+
+def on_benchmark(
+    folder: Path, given: Path, name: str, names: Iterable[str], run: Run, **how: Any
+) -> tuple[pd.DataFrame, Arrays]:
+    """The same on these instances of a benchmark, of which there is a copy."""
+    lacking = {each: "" for each in published_instances(name) if each not in names}
+    write_manifest(folder / "m.json", given, lacking, name)
+    evaluation = BenchmarkEvaluation.model_validate({"run": run.id, "group": name, "benchmark": name} | how)
+    return evaluated(folder, evaluation, run, benchmarks={name: folder / "m.json"})
 
 
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:

@@ -1,7 +1,13 @@
 """What only a GPU can show.  Skipped where there is none."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
@@ -10,10 +16,17 @@ from neuroute.decoding.sampling import sample_shortest
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
+from neuroute.networks.icam import Icam
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
-from neuroute.plan.objects import Dataset, Decoding
+from neuroute.networks.pomo import Pomo
+from neuroute.networks.sit import Sit, SitCvrp
+from neuroute.networks.weights import build
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Reinforced, Run, Stage
 from neuroute.problems.cvrp import is_feasible
+from neuroute.problems.registry import Part
+from neuroute.problems.tsp import canonical
+from tiny import scheme_of
 
 DEVICE = "cuda"
 pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
@@ -28,35 +41,127 @@ def awake(device: str) -> DecoderOnly:
     return net.to(device).eval()
 
 
-def test_cuda_and_cpu_agree() -> None:
-    rows = torch.rand(8, 30, 2)
-    with torch.inference_mode():
-        torch.testing.assert_close(
-            awake("cuda").decide(rows.cuda()).cpu(), awake("cpu").decide(rows), rtol=1e-3, atol=1e-4
-        )
+def assert_tours(found: Tensor, nodes: int) -> None:
+    assert torch.equal(found.cpu().sort(1).values, torch.arange(nodes).expand(len(found), -1))
 
 
-def test_cuda_decodes_valid_tours() -> None:
-    for decoding in (Decoding(), Decoding(method="beam", beam=4)):
-        for precision in ("fp32", "bf16"):
-            tours = decode("tsp", awake("cuda"), torch.rand(16, 40, 2), decoding, precision=precision)
-            assert torch.equal(tours.sort(1).values, torch.arange(40).expand(16, -1))
-
-
-def test_bf16_trains_on_cuda() -> None:
-    net = awake("cuda").train()
-    rows, first = torch.rand(64, 20, 2, device="cuda"), torch.zeros(64, dtype=torch.long, device="cuda")
-    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, fused=True)
-    losses = []
+def assert_it_learns(net: torch.nn.Module, decide: Callable[[], Tensor], precision: str) -> None:
+    """Thirty updates towards the first candidate."""
+    optimizer, losses = torch.optim.AdamW(net.parameters(), lr=1e-3, fused=True), []
     for _ in range(30):
-        with torch.autocast("cuda", torch.bfloat16):
-            logits = net.decide(rows)
+        with torch.autocast(DEVICE, torch.bfloat16, enabled=precision == "bf16"):
+            logits = decide()
+        first = torch.zeros(len(logits), dtype=torch.long, device=DEVICE)
         loss = torch.nn.functional.cross_entropy(logits.float(), first)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         losses.append(float(loss))
     assert losses[-1] < losses[0]
+
+
+def test_cuda_and_cpu_agree() -> None:
+    rows = torch.rand(8, 30, 2)
+    with torch.inference_mode():
+        found, wanted = awake(DEVICE).decide(rows.to(DEVICE)).cpu(), awake("cpu").decide(rows)
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("tokens", [20, 300])  # not folded, and folded
+def test_sit_on_cuda_and_cpu_agrees(tokens: int) -> None:
+    torch.manual_seed(0)
+    tsp, cvrp = Sit().eval(), SitCvrp().eval()
+    rows, left = torch.rand(4, tokens, 3), torch.rand(4)
+    with torch.inference_mode():
+        expected = tsp.decide(rows[..., :2]), cvrp.decide(rows, left)
+        rows, left = rows.to(DEVICE), left.to(DEVICE)
+        found = tsp.to(DEVICE).decide(rows[..., :2]), cvrp.to(DEVICE).decide(rows, left)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize(
+    ("make", "nodes", "decoding"),
+    [
+        (lambda: awake(DEVICE), 40, Decoding()),
+        (lambda: awake(DEVICE), 40, Decoding(method="beam", beam=4)),
+        (Sit, 160, Decoding()),
+        (Icam, 100, Decoding(starts="all")),
+        (Pomo, 100, Decoding(starts="all")),
+    ],
+)
+def test_cuda_decodes_valid_tours(make: Any, nodes: int, decoding: Decoding, precision: str) -> None:
+    torch.manual_seed(0)
+    net = make().to(DEVICE).eval()
+    assert_tours(decode("tsp", net, torch.rand(8, nodes, 2), decoding, precision=precision), nodes)
+
+
+@pytest.mark.parametrize("kind", [Icam, Pomo])
+@pytest.mark.parametrize(
+    "way", [Decoding(starts="all", augment=True), Decoding(method="beam", beam=4, starts="all")], ids=str
+)
+def test_cuda_and_cpu_find_the_same_tours(kind: Any, way: Decoding) -> None:
+    """In float64, where rounding decides nothing but which of two starts of one tour is the shorter."""
+    torch.manual_seed(0)
+    net, coords = kind(depth=2).double().eval(), torch.rand(4, 20, 2, dtype=torch.float64)
+    here = decode("tsp", net, coords, way).numpy()
+    np.testing.assert_array_equal(canonical(decode("tsp", net.to(DEVICE), coords, way).numpy()), canonical(here))
+
+
+def test_bf16_trains_on_cuda() -> None:
+    net, rows = awake(DEVICE).train(), torch.rand(64, 20, 2, device=DEVICE)
+    assert_it_learns(net, lambda: net.decide(rows), "bf16")
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        ("icam:Icam", {}),
+        ("pomo:Pomo", {}),
+        ("mvmoe:MvMoe", {}),
+        ("mvmoe:MvMoe", {"hierarchy": "step"}),
+        ("mvmoe:MvMoe", {"method": "expert-choice"}),
+        ("mvmoe:MvMoe", {"experts": 0}),
+    ],
+    ids=str,
+)
+def test_batches_are_learnt_from_and_repeat(kind: str, way: dict[str, Any], precision: Any, tmp_path: Path) -> None:
+    of_16: dict[str, Any] = {"variants": ("VRPB", "OVRPTW", "VRPL")} if kind == "mvmoe:MvMoe" else {}
+    stage = Stage(name="stage", epochs=1, batches_per_epoch=3, sizes=(30, 40), batch_size=8, **of_16)
+    like: dict[str, Any] = {"problem": "vrp", "variant": "VRPB"} if of_16 else {}
+    run = Run(
+        paper="icam",
+        name="t",
+        network=Network(kind=f"neuroute.networks.{kind}", arguments=way),
+        training=Reinforced(stages=(stage,), precision=precision, balance=0.01 if of_16 else 0.0),
+        n=40,
+        data=(),
+        validation=Labels(dataset=Dataset(split="val", n=40, count=1, **like), solver="ortools"),
+    )
+    losses = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        net = build(run.network).to(DEVICE)
+        before = [p.detach().clone() for p in net.parameters()]
+        scheme = scheme_of(run, net, tmp_path, device=torch.device(DEVICE), memory_gb=8.0)
+        batches = Part[Any]("reinforce").of(net.problem)(scheme)
+        losses.append([float(batches.train(index)[0]) for index in range(3)])
+        assert all(p.isfinite().all() for p in net.parameters())
+        assert any(not torch.equal(a, b) for a, b in zip(before, net.parameters(), strict=True))
+    assert losses[0][0] == pytest.approx(losses[1][0], rel=1e-2, abs=1e-3)
+
+
+def test_memory_of_sit_is_linear_in_the_nodes() -> None:
+    """One decision at 100,000 nodes: at most 1 GiB above the weights."""
+    torch.manual_seed(0)
+    net, rows = Sit().to(DEVICE).eval(), torch.rand(1, 100_001, 2, device=DEVICE)
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    with torch.inference_mode():
+        net.decide(rows)
+    assert torch.cuda.max_memory_allocated() - before < 2**30
 
 
 @pytest.mark.parametrize("kind", [Lehd, Bq])
@@ -67,14 +172,13 @@ def test_baselines_decode_on_cuda(kind: type) -> None:
     coords = torch.rand(8, 20, 2)
     rrc = Decoding(method="rrc", iterations=3)
     for decoding in (Decoding(), Decoding(method="beam", beam=4), rrc):
-        tours = decode("tsp", net, coords, decoding)
-        assert torch.equal(tours.sort(1).values, torch.arange(20).expand(8, -1))
+        assert_tours(decode("tsp", net, coords, decoding), 20)
     there = coords.to(DEVICE)
     with torch.inference_mode():
         nodes, generator = net.encode(there), torch.Generator(DEVICE).manual_seed(0)
         lengths = TspBatch(there).lengths
         found = sample_shortest(lambda: TourPrefixes(net.decide, nodes), lengths, 4, 2, 0.3, generator)
-    assert torch.equal(found.cpu().sort(1).values, torch.arange(20).expand(8, -1))
+    assert_tours(found, 20)
 
 
 def test_cvrp_decodes_on_cuda() -> None:
@@ -97,7 +201,7 @@ def pens(positions: str, device: str) -> Pens:
 def test_pens_on_cuda_and_cpu_agree(positions: str) -> None:
     """With and without absent rows; the random embeddings are the same on both."""
     coords, lengths = torch.rand(8, 40, 2), torch.tensor([40, 38, 33, 30, 21, 9, 5, 4])
-    here, there = pens(positions, "cpu"), pens(positions, "cuda")
+    here, there = pens(positions, "cpu"), pens(positions, DEVICE)
     with torch.inference_mode():
         rows, moved = here.encode(coords), there.encode(coords.to(DEVICE))
         torch.testing.assert_close(moved.cpu(), rows, rtol=1e-5, atol=1e-5)
@@ -108,30 +212,29 @@ def test_pens_on_cuda_and_cpu_agree(positions: str) -> None:
 
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_pens_in_bf16_is_close_on_cuda(positions: str) -> None:
-    net, coords = pens(positions, "cuda"), torch.rand(32, 40, 2, device=DEVICE)
+    net, coords = pens(positions, DEVICE), torch.rand(32, 40, 2, device=DEVICE)
     with torch.inference_mode():
         exact = net.decide(net.encode(coords))
-        with torch.autocast("cuda", torch.bfloat16):
+        with torch.autocast(DEVICE, torch.bfloat16):
             half = net.decide(net.encode(coords)).float()
     assert (half - exact).norm() < 0.05 * exact.norm()
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_pens_decodes_alike_on_cuda_whatever_is_kept(positions: str) -> None:
-    net, coords = pens(positions, "cuda").double(), torch.rand(16, 40, 2, dtype=torch.float64)
+    net, coords = pens(positions, DEVICE).double(), torch.rand(16, 40, 2, dtype=torch.float64)
     tours = decode("tsp", net, coords, Decoding())
-    assert torch.equal(tours.sort(1).values, torch.arange(40).expand(16, -1))
+    assert_tours(tours, 40)
     assert torch.equal(decode("tsp", net, coords, Decoding(cached=False)), tours)
     assert torch.equal(decode("tsp", net, coords, Decoding(batch_size=1)), tours)
     assert torch.equal(decode("tsp", pens(positions, "cpu").double(), coords, Decoding()), tours)
     for how in (Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=3, rescale=1.5)):
         for precision in ("fp32", "bf16"):
-            found = decode("tsp", net.float(), coords.float(), how, precision=precision)
-            assert torch.equal(found.sort(1).values, torch.arange(40).expand(16, -1))
+            assert_tours(decode("tsp", net.float(), coords.float(), how, precision=precision), 40)
 
 
 def test_pens_is_exact_in_parts_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = pens("both", "cuda").double()
+    net = pens("both", DEVICE).double()
     rows = net.encode(torch.rand(2, 101, 2, device=DEVICE, dtype=torch.float64))
     with torch.inference_mode():
         whole = net.decide(rows)
@@ -145,21 +248,11 @@ def test_pens_is_exact_in_parts_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_pens_trains_on_padded_paths_on_cuda(positions: str, precision: str) -> None:
-    net = pens(positions, "cuda").train()
+    net = pens(positions, DEVICE).train()
     coords = torch.rand(64, 20, 2, device=DEVICE)
     lengths = torch.randint(4, 21, (64,), device=DEVICE).sort(descending=True).values
     noise = torch.randn(64, 20, 64, device=DEVICE)
-    first = torch.zeros(64, dtype=torch.long, device=DEVICE)
-    optimizer, losses = torch.optim.AdamW(net.parameters(), lr=1e-3, fused=True), []
-    for _ in range(30):
-        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16"):
-            logits = net.decide(net.encode(coords, noise), lengths=lengths)
-        loss = torch.nn.functional.cross_entropy(logits.float(), first)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        losses.append(float(loss))
-    assert losses[-1] < losses[0]
+    assert_it_learns(net, lambda: net.decide(net.encode(coords, noise), lengths=lengths), precision)
 
 
 @pytest.mark.parametrize("nodes", [39, 47, 60])
@@ -167,5 +260,4 @@ def test_pens_decodes_in_single_precision_with_any_corner_kept(nodes: int) -> No
     """Rows of the kept biases start anywhere in memory, and fused kernels want them aligned."""
     torch.manual_seed(0)
     coords = torch.rand(3, nodes, 2)
-    tours = decode("tsp", pens("alibi", "cuda"), coords, Decoding())
-    assert torch.equal(tours.sort(1).values, torch.arange(nodes).expand(3, -1))
+    assert_tours(decode("tsp", pens("alibi", DEVICE), coords, Decoding()), nodes)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from networks import MULTI_START, PATH, decision, every_network, features, make, midway
+from networks import MIXTURES, MULTI_START, PATH, decision, every_network, features, make, midway
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.datasets.vrp_stream import vrp_dataset
@@ -129,33 +129,19 @@ def test_networks_of_many_starts(name: str) -> None:
     learn(net, net.decide(net.prepare(net.encode(*on_gpu(seen))), *on_gpu(where)))
 
 
-EXPERTS: list[dict[str, Any]] = [
-    {},
-    {"experts": 0},
-    {"hierarchy": "step"},
-    {"hierarchy": "random"},
-    {"method": "expert-choice"},
-    {"method": "soft"},
-    {"method": "random"},
-    {"level": "instance"},
-    {"level": "problem"},
-    {"norm": "batch", "experts": 0},
-    {"norm": "layer"},
-]
-
-
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.skipif(torch.__version__ < (2, 13), reason="the gradient of `topk` asks where a wrapper really lies")
-@pytest.mark.parametrize("way", EXPERTS, ids=str)
+@pytest.mark.parametrize("way", [*MIXTURES, {"experts": 0}, {"norm": "layer"}], ids=str)
 def test_networks_of_16_problems(way: dict[str, Any]) -> None:
     torch.manual_seed(0)
-    net = MvMoe(depth=1, width=16, heads=2, feed_forward=24, **way).to(PLACE)
+    net = MvMoe(depth=2, width=16, heads=2, feed_forward=24, **way).to(PLACE)
     coords, demand, windows = torch.rand(3, 9, 2), torch.rand(3, 9), torch.rand(3, 9, 2)
     context, current = torch.rand(3, 8, 4), torch.arange(1, 9).expand(3, 8)
     mask = torch.zeros(3, 8, 9)
     routing = Routing(torch.Generator(PLACE).manual_seed(1), balance=True)
     encoded = net.encode(*(part.to(PLACE) for part in (coords, demand, windows)), routing)
-    logits = net.decide(net.prepare(encoded, routing), *(part.to(PLACE) for part in (context, current, mask)))
+    state = [part.to(PLACE) for part in (context, current, mask)]
+    logits = net.decide(net.begin_episode(net.prepare(encoded, routing), *state), *state)
     learn(net, logits + routing.loss().to(PLACE))
 
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from untrained import evaluated, ready, run_of
+from untrained import evaluated, on_benchmark, ready, run_of
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import published_instances, write_manifest
@@ -16,7 +15,7 @@ from neuroute.evaluation.records import COLUMNS
 from neuroute.instances.instance import Instance
 from neuroute.instances.tsplib import read_tsplib, read_vrplib
 from neuroute.plan.decodings import name_of
-from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run
+from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network
 from neuroute.problems.vrp import Vrp, to_routes
 
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
@@ -102,15 +101,6 @@ BY_STEPS = PRC.model_copy(update={"milestones": (0, 2)})
 STARTS = Decoding(starts=5, augment=True)
 
 
-def cvrplib_measured(tmp_path: Path, folder: Path, run: Run, **more: Any) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    write_manifest(
-        tmp_path / "m.json", folder, {k: "" for k in published_instances("cvrplib") if k not in NAMES}, "cvrplib"
-    )
-    how = {"run": RUN.id, "group": "cvrplib", "benchmark": "cvrplib", "min_nodes": 101, "max_nodes": 107, **more}
-    evaluation = BenchmarkEvaluation.model_validate(how)
-    return evaluated(tmp_path, evaluation, run, benchmarks={"cvrplib": tmp_path / "m.json"})
-
-
 def unit_square(coords: np.ndarray, per_axis: bool) -> np.ndarray:
     """Depot and customers alike; by one factor, or each axis by itself."""
     low, high = (coords.min(0), coords.max(0)) if per_axis else (coords.min(), coords.max())
@@ -137,7 +127,8 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(
     heads = {"heads": 2} if "sit" in kind else {}
     arguments = {"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20, **heads}
     run = run_of(Network(kind=f"neuroute.networks.{kind}", arguments=arguments), CVRP_LABELS)
-    records, arrays = cvrplib_measured(tmp_path, folder, run, decodings=decodings, per_axis=per_axis)
+    how = {"min_nodes": 101, "max_nodes": 107, "decodings": decodings, "per_axis": per_axis}
+    records, arrays = on_benchmark(tmp_path, folder, "cvrplib", NAMES, run, **how)
     assert list(records.decoding.unique()) == [name_of(d) for d in separate]
     assert list(records.test.unique()) == [f"cvrplib_{name}" for name in NAMES]
     assert set(records.n) == {101, 106}  # with the depot
@@ -161,11 +152,6 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(
             assert values["gap_rounded_pct"] >= 0
     if BY_STEPS in decodings:
         assert (arrays["prc2-insertion-published"] <= arrays["insertion-published"]).all()
-
-
-def test_a_benchmark_is_for_models_of_its_problem(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="scaling/x/cvrplib: CVRPLIB is for models of the CVRP"):
-        cvrplib_measured(tmp_path, tmp_path, RUN)
 
 
 def test_axes_are_scaled_together_or_each_by_itself() -> None:

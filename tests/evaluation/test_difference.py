@@ -13,9 +13,11 @@ REFERENCE = np.linspace(4.0, 12.0, 200)
 GREEDY = "tsp_uniform_test_n20_c200|greedy"
 
 
-def evaluated(folder: Path, lengths: np.ndarray, reference: np.ndarray = REFERENCE, key: str = GREEDY) -> Path:
-    folder.mkdir(parents=True)
-    np.savez(folder / "all.npz", **{key: lengths, key.rpartition("|")[0] + "|reference": reference})
+def evaluated(
+    folder: Path, lengths: np.ndarray, reference: np.ndarray = REFERENCE, *, key: str = GREEDY, file: str = "all"
+) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez(folder / f"{file}.npz", **{key: lengths, key.rpartition("|")[0] + "|reference": reference})
     return folder
 
 
@@ -52,12 +54,9 @@ def test_seeds_that_differ_widen_the_interval(tmp_path: Path) -> None:
 def test_each_test_set_is_compared_by_the_trainings_that_were_measured_on_it(tmp_path: Path) -> None:
     """Further seeds are often measured on less."""
     folders = [evaluated(tmp_path / f"s{i}", 1.05 * REFERENCE) for i in range(3)]
-    beam = GREEDY.replace("greedy", "beam16")
-    for folder, name in ((folders[0], "beam"), (tmp_path / "other", "greedy")):
-        evaluated(folder / name, 1.04 * REFERENCE, key=beam)
-        (folder / name / "all.npz").rename(folder / "beam.npz")
-    other = tmp_path / "other"
-    np.savez(other / "all.npz", **{GREEDY: 1.08 * REFERENCE, GREEDY.rpartition("|")[0] + "|reference": REFERENCE})
+    other = evaluated(tmp_path / "other", 1.08 * REFERENCE)
+    for folder in (folders[0], other):
+        evaluated(folder, 1.04 * REFERENCE, key=GREEDY.replace("greedy", "beam16"), file="beam")
     rows = {row.decoding: row for row in differences(folders, [other])}
     assert {name: row.trainings for name, row in rows.items()} == {"greedy": (3, 1), "beam16": (1, 1)}
 
@@ -66,10 +65,8 @@ def test_trainings_compared_with_themselves_are_paired(tmp_path: Path) -> None:
     """By two decodings: how far seeds are apart does not enter."""
     folders = [tmp_path / f"s{i}" for i in range(3)]
     for folder, gap in zip(folders, (0.05, 0.10, 0.15), strict=True):
-        folder.mkdir()
-        test = GREEDY.rpartition("|")[0]
-        lengths = {GREEDY: (1 + gap + 0.02) * REFERENCE, f"{test}|beam16": (1 + gap) * REFERENCE}
-        np.savez(folder / "all.npz", **lengths, **{f"{test}|reference": REFERENCE})
+        evaluated(folder, (1 + gap + 0.02) * REFERENCE)
+        evaluated(folder, (1 + gap) * REFERENCE, key=GREEDY.replace("greedy", "beam16"), file="beam")
     (row,) = differences(folders, folders, ("beam16", "greedy"))
     assert (row.interval.low, row.interval.high) == pytest.approx((2, 2))
 
@@ -81,9 +78,7 @@ def test_of_several_test_sets_the_mean_pairs_each_seed_with_itself(tmp_path: Pat
     luck = {"s0": (0.05, 0.01), "s1": (0.01, 0.05), "s2": (0.03, 0.03), "other": (0.08, 0.08)}
     for folder in folders:
         for part, (key, gap) in enumerate(zip(keys, (*luck[folder.name], 0.5), strict=True)):
-            evaluated(folder / "part", (1 + gap) * REFERENCE, key=key)
-            (folder / "part" / "all.npz").rename(folder / f"{part}.npz")
-            (folder / "part").rmdir()
+            evaluated(folder, (1 + gap) * REFERENCE, key=key, file=str(part))
     *each, mean = differences(folders[:3], folders[3:], mean_of="vrp_O*,vrp_VRPB*")
     assert (mean.test, mean.instances) == ("mean of 2: vrp_O*,vrp_VRPB*", 400)
     assert (mean.first, mean.second) == pytest.approx((3, 8))

@@ -24,6 +24,7 @@ from neuroute.networks.weights import weights_digest
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test
 from neuroute.problems.tsp import tour_length
+from neuroute.user.published import import_test_set
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="concorde")
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "gate": True, "rezero": True, "train_nodes": 9}
@@ -93,13 +94,9 @@ def test_weights_are_those_that_the_training_stated(store: Path) -> None:
 
 def test_nothing_is_shorter_than_a_proven_optimum(store: Path) -> None:
     file = store / "labels" / LABELS.shard_file(0)
-    reversed_rows = np.load(file)[
-        :, ::-1
-    ].copy()  # other tours, of the wrong instances: each is longer than its optimum
-    np.save(file, np.ascontiguousarray(np.roll(reversed_rows, 1, axis=0)))
-    beam = Evaluation(
-        run=RUN.id, group="greedy", tests=(Test(labels=LABELS, decoding=Decoding(method="beam", beam=64)),)
-    )
+    np.save(file, np.roll(np.load(file), 1, axis=0))  # tours of the wrong instances: each is longer than its optimum
+    wide = Test(labels=LABELS, decoding=Decoding(method="beam", beam=64))
+    beam = Evaluation(run=RUN.id, group="greedy", tests=(wide,))
     with pytest.raises(NeurouteError, match=f"{LABELS.id}, instance .* below its proven optimum"):
         run_measure(store, beam)
     assert not list((store / "out").glob("*.csv"))
@@ -161,12 +158,27 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
         by_hand = images * c.encoder(nodes) + tours * (nodes - 2) * c.decision(nodes + 1)
         assert values["gflops_shrinking"] == pytest.approx(by_hand / 1e9)
         assert values["gflops_paper"] == pytest.approx(values["gflops_shrinking"] + tours * c.decision(nodes + 1) / 1e9)
-    for decoding, tours in (
-        (test.decoding, 2 * (9 if test.decoding.starts == "all" else 1)) for test in tests[4:]
-    ):  # beams search from each start
-        values = (
-            records[records.decoding == name_of(decoding)].set_index("metric").value
-        )  # beams search from each start
-        one = flops.per_solution(network, nodes, tours)
+    for test in tests[4:]:  # beams search from each start
+        values = records[records.decoding == name_of(test.decoding)].set_index("metric").value
+        one = flops.per_solution(network, nodes, 2 * (9 if test.decoding.starts == "all" else 1))
         assert values["gflops_shrinking"] == pytest.approx(one["gflops_shrinking"])
     assert list(records.decoding.unique()[:3]) == ["greedy", "multistart", "multistart-x8"]
+
+
+def test_gaps_are_against_the_published_solutions_of_each_instance(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    coords, tours = rng.random((5, 9, 2)), np.stack([rng.permutation(9) for _ in range(5)])
+    np.savez(tmp_path / "mine.npz", coords=coords, tour=tours, length=tour_length(coords, tours))
+    dataset = Dataset(n=9, count=4, file=str(tmp_path / "kept_mine.npz"))  # the first of them
+    labels = Labels(dataset=dataset, solver="published")
+    import_test_set(labels, tmp_path / "mine.npz", tmp_path)
+    run = run_of(NETWORK, labels)
+    evaluation = Evaluation(run=run.id, group="tests", tests=(Test(labels=labels),))
+    records, arrays = evaluated(tmp_path, evaluation, run, label_dirs=[tmp_path])
+    own, reference = arrays[f"{dataset.id}|greedy"], arrays[f"{dataset.id}|reference"]
+    np.testing.assert_allclose(reference, tour_length(coords, tours)[:4], rtol=1e-6)
+    values = records.set_index("metric").value
+    assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * (own / reference - 1).mean())
+    assert values["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
+    assert set(records.reference) == {"published"}
+    assert set(records.test) == {"kept_mine_c4"}

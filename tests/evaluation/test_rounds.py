@@ -15,7 +15,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prc.tsp import prc
-from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.papers.sit.probe import decision_state, one_iteration
 from neuroute.papers.sit.roles import RoundEvaluation
@@ -93,16 +92,6 @@ def test_the_state_is_that_of_a_dense_reference(visited: list[int]) -> None:
     assert np.isnan(np.delete(state["probabilities"], left)).all()
     assert (state["visited"].tolist(), int(state["destination"])) == (visited, 0)
     assert all(not module._forward_pre_hooks for module in net.decoder.modules())
-
-
-def test_weights_are_those_that_the_layer_attends_with() -> None:
-    """With them, values and the output projection make what `attended` makes."""
-    torch.manual_seed(0)
-    layer, x, context = CrossLayer(WIDTH, HEADS, 8).double(), torch.randn(2, 3, WIDTH), torch.randn(2, 9, WIDTH)
-    x, context = x.double(), context.double()
-    _, _, v = layer.projected(x, context)
-    attended = layer.out((layer.weights(x, context, 1.7) @ v).transpose(1, 2).flatten(2))
-    torch.testing.assert_close(attended, layer.attended(x, context, 1.7))
 
 
 # -- one iteration --------------------------------------------------------------------------------------------------
@@ -208,8 +197,3 @@ def test_what_cannot_be_drawn_is_one_clear_error(changes: dict[str, Any], messag
 def test_self_attention_has_no_representatives_that_look(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="SIT for the TSP with cross-attention"):
         measured(run_of(attention="self"), tmp_path)
-
-
-def test_every_module_is_looked_at() -> None:
-    net = small(run_of())
-    assert [type(layer) for layer in net.decoder.layers] == [CrossModule] * 3

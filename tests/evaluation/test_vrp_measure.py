@@ -6,14 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
-from untrained import evaluated, ready, run_of
+from untrained import evaluated, on_benchmark, ready, run_of
 
 from neuroute.accounting import flops
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import optimum_of, published_instances, survey, write_manifest
+from neuroute.datasets.benchmarks import optimum_of, published_instances, survey
 from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
@@ -46,6 +45,7 @@ SETS = [Dataset(problem="vrp", variant=name, n=N, count=COUNT, capacity=14) for 
 LABELS = [Labels(dataset=dataset, solver="ortools") for dataset in SETS]
 RUN = run_of(NETWORK, LABELS[0], "mvmoe/x")
 X8, MULTI = Decoding(starts="all", augment=True), Decoding(starts="all")
+LIMITS: dict[str, Any] = {"max_nodes": 102, "decodings": (MULTI,)}
 
 
 def references(dataset: Dataset) -> np.ndarray:
@@ -140,18 +140,9 @@ def test_instances_on_set_x_s_grid_are_divided_by_it(largest: int, per_axis: boo
     assert seen.coords.dtype == np.float32
 
 
-def benchmark(folder: Path, given: Path, name: str, names: tuple[str, ...]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Records, and arrays, of MULTI on these instances of a benchmark, of which there is a copy."""
-    lacking = {k: "" for k in published_instances(name) if k not in names}
-    write_manifest(folder / "m.json", given, lacking, name)
-    how = {"run": RUN.id, "group": name, "benchmark": name, "max_nodes": 102, "decodings": (MULTI,)}
-    evaluation = BenchmarkEvaluation.model_validate(how)
-    return evaluated(folder, evaluation, RUN, benchmarks={name: folder / "m.json"})
-
-
 def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[[str], Path]) -> None:
     net, folder = ready(NETWORK), public("benchmarks")
-    records, arrays = benchmark(tmp_path, folder, "cvrplib", ("X-n101-k25",))
+    records, arrays = on_benchmark(tmp_path, folder, "cvrplib", ["X-n101-k25"], RUN, **LIMITS)
     instance = read_vrplib(folder / "cvrplib_x" / "X-n101-k25.vrp")
     seen = Vrp((instance.coords / 1000).astype(np.float32)[None], instance.demand[None], np.array([206]))
     routes = to_routes(decode("vrp", net, seen, MULTI)[0].numpy())
@@ -209,7 +200,7 @@ def test_solomon_s_files_are_known_by_their_content(public: Callable[[str], Path
 
 def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, public: Callable[[str], Path]) -> None:
     net, folder = ready(NETWORK), public("benchmarks")
-    records, arrays = benchmark(tmp_path, folder, "solomon", SOLOMON)
+    records, arrays = on_benchmark(tmp_path, folder, "solomon", SOLOMON, RUN, **LIMITS)
     assert list(dict.fromkeys(records.test)) == [f"solomon_{name}" for name in SOLOMON]
     one = load(folder / "solomon" / "R101.txt")
     solution = decode("vrp", net, one.inputs(), MULTI)[0].numpy()

@@ -52,6 +52,8 @@ def test_where_nothing_can_be_kept_nothing_is_compiled(
     with caplog.at_level(logging.WARNING):
         assert make() is None
     assert "kernels cannot be made" in caplog.text
+    monkeypatch.setattr(library, "library", lambda: None)
+    assert library.describe() == "torch's own: they could not be compiled"
 
 
 @pytest.fixture

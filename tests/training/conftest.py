@@ -5,9 +5,9 @@ import pytest
 import tiny_rounds
 from neuroute.training import reinforce
 from neuroute.training.policy_gradient import weights
-from stores import cvrp_store, rounds_store, store, vrp_store
+from stores import cvrp_store, rounds_store, store, stores, vrp_store
 
-__all__ = ["cvrp_store", "rounds_store", "store", "vrp_store"]
+__all__ = ["cvrp_store", "rounds_store", "store", "stores", "vrp_store"]
 
 
 @pytest.fixture(params=tiny_rounds.PROBLEMS)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -31,6 +32,14 @@ def close(found: dict[str, Tensor], wanted: dict[str, Tensor], tolerance: float)
         torch.testing.assert_close(found[name], gradient, rtol=tolerance, atol=tolerance)
 
 
+def assert_alike(
+    found: tuple[float, dict[str, Tensor]], wanted: tuple[float, dict[str, Tensor]], tolerance: float
+) -> None:
+    """Losses and their gradients."""
+    assert found[0] == pytest.approx(wanted[0], rel=tolerance)
+    close(found[1], wanted[1], tolerance)
+
+
 def plain_loss(found: list[list[Built]], elite: Elite | None) -> Tensor:
     """Eq. 7 to 11 of icam, a solution at a time."""
     loss = torch.zeros((), dtype=torch.float64)
@@ -42,10 +51,6 @@ def plain_loss(found: list[list[Built]], elite: Elite | None) -> Tensor:
             for reward, log_p in sorted(built, key=lambda pair: pair[0], reverse=True)[: elite.k]:
                 loss = loss - elite.beta * (reward - baseline) * log_p / (len(found) * elite.k)
     return loss
-
-
-def same(a: torch.nn.Module, b: torch.nn.Module) -> bool:
-    return all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
 
 
 @dataclass(frozen=True)

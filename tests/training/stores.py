@@ -8,7 +8,7 @@ import tiny_rounds
 from tiny import cvrp_labels, label_store, labels
 from tiny_reinforced_vrp import validation
 
-__all__ = ["cvrp_store", "rounds_store", "store", "vrp_store"]
+__all__ = ["cvrp_store", "rounds_store", "store", "stores", "vrp_store"]
 
 
 @pytest.fixture(scope="session")
@@ -32,3 +32,9 @@ def vrp_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rounds_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of self-improved training, for the TSP and the CVRP."""
     return label_store(tmp_path_factory.mktemp("labels"), *tiny_rounds.label_sets())
+
+
+@pytest.fixture(scope="session")
+def stores(store: Path, cvrp_store: Path, rounds_store: Path, vrp_store: Path) -> list[Path]:
+    """All of them."""
+    return [store, cvrp_store, rounds_store, vrp_store]

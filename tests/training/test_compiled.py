@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
-from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import tiny
 import tiny_reinforced
 from neuroute.plan.objects import Run
-from neuroute.training import compiled as compiling
-from neuroute.training.train import Settings, train
+from neuroute.training.train import Settings, _trial, can_compile, train
+from test_ddp import gradients
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -35,39 +33,21 @@ CODE = [
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
     """What was compiled for one test, and whether torch can, is of no use to the next."""
-    compiling.can_compile.cache_clear()
+    can_compile.cache_clear()
     yield
-    compiling.can_compile.cache_clear()
+    can_compile.cache_clear()
     torch.compiler.reset()
-
-
-def gradients(run: Run, folder: Path, store: Path, *, compiled: bool) -> list[Tensor]:
-    """What the first update of a whole training is made of."""
-    found: list[Tensor] = []
-
-    def note(optimizer: torch.optim.Optimizer, _args: object, _kwargs: object) -> None:
-        if not found:
-            found.extend(
-                torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in optimizer.param_groups[0]["params"]
-            )
-
-    hook = register_optimizer_step_pre_hook(note)
-    try:
-        how = Settings("cpu", threads=1, compile=compiled)
-        train(run, folder / "out", folder / "state", [store], how, code="c", network_code="n")
-    finally:
-        hook.remove()
-    return found
 
 
 def alike(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     fixture, run = RUNS[name]
     store = request.getfixturevalue(fixture)
-    wanted, found = (gradients(run, tmp_path / str(way), store, compiled=way) for way in (False, True))
-    scale = max(float(gradient.norm()) for gradient in wanted)
+    wanted, found = (gradients(run, tmp_path / str(way), [store], compiles=way) for way in (False, True))
+    scale = max(float(gradient.norm()) for gradient in wanted.values())
     assert scale > 0
-    for a, b in zip(found, wanted, strict=True):
-        assert float((a - b).norm()) < 1e-5 * scale
+    assert found.keys() == wanted.keys()
+    for name, gradient in wanted.items():
+        assert float((found[name] - gradient).norm()) < 1e-5 * scale
 
 
 @pytest.mark.slow
@@ -84,7 +64,7 @@ def test_what_is_traced_has_the_same_gradients(
     compile_ = partial(torch.compile, backend="aot_eager")
     monkeypatch.setattr(torch, "compile", compile_without_code)
     alike("pomo", tmp_path, request)
-    names = [part.__name__ for part in traced if part is not compiling._trial]
+    names = [part.__name__ for part in traced if part is not _trial]
     assert names == ["encode", "prepare", "decide"]
 
 
@@ -123,8 +103,8 @@ def test_without_a_compiler_one_line_says_so(monkeypatch: pytest.MonkeyPatch, ca
 
     monkeypatch.setattr(torch, "compile", fails)
     with caplog.at_level(logging.WARNING):
-        assert not compiling.can_compile("cpu")
-        assert not compiling.can_compile("cpu")
+        assert not can_compile("cpu")
+        assert not can_compile("cpu")
     assert [record.getMessage() for record in caplog.records] == [
         "`compile`: torch cannot compile for cpu here (No working C++ compiler found); networks run as they are"
     ]

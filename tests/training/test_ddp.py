@@ -13,13 +13,10 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import tiny
-import tiny_glop
-import tiny_htsp
-import tiny_maps
-import tiny_mdam
 import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
+import tiny_systems
 from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import Elite, GreedyBaseline
 from neuroute.systems.mdam.system import WarmBaseline
@@ -61,22 +58,22 @@ def runs() -> dict[str, Run]:
         "self-improvement": tiny.self_improving(**improving),
         "self-improvement cvrp": tiny.self_improving("cvrp", **improving),
         "beam-pool": tiny.pooled(pool=7),
-        "partitioning": tiny_glop.partitioning_run(batch_size=3),
-        **{f"map {kind}": tiny_maps.map_run(kind, batch_size=31, validations=1) for kind in tiny_maps.KINDS},
-        "map Dimes": tiny_maps.dimes_run(),
-        "paths": tiny_htsp.make_run(upper=False),
-        "decoders tsp": tiny_mdam.make_run("tsp", stage={"batch_size": 5}),
-        "decoders cvrp": tiny_mdam.make_run("cvrp", baseline=WarmBaseline(instances=8, warm_up=0.8)),
+        "partitioning": tiny_systems.partitioning_run(batch_size=3),
+        **{f"map {kind}": tiny_systems.map_run(kind, batch_size=31, validations=1) for kind in tiny_systems.MAP_KINDS},
+        "map Dimes": tiny_systems.dimes_run(),
+        "paths": tiny_systems.htsp_run(upper=False),
+        "decoders tsp": tiny_systems.mdam_run("tsp", stage={"batch_size": 5}),
+        "decoders cvrp": tiny_systems.mdam_run("cvrp", baseline=WarmBaseline(instances=8, warm_up=0.8)),
         **{
             f"rollouts {kind}": tiny_reinforced.make_run(
                 rollouts, kind=kind, baseline=GreedyBaseline(instances=6), clip=1.0
             )
             for kind in tiny_reinforced.ROLLOUTS
         },
-        "revising": tiny_glop.revising_run(tiny_glop.phase(batch_size=7, samples=12, learning_rate=STILL)),
-        "revising revised": tiny_glop.revising_run(
-            tiny_glop.phase(source="revised", block=4, samples=13, nodes=9, batch_size=7),
-            tiny_glop.phase(source="revised", samples=20, nodes=9),
+        "revising": tiny_systems.revising_run(tiny_systems.phase(batch_size=7, samples=12, learning_rate=STILL)),
+        "revising revised": tiny_systems.revising_run(
+            tiny_systems.phase(source="revised", block=4, samples=13, nodes=9, batch_size=7),
+            tiny_systems.phase(source="revised", samples=20, nodes=9),
         ),
         **{f"reconstruction {p}": tiny_rounds.make_run(p, **rounds) for p in tiny_rounds.PROBLEMS},
         "reinforce tsp": tiny_reinforced.make_run(*stages, kind="icam"),
@@ -90,7 +87,9 @@ def runs() -> dict[str, Run]:
     }
 
 
-def gradients(run: Run, folder: Path, stores: list[Path], threads: int = 1) -> dict[str, Tensor]:
+def gradients(
+    run: Run, folder: Path, stores: list[Path], threads: int = 1, *, compiles: bool = False
+) -> dict[str, Tensor]:
     """What the first update of a whole training is made of, by parameter; all of them where weights stay as they are.
 
     (Adam makes a step of any gradient, so after an update those of parameters without one differ by rounding's signs.)
@@ -110,8 +109,8 @@ def gradients(run: Run, folder: Path, stores: list[Path], threads: int = 1) -> d
     hook = register_optimizer_step_pre_hook(note)
     self_improvement.INSTANCES_PER_PAGE = 8
     folder.mkdir(exist_ok=True)
-    start = tiny_glop.revisers(folder) if run.start else None
-    how = Settings("cpu", threads=threads)
+    start = tiny_systems.revisers(folder) if run.start else None
+    how = Settings("cpu", threads=threads, compile=compiles)
     try:
         train(run, folder / "out", folder / "state", stores, how, code="c", network_code="n", start=start)
     finally:
@@ -137,11 +136,6 @@ for number, (name, run) in enumerate(runs().items()):
     found = gradients(run, folder / name, [Path(store) for store in sys.argv[3:]], 1 if number else 2)
     torch.save(found, folder / f"{name}.{rank}.pt")
 """
-
-
-@pytest.fixture(scope="module")
-def stores(store: Path, cvrp_store: Path, rounds_store: Path, vrp_store: Path) -> list[Path]:
-    return [store, cvrp_store, rounds_store, vrp_store]
 
 
 @pytest.fixture(scope="module")

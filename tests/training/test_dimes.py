@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-import tiny_maps
+import tiny_systems
 from neuroute.accounting.flops import training_per_sample
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Network
@@ -155,7 +155,7 @@ def test_more_steps_draw_shorter_tours() -> None:
 @pytest.mark.parametrize("steps", [0, 2])
 def test_what_is_learnt_is_the_gradient_where_the_steps_end(steps: int) -> None:
     """Of edges it goes on through the graph network, of the head to the head; an instance is a share of its batch."""
-    run = tiny_maps.dimes_run()
+    run = tiny_systems.dimes_run()
     run = run.model_copy(update={"training": run.training.model_copy(update={"inner_steps": steps})})
     batches = MetaBatches(scheme_of(run, make()))
     coords = coords_of(9)
@@ -222,9 +222,9 @@ def test_a_sparse_graph_needs_no_pairs() -> None:
 
 
 def test_inner_steps_are_counted() -> None:
-    run = tiny_maps.dimes_run()
+    run = tiny_systems.dimes_run()
     more = run.model_copy(update={"training": run.training.model_copy(update={"inner_steps": 12})})
-    searched = tiny_maps.dimes_run(search_steps=40)
+    searched = tiny_systems.dimes_run(search_steps=40)
     plain = training_per_sample(run)
     head = 5 * run.n * (2 * (2 * 64 + 8) + 16)  # edges, two FLOPs for each weight, one for each activation
     assert training_per_sample(more) - plain == 3 * 10 * head
@@ -234,7 +234,7 @@ def test_inner_steps_are_counted() -> None:
 def test_runs_that_do_not_fit() -> None:
     with pytest.raises(NeurouteError, match="is for Dimes, not DecoderOnly"):
         meta(scheme_of(make_run()))
-    run = tiny_maps.dimes_run()
+    run = tiny_systems.dimes_run()
     batches = meta(scheme_of(run))
     for parameter in batches.net.parameters():
         parameter.data.fill_(math.nan)

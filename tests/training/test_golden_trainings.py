@@ -5,7 +5,6 @@
 
 import csv
 import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,10 @@ import pytest
 import torch
 
 import tiny
-import tiny_glop
-import tiny_htsp
-import tiny_maps
-import tiny_mdam
 import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
+import tiny_systems
 from neuroute.networks.weights import build, load_checkpoint
 from neuroute.plan.objects import Run
 
@@ -38,12 +34,12 @@ RUNS: dict[str, tuple[Callable[[], Run], str]] = {  # name -> (run, store of its
     "reinforce_vrp": (tiny_reinforced_vrp.make_run, "vrp_store"),
     "rollout_baseline": (tiny_reinforced.rollout_run, "store"),
     "beam_pool": (tiny.pooled, "store"),
-    "revising": (tiny_glop.revising_run, "glop_store"),
-    "att_gcn": (lambda: tiny_maps.map_run("AttGcn"), "store"),
-    "difusco": (lambda: tiny_maps.map_run("Difusco"), "store"),
-    "dimes": (tiny_maps.dimes_run, "store"),
-    "mdam": (lambda: tiny_mdam.make_run("tsp"), "store"),
-    "htsp": (tiny_htsp.make_run, "store"),
+    "revising": (tiny_systems.revising_run, "glop_store"),
+    "att_gcn": (lambda: tiny_systems.map_run("AttGcn"), "store"),
+    "difusco": (lambda: tiny_systems.map_run("Difusco"), "store"),
+    "dimes": (tiny_systems.dimes_run, "store"),
+    "mdam": (lambda: tiny_systems.mdam_run("tsp"), "store"),
+    "htsp": (tiny_systems.htsp_run, "store"),
 }
 COLUMNS = ("training", "parameters", "names", "loss", "moved", "towards")
 NEAR = 0.02
@@ -64,11 +60,10 @@ def trained(name: str, run: Run, folder: Path, store: Path) -> dict[str, Any]:
     change = torch.cat([(w - start[name]).double().flatten() for name, w in floats.items()])
     assert change.isfinite().all()
     assert change.any()
-    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     result: dict[str, Any] = {
         "parameters": len(change),
         "names": hashlib.sha256(names.encode()).hexdigest()[:10],
-        "loss": next(line["loss"] for line in lines if line["kind"] == "train" and line["loss"]),
+        "loss": next(line["loss"] for line in tiny.log_lines(out, "train") if line["loss"]),
     }
     if name.startswith("supervised"):
         along = torch.cos(torch.arange(len(change), dtype=torch.float64))

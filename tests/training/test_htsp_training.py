@@ -21,10 +21,10 @@ from neuroute.systems.htsp.system import HtspTraining, Proximal
 from neuroute.systems.htsp.training import JointBatches, PathBatches, Steps, estimate_advantages, levels
 from neuroute.training.distributed import World
 from neuroute.training.sampling_streams import noise, sampling
-from reinforcing import backward, close, gradients
-from tiny import N, scheme_of
-from tiny_htsp import make_run
+from reinforcing import assert_alike, backward, gradients
+from tiny import N, copy_weights, same_weights, scheme_of
 from tiny_reinforced import stage
+from tiny_systems import htsp_run as make_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -75,10 +75,8 @@ def test_the_loss_is_that_of_plain_rows(tmp_path: Path) -> None:
     assert len(steps.states) == 2 * 4 * 3  # rounds, environments, steps
     steps = steps._replace(log_p=steps.log_p + 0.4 * torch.randn(len(steps.log_p), dtype=torch.float64))
     upper = batches.whole.upper
-    loss, wanted = backward(upper, plain_loss(batches, steps))
-    value, found = backward(upper, batches._loss(steps))
-    assert value == pytest.approx(loss, rel=1e-10)
-    close(found, wanted, 1e-9)
+    wanted = backward(upper, plain_loss(batches, steps))
+    assert_alike(backward(upper, batches._loss(steps)), wanted, 1e-9)
 
 
 def test_what_episodes_leave(tmp_path: Path) -> None:
@@ -104,7 +102,7 @@ def test_what_episodes_leave(tmp_path: Path) -> None:
 def test_targets_follow_slowly_and_the_entropy_is_steered(tmp_path: Path) -> None:
     run = make_run(upper=True)
     batches = batches_of(run, tmp_path)
-    before = {name: tensor.clone() for name, tensor in batches.targets.state_dict().items()}
+    before = copy_weights(batches.targets)
     steps, _ = batches._play(0, torch.Generator().manual_seed(0))
     start, updates = batches.log_entropy, batches._learn_upper(steps, torch.Generator().manual_seed(1))[1]
     assert updates == 2 * 3  # passes, minibatches of 10 of 24 rows
@@ -133,10 +131,8 @@ def test_paths_learn_as_tours_do(tmp_path: Path) -> None:
         log_p = log_p + logs.gather(2, stops[..., None])[..., 0]
         rollout.go(stops)
     lengths = batch.lengths(rollout.solutions())
-    loss, wanted = backward(net, ((lengths - lengths.mean(dim=1, keepdim=True)) * log_p).mean())
-    value, found = gradients(batches)
-    assert value == pytest.approx(loss, rel=1e-9)
-    close(found, wanted, 1e-9)
+    wanted = backward(net, ((lengths - lengths.mean(dim=1, keepdim=True)) * log_p).mean())
+    assert_alike(gradients(batches), wanted, 1e-9)
     assert isinstance(batch, PathBatch)
     assert all(p.grad is None for p in batches.whole.upper.parameters())
 
@@ -145,7 +141,7 @@ def test_both_levels_move_and_only_they(tmp_path: Path) -> None:
     """Rates are each level's own; a state that goes on elsewhere ends alike."""
     run = make_run()
     whole, other = (batches_of(run, tmp_path / name, double=False) for name in ("whole", "other"))
-    before = {name: tensor.clone() for name, tensor in whole.whole.state_dict().items()}
+    before = copy_weights(whole.whole)
     whole.train(0)
     kept, weights, moments = whole.state(), whole.whole.state_dict(), deepcopy(whole.optimizer.state_dict())
     other.whole.load_state_dict(weights)
@@ -155,7 +151,7 @@ def test_both_levels_move_and_only_they(tmp_path: Path) -> None:
     for batches in (whole, other):
         batches.train(1)
     now = whole.whole.state_dict()
-    assert all(torch.equal(tensor, now[name]) for name, tensor in other.whole.state_dict().items())
+    assert same_weights(other.whole.state_dict(), now)
     still = [name for name, tensor in now.items() if torch.equal(tensor, before[name])]
     assert still == []
     assert [note["kind"] for note in whole.notes()] == ["stage", "episodes", "episodes"]

@@ -16,14 +16,14 @@ from neuroute.plan.objects import Network, Run
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
 from neuroute.training import path_tsp
 from neuroute.training.path_tsp import PathTspBatches, PathTsps
-from tiny import N, labels, log_lines, make_run, pens_run, run_training, scheme_of, training_set
+from tiny import N, labels, log_lines, make_run, pens_run, run_training, scheme_of
 
 CPU = torch.device("cpu")
 POSITIONS = ("alibi", "rope", "both", "coordinates")
 
 
 def batches(run: Run, store: Path, memory_gb: float = 4.0) -> PathTspBatches:
-    return PathTspBatches(scheme_of(run, memory_gb=memory_gb), training_set(run, store))
+    return PathTspBatches(scheme_of(run, memory_gb=memory_gb, label_dirs=[store]))
 
 
 def some_paths(b: PathTspBatches, index: int = 0) -> PathTsps:

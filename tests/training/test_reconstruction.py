@@ -15,9 +15,8 @@ from neuroute.decoding.construct import construct
 from neuroute.networks.weights import load_checkpoint
 from neuroute.training import reconstruction
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
-from tiny import log_lines, run_training
+from tiny import copy_weights, log_lines, run_training, same_weights, set_gaps
 from tiny_rounds import N, feasible, lengths, make_run, rounds
-from validation_gaps import copy_weights, same_weights, set_gaps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -11,13 +11,10 @@ from typing import Any
 import pytest
 import torch
 
-import tiny_glop
-import tiny_htsp
-import tiny_maps
-import tiny_mdam
 import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
+import tiny_systems
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Run
@@ -95,7 +92,7 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     "self-improvement-cvrp": (lambda: self_improving("cvrp", epochs=3), "cvrp_store", (1, 7)),
     "pool": (pooled, "store", (0, 3)),
     # At the end of an epoch and of phases, whose paths are drawn, or made once.
-    "revisers": (tiny_glop.revising_run, "store", (1, 3, 6, 9)),
+    "revisers": (tiny_systems.revising_run, "store", (1, 3, 6, 9)),
     "rounds, TSP": (lambda: tiny_rounds.make_run("tsp"), "rounds_store", (3, 5, 8, 15)),
     "rounds, CVRP": (lambda: tiny_rounds.make_run("cvrp"), "rounds_store", (3, 5, 8, 15)),
     # Inside of each stage and at the end of two.
@@ -105,13 +102,13 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     "rollouts, TSP": (tiny_reinforced.rollout_run, "store", (0, 1, 2)),
     "rollouts, CVRP": (lambda: tiny_reinforced.rollout_run("invit_cvrp"), "cvrp_store", (3,)),
     # Inside of the first epoch, whose baseline is a mean, and at its end.
-    "map, AttGcn": (lambda: tiny_maps.map_run("AttGcn"), "store", (1, 5)),
-    "map, Difusco": (lambda: tiny_maps.map_run("Difusco"), "store", (1, 5)),
-    "map, Dimes": (tiny_maps.dimes_run, "store", (0, 2)),
-    "decoders, TSP": (lambda: tiny_mdam.make_run("tsp", baseline=WARMED), "store", (0, 1, 2)),
-    "decoders, CVRP": (lambda: tiny_mdam.make_run("cvrp", baseline=WARMED), "cvrp_store", (1,)),
-    "paths": (lambda: tiny_htsp.make_run(upper=False), "store", (1,)),
-    "both levels": (tiny_htsp.make_run, "store", (0, 1)),
+    "map, AttGcn": (lambda: tiny_systems.map_run("AttGcn"), "store", (1, 5)),
+    "map, Difusco": (lambda: tiny_systems.map_run("Difusco"), "store", (1, 5)),
+    "map, Dimes": (tiny_systems.dimes_run, "store", (0, 2)),
+    "decoders, TSP": (lambda: tiny_systems.mdam_run("tsp", baseline=WARMED), "store", (0, 1, 2)),
+    "decoders, CVRP": (lambda: tiny_systems.mdam_run("cvrp", baseline=WARMED), "cvrp_store", (1,)),
+    "paths": (lambda: tiny_systems.htsp_run(upper=False), "store", (1,)),
+    "both levels": (tiny_systems.htsp_run, "store", (0, 1)),
     "VRP": (vrp_run, "vrp_store", (0, 3)),
     "VRP, a light decoder": (lambda: vrp_run(hierarchy="step"), "vrp_store", (0, 3)),
     "VRP, random gates": (lambda: vrp_run(method="random"), "vrp_store", (0, 3)),

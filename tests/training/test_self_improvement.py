@@ -9,14 +9,13 @@ import pytest
 import torch
 
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.networks.weights import build, load_checkpoint
+from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Run
 from neuroute.problems.registry import Part
 from neuroute.training import self_improvement
 from neuroute.training.cvrp import CvrpPath, begin_at_depot
 from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches
-from tiny import log_lines, run_training, scheme_of, self_improving
-from validation_gaps import Weights, copy_weights, same_weights, set_gaps
+from tiny import copy_weights, log_lines, run_training, same_weights, scheme_of, self_improving, set_gaps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -82,10 +81,19 @@ def test_a_killed_epoch_keeps_the_pages_that_it_has_sampled(
     assert not list((tmp_path / "sampled").iterdir())
 
 
-def weights_that_sampled(run: Run, folder: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
-    """Trains, and tells which weights sampled each epoch's solutions, and which are exported."""
-    used = []
-    sample = SampledTrainingSet._sample
+@pytest.mark.parametrize(
+    ("gaps", "best"), [((1, 2, np.nan, 1), (0, 0, 0, 0)), ((4, 3, 5, 2), (0, 1, 1, 3))], ids=["worse", "better"]
+)
+def test_the_best_policy_samples_the_next_epoch_and_is_kept(
+    tmp_path: Path,
+    problem: str,
+    own_store: Path,
+    gaps: tuple[float, ...],
+    best: tuple[int, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the validations before training and after each epoch; `best` numbers those of what samples and is exported."""
+    used, sample = [], SampledTrainingSet._sample
 
     def watched(self: SampledTrainingSet, epoch: int) -> np.ndarray:
         solutions = sample(self, epoch)
@@ -93,30 +101,11 @@ def weights_that_sampled(run: Run, folder: Path, store: Path, monkeypatch: pytes
         return solutions
 
     monkeypatch.setattr(SampledTrainingSet, "_sample", watched)
-    out = run_training(run, folder, store)
-    return [*used, load_checkpoint(out / "model.safetensors")[0].state_dict()]
-
-
-def test_a_worse_policy_is_neither_sampled_from_nor_kept(
-    tmp_path: Path, problem: str, own_store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Validations after epochs that all give larger gaps: the weights before training stay the best."""
-    run = self_improving(problem)
-    seen = set_gaps(monkeypatch, (1, 2, np.nan, 1))
-    used = weights_that_sampled(run, tmp_path, own_store, monkeypatch)
-    torch.manual_seed(run.seed)
-    untrained = build(run.network).state_dict()
-    assert [same_weights(weights, untrained) for weights in used] == [True] * 4
-    assert [same_weights(weights, untrained) for weights in seen] == [True, False, False, False]
-
-
-def test_a_better_policy_samples_the_next_epoch(
-    tmp_path: Path, problem: str, own_store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = set_gaps(monkeypatch, (4, 3, 5, 2))
-    used = weights_that_sampled(self_improving(problem), tmp_path, own_store, monkeypatch)
+    seen = set_gaps(monkeypatch, gaps)
+    out = run_training(self_improving(problem), tmp_path, own_store)
+    used.append(load_checkpoint(out / "model.safetensors")[0].state_dict())
     assert [[same_weights(weights, each) for each in seen] for weights in used] == [
-        [i == number for i in range(4)] for number in (0, 1, 1, 3)
+        [i == number for i in range(4)] for number in best
     ]
 
 

@@ -10,17 +10,19 @@ import pytest
 import torch
 from refusals import one_line
 
+from neuroute.core import device
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
+from neuroute.decoding.precision import in_precision_of_device
 from neuroute.networks.weights import load_checkpoint, weights_digest
+from neuroute.plan.config import parse_config
 from neuroute.plan.digest import locate
 from neuroute.plan.objects import Labels, Network, Run
 from neuroute.problems import sub_paths
 from neuroute.training import supervised
 from neuroute.training.supervised import SupervisedBatches, TrainingSet
 from neuroute.training.train import Settings, train
-from tiny import log_lines, make_run, run_training, scheme_of, self_improving, training_set
-from validation_gaps import same_weights, set_gaps
+from tiny import log_lines, make_run, run_training, same_weights, scheme_of, self_improving, set_gaps, training_set
 
 CPU = torch.device("cpu")
 
@@ -52,17 +54,6 @@ def test_same_seed_same_bytes_another_seed_others(tmp_path: Path, store: Path) -
     )
     assert first == second
     assert first != third
-
-
-def test_a_finished_state_is_only_exported(tmp_path: Path, store: Path) -> None:
-    out = run_training(make_run(), tmp_path, store)
-    before = (out / "model.safetensors").read_bytes()
-    (out / "model.safetensors").unlink()
-    state = (tmp_path / "state" / "state.pt").stat().st_mtime_ns
-    run_training(make_run(), tmp_path, store)
-    assert (out / "model.safetensors").read_bytes() == before
-    assert json.loads((out / "run.json").read_text())["batches"] == 4
-    assert (tmp_path / "state" / "state.pt").stat().st_mtime_ns >= state
 
 
 DGL = {"depth": 1, "width": 8, "heads": 2, "feed_forward": 8, "nearest": 4}
@@ -148,15 +139,6 @@ def test_learning_rate_decays_by_batches_after_a_warm_up(store: Path) -> None:
     assert b.learning_rate(4) == pytest.approx(2e-3 * 0.25)
 
 
-def test_sub_paths_follow_the_tour() -> None:
-    coords = torch.rand(3, 8, 2)
-    tours = torch.stack([torch.randperm(8) for _ in range(3)])
-    path = sub_paths.cut(coords, tours, start=6, length=5, backwards=False)
-    expected = torch.stack([c[t[[6, 7, 0, 1, 2]]] for c, t in zip(coords, tours, strict=True)])
-    assert torch.equal(path, expected)
-    assert torch.equal(sub_paths.cut(coords, tours, 6, 5, True), expected.flip(1))
-
-
 def test_draws_cover_all_starts_and_lengths() -> None:
     generator = torch.Generator().manual_seed(0)
     starts, lengths, directions = zip(*(sub_paths.draw(generator, 8) for _ in range(500)), strict=True)
@@ -207,13 +189,14 @@ def test_a_thread_loads_the_next_shard_and_each_is_checked_once(
 def test_the_best_weights_are_kept_on_demand_also_after_a_kill(
     keep: str, number: int, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of four validations the second is the best, and what is exported anew from the state is the same."""
+    """Of four validations the second is the best; a finished state is only exported again, the same."""
     seen = set_gaps(monkeypatch, (3, 1, 2, 1))
     out = run_training(make_run(keep=keep, epochs=3), tmp_path, store)
     exported = load_checkpoint(out / "model.safetensors")[0].state_dict()
     assert [same_weights(exported, weights) for weights in seen] == [i == number for i in range(4)]
     (out / "model.safetensors").unlink()
     run_training(make_run(keep=keep, epochs=3), tmp_path, store)
+    assert len(seen) == 4
     assert same_weights(load_checkpoint(out / "model.safetensors")[0].state_dict(), exported)
     stopped = torch.load(tmp_path / "state" / "state.pt", weights_only=True)
     assert stopped["best"][0] == (1 if keep == "best" else np.inf)
@@ -242,3 +225,17 @@ def test_a_path_without_decisions_leaves_no_nan_in_the_log(tmp_path: Path, store
     for line in log_lines(run_training(run, tmp_path, store), "train"):
         assert math.isfinite(line["loss"])
         assert math.isfinite(line["loss_max"])
+
+
+def test_bf16_is_for_cpus_that_have_products_in_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Elsewhere fp32 computes, and that is said."""
+    cpu, half = parse_config({"device": "cpu"}), make_run(precision="bf16")
+    for named in ("fp32", "bf16"):
+        monkeypatch.setattr(device, "cpu_features", lambda: {"avx2", "avx512_bf16"})
+        run = make_run(precision=named)
+        assert in_precision_of_device(run, cpu) is run
+    monkeypatch.setattr(device, "cpu_features", lambda: {"avx2", "avx512f"})
+    assert in_precision_of_device(half, cpu).training.precision == "fp32"
+    assert "no products in bf16" in capsys.readouterr().out

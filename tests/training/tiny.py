@@ -7,9 +7,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from neuroute.datasets.labels import make_labels
@@ -19,7 +21,7 @@ from neuroute.plan.config import Config, load_scale
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.problems.registry import PARTS
 from neuroute.systems.dgl.system import BeamPool
-from neuroute.training.batches import Scheme
+from neuroute.training.batches import Batches, Scheme
 from neuroute.training.distributed import World
 from neuroute.training.supervised import TrainingSet
 from neuroute.training.train import DECISION, Settings, train
@@ -42,49 +44,38 @@ def label_store(folder: Path, *wanted: Labels) -> Path:
     return folder
 
 
+def run_of(
+    name: str, kind: str, arguments: dict[str, Any], training: Any, validation: Labels, like: type = Run, **more: Any
+) -> Any:
+    """A run "paper/name" of a network of this package."""
+    paper, _, short = name.partition("/")
+    network, n = Network(kind=f"neuroute.{kind}", arguments=arguments), validation.dataset.n
+    fields = {"paper": paper, "name": short, "network": network, "training": training, "n": n, "data": ()} | more
+    return like(validation=validation, **fields)
+
+
 def make_run(**training: object) -> Run:
     arguments = {"depth": 2, "width": 16, "heads": 2, "gate": True, "rezero": True, "train_nodes": N}
     settings = {"samples": 120, "batch_size": 32, "learning_rate": 2e-3, "validations": 3} | training
-    return Run(
-        paper="scaling",
-        name="tiny",
-        network=Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=arguments),
-        training=Supervised(**settings),  # type: ignore[arg-type]
-        n=N,
-        data=(labels("train", 120),),
-        validation=labels("val", 16),
-    )
+    how, data = Supervised.model_validate(settings), (labels("train", 120),)
+    return run_of("scaling/tiny", "networks.decoder_only:DecoderOnly", arguments, how, labels("val", 16), data=data)
 
 
 def pens_run(positions: str = "alibi", initial: str = "gaussian", **training: object) -> Run:
     arguments = {"depth": 2, "width": 32, "heads": 4, "feed_forward": 64, "train_nodes": N}
+    arguments |= {"positions": positions, "initial": initial}
     settings = {"samples": 120, "batch_size": 32, "learning_rate": 2e-3, "final_learning_rate": 2e-4, "validations": 3}
-    return Run(
-        paper="pens",
-        name=f"tiny_{positions}_{initial}",
-        network=Network(
-            kind="neuroute.networks.pens:Pens", arguments={**arguments, "positions": positions, "initial": initial}
-        ),
-        training=Supervised(**{"sub_paths": "pairs", "step": "decision"} | settings | training),  # type: ignore[arg-type]
-        n=N,
-        data=(labels("train", 120),),
-        validation=labels("val", 16),
-        also_validation=(labels("val", 8),),
-    )
+    how = Supervised.model_validate({"sub_paths": "pairs", "step": "decision"} | settings | training)
+    sets = {"data": (labels("train", 120),), "also_validation": (labels("val", 8),)}
+    name = f"pens/tiny_{positions}_{initial}"
+    return run_of(name, "networks.pens:Pens", arguments, how, labels("val", 16), **sets)
 
 
 def cvrp_run(kind: str = "LehdCvrp", **training: object) -> Run:
     settings = {"samples": 96, "batch_size": 32, "learning_rate": 2e-3, "weight_decay": 0.0, "validations": 2}
     arguments = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": N}
-    return Run(
-        paper="scaling",
-        name="tiny_cvrp",
-        network=Network(kind=f"neuroute.networks.lehd:{kind}", arguments=arguments),
-        training=Supervised(**settings | training),  # type: ignore[arg-type]
-        n=N,
-        data=(cvrp_labels("train", 96),),
-        validation=cvrp_labels("val", 16),
-    )
+    how, data = Supervised.model_validate(settings | training), (cvrp_labels("train", 96),)
+    return run_of("scaling/tiny_cvrp", f"networks.lehd:{kind}", arguments, how, cvrp_labels("val", 16), data=data)
 
 
 def self_improving(problem: str = "tsp", **training: object) -> Run:
@@ -173,3 +164,33 @@ def killed_training(run: Run, folder: Path, store: Path, least: int = 1) -> int:
 def log_lines(out: Path, kind: str) -> list[dict]:
     lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     return [line for line in lines if line["kind"] == kind]
+
+
+# -- weights, and validations that give chosen gaps, whatever weights are worth on this CPU ----------------------------
+
+Weights = dict[str, torch.Tensor]
+
+
+def copy_weights(net: torch.nn.Module) -> Weights:
+    return {name: value.clone() for name, value in net.state_dict().items()}
+
+
+def same_weights(a: Weights, b: Weights) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def set_gaps(monkeypatch: pytest.MonkeyPatch, gaps: Sequence[float]) -> list[Weights]:
+    """Let the validations of each training give `gaps` in turn.  Returns a list that gets the weights at each."""
+    weights: list[Weights] = []
+
+    def validation(batches: Batches) -> Callable[[], dict[str, float]]:
+        following = iter(gaps)
+
+        def validate() -> dict[str, float]:
+            weights.append(copy_weights(batches.scheme.net))
+            return {batches.run.validation.dataset.id: next(following)}
+
+        return validate
+
+    monkeypatch.setattr("neuroute.training.train._validation", validation)
+    return weights

@@ -6,12 +6,12 @@ from typing import Any
 import torch
 
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Network, Run
+from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import Elite, GreedyBaseline, Reinforced, Stage
 from neuroute.training import rollout_baseline
 from neuroute.training.reinforce import Reinforcement, reinforce
 from neuroute.training.rollout_baseline import RolloutBaseline
-from tiny import N, cvrp_labels, labels, scheme_of
+from tiny import N, cvrp_labels, labels, run_of, scheme_of
 
 
 class ReinforcedRun(Run):
@@ -28,38 +28,34 @@ STAGES = (
     stage("elite", batches_per_epoch=3, elite=Elite(k=3), learning_rate=1e-3),
 )
 KINDS = {
-    "pomo": ("neuroute.networks.pomo:Pomo", {"heads": 2}),
-    "icam": ("neuroute.networks.icam:Icam", {}),
-    "elg": ("neuroute.systems.elg.network:Elg", {"heads": 2, "neighbours": 4}),
-    "elg_cvrp": ("neuroute.systems.elg.network:ElgCvrp", {"heads": 2, "neighbours": 4}),
-    "pomo_cvrp": ("neuroute.networks.pomo:PomoCvrp", {"heads": 2}),
-    "icam_cvrp": ("neuroute.networks.icam:IcamCvrp", {}),
+    "pomo": ("networks.pomo:Pomo", {"heads": 2}),
+    "icam": ("networks.icam:Icam", {}),
+    "elg": ("systems.elg.network:Elg", {"heads": 2, "neighbours": 4}),
+    "elg_cvrp": ("systems.elg.network:ElgCvrp", {"heads": 2, "neighbours": 4}),
+    "pomo_cvrp": ("networks.pomo:PomoCvrp", {"heads": 2}),
+    "icam_cvrp": ("networks.icam:IcamCvrp", {}),
 }
 
 
 ROLLOUTS = {  # networks of a single start, whose baseline is a greedy rollout
-    name: (f"neuroute.systems.invit.network:{kind}", {"heads": 2, "views": [5, 7], "actions": 4})
+    name: (f"systems.invit.network:{kind}", {"heads": 2, "views": [5, 7], "actions": 4})
     for name, kind in (("invit", "Invit"), ("invit_cvrp", "InvitCvrp"))
 }
 
 
 BATCH_NORMS = {
-    "pointerformer": ("neuroute.systems.pointerformer.network:Pointerformer", {"heads": 2}),
+    "pointerformer": ("systems.pointerformer.network:Pointerformer", {"heads": 2}),
 }
 
 
 def make_run(*stages: Stage, depth: int = 1, kind: str = "pomo", **training: Any) -> ReinforcedRun:
     name, more = (KINDS | ROLLOUTS | BATCH_NORMS)[kind]
     arguments = {"depth": depth, "width": 16, "feed_forward": 32, "train_nodes": N} | more
-    return ReinforcedRun(
-        paper="icam",
-        name="tiny",
-        network=Network(kind=name, arguments=arguments),
-        training=Reinforced(stages=stages or (stage(),), **training),
-        n=N,
-        data=(),
-        validation=(cvrp_labels if kind.endswith("cvrp") else labels)("val", 16),
+    how, validation = (
+        Reinforced(stages=stages or (stage(),), **training),
+        cvrp_labels if kind.endswith("cvrp") else labels,
     )
+    return run_of("icam/tiny", name, arguments, how, validation("val", 16), like=ReinforcedRun)
 
 
 def batches_of(run: Run, folder: Path, *, double: bool = False, net: Any = None, **more: Any) -> Reinforcement:

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Dataset, Labels, Network, Run
+from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.plan.reinforced import Reinforced, Stage
 from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
-from tiny import scheme_of
+from tiny import run_of, scheme_of
 
 SIX = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")
 SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": 8}
@@ -26,15 +26,8 @@ def validation(variant: str) -> Labels:
 
 
 def make_run(*stages: Stage, network: dict[str, Any] | None = None, **training: Any) -> Run:
-    return Run(
-        paper="mvmoe",
-        name="tiny",
-        network=Network(kind="neuroute.networks.mvmoe:MvMoe", arguments=SHAPE | (network or {})),
-        training=Reinforced(stages=stages or (stage(),), **training),
-        n=8,
-        data=(),
-        validation=validation("CVRP"),
-    )
+    how = Reinforced(stages=stages or (stage(),), **training)
+    return run_of("mvmoe/tiny", "networks.mvmoe:MvMoe", SHAPE | (network or {}), how, validation("CVRP"))
 
 
 def batches_of(run: Run, folder: Path, *, double: bool = True, net: Any = None, **more: Any) -> VrpReinforcement:

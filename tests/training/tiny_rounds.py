@@ -8,7 +8,7 @@ import numpy as np
 from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run
 from neuroute.problems.registry import Part
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
-from tiny import scheme_of
+from tiny import run_of, scheme_of
 
 N = 16
 PROBLEMS = {
@@ -35,15 +35,9 @@ def network(problem: str, **more: object) -> Network:
 def make_run(problem: str, **training: object) -> Run:
     settings: dict[str, Any] = {"samples": 24, "rounds": 3, "epochs_per_round": 2, "reconstructions": 4}
     settings |= {"batch_size": 10, "learning_rate": 2e-3, "validations": 6} | training
-    return Run(
-        paper="sit",
-        name=f"tiny_{problem}",
-        network=network(problem),
-        training=Reconstruction(**settings),
-        n=N,
-        data=(labels(problem, "train", 24),),
-        validation=labels(problem, "val", 8),
-    )
+    net, how, data = network(problem), Reconstruction(**settings), (labels(problem, "train", 24),)
+    kind, validation = net.kind.removeprefix("neuroute."), labels(problem, "val", 8)
+    return run_of(f"sit/tiny_{problem}", kind, net.arguments, how, validation, data=data)
 
 
 def rounds(run: Run, store: Path, folder: Path, **more: Any) -> Rounds:

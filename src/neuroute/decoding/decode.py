@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,16 +27,12 @@ MOST_TOGETHER = 256  # instances whose batch norms are taken together
 MAX_NODES_PER_BATCH = 1 << 20  # of the instances whose blocks parallel re-construction gives to the network
 
 
-class Keeper(Protocol):
+class Keeper(NamedTuple):
     """Keeps how far a decoding has come, for one that is interrupted to go on with."""
 
-    def due(self) -> bool:
-        """Whether it is time to keep it again."""
-
-    def load(self) -> dict[str, np.ndarray] | None:
-        """What was held last; None at the start."""
-
-    def hold(self, arrays: dict[str, np.ndarray]) -> None: ...
+    due: Callable[[], bool]  # whether it is time to keep it again
+    load: Callable[[], dict[str, np.ndarray] | None]  # what was held last; None at the start
+    hold: Callable[[dict[str, np.ndarray]], None]
 
 
 def decode(

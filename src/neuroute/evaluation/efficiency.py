@@ -147,12 +147,7 @@ class Forecast:
     def seconds(self, construction: Construction, counts: Counts, tokens: Sequence[int]) -> float:
         """Return the seconds that measuring the decisions on so many tokens will take."""
         decisions = sum(construction.share * construction.flops(counts, k) for k in tokens)
-        return RUNS * self.seconds_per_flop * (decisions + construction.encoder_flops(counts))
-
-    def update_rate(self, construction: Construction, counts: Counts, points: np.ndarray) -> None:
-        """Take the rate of the largest decision that was measured; points (decisions, 3): tokens, seconds, MiB."""
-        tokens, seconds, _ = points[-1]
-        self.seconds_per_flop = seconds / construction.flops(counts, int(tokens))
+        return RUNS * self.seconds_per_flop * (decisions + counts.encoder(construction.nodes))
 
 
 def predict_cost(net: RoutingNetwork, dataset: Dataset, counts: Counts, place: torch.device) -> Forecast:
@@ -161,11 +156,14 @@ def predict_cost(net: RoutingNetwork, dataset: Dataset, counts: Counts, place: t
     with torch.no_grad():
         for nodes in NODES:
             construction = pose_single_step(net, dataset, nodes)
-            construction.decide(construction.state(construction.encode(), construction.most))  # warm up
+
+            def decide_first(encoded: Any, construction: Construction = construction) -> Any:
+                return construction.decide(construction.state(encoded, construction.most))
+
+            decide_first(construction.encode())  # warm up
             encoded, peak, resident = measure_memory(construction.encode, place)
             encoding.append(peak)
-            _, peak, _ = measure_memory(lambda: _first(construction, encoded), place)  # noqa: B023 (called here)
-            deciding.append(resident + peak)
+            deciding.append(resident + measure_memory(partial(decide_first, encoded), place)[1])
         state = construction.state(encoded, construction.most)
         devices.synchronize(place)
         began = time.perf_counter()
@@ -174,10 +172,6 @@ def predict_cost(net: RoutingNetwork, dataset: Dataset, counts: Counts, place: t
         seconds = time.perf_counter() - began
     rate = seconds / construction.flops(counts, construction.most)
     return Forecast(_fit(encoding), _fit(deciding), isinstance(construction, Starts), rate)
-
-
-def _first(construction: Construction, encoded: Any) -> Any:
-    return construction.decide(construction.state(encoded, construction.most))
 
 
 def _fit(bytes_: list[int]) -> np.ndarray:
@@ -294,7 +288,8 @@ def _measure_size(
         return "time"
     log.info("%s: %.3g s, %.1f MiB", what, result.seconds, result.peak_mb)
     if forecast is not None:
-        forecast.update_rate(construction, counts, result.points)
+        most, seconds, _ = result.points[-1]  # of the largest decision that was measured
+        forecast.seconds_per_flop = seconds / construction.flops(counts, int(most))
     return result if result.peak_mb * MIB <= budget else "memory"
 
 
@@ -329,9 +324,10 @@ def _measure_decision(
     construction: Construction, encoded: Any, tokens: int, place: torch.device
 ) -> tuple[float, int, int]:
     """Return seconds of a decision for all solutions of the instance, bytes held before it, bytes that it adds."""
-    state, _, before = measure_memory(lambda: construction.state(encoded, tokens), place)
-    _, added, _ = measure_memory(lambda: construction.decide(state), place)
-    return _time_call(lambda: construction.decide(state), place) / construction.share, before, added
+    state, _, before = measure_memory(partial(construction.state, encoded, tokens), place)
+    decide = partial(construction.decide, state)
+    _, added, _ = measure_memory(decide, place)
+    return _time_call(decide, place) / construction.share, before, added
 
 
 def sum_decisions(tokens: np.ndarray, seconds: np.ndarray) -> float:

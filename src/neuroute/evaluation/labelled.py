@@ -6,7 +6,8 @@ seconds are those of all that went into its result, and the peak memory is that 
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,11 +22,11 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.decode import decode_timed as decode_instances
 from neuroute.decoding.decode import improve
 from neuroute.decoding.multi_start import starts_of
-from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.loaded import LoadedModel, load_run
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
 from neuroute.plan.decodings import name_of
-from neuroute.plan.objects import Dataset, Decoding, Evaluation, Test
+from neuroute.plan.objects import Dataset, Decoding, Evaluation, StageEvaluation, Test
 from neuroute.solvers.base import GRID
 from neuroute.solvers.registry import get
 
@@ -33,21 +34,17 @@ log = logging.getLogger(__name__)
 ROUNDING = 4 / GRID  # of a proven optimum, a node: coordinates and distances are rounded to the grid, in both tours
 
 
-def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
+def measure(loaded: LoadedModel, evaluation: Evaluation | StageEvaluation) -> tuple[Rows, Arrays]:
     """Return records, and lengths (count,) float64 as "<dataset id>|<decoding id>" and "<dataset id>|reference".
 
     Where networks keep to stricter rules than labels have to, also "<dataset id>|reference_feasible" (count,), 1 where
     the reference solution keeps to them (0 elsewhere), and a record of how many do.
 
-    Raises NeurouteError if labels are missing, or proven optima longer than what is found.
+    What is measured of a test is kept once it is done.  Raises NeurouteError if labels are missing, or proven optima
+    longer than what is found.
     """
-    return measure_tests(loaded, evaluation.group, evaluation.tests)
-
-
-def measure_tests(loaded: LoadedModel, group: str, tests: Sequence[Test]) -> tuple[Rows, Arrays]:
-    """Return what `measure` does, for these tests; of each, what is kept of it once it is done."""
-    rows: Rows = []
-    lengths: Arrays = {}
+    group, tests = evaluation.group, evaluation.tests
+    rows, lengths = Rows(), Arrays()
     for number, test in enumerate(tests, 1):
         name = f"{group}|{loaded.checkpoint.name}|{test.canonical()}"
         test_rows, test_lengths = loaded.steps.once(name, partial(_measure_test, loaded, group, test, name))
@@ -57,6 +54,21 @@ def measure_tests(loaded: LoadedModel, group: str, tests: Sequence[Test]) -> tup
         gap_texts = [f"{row['decoding']} {row['value']:.2f} %" for row in test_rows if row["metric"] == "gap_pct"]
         if gap_texts:  # none of another part's
             log.info("test %d of %d, %s: gap %s", number, len(tests), test.labels.dataset.id, ", ".join(gap_texts))
+    return rows, lengths
+
+
+def measure_stages(loaded: LoadedModel, evaluation: StageEvaluation) -> tuple[Rows, Arrays]:
+    """Return records of `<run>@<stage>`, and lengths as `measure` does, each key after "<stage>|" (icam, Table 8).
+
+    The checkpoints of the stages lie in a folder beside the model's.  Raises NeurouteError if one does not fit the run.
+    """
+    run, rows, lengths = loaded.run, Rows(), Arrays()
+    for stage in evaluation.stages:
+        checkpoint = loaded.checkpoint.parent / "stages" / f"{stage}.safetensors"
+        model = replace(load_run(run, checkpoint, loaded.context), memory_gb=loaded.memory_gb, steps=loaded.steps)
+        stage_rows, stage_lengths = measure(model, evaluation)
+        rows += [row | {"run": f"{run.id}@{stage}"} for row in stage_rows]
+        lengths |= {f"{stage}|{key}": value for key, value in stage_lengths.items()}
     return rows, lengths
 
 

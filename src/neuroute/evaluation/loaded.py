@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -17,7 +18,7 @@ from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_whole
-from neuroute.decoding.decode import instances_per_batch
+from neuroute.decoding.decode import Keeper, instances_per_batch
 from neuroute.evaluation.records import UNITS, Arrays, Rows
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, describe_source, load_checkpoint, weights_digest
@@ -99,23 +100,6 @@ class MeasuredSteps:
         return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.npz"
 
 
-@dataclass
-class KeptDecoding:
-    """One decoding's place in `MeasuredSteps` (`decoding.decode.Keeper`)."""
-
-    steps: MeasuredSteps
-    name: str
-
-    def due(self) -> bool:
-        return self.steps.due()
-
-    def load(self) -> Arrays | None:
-        return self.steps.load(self.name)
-
-    def hold(self, arrays: Arrays) -> None:
-        self.steps.hold(self.name, arrays)
-
-
 @dataclass(frozen=True)
 class RunContext:
     """On what a model is measured, and where its data lie.  Times depend on it; solutions do not."""
@@ -154,9 +138,10 @@ class LoadedModel:
         """On what it is measured, for the records."""
         return devices.name(self.place)
 
-    def keeper(self, name: str | None, decoding: Decoding) -> KeptDecoding | None:
+    def keeper(self, name: str | None, decoding: Decoding) -> Keeper | None:
         """Return where an interrupted decoding is kept, with what is measured under that name."""
-        return KeptDecoding(self.steps, f"{name}|{name_of(decoding)}") if name else None
+        key, steps = f"{name}|{name_of(decoding)}", self.steps
+        return Keeper(steps.due, partial(steps.load, key), partial(steps.hold, key)) if name else None
 
     def resolve_decoding(self, decoding: Decoding, nodes: int) -> Decoding:
         """Return the decoding for instances of so many nodes: with the best scaling factor, and repeated only where
@@ -186,8 +171,7 @@ class LoadedModel:
         shared = {"paper": self.run.paper, "run": self.run.id, "group": group, "seed": seed, **test}
         shared |= {"weights": self.weights, "precision": self.run.training.precision}
         shared["batch_size"] = batch_size or instances_per_batch(self.net, test["n"], decoding, self.memory_gb)
-        context = self.context
-        return make_rows(shared, decoding, values, self.device, context.scale, context.code, wall_time_s)
+        return make_rows(shared, decoding, values, self.device, self.context.scale, self.context.code, wall_time_s)
 
 
 def make_rows(

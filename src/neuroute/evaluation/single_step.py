@@ -27,11 +27,11 @@ class OneSolution:
     share = 1.0  # of the instance's solutions that are built at once; the others take as long again
 
     def __init__(self, net: PathNetwork, coords: Tensor, *demand: Tensor) -> None:
-        self.net, self.features = net, (coords, *demand)
-        self.most = coords.shape[1] + 1  # tokens of the first decision: what is left, where it is and where it ends
+        self.net, self.features, self.nodes = net, (coords, *demand), coords.shape[1]
+        self.most = self.nodes + 1  # tokens of the first decision: what is left, where it is and where it ends
         self.fewest = 3 if demand else 4  # tokens of the last one that is computed
         self.context = [torch.full_like(share[:, 0], 0.5) for share in demand]
-        self.scale = net.attention_scale(coords.shape[1])
+        self.scale = net.attention_scale(self.nodes)
 
     def encode(self) -> Tensor:
         """What is computed once, and kept for all decisions."""
@@ -50,9 +50,6 @@ class OneSolution:
         """Of one decision, for all of the instance's solutions."""
         return counts.decision(tokens)
 
-    def encoder_flops(self, counts: Counts) -> float:
-        return counts.encoder(self.most - 1)
-
 
 class Starts:
     """Solutions from every start, `tours` of them at a time; coords (1, nodes, 2), of the CVRP shares (1, nodes) too.
@@ -62,8 +59,7 @@ class Starts:
     """
 
     def __init__(self, net: MultiStartNetwork, coords: Tensor, *demand: Tensor, tours: int | None = None) -> None:
-        self.net, self.features = net, (coords, *demand)
-        self.nodes = coords.shape[1]
+        self.net, self.features, self.nodes = net, (coords, *demand), coords.shape[1]
         self.most = self.nodes + 1
         self.fewest = 3 if demand else 4
         self.starts = self.nodes - len(demand)  # every node, every customer
@@ -90,9 +86,6 @@ class Starts:
 
     def flops(self, counts: Counts, tokens: int) -> float:
         return self.starts * counts.decision(self.most)
-
-    def encoder_flops(self, counts: Counts) -> float:
-        return counts.encoder(self.nodes)
 
 
 Construction = OneSolution | Starts  # one instance, which a network builds a solution of

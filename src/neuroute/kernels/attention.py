@@ -26,20 +26,11 @@ def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None
         and q.dtype == k.dtype == v.dtype
         and not (learns and bias is not None and bias.requires_grad)
         and runs(q, k, v, dtypes=(torch.float32, torch.bfloat16))
-        and q.shape[3] <= _most_channels(q, learns)
+        and q.shape[3] <= (WIDE_CHANNELS if q.dtype == torch.float32 and not learns and lanes() == 16 else CHANNELS)
     ):
         out: Tensor = _attention(q, k, v, scale, bias, learns)[0]
         return out
-    return plain_attention(q, k, v, scale, bias)
-
-
-def _most_channels(q: Tensor, learns: bool) -> int:
-    return WIDE_CHANNELS if q.dtype == torch.float32 and not learns and lanes() == 16 else CHANNELS
-
-
-def plain_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None = None) -> Tensor:
-    """As `attention`, by torch."""
-    if q.device.type == "cpu" and q.dtype == torch.bfloat16 and torch.is_grad_enabled():
+    if q.device.type == "cpu" and q.dtype == torch.bfloat16 and learns:
         # The fused CPU kernel's bf16 backward pass takes two to nine times as long as these two products.
         scores = q @ k.transpose(-1, -2) * scale
         return torch.softmax(scores if bias is None else scores + bias.to(scores), dim=-1).to(v) @ v

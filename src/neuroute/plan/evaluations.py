@@ -85,7 +85,7 @@ class Evaluation(_OfTests):
 class StageEvaluation(_OfTests):
     """The gaps of the checkpoints that a run's stages leave; records are of `<run>@<stage>`."""
 
-    entry: ClassVar[str] = "neuroute.evaluation.stages:measure"
+    entry: ClassVar[str] = "neuroute.evaluation.labelled:measure_stages"
     kind: Literal["stages"] = "stages"
     group: str = "stages"
     stages: tuple[str, ...] = Field(min_length=1)

@@ -224,7 +224,7 @@ class OwnLoss(OwnTraining):
 
     @property
     def scheme(self) -> str:
-        return "neuroute.training.own_loss:own_loss"
+        return "neuroute.training.own_loss:OwnLossBatches"
 
 
 KINDS: dict[str, type[Spec]] = {

@@ -34,6 +34,11 @@ class Scheme:
     memory_gb: float
     start: Path | None = None  # the checkpoint that the weights are of, where they are not random
 
+    @property
+    def training(self) -> Any:
+        """The run's, of the kind that the scheme is for."""
+        return self.run.training
+
     def require(self, kind: type[N]) -> N:
         """The network.  Raises NeurouteError if it is of another kind than the training is for."""
         if not isinstance(self.net, kind):
@@ -51,16 +56,18 @@ class Batches(ABC):
     def __init__(self, scheme: Scheme, model: nn.Module | None = None, *, decoupled: bool = False) -> None:
         self.scheme, self.run = scheme, scheme.run
         self.net: Any = scheme.net  # as the training, of the kind that the subclass is for
-        self.training: Any = scheme.run.training
+        self.training: Any = scheme.training
         self.device, self.world, self.memory_gb = scheme.device, scheme.world, scheme.memory_gb
         self.model = scheme.net if model is None else model
         decay = self.training.weight_decay
         self.optimizer = adam(self.model, self.learning_rate(0), decay, decoupled)
         self._notes: list[dict[str, Any]] = []
 
-    @abstractmethod
     def samples(self, batches: int) -> int:
-        """Count the instances in the first so many batches."""
+        """Count the instances, anew in each epoch, in the first so many batches."""
+        t = self.training
+        epochs, within = divmod(batches, t.batches_per_epoch)
+        return int(epochs * t.samples + min(within * t.batch_size, t.samples))
 
     @abstractmethod
     def learning_rate(self, index: int) -> float: ...
@@ -85,6 +92,14 @@ class Batches(ABC):
     def leave(self, batches: int) -> None:
         """Keep what the end of a training keeps, where a callback ends it after so many batches: nothing."""
         return
+
+    def _check_memory(self, size: int, n: int, gb: float) -> None:
+        """Raises NeurouteError where batches of so many instances, learnt from as a whole, take more than there is."""
+        if gb > self.memory_gb:
+            raise NeurouteError(
+                f"{self.run.id}: experts learn from whole batches, and {size} instances of {n} customers take about "
+                f"{gb:.2g} GB; memory_gb is {self.memory_gb:.2g}: give more, or smaller batches"
+            )
 
     def _update(self, index: int) -> None:
         """Go along the gradient, which is no longer than the training's `clip`, at the rate of batch `index`."""

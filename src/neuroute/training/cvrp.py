@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.decoding.cvrp import CvrpBatch, decide_for
 from neuroute.decoding.cvrp_search import SEARCH
@@ -23,7 +22,7 @@ from neuroute.networks.blocks.experts.routing import Routing, SharedRouting
 from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, by_load, draw, draw_within, loads
 from neuroute.training.batches import Scheme
-from neuroute.training.reconstruction import ReconstructedSet, Rounds
+from neuroute.training.reconstruction import Rounds
 from neuroute.training.self_improvement import SelfImprovementBatches
 from neuroute.training.supervised import Labelled, SupervisedBatches, labelled
 
@@ -94,7 +93,7 @@ class CvrpDecision(nn.Module):
     def forward(self, coords: Tensor, demand: Tensor, load: Tensor, row: int, routing: Routing | None = None) -> Tensor:
         """Logits (batch, candidates, 2) of the stops after stop `row`: straight, through the depot.
 
-        coords (batch, 1 + length, 2) and demand (batch, 1 + length), depot first; left (batch,) after stop `row`.
+        coords (batch, 1 + length, 2) and demand (batch, 1 + length), depot first; load (batch,) after stop `row`.
         routing: what the gates of a `LehdCvrpLight` draw from.
         """
         rows = self.net.encode(coords, demand).roll(-1, dims=1)[:, row:]  # the depot last, where every route ends
@@ -135,14 +134,10 @@ class RoutedBatches(CvrpBatches):
 
     def __init__(self, scheme: Scheme, data: Labelled) -> None:
         super().__init__(scheme, data)
-        t = self.training
+        size, n = self.training.batch_size, self.run.n
         # Of each token an FFN has two copies and what experts make of them.
-        need = 4 * 26 * self.net.width * self.net.depth * (self.run.n + 1) * t.batch_size / self.world.size / 1e9
-        if need > self.memory_gb:
-            raise NeurouteError(
-                f"{self.run.id}: experts learn from whole batches, and {t.batch_size} instances of {self.run.n} "
-                f"customers take about {need:.2g} GB; memory_gb is {self.memory_gb:.2g}: give more, or smaller batches"
-            )
+        need = 4 * 26 * self.net.width * self.net.depth * (n + 1) * size / self.world.size / 1e9
+        self._check_memory(size, n, need)
 
     def train(self, index: int) -> tuple[Tensor, int]:
         generator = torch.Generator(self.device).manual_seed(stream_seed(self.run.seed, index))
@@ -161,7 +156,7 @@ class RoutedBatches(CvrpBatches):
 def loss(decide: Any, path: CvrpPath, row: int) -> Tensor:
     """Mean cross-entropy of choosing stop row + 1, and the way to it, among all candidates and both ways.
 
-    The label is always one of the first candidate's two classes, which gives nothing away (see `decisions.loss`).
+    The label is always one of the first candidate's two classes, which gives nothing away (see `supervised.loss`).
     """
     logits = decide(path.coords, path.demand, path.left[:, row], row).float()
     return F.cross_entropy(logits.flatten(1), path.via[:, row + 1])
@@ -174,20 +169,17 @@ def supervised(scheme: Scheme) -> CvrpBatches:
 
 
 class RouteRounds(Rounds, CvrpBatches):
-    """Sub-paths of improved solutions, of one length in a batch: 4 to the longest.  Each ends where a route does."""
+    """Self-improved training (sit, Appendix B.3): sub-paths of one length in a batch, 4 to the longest.
+
+    Each ends where a route does.
+    """
+
+    search = SEARCH
 
     def _sub_path(self, index: int, *arrays: Tensor) -> CvrpPath:
         coords, demand, capacity, solutions = arrays
         draw_now = draw_within(self.run.seed, index, self.run.n, 0, len(coords) * self.world.size, self.longest)
         return cut(coords, demand, capacity, solutions, draw_now[self.world.rank :: self.world.size])
-
-
-def reconstruction(scheme: Scheme) -> RouteRounds:
-    """Self-improved training (sit, Appendix B.3).
-
-    Raises NeurouteError when labels are missing, and for sub-paths that cannot be.
-    """
-    return RouteRounds(scheme, ReconstructedSet(scheme, SEARCH))
 
 
 class RouteSamples(SelfImprovementBatches, CvrpBatches):
@@ -200,11 +192,7 @@ class RouteSamples(SelfImprovementBatches, CvrpBatches):
         at_depot = torch.randint(2, (size,), generator=generator).bool()[self.world.rows(size)]
         return begin_at_depot(path, at_depot.to(self.device))
 
-
-def route_prefixes(net: PathNetwork, batch: CvrpBatch, tokens: int) -> Begin:
-    decide, nodes = decide_for(net, Decoding(), batch.coords.shape[1] - 1), net.encode(batch.coords, batch.share)
-    return lambda: RoutePrefixes(decide, nodes, batch.demand, batch.capacity, tokens)
-
-
-def self_improvement(scheme: Scheme) -> RouteSamples:
-    return RouteSamples(scheme, route_prefixes)
+    @staticmethod
+    def prefixes(net: PathNetwork, batch: CvrpBatch, tokens: int) -> Begin:
+        decide, nodes = decide_for(net, Decoding(), batch.coords.shape[1] - 1), net.encode(batch.coords, batch.share)
+        return lambda: RoutePrefixes(decide, nodes, batch.demand, batch.capacity, tokens)

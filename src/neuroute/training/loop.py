@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text, write_whole
-from neuroute.networks.weights import all_finite
+from neuroute.networks.weights import all_finite, is_bundled
+from neuroute.plan.objects import Reconstruction, SelfImprovement
 from neuroute.training.batches import Batches
 from neuroute.training.callbacks import Callback, Progress, TrainingStart
-from neuroute.training.distributed import World
 
 # -- the state of a training on disk: written while the training goes on, and no more often than it is worth ---------
 
@@ -83,39 +83,27 @@ class TrainingLoop:
     """
 
     def __init__(
-        self,
-        net: nn.Module,
-        batches: Batches,
-        total: int,
-        validate: Callable[[], dict[str, float]],
-        validate_after: set[int],
-        state_dir: Path,
-        world: World,
-        device: torch.device,
-        keep_best: bool = False,
-        callbacks: Sequence[Callback] = (),
-        out: Path | None = None,
-        checks_first: bool = False,
+        self, batches: Batches, validate: Callable[[], dict[str, float]], callbacks: Sequence[Callback], out: Path
     ) -> None:
-        self.net, self.batches, self.total, self.samples = net, batches, total, batches.samples
-        self.validate, self.validate_after = validate, validate_after
-        self.dir, self.world, self.device = state_dir, world, device
-        self.out = state_dir if out is None else out
-        self.checks_first = checks_first  # whether the loss and the weights of the first batch have to be finite
-        self.log_every = max(1, total // 200)
+        scheme, training = batches.scheme, batches.run.training
+        self.batches, self.scheme, self.net = batches, scheme, scheme.net
+        self.dir, self.world, self.device, self.out = scheme.state_dir, scheme.world, scheme.device, out
+        self.total, self.samples, self.validate = training.batches, batches.samples, validate
+        self.log_every = max(1, self.total // 200)
         self.done = 0
         self.updates = 0
         self.seconds = 0.0  # over all attempts
         self.processor_seconds = 0.0  # of this process, all of its threads, over all attempts
         # Of the batches since the log's last line.  Summed up where it is: to read it is to wait for the device.
-        self.loss_sum, self.loss_updates = torch.zeros((), dtype=torch.float64, device=device), 0
+        self.loss_sum, self.loss_updates = torch.zeros((), dtype=torch.float64, device=self.device), 0
         self.loss_max = torch.full_like(self.loss_sum, -math.inf)  # of a batch's mean loss: a mean hides spikes
         self.lines: list[str] = []
         self._signals: list[int] = []
         # The weights of the best validation so far, and its gap, where a run exports these instead of the last.
-        self.keep_best, self.best, self.best_gap = keep_best, dict[str, Tensor](), float("inf")
-        self._saved = SavedState(state_dir / "state.pt", device)
-        self.callbacks = callbacks if world.leads else ()
+        self.keep_best = isinstance(training, SelfImprovement | Reconstruction) or training.keep == "best"
+        self.best, self.best_gap = dict[str, Tensor](), math.inf
+        self._saved = SavedState(self.dir / "state.pt", self.device)
+        self.callbacks = callbacks if self.world.leads else ()
         self._is_followed = bool(callbacks)
         self.is_ended = False  # by a callback, before its last batch
         self.gaps: list[float] = []  # of all validations, on the first set
@@ -180,6 +168,7 @@ class TrainingLoop:
     def _run(self) -> None:
         stop = self._signals
         handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in _SIGNALS}
+        checks_first = not is_bundled(self.batches.run.network.kind)
         began = last_message = time.monotonic()
         before, start = self.seconds, self.done
         spent = self.processor_seconds - time.process_time()
@@ -188,14 +177,15 @@ class TrainingLoop:
         try:
             while self.done < self.total and not self.is_ended:
                 loss, updates = self.batches.train(self.done)
-                if self.checks_first and self.done == 0 and not (loss.isfinite() and all_finite(self.net)):
+                if checks_first and self.done == 0 and not (loss.isfinite() and all_finite(self.net)):
                     raise NeurouteError(
                         f"{self.batches.run.id}: the loss of its first batch, {float(loss):g}, or the weights after it "
                         "are no finite numbers; lower the learning rate, or look for log(0), 0/0 and overflow"
                     )
                 self.seconds = before + time.monotonic() - began
-                for note in self.batches.notes():
-                    self._note(note)
+                for note in self.batches.notes():  # lines that belong before the batch in hand
+                    about = {"batch": self.done, "samples": self.samples(self.done), "seconds": round(self.seconds, 4)}
+                    self._record(note | about)
                 self.done += 1
                 self.updates += updates
                 self.loss_sum += loss
@@ -208,7 +198,7 @@ class TrainingLoop:
                 self._ask("after_batch", loss / max(updates, 1))
                 if self.done % self.log_every == 0 or self.done == self.total or self.is_ended:
                     self._log_loss(rate)
-                if self.done in self.validate_after or self.is_ended:
+                if self.done in self.batches.run.training.validate_after or self.is_ended:
                     self._validate()
                     now = time.monotonic()
                     self.seconds = before + now - began
@@ -253,11 +243,6 @@ class TrainingLoop:
         self.lines.append(json.dumps(line))
         for callback in self.callbacks:
             callback.record(line)
-
-    def _note(self, note: dict[str, Any]) -> None:
-        """A line that belongs before the batch in hand."""
-        samples = self.samples(self.done)
-        self._record({**note, "batch": self.done, "samples": samples, "seconds": round(self.seconds, 4)})
 
     def _log_loss(self, rate: float) -> None:
         sums = torch.stack([self.loss_sum, self.loss_sum.new_tensor(self.loss_updates)])
@@ -321,14 +306,8 @@ class TrainingLoop:
             remaining = (self.samples(self.total) - self.samples(self.done)) / rate
             trains = [line for line in self.lines if '"train"' in line]
             loss = f"{json.loads(trains[-1])['loss']:.4f}" if trains else "not yet known"
-            log.info(
-                "batch %d/%d  loss %s  %.0f samples/s  %s left",
-                self.done,
-                self.total,
-                loss,
-                rate,
-                _clock(remaining),
-            )
+            state = (self.done, self.total, loss, rate, _clock(remaining))
+            log.info("batch %d/%d  loss %s  %.0f samples/s  %s left", *state)
 
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)

@@ -17,7 +17,7 @@ from neuroute.decoding.multi_start import begin
 from neuroute.decoding.rollout import precision_of
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import is_bundled
-from neuroute.plan.objects import Labels, Network, Run
+from neuroute.plan.objects import Labels, Network
 from neuroute.plan.reinforced import Reinforced
 from neuroute.training.batches import Scheme
 
@@ -67,8 +67,9 @@ def check_network(net: RoutingNetwork, network: Network, labels: Labels, device:
     if not isinstance(logits, Tensor):
         raise NeurouteError(f"{what} {type(logits).__name__}, where a tensor of logits is needed")
     if logits.shape != mask.shape:
-        shapes = f"{_shape(logits)}, where {_shape(mask)} are needed"
-        raise NeurouteError(f"{what} logits {shapes}: {_meaning(net, problem)}")
+        meaning = "(batch, available)" if problem == "tsp" else "(batch, available, 2): straight, and through the depot"
+        meaning = "(batch, tours, nodes)" if net.multi_start else meaning
+        raise NeurouteError(f"{what} logits {_shape(logits)}, where {_shape(mask)} are needed: {meaning}")
     if logits.device.type != device.type:
         raise NeurouteError(f"{what} logits on {logits.device}, but it is trained on {device}")
     if not logits.requires_grad:
@@ -98,12 +99,6 @@ def _decide_on_path(net: Any, problem: str, batch: Any) -> tuple[Tensor, Tensor]
     return net.decide(rows, *more), batch.coords.new_zeros(shape)
 
 
-def _meaning(net: RoutingNetwork, problem: str) -> str:
-    if net.multi_start:
-        return "(batch, tours, nodes)"
-    return "(batch, available)" if problem == "tsp" else "(batch, available, 2): straight, and through the depot"
-
-
 def _shape(tensor: Tensor) -> str:
     return str(tuple(tensor.shape))
 
@@ -120,16 +115,10 @@ def check(scheme: Scheme) -> None:
 
 def check_stages(scheme: Scheme) -> Reinforced:
     """Raises NeurouteError for stages that draw what the problem lacks."""
-    run, training = scheme.run, training_of(scheme.run)
+    run, training = scheme.run, scheme.training
     capacities = [stage.name for stage in training.stages if stage.capacities]
     if capacities and run.validation.dataset.problem == "tsp":
         raise NeurouteError(f"{run.id}: stage '{capacities[0]}' draws capacities; a TSP has none, leave them out")
     if any(stage.variants for stage in training.stages) or training.balance:
         raise NeurouteError(f"{run.id}: `variants` and `balance` are for problem 'vrp' and its experts; leave them out")
-    return training
-
-
-def training_of(run: Run) -> Reinforced:
-    if not isinstance(run.training, Reinforced):
-        raise TypeError(f"{run.id} is not trained by reinforcement learning")
-    return run.training
+    return training  # type: ignore[no-any-return]

@@ -28,9 +28,6 @@ class OwnLossBatches(Batches):
         super().__init__(scheme)
         self.own: Any = resolve(self.training.loss)(scheme)
 
-    def samples(self, batches: int) -> int:
-        return int(batches * self.training.batch_size)
-
     def learning_rate(self, index: int) -> float:
         """The same of every batch."""
         return float(self.training.learning_rate)
@@ -55,11 +52,6 @@ class OwnLossBatches(Batches):
         self.world.sum_gradients(self.net)
         self._update(index)
         return loss.detach().sum(), 1
-
-
-def own_loss(scheme: Scheme) -> OwnLossBatches:
-    """Return the batches of a run whose loss is the user's own."""
-    return OwnLossBatches(scheme)
 
 
 def draw_batch(scheme: Scheme, index: int) -> Batch:

@@ -56,7 +56,14 @@ class PathTspBatches(SupervisedBatches):
     origin is its destination.  Instances of a batch are sorted by the length of their path and computed in parts, so
     that few absent rows are: the gradient is that of the whole batch.  Each of several processes draws for all of them
     and keeps what is its own.
+
+    Raises NeurouteError when labels are missing, or the network cannot be trained on paths of different lengths.
     """
+
+    def __init__(self, scheme: Scheme) -> None:
+        if not (isinstance(scheme.net, PathNetwork) and scheme.net.variable_lengths):
+            raise NeurouteError(f"{scheme.run.id}: sub_paths: pairs needs a network that hides rows: a Pens")
+        super().__init__(scheme, labelled(scheme))
 
     def _sub_path(self, index: int, *arrays: Tensor) -> PathTsps:
         coords, tours = arrays
@@ -90,10 +97,3 @@ class PathTspBatches(SupervisedBatches):
         least = LEAST if self.device.type == "cpu" else -(-LEAST_TOKENS // tokens)
         part: int = max(least, math.ceil(self.training.batch_size / self.world.size / PARTS))
         return max(1, min(part, int(budget / (activations + bias))))
-
-
-def path_tsp(scheme: Scheme) -> PathTspBatches:
-    """Raises NeurouteError when labels are missing, or the network cannot be trained on paths of different lengths."""
-    if not (isinstance(scheme.net, PathNetwork) and scheme.net.variable_lengths):
-        raise NeurouteError(f"{scheme.run.id}: sub_paths: pairs needs a network that hides rows: a Pens")
-    return PathTspBatches(scheme, labelled(scheme))

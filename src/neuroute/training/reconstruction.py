@@ -24,7 +24,7 @@ from neuroute.decoding.memory import inference
 from neuroute.decoding.search import Search
 from neuroute.decoding.tsp_search import SEARCH
 from neuroute.networks.weights import are_finite
-from neuroute.plan.objects import Decoding, Reconstruction, Run
+from neuroute.plan.objects import Decoding, Reconstruction
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import cut, cut_pairs, draw_within
 from neuroute.training.batches import Scheme
@@ -49,7 +49,8 @@ class ReconstructedSet:
     """
 
     def __init__(self, scheme: Scheme, search: Search[Any]) -> None:
-        self.scheme, self.run, self.training, self.search = scheme, scheme.run, training_of(scheme.run), search
+        self.scheme, self.run, self.search = scheme, scheme.run, search
+        self.training: Reconstruction = scheme.training
         self.spec, self.device = spec_of(self.run.validation), scheme.device
         self.count = sum(labels.dataset.count for labels in self.run.data)
         if self.count != self.training.samples:
@@ -93,13 +94,6 @@ class ReconstructedSet:
     def iterations(self, number: int) -> int:
         """Re-constructions of a round; none of a warm-up."""
         return 0 if self.training.warm_up and number == 0 else self.training.reconstructions
-
-    @property
-    def decoding(self) -> Decoding:
-        t = self.training
-        return Decoding(
-            method="prc", iterations=t.reconstructions, longest=t.longest, rule=t.rule, most_blocks=t.most_blocks
-        )
 
     def improve(self, number: int) -> dict[str, Any]:
         """Begin round `number` with what the network makes of the solutions so far; what the log says of it.
@@ -156,11 +150,14 @@ class ReconstructedSet:
             return solutions.cpu().numpy().astype(np.int32)
 
         batch = self.search.environment.batch(self.instances(rows), self.device)
+        decoding = Decoding(
+            method="prc", iterations=t.reconstructions, longest=t.longest, rule=t.rule, most_blocks=t.most_blocks
+        )
         improving = self.search.reconstruct(
             self.scheme.net,
             batch,
             solutions,
-            self.decoding,
+            decoding,
             self.scheme.memory_gb,
             seed=seed,
             first=rows.start,
@@ -218,15 +215,16 @@ class Rounds(SupervisedBatches):
 
     Several processes share the re-construction of a round, too.
 
-    Raises NeurouteError for sub-paths that instances of this size cannot have.
+    Raises NeurouteError when labels are missing, and for sub-paths that instances of this size cannot have.
     """
 
-    def __init__(self, scheme: Scheme, data: ReconstructedSet) -> None:
-        run = scheme.run
-        self.rounds = training_of(run)
-        self.longest = longest_sub_path(self.rounds.longest, run.n)
-        super().__init__(scheme, data)
-        self.reconstructed = data
+    search: Search[Any]
+    training: Reconstruction
+
+    def __init__(self, scheme: Scheme) -> None:
+        self.reconstructed = ReconstructedSet(scheme, self.search)
+        self.longest = longest_sub_path(scheme.training.longest, scheme.run.n)
+        super().__init__(scheme, self.reconstructed)
 
     def state(self) -> dict[str, Any]:
         return {"round": self.reconstructed.round, "solutions": torch.from_numpy(self.reconstructed.solutions)}
@@ -237,11 +235,11 @@ class Rounds(SupervisedBatches):
 
     def learning_rate(self, index: int) -> float:
         """Decay counted in epochs, from where earlier trainings have brought it (sit, Table 6)."""
-        t = self.rounds
+        t = self.training
         return t.learning_rate * t.decay_gamma ** (t.epochs_before + index // t.batches_per_epoch)
 
     def train(self, index: int) -> tuple[Tensor, int]:
-        number = index // self.rounds.batches_per_round
+        number = index // self.training.batches_per_round
         if number != self.reconstructed.round:
             self._begin(number)
         return super().train(index)
@@ -257,34 +255,22 @@ class Rounds(SupervisedBatches):
 
 
 class TourRounds(Rounds):
-    """Sub-paths of tours, of one length in a batch: 4 to the longest.
+    """Self-improved training for the TSP (sit, Section 4.3): sub-paths of one length in a batch, 4 to the longest.
 
     Where they start, and in which direction they are read, each instance draws for itself (Algorithm 4) or, as
     published, the batch does.
     """
 
+    search = SEARCH
+
     def _sub_path(self, index: int, *arrays: Tensor) -> Tensor:
         coords, tours = arrays
         generator = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
         start, length, backwards = draw_within(generator, self.run.n, self.longest)
-        if self.rounds.starts == "batch":
+        if self.training.starts == "batch":
             return cut(coords, tours, start, length, backwards)
         count = len(tours) if self.world.size == 1 else self._size(index)
         rows = self.world.rows(count)
         starts = torch.randint(self.run.n, (count,), generator=generator)
         turned = torch.randint(2, (count,), generator=generator).bool()
         return cut_pairs(coords, tours, starts[rows], torch.full((count,), length)[rows], turned[rows])
-
-
-def reconstruction(scheme: Scheme) -> TourRounds:
-    """Self-improved training for the TSP (sit, Section 4.3).
-
-    Raises NeurouteError when labels are missing, and for sub-paths that cannot be.
-    """
-    return TourRounds(scheme, ReconstructedSet(scheme, SEARCH))
-
-
-def training_of(run: Run) -> Reconstruction:
-    if not isinstance(run.training, Reconstruction):
-        raise TypeError(f"{run.id} is not trained by re-construction")
-    return run.training

@@ -6,7 +6,6 @@ up their gradients: what one graph gives, but for rounding, in memory that does 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,13 +24,10 @@ from neuroute.plan.objects import Dataset, Distribution
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training import sampling_streams as streams
 from neuroute.training.batches import Batches, Scheme
-from neuroute.training.network_checks import check, training_of
+from neuroute.training.network_checks import check
 from neuroute.training.policy_gradient import AuxiliaryLoss, LogProbability, log_probabilities, weights
 from neuroute.training.split_backward import RecordedChoices, SplitBackward, recompute
 from neuroute.training.stages import keep_stage, recall_moments
-
-# -- how many instances and moves are learnt from together by reinforcement, within a budget of memory ---------------
-# Half of it is for the encoder's graph and for solutions while they are sampled, half for the decisions' graphs.
 
 LEARNING_BYTES = 128  # of a decision and a node while it is learnt from
 GRAPH_BYTES, GRAPH_CHANNEL_BYTES = 32, 64  # of a decision that is kept to be learnt from: of each node, each channel
@@ -40,52 +36,6 @@ ENCODED_BYTES = 80  # of a token's channel that a decision encodes anew
 # cache misses only.
 MAX_NODES_PER_BATCH = {"cpu": 1 << 19, "cuda": 1 << 27}
 LEAST_NODES = 1 << 15  # of them that keep a CPU busy
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Of instances with so many nodes, solutions and, at most, moves of each of these.
-
-    width: channels; encoded: tokens, times layers, that each decision encodes anew.
-    """
-
-    nodes: int
-    starts: int
-    moves: int
-    width: int
-    encoded: int
-    memory_gb: float
-    device: str
-
-    @property
-    def graphs(self) -> int:
-        """Instances whose whole constructions keep their graphs: one pass is enough for so many."""
-        each = GRAPH_BYTES * self.nodes + (GRAPH_CHANNEL_BYTES + ENCODED_BYTES * self.encoded) * self.width
-        return int(self._half / (self.starts * self.moves * each))
-
-    def instances(self, count: int, each: float) -> int:
-        """How many of so many instances are in hand at a time, of `each` bytes besides the decisions' graphs.
-
-        On a CPU they may be as few as one pass takes, if they keep it busy.
-        """
-        fit = max(1, int(min(self._half / each, self._most / (self.starts * self.nodes))))
-        busy = self.device == "cpu" and self.graphs * self.starts * self.nodes >= LEAST_NODES
-        return min(fit, self.graphs) if busy and self.graphs < count else fit
-
-    def moves_of(self, instances: int) -> int:
-        """Moves of so many instances that are learnt from together where one pass is too much."""
-        decisions = instances * self.starts
-        each = LEARNING_BYTES * self.nodes + (GRAPH_CHANNEL_BYTES + ENCODED_BYTES * self.encoded) * self.width
-        fit = self._half / (decisions * each)
-        return max(1, int(min(fit, self._most / (decisions * (self.nodes + self.encoded)))))
-
-    @property
-    def _half(self) -> float:
-        return self.memory_gb * 1e9 / 2
-
-    @property
-    def _most(self) -> int:
-        return MAX_NODES_PER_BATCH[self.device]
 
 
 class BatchSpec(NamedTuple):
@@ -114,7 +64,7 @@ class Reinforcement(Batches):
     training: Reinforced
 
     def __init__(self, scheme: Scheme, start: Path | None = None) -> None:
-        super().__init__(scheme, decoupled=training_of(scheme.run).decoupled)
+        super().__init__(scheme, decoupled=scheme.training.decoupled)
         self.problem = scheme.run.validation.dataset.problem
         self.environment = ENVIRONMENT.of(self.problem)
         self.acting: Any = scheme.model  # encodes and decides as the network does; it may be compiled
@@ -231,7 +181,7 @@ class Reinforcement(Batches):
         auxiliary: AuxiliaryLoss,
     ) -> Tensor:
         """Sample solutions with their graph; returns the decisions' share of the loss."""
-        draw, logs = streams.drawing(self._noise(spec, rows, starts)), []
+        draw, logs = streams.drawing(self._uniform(spec, rows, starts.shape[1], self._moves(spec))), []
         rollout = begin(self.net, batch, starts, precision_of(split.prepared))
         with autocast(self.device, self.training.precision):
             while not rollout.is_complete():
@@ -259,13 +209,13 @@ class Reinforcement(Batches):
     ) -> Tensor:
         """Sample solutions, then make the same decisions with their graph; returns the decisions' share of the loss."""
         prepared = split.prepared
-        recorded = RecordedChoices(streams.sampling(self._noise(spec, rows, starts)))
+        recorded = RecordedChoices(streams.sampling(self._uniform(spec, rows, starts.shape[1], self._moves(spec))))
         with torch.no_grad(), autocast(self.device, self.training.precision):
             lengths = batch.lengths(roll_out(self.acting, prepared, batch, starts, recorded))
         stops, weight = recorded.stops, self._weights(spec, rows, batch, lengths) / spec.size
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         rollout = begin(self.net, batch, starts, precision_of(prepared))
-        moves = min(self._budget(spec).moves_of(len(rows)), -(-len(stops) // self.sharers))
+        moves = min(self._moves_per_part(spec, len(rows)), -(-len(stops) // self.sharers))
         for number, decisions in enumerate(recompute(rollout, stops, moves)):
             if not self._learns_from(number):
                 auxiliary.skip(decisions)
@@ -278,10 +228,6 @@ class Reinforcement(Batches):
             loss.backward()
             total += loss.detach()
         return total
-
-    def _noise(self, spec: BatchSpec, rows: Sequence[int], starts: Tensor) -> Tensor:
-        """What the choices of these instances' solutions are drawn with: (batch, starts, moves)."""
-        return self._uniform(spec, rows, starts.shape[1], self._moves(spec))
 
     def _uniform(
         self, spec: BatchSpec, rows: Sequence[int], *each: int, what: streams.Draw = streams.Draw.SAMPLE
@@ -327,19 +273,45 @@ class Reinforcement(Batches):
         return part % self.sharers == self.world.rank % self.sharers
 
     # -- memory -------------------------------------------------------------------------------------------------
+    # Half of it is for the encoder's graph and for solutions while they are sampled, half for the decisions' graphs.
 
-    def _budget(self, spec: BatchSpec) -> Budget:
-        nodes, channels, encoded = self.environment.nodes(spec.n), self.net.width, self.net.decision_tokens
-        sizes = nodes, self._starts(spec), self._moves(spec), channels, encoded
-        return Budget(*sizes, self.scheme.memory_gb, self.device.type)
+    @property
+    def _half(self) -> float:
+        return self.scheme.memory_gb * 1e9 / 2
 
     def _in_one_pass(self, spec: BatchSpec, instances: int) -> bool:
         """Whether so many instances are learnt from in one pass: not where processes share their moves."""
-        return self.sharers == 1 and instances <= self._budget(spec).graphs
+        return self.sharers == 1 and instances <= self._graphs(spec)
+
+    def _graphs(self, spec: BatchSpec) -> int:
+        """Instances whose whole constructions keep their graphs: one pass is enough for so many."""
+        decisions = self._starts(spec) * self._moves(spec)
+        return int(self._half / (decisions * self._bytes_of_decision(spec, GRAPH_BYTES)))
 
     def _instances_per_part(self, spec: BatchSpec, count: int) -> int:
-        """How many of so many instances are in hand at a time."""
-        return self._budget(spec).instances(count, self._bytes_of(spec.n, self._starts(spec)))
+        """How many of so many instances are in hand at a time.
+
+        On a CPU they may be as few as one pass takes, if they keep it busy.
+        """
+        starts, graphs = self._starts(spec), self._graphs(spec)
+        nodes = starts * self.environment.nodes(spec.n)
+        most = MAX_NODES_PER_BATCH[self.device.type] / nodes
+        fit = max(1, int(min(self._half / self._bytes_of(spec.n, starts), most)))
+        busy = self.device.type == "cpu" and graphs * nodes >= LEAST_NODES
+        return min(fit, graphs) if busy and graphs < count else fit
+
+    def _moves_per_part(self, spec: BatchSpec, instances: int) -> int:
+        """Moves of so many instances that are learnt from together where one pass is too much."""
+        decisions = instances * self._starts(spec)
+        nodes = self.environment.nodes(spec.n) + self.net.decision_tokens
+        most = MAX_NODES_PER_BATCH[self.device.type] / (decisions * nodes)
+        return max(1, int(min(self._half / (decisions * self._bytes_of_decision(spec, LEARNING_BYTES)), most)))
+
+    def _bytes_of_decision(self, spec: BatchSpec, of_node: int) -> int:
+        """Of its graph, with so many of each node."""
+        of_channel = GRAPH_CHANNEL_BYTES + ENCODED_BYTES * self.net.decision_tokens
+        each: int = of_node * self.environment.nodes(spec.n) + of_channel * self.net.width
+        return each
 
     def _bytes_of(self, n: int, starts: int) -> int:
         """Of the encoder's graph of one instance, and of its solutions while they are sampled.

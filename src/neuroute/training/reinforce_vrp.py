@@ -24,10 +24,8 @@ from neuroute.decoding.rollout import precision_of
 from neuroute.networks.blocks.experts.gates import Gate
 from neuroute.networks.blocks.experts.routing import Replay, Routing, Tape
 from neuroute.networks.blocks.norms import BatchNorm
-from neuroute.plan.reinforced import Stage
 from neuroute.problems.vrp import Variant
 from neuroute.training.batches import Scheme
-from neuroute.training.network_checks import training_of
 from neuroute.training.policy_gradient import AuxiliaryLoss
 from neuroute.training.reinforce import BatchSpec, Reinforcement
 from neuroute.training.split_backward import Decisions
@@ -90,17 +88,9 @@ class VrpReinforcement(Reinforcement):
         super().__init__(scheme, scheme.start)
         self.sharers = self.world.size if self.whole else 1
         for stage in self.training.stages if self.whole else ():
-            self._check_memory(stage)
-
-    def _check_memory(self, stage: Stage) -> None:
-        n = stage.sizes[1]
-        batch, one = stage.batch_of(n), self._bytes_of(n, stage.starts_of(n))
-        if 2 * batch * one > self.scheme.memory_gb * 1e9:
-            raise NeurouteError(
-                f"{self.scheme.run.id}: experts learn from whole batches, and {batch} instances of {n} customers take "
-                f"about {2 * batch * one / 1e9:.2g} GB; memory_gb is {self.scheme.memory_gb:.2g}: give more, or "
-                "smaller batches"
-            )
+            n = stage.sizes[1]
+            batch = stage.batch_of(n)
+            self._check_memory(batch, n, 2 * batch * self._bytes_of(n, stage.starts_of(n)) / 1e9)
 
     def _starts(self, spec: BatchSpec) -> int:
         assert spec.variant is not None
@@ -123,7 +113,7 @@ def reinforce(scheme: Scheme) -> VrpReinforcement:
     """
     if scheme.net.problem != "vrp":
         raise NeurouteError(f"{scheme.run.id}: problem 'vrp' takes a network for its 16 variants, such as MvMoe")
-    for stage in training_of(scheme.run).stages:
+    for stage in scheme.training.stages:
         if not stage.variants:
             raise NeurouteError(f"{scheme.run.id}: stage '{stage.name}' names no variants; give some, such as [CVRP]")
         n = stage.sizes[0]

@@ -22,7 +22,7 @@ from neuroute.decoding.environment import ENVIRONMENT, Batch
 from neuroute.decoding.memory import batch_size_for, inference
 from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.sampling import Begin, sample_shortest
-from neuroute.decoding.tsp import TspBatch, decide_for
+from neuroute.decoding.tsp import decide_for
 from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import Dataset, Decoding, SelfImprovement
 from neuroute.training.batches import Scheme
@@ -32,9 +32,6 @@ log = logging.getLogger("neuroute.train")
 TELL_EVERY_S = 10.0
 INSTANCES_PER_PAGE = 256  # instances whose noise comes from one generator; fixed, so that memory changes no solution
 
-# (the policy, a batch of instances, the most rows that the policy gets at once) -> what is sampled
-PrefixesOf = Callable[[PathNetwork, Any, int], Begin]
-
 
 class SelfImprovementBatches(SupervisedBatches):
     """Supervised batches whose labels are sampled at the start of each epoch.
@@ -42,9 +39,15 @@ class SelfImprovementBatches(SupervisedBatches):
     A batch is a function of (run, index) and of the solutions of its epoch, which is why these belong to the state.
     """
 
-    def __init__(self, scheme: Scheme, prefixes: PrefixesOf) -> None:
-        self.sampled = SampledTrainingSet(scheme, prefixes)
+    def __init__(self, scheme: Scheme) -> None:
+        self.sampled = SampledTrainingSet(scheme, self.prefixes)
         super().__init__(scheme, self.sampled)
+
+    @staticmethod
+    def prefixes(net: PathNetwork, batch: Any, tokens: int) -> Begin:
+        """What the policy samples of a batch of instances, with at most so many tokens at once."""
+        decide, nodes = decide_for(net, Decoding(), batch.coords.shape[1]), net.encode(batch.coords)
+        return lambda: TourPrefixes(decide, nodes, tokens)
 
     def state(self) -> dict[str, Any]:
         return {"epoch": self.sampled.epoch, "solutions": torch.from_numpy(self.sampled.solutions)}
@@ -61,19 +64,16 @@ class SampledTrainingSet:
     several processes sample a part of them each.
     """
 
-    def __init__(self, scheme: Scheme, prefixes: PrefixesOf) -> None:
-        run = scheme.run
-        if not isinstance(run.training, SelfImprovement):
-            raise TypeError(f"{run.id} is no self-improvement")
-        self.run, self.training, self.best, self.prefixes = run, run.training, scheme.best, prefixes
-        self.spec, self.environment = spec_of(run.validation), ENVIRONMENT.of(run.validation.dataset.problem)
+    def __init__(self, scheme: Scheme, prefixes: Callable[[PathNetwork, Any, int], Begin]) -> None:
+        self.run, self.best, self.prefixes = scheme.run, scheme.best, prefixes
+        self.training: SelfImprovement = scheme.training
+        self.spec, self.environment = spec_of(self.run.validation), ENVIRONMENT.of(self.run.validation.dataset.problem)
         self.device, self.memory_gb, self.world = scheme.device, scheme.memory_gb, scheme.world
         self._policy: Any = copy.deepcopy(scheme.net).eval()
         self._pages = scheme.state_dir / "sampled"
         self.epoch = -1  # none yet
         self.arrays: tuple[np.ndarray, ...] = ()
-        self.solutions = np.empty((0, *self.environment.shape(run.n)), np.int32)
-        self.count = run.training.samples
+        self.solutions = np.empty((0, *self.environment.shape(self.run.n)), np.int32)
         self._order = np.empty(0, np.int64)
 
     def batch(self, epoch: int, start: int, size: int) -> tuple[np.ndarray, ...]:
@@ -131,21 +131,7 @@ class SampledTrainingSet:
                 log.info("epoch %d: sampled solutions of %d of %d instances", epoch, first + len(shortest), count)
         self.world.barrier()
         solutions = np.concatenate([np.load(page, allow_pickle=False) for page in files])
-        log.info(
-            "epoch %d: %d instances, the best of %d sampled solutions each, mean length %.4f, %.1f s",
-            epoch,
-            count,
-            t.beam * t.rounds,
-            float(np.mean(self.spec.lengths(instances, solutions))),
-            time.monotonic() - began,
-        )
+        mean, seconds = float(np.mean(self.spec.lengths(instances, solutions))), time.monotonic() - began
+        text = "epoch %d: %d instances, the best of %d sampled solutions each, mean length %.4f, %.1f s"
+        log.info(text, epoch, count, t.beam * t.rounds, mean, seconds)
         return solutions
-
-
-def tour_prefixes(net: PathNetwork, batch: TspBatch, tokens: int) -> Begin:
-    decide, nodes = decide_for(net, Decoding(), batch.coords.shape[1]), net.encode(batch.coords)
-    return lambda: TourPrefixes(decide, nodes, tokens)
-
-
-def self_improvement(scheme: Scheme) -> SelfImprovementBatches:
-    return SelfImprovementBatches(scheme, tour_prefixes)

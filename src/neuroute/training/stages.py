@@ -23,42 +23,39 @@ log = logging.getLogger("neuroute.train")
 
 
 def keep_stage(state: Path, stage: str, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """In the folder that survives a kill.  A stage that ends twice ends the same, so files may be written over."""
-    content = on_host({"net": net.state_dict(), "moments": moments(net, optimizer)})
+    """In the folder that survives a kill, moments as "<parameter>/<what>".  A stage that ends twice ends the same."""
+    states = {name: optimizer.state.get(parameter, {}) for name, parameter in net.named_parameters()}
+    moments = {f"{name}/{key}": torch.as_tensor(each) for name, of in states.items() for key, each in of.items()}
+    content = on_host({"net": net.state_dict(), "moments": moments})
     write_whole(_stage_file(state, stage), lambda file: torch.save(content, file))
 
 
-def export_stages(
-    training: Reinforced, state: Path, out: Path, net: nn.Module, about: dict[str, Any], last: str = "model"
-) -> list[Path]:
-    """Checkpoints `stages/<stage>.safetensors` of all stages but the last, and moments of all; the last has a name.
+def export_stages(training: Reinforced, state: Path, out: Path, net: nn.Module, about: dict[str, Any]) -> None:
+    """Checkpoints `stages/<stage>.safetensors` of all stages but the last, whose is model.safetensors, and moments of
+    all.
 
-    `net` is used to hold the weights, and holds those of the last stage in the end.  Returns what was written.
+    `net` is used to hold the weights, and holds those of the last stage in the end.
     """
-    paths = []
-    for number, stage in enumerate(training.stages, start=1):
-        content = _load(_stage_file(state, stage.name))
+    for stage in training.stages:
+        file = _stage_file(state, stage.name)
+        try:
+            content = torch.load(file, map_location="cpu", weights_only=True)
+        except Exception as error:  # torch raises many kinds for a missing or damaged file
+            raise NeurouteError(
+                f"{file}: unreadable end of a stage ({error}); delete the folder above it to train anew"
+            ) from None
         net.load_state_dict(content["net"])
-        is_last = number == len(training.stages)
-        path = out / f"{last}.safetensors" if is_last else out / "stages" / f"{stage.name}.safetensors"
-        if not is_last:
+        path = out / "model.safetensors"
+        if stage is not training.stages[-1]:
+            path = out / "stages" / f"{stage.name}.safetensors"
             save_checkpoint(path, net, {**about, "stage": stage.name})
-            paths.append(path)
         data = save({name: tensor.cpu().contiguous() for name, tensor in content["moments"].items()})
         write_whole(beside(path), lambda file, data=data: file.write(data))  # type: ignore[misc]
-        paths.append(beside(path))
-    return paths
 
 
 def beside(checkpoint: Path) -> Path:
     """Where a checkpoint's moments lie."""
     return checkpoint.with_suffix(".moments.safetensors")
-
-
-def moments(net: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """What the optimizer keeps of each parameter, as "<parameter>/<what>"."""
-    states = {name: optimizer.state.get(parameter, {}) for name, parameter in net.named_parameters()}
-    return {f"{name}/{key}": torch.as_tensor(value) for name, state in states.items() for key, value in state.items()}
 
 
 def recall_moments(checkpoint: Path, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
@@ -83,12 +80,3 @@ def recall_moments(checkpoint: Path, net: nn.Module, optimizer: torch.optim.Opti
 
 def _stage_file(state: Path, stage: str) -> Path:
     return state / "stages" / f"{stage}.pt"
-
-
-def _load(path: Path) -> Any:
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds for a missing or damaged file
-        raise NeurouteError(
-            f"{path}: unreadable end of a stage ({error}); delete the folder above it to train anew"
-        ) from None

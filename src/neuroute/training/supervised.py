@@ -1,7 +1,7 @@
 """One batch of supervised training, under each reading of the paper's "step"."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
@@ -65,12 +65,6 @@ def loss(decide: Callable[[Tensor, int], Tensor], path: Tensor, row: int) -> Ten
     return F.cross_entropy(logits, torch.zeros(len(path), dtype=torch.long, device=path.device))
 
 
-def micro_batches(path: Tensor, limit: int) -> Iterator[tuple[Tensor, float]]:
-    """Parts of at most `limit` instances, each with its share of the batch."""
-    for part in path.split(limit):
-        yield part, len(part) / len(path)
-
-
 class TrainingSet:
     """The concatenation of label blocks, shuffled anew each epoch when there is more than one.
 
@@ -84,12 +78,12 @@ class TrainingSet:
     ) -> None:
         self._directories = list(directories)
         self._seed, self._shuffle = seed, shuffle
-        self._shards = [
-            block.model_copy(update={"dataset": block.dataset.model_copy(update={"first": first, "count": count})})
-            for block in blocks
-            for first, count in _shard_ranges(block)
-        ]
-        self._jobs = [block for block in blocks for _ in _shard_ranges(block)]  # each shard's
+        self._jobs, self._shards = list[Labels](), list[Labels]()  # each shard, and the block that it is of
+        for block in blocks:
+            for shard, low, high in block.dataset.shards():
+                part = block.dataset.model_copy(update={"first": shard * SHARD + low, "count": high - low})
+                self._jobs.append(block)
+                self._shards.append(block.model_copy(update={"dataset": part}))
         self.count = sum(s.dataset.count for s in self._shards)
         self._ahead, self._loader = ahead, ThreadPoolExecutor(1)
         self._most = 3 if ahead else 2  # shards in memory: a batch may lie in two, and one may be on its way
@@ -142,11 +136,6 @@ class TrainingSet:
         return *instances, solutions.astype(np.int64)
 
 
-def _shard_ranges(block: Labels) -> list[tuple[int, int]]:
-    """(first instance of the stream, count) for each shard of a block."""
-    return [(shard * SHARD + lo, hi - lo) for shard, lo, hi in block.dataset.shards()]
-
-
 class Labelled(Protocol):
     """Instances with tours, in training order."""
 
@@ -174,12 +163,6 @@ class SupervisedBatches(Batches):
                 f"{self.run.id}: the last batch is smaller than {self.world.size} processes; "
                 "change samples or batch_size"
             )
-
-    def samples(self, batches: int) -> int:
-        """Instances, counted anew in each epoch, in the first so many batches."""
-        t = self.training
-        epochs, within = divmod(batches, t.batches_per_epoch)
-        return int(epochs * t.samples + min(within * t.batch_size, t.samples))
 
     def learning_rate(self, index: int) -> float:
         """Decay counted in batches, after an optional linear warm-up.
@@ -237,8 +220,9 @@ class SupervisedBatches(Batches):
     def _backward(self, path: Any, row: int, share: float, sync: bool) -> Tensor:
         """Accumulate the gradient of one decision; returns its loss."""
         total = torch.zeros((), device=self.device)
-        parts = list(micro_batches(path, self._micro_batch(path.shape[1] - row)))
-        for i, (part, weight) in enumerate(parts):
+        parts = list(path.split(self._micro_batch(path.shape[1] - row)))
+        for i, part in enumerate(parts):
+            weight = len(part) / len(path)
             with self.world.sync(self.model, sync and i == len(parts) - 1):
                 with autocast(self.device, self.training.precision):
                     loss = self._loss(part, row)

@@ -1,18 +1,23 @@
 """The training stage: a run of the plan -> checkpoint, log and summary."""
 
+import copy
+import logging
 import platform
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json, write_text
+from neuroute.core.private import private_folder
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import check_made, load_tours
 from neuroute.decoding.construct import construct
@@ -21,23 +26,23 @@ from neuroute.networks.blocks.experts.mixture import Hierarchical
 from neuroute.networks.weights import (
     build,
     describe,
-    is_bundled,
     load_checkpoint,
     parameters,
     save_checkpoint,
     weights_digest,
 )
-from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.objects import Network, Reinforced, Run
 from neuroute.problems.registry import Part
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.callbacks import Callback
-from neuroute.training.compiled import can_compile, compiled
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import TrainingLoop
 from neuroute.training.network_checks import check_network, in_one_line
 from neuroute.training.stages import export_stages
 
-DECISION = Part[Callable[[Any], torch.nn.Module]]("decision")  # what is trained of a network: one decision
+log = logging.getLogger(__name__)
+N = TypeVar("N", bound=RoutingNetwork)
+DECISION = Part[Callable[[Any], nn.Module]]("decision")  # what is trained of a network: one decision
 CHECKPOINT, LOG, SUMMARY = "model.safetensors", "log.jsonl", "run.json"
 
 
@@ -79,86 +84,63 @@ def train(
     place = devices.claim(settings.device, settings.jobs_per_gpu, settings.tf32)
     if settings.threads:
         torch.set_num_threads(devices.threads_here(settings.threads))
-    with join(place) as world:
-        alone = exclusive(out / ".lock", f"training of {run.id}") if world.leads else nullcontext()
-        with alone:
-            loop, net = _train(run, out, state, label_dirs, settings, world, place, start, callbacks)
-            if world.leads:
-                _export(run, out, state, loop, net, place, world, code, network_code)
+    with join(place) as world, exclusive(out / ".lock", f"training of {run.id}") if world.leads else nullcontext():
+        memory_gb = devices.memory_budget_gb(place, settings.memory_gb, settings.jobs_per_gpu)
+        torch.manual_seed(run.seed)
+        net = build(run.network)
+        if start is not None and run.training.continues_start:
+            net.load_state_dict(_weights_to_start(run, net, start))
+        net = net.to(place)
+        check_network(net, run.network, run.validation, place)
+        scheme = Scheme(
+            run,
+            net,
+            _model(run, net, world, place, settings.compile),
+            label_dirs,
+            best=lambda: loop.exported(),
+            stopping=lambda: loop.stopping(),
+            state_dir=state,
+            device=place,
+            world=world,
+            memory_gb=memory_gb,
+            start=start,
+        )
+        batches = Part[Callable[[Scheme], Batches]](run.training.scheme).of(run.validation.dataset.problem)(scheme)
+        loop = TrainingLoop(batches, _validation(batches), callbacks, out)
+        loop.resume()
+        with in_one_line(run.network.kind, str(getattr(run.training, "loss", ""))):
+            loop.run()
+        net.load_state_dict(loop.exported())
+        if world.leads:
+            _export(loop, out, code, describe_checkpoint(run, network_code))
     return net.eval()
 
 
-def _train(
-    run: Run,
-    out: Path,
-    state: Path,
-    label_dirs: list[Path],
-    settings: Settings,
-    world: World,
-    place: torch.device,
-    start: Path | None,
-    callbacks: Sequence[Callback],
-) -> tuple[TrainingLoop, RoutingNetwork]:
-    budget = devices.memory_budget_gb(place, settings.memory_gb, settings.jobs_per_gpu)
-    torch.manual_seed(run.seed)
-    net = build(run.network)
-    if start is not None and run.training.continues_start:
-        net.load_state_dict(_weights_to_start(run, net, start))
-    net = net.to(place)
-    problem, t = run.validation.dataset.problem, run.training
-    check_network(net, run.network, run.validation, place)
-    model: torch.nn.Module = net
-    compiles = settings.compile and can_compile(place.type)
-    if t.learns_decisions:
-        model = DECISION.of(problem)(net)
-        model = torch.compile(model, dynamic=True) if compiles else model  # type: ignore[assignment]
-        model = world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
-    elif compiles and t.kind == "reinforce" and problem != "vrp":  # whose gates draw from generators
-        model = compiled(net)
-    scheme = Scheme(
-        run,
-        net,
-        model,
-        label_dirs,
-        best=lambda: loop.exported(),
-        stopping=lambda: loop.stopping(),
-        state_dir=state,
-        device=place,
-        world=world,
-        memory_gb=budget,
-        start=start,
-    )
-    batches = Part[Callable[[Scheme], Batches]](t.scheme).of(problem)(scheme)
-    loop = TrainingLoop(
-        net,
-        batches,
-        total=t.batches,
-        validate=_validation(run, net, label_dirs, budget, getattr(batches, "solve", None)),
-        validate_after=t.validate_after,
-        state_dir=state,
-        world=world,
-        device=place,
-        keep_best=isinstance(t, SelfImprovement | Reconstruction) or t.keep == "best",
-        callbacks=callbacks,
-        out=out,
-        checks_first=not is_bundled(run.network.kind),
-    )
-    loop.resume()
-    with in_one_line(run.network.kind, str(getattr(t, "loss", ""))):
-        loop.run()
-    net.load_state_dict(loop.exported())
-    return loop, net
+def _model(run: Run, net: RoutingNetwork, world: World, place: torch.device, compiles: bool) -> nn.Module:
+    """What is trained of the network: its decisions or all of it, compiled if that is asked for and can be."""
+    problem, compiles = run.validation.dataset.problem, compiles and can_compile(place.type)
+    if run.training.learns_decisions:
+        model: Any = DECISION.of(problem)(net)
+        model = torch.compile(model, dynamic=True) if compiles else model
+        return world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
+    if compiles and run.training.kind == "reinforce" and problem != "vrp":  # whose gates draw from generators
+        return compiled(net)
+    return net
 
 
-def _weights_to_start(run: Run, net: torch.nn.Module, checkpoint: Path) -> dict[str, torch.Tensor]:
+def _weights_to_start(run: Run, net: nn.Module, checkpoint: Path) -> dict[str, Tensor]:
     """The checkpoint's weights, and those of `net` for parts that join it: arguments that its class names in `joins`.
 
     Raises NeurouteError for another architecture; the size that it was trained on may be another.
     """
     joins: tuple[str, ...] = getattr(net, "joins", ())
     before, about = load_checkpoint(checkpoint, trusted=(run.network.kind,))
-    network = Network.model_validate(about["network"])
-    if _without(network, "train_nodes", *joins) != _without(run.network, "train_nodes", *joins):
+    network, others = Network.model_validate(about["network"]), ("train_nodes", *joins)
+    there, here = (
+        (each.kind, {key: value for key, value in each.arguments.items() if key not in others})
+        for each in (network, run.network)
+    )
+    if there != here:
         raise NeurouteError(
             f"{checkpoint}: holds {describe(network)}, but {run.id} is a {describe(run.network)}: "
             "let it start from a run with the same network"
@@ -166,24 +148,10 @@ def _weights_to_start(run: Run, net: torch.nn.Module, checkpoint: Path) -> dict[
     return {**net.state_dict(), **before.state_dict()} if joins else before.state_dict()
 
 
-def _without(network: Network, *names: str) -> Network:
-    return Network(kind=network.kind, arguments={k: v for k, v in network.arguments.items() if k not in names})
-
-
-def _export(
-    run: Run,
-    out: Path,
-    state: Path,
-    loop: TrainingLoop,
-    net: torch.nn.Module,
-    place: torch.device,
-    world: World,
-    code: str,
-    network_code: str,
-) -> None:
-    about = describe_checkpoint(run, network_code)
+def _export(loop: TrainingLoop, out: Path, code: str, about: dict[str, Any]) -> None:
+    run, net, place = loop.scheme.run, loop.scheme.net, loop.scheme.device
     if isinstance(run.training, Reinforced):
-        export_stages(run.training, state, out, net, about)
+        export_stages(run.training, loop.scheme.state_dir, out, net, about)
     save_checkpoint(out / CHECKPOINT, net, about)
     write_text(out / LOG, "".join(line + "\n" for line in loop.lines))
     summary: dict[str, Any] = {
@@ -194,7 +162,7 @@ def _export(
         "device": place.type,
         "device_name": devices.name(place),
         "threads": torch.get_num_threads(),
-        "world_size": world.size,
+        "world_size": loop.scheme.world.size,
         "torch": torch.__version__,
         "python": platform.python_version(),
         "parameters": parameters(net),
@@ -214,18 +182,18 @@ def describe_checkpoint(run: Run, network_code: str) -> dict[str, Any]:
     return {"run": run.id, "spec": spec, "network": network, "code": network_code}
 
 
-def _validation(  # type: ignore[no-untyped-def]
-    run: Run, net: torch.nn.Module, label_dirs: list[Path], memory_gb: float, solve: Callable[[Any], Any] | None
-):
+def _validation(batches: Batches) -> Callable[[], dict[str, float]]:
     """A function that decodes the validation sets: data set id -> gap (ratio of means) in percent.
 
     Greedily, unless the training brings a way to `solve` instances.
     """
+    scheme, run = batches.scheme, batches.run
+    solve: Callable[[Any], Any] | None = getattr(batches, "solve", None)
     sets = []
     for labels in (run.validation, *run.also_validation):
         spec = spec_of(labels)
         instances = spec.instances(labels.dataset)
-        best = float(np.mean(spec.lengths(instances, load_tours(labels, label_dirs))))
+        best = float(np.mean(spec.lengths(instances, load_tours(labels, scheme.label_dirs))))
         sets.append((labels.dataset, spec, instances, best))
 
     def validate() -> dict[str, float]:
@@ -234,8 +202,41 @@ def _validation(  # type: ignore[no-untyped-def]
             if solve is not None:
                 solutions = solve(instances)
             else:
-                solutions = construct(dataset.problem, net, instances, memory_gb, run.training.precision).numpy()  # type: ignore[arg-type]
+                how = (scheme.memory_gb, run.training.precision)
+                solutions = construct(dataset.problem, scheme.net, instances, *how).numpy()
             gaps[dataset.id] = 100 * (float(np.mean(spec.lengths(instances, solutions))) / best - 1)
         return gaps
 
     return validate
+
+
+# -- networks whose encoders and decisions torch has compiled: sizes may change, and nothing is compiled anew ----------
+
+
+def compiled(net: N) -> N:
+    """A copy of the network with the same weights and compiled parts; itself if it is decoded in a way of its own."""
+    if hasattr(net, "own_method"):
+        return net
+    twin = copy.copy(net)
+    for name in ("encode", "prepare", "decide"):
+        vars(twin)[name] = torch.compile(getattr(net, name), dynamic=True)
+    return twin
+
+
+@cache
+def can_compile(device: str) -> bool:
+    """Whether torch can compile for the device ("cpu", "cuda") on this machine; if not, a line of the log says why."""
+    try:
+        from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+        private_folder(Path(cache_dir()))  # of libraries that torch loads
+        torch.compile(_trial)(torch.ones(2, device=device))
+    except Exception as error:  # of many kinds: no C++ compiler, no headers of Python, no Triton
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        log.warning("`compile`: torch cannot compile for %s here (%s); networks run as they are", device, reason)
+        return False
+    return True
+
+
+def _trial(x: Tensor) -> Tensor:
+    return (x * x).sin()

@@ -13,7 +13,6 @@ from neuroute.plan.reinforced import Elite, Reinforced
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.problems.vrp import Vrp
-from neuroute.training.policy_gradient import advantages, weights
 from neuroute.training.sampling_streams import distribution, instances_seen, noise, sampling, shapes
 from tiny_reinforced import batches_of, make_run, stage
 
@@ -121,15 +120,6 @@ def test_no_batch_sees_what_another_saw(tmp_path: Path) -> None:
     assert torch.equal(noise(0, 3, [4], (8, 6)), noise(0, 3, range(6), (8, 6))[4:5])
     assert not torch.equal(noise(0, 3, [4], (8, 6)), noise(1, 3, [4], (8, 6)))
     assert float(numbers.mean()) == pytest.approx(0.5, abs=0.03)
-
-
-def test_scaled_advantages_are_shares_of_the_largest() -> None:
-    """ELG; where all solutions are as long none counts, and nothing is divided by 0."""
-    lengths = torch.tensor([[3.0, 1.0, 2.0, 6.0], [5.0, 5.0, 5.0, 5.0]], dtype=torch.float64)
-    found = weights(lengths, None, scaled="largest") * 4
-    torch.testing.assert_close(found[0], advantages(lengths)[0] / 2)
-    assert not found[1].any()
-    assert torch.equal(weights(lengths, None, scaled=None), weights(lengths, None))
 
 
 def test_distributions_are_drawn_evenly_and_by_number_alone() -> None:

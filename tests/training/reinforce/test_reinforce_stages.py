@@ -1,8 +1,6 @@
 """Stages of REINFORCE: what they leave, one by one as together, and by several processes as by one."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +11,8 @@ from neuroute.networks.weights import build, load_checkpoint
 from neuroute.plan.reinforced import Elite
 from neuroute.training.stages import beside, recall_moments
 from neuroute.training.train import _weights_to_start
-from reinforcing import Alone, close, gradients, same
-from tiny import log_lines, run_training
+from reinforcing import Alone, close, gradients
+from tiny import Weights, log_lines, run_training, same_weights
 from tiny_reinforced import STAGES, batches_of, make_run, stage
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -33,8 +31,8 @@ def checkpoint_in(folder: Path, name: str = "model") -> Path:
     return folder / f"{name}.safetensors" if name == "model" else folder / "stages" / f"{name}.safetensors"
 
 
-def weights_of(folder: Path, name: str = "model") -> torch.nn.Module:
-    return load_checkpoint(checkpoint_in(folder, name))[0]
+def weights_of(folder: Path, name: str = "model") -> Weights:
+    return load_checkpoint(checkpoint_in(folder, name))[0].state_dict()
 
 
 def test_it_leaves_what_the_plan_says(whole: Path) -> None:
@@ -46,7 +44,7 @@ def test_it_leaves_what_the_plan_says(whole: Path) -> None:
     for name in STAGE_NAMES[:2]:
         net, about = load_checkpoint(checkpoint_in(whole, name))
         assert (about["run"], about["stage"]) == ("icam/tiny", name)
-        assert not same(net, weights_of(whole))
+        assert not same_weights(net.state_dict(), weights_of(whole))
 
 
 def test_stages_as_runs_of_their_own_are_one_run(tmp_path: Path, store: Path, whole: Path) -> None:
@@ -59,14 +57,14 @@ def test_stages_as_runs_of_their_own_are_one_run(tmp_path: Path, store: Path, wh
             start = checkpoint_in(whole, STAGE_NAMES[number - 1])
             run = run.model_copy(update={"start": f"icam/tiny@{start.stem}"})
         alone = run_training(run, tmp_path / name, store, start)
-        assert same(weights_of(alone), weights_of(whole, STAGE_NAMES[number])) is (name != "other")
+        assert same_weights(weights_of(alone), weights_of(whole, STAGE_NAMES[number])) is (name != "other")
 
 
 def test_moments_of_other_parameters_are_refused_and_none_are_no_fault(tmp_path: Path, whole: Path) -> None:
     checkpoint = checkpoint_in(Path(shutil.copytree(whole, tmp_path / "copy")), "warm")
     wider = batches_of(make_run(depth=2), tmp_path)
     recall_moments(checkpoint, wider.net, wider.optimizer)  # two of its parameters' layers have none
-    assert len(wider.optimizer.state) == len(list(weights_of(whole).parameters()))
+    assert len(wider.optimizer.state) == len(weights_of(whole))
     other = torch.nn.Linear(2, 2)
     optimizer = torch.optim.Adam(other.parameters())
     with pytest.raises(NeurouteError, match="does not fit this network"):
@@ -90,40 +88,6 @@ def test_processes_share_a_batch(tmp_path: Path, size: int) -> None:
     close({name: sum(found[name] for _, found in ranks) for name in whole}, whole, 1e-12)  # type: ignore[misc]
 
 
-SCRIPT = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-import torch
-from tiny_reinforced import STAGES, batches_of, make_run
-from neuroute.training.distributed import join
-torch.set_num_threads(1)
-folder = Path(sys.argv[2])
-with join(torch.device("cpu")) as world:
-    batches = batches_of(make_run(*STAGES), folder, double=True, world=world)
-    for index in range(10):
-        batches.train(index)
-    torch.save(batches.net.state_dict(), folder / f"{world.rank}.pt")
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_equal_one(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    arguments = [str(script), str(Path(__file__).parents[1]), str(tmp_path)]
-    done = subprocess.run([*launch, *arguments], capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    alone = batches_of(make_run(*STAGES), tmp_path / "alone", double=True)
-    for index in range(10):
-        alone.train(index)
-    first, second = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
-    for name, value in alone.net.state_dict().items():
-        assert torch.equal(first[name], second[name])
-        torch.testing.assert_close(first[name], value, rtol=1e-8, atol=1e-8)
-
-
 def test_a_local_policy_joins(tmp_path: Path, store: Path) -> None:
     """ELG: a run with it starts from the weights of one without, and with moments of its own."""
     without = make_run(kind="elg")
@@ -133,10 +97,10 @@ def test_a_local_policy_joins(tmp_path: Path, store: Path) -> None:
     start = checkpoint_in(first)
     net = build(then.network)
     found = _weights_to_start(then, net, start)
-    shared = weights_of(first).state_dict()
+    shared = weights_of(first)
     assert {name for name in found if name not in shared} == {name for name in found if name.startswith("local.")}
     assert all(torch.equal(found[name], tensor) for name, tensor in shared.items())
-    joined = weights_of(run_training(then, tmp_path / "then", store, start)).state_dict()
+    joined = weights_of(run_training(then, tmp_path / "then", store, start))
     assert joined.keys() == net.state_dict().keys()
     other = make_run(kind="pomo").model_copy(update={"start": "icam/tiny"})
     with pytest.raises(NeurouteError, match="let it start from a run with the same network"):

@@ -4,16 +4,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
+from neuroute.networks.blocks.experts.mixture import LinearExperts, Mixture
+from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Dataset
 from neuroute.plan.reinforced import Reinforced
 from neuroute.problems.vrp import lengths
-from reinforcing import same
-from tiny import label_store, log_lines, run_training
+from tiny import label_store, log_lines, run_training, same_weights
 from tiny_reinforced_vrp import batches_of, make_run, stage, validation
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -77,4 +79,40 @@ def test_a_run_is_validated_on_two_problems_and_gone_on_from(tmp_path: Path, vrp
     assert start.read_bytes() == (run_training(run, tmp_path / "again", vrp_store) / start.name).read_bytes()
     few_run = run.model_copy(update={"name": "few", "start": run.id, "training": few})
     after = run_training(few_run, tmp_path / "few", vrp_store, start) / "model.safetensors"
-    assert not same(load_checkpoint(after)[0], load_checkpoint(start)[0])
+    weights = [load_checkpoint(path)[0].state_dict() for path in (after, start)]
+    assert not same_weights(*weights)
+
+
+# -- the loss that balances experts does what it is for (MVMoE, Eq. 2 and 3) ------------------------------------------
+
+WIDTH, EXPERTS, TOP = 8, 4, 2
+
+
+def shares(mixture: Mixture, x: torch.Tensor) -> torch.Tensor:
+    """Of the load, by expert, with the noise that training has: what the loss is about."""
+    routing = Routing(balance=True)
+    with torch.no_grad():
+        mixture(x, routing)
+    (report,) = routing.reports
+    return (report.load / report.load.sum()).flatten()
+
+
+def test_learning_from_it_spreads_the_nodes() -> None:
+    """From a gate that sends every node to the same two experts, each of which so has half of the load."""
+    torch.manual_seed(0)
+    mixture = Mixture(LinearExperts(EXPERTS, WIDTH, WIDTH), WIDTH, TOP, "input-choice", "node")
+    x = torch.randn(1, 400, WIDTH) + 1
+    with torch.no_grad():
+        dict(mixture.named_parameters())["gate.weight"][:TOP] += 0.5
+    before = shares(mixture, x)
+    assert before.max() > 0.4
+    optimizer = torch.optim.Adam(mixture.parameters(), lr=1e-2)
+    for _ in range(150):
+        routing = Routing(balance=True)
+        mixture(x, routing)
+        optimizer.zero_grad()
+        routing.loss().backward()
+        optimizer.step()
+    after = shares(mixture, x)
+    assert after.max() < 0.3
+    assert after.min() > 0.2

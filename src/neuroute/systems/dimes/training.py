@@ -30,9 +30,6 @@ class MetaBatches(Batches):
     def learning_rate(self, index: int) -> float:
         return self.training.learning_rate
 
-    def samples(self, batches: int) -> int:
-        return min(batches * self.training.batch_size, self.training.samples)
-
     def train(self, index: int) -> tuple[Tensor, int]:
         first, stop = self.samples(index), self.samples(index + 1)
         data = Dataset(problem="tsp", split="train", n=self.run.n, first=first, count=stop - first)

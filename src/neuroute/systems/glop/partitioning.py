@@ -49,11 +49,6 @@ class PartitioningBatches(Batches):
         epoch = index // self.training.batches_per_epoch
         return self.training.learning_rate * (1 + math.cos(math.pi * epoch / self.training.epochs)) / 2
 
-    def samples(self, batches: int) -> int:
-        """Instances in the first so many batches."""
-        epochs, within = divmod(batches, self.training.batches_per_epoch)
-        return epochs * self.training.samples + min(within * self.training.batch_size, self.training.samples)
-
     def solve(self, instances: Any) -> np.ndarray:
         """Solutions (count, 2, V), by which the run is validated."""
         return decode(

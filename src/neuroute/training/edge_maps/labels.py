@@ -37,10 +37,6 @@ class EdgeLabelBatches(Batches):
     def loss(self, *prepared: Tensor) -> Tensor:
         """(batch,) of what is prepared, on the device."""
 
-    def samples(self, batches: int) -> int:
-        epochs, within = divmod(batches, self.training.batches_per_epoch)
-        return int(epochs * self.training.samples + min(within * self.training.batch_size, self.training.samples))
-
     def train(self, index: int) -> tuple[Tensor, int]:
         epoch, within = divmod(index, self.training.batches_per_epoch)
         first = within * self.training.batch_size
