@@ -16,7 +16,7 @@ import neuroute
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
-from neuroute.accounting.requests import Requests
+from neuroute.accounting.estimates import Requests
 from neuroute.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive
@@ -24,12 +24,11 @@ from neuroute.core.job import SOCKET_ENV
 from neuroute.core.private import scratch_folder
 from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan
-from neuroute.dag.headlines import describe_measured
+from neuroute.dag.headlines import describe_measured, headlines
 from neuroute.plan.config import CONFIG_ENV, parse_config
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import GivenRun, formats
 from neuroute.plan.plan import MOMENTS, TRAINED
-from neuroute.dag.headlines import headlines
 from neuroute.dag.targets import ExplainTargets
 from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu, without_gpu
 

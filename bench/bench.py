@@ -190,7 +190,7 @@ def bench_dag(device: torch.device, cores: int, compiled: bool) -> None:
     print("| overhead | seconds |\n|---|---|")
     print(f"| `snakemake -n all` | {_seconds('-m', 'snakemake', '-n', 'all'):.1f} |")
     print(f"| `snakemake all` with nothing to do | {_noop_seconds()} |")
-    print(f"| `neuroute plan` | {_seconds('-m', 'neuroute.cli', 'plan'):.1f} |")
+    print(f"| `neuroute plan` | {_seconds('-m', 'neuroute', 'plan'):.1f} |")
     print(f"| start Python and import torch | {_seconds('-c', 'import torch'):.1f} |")
 
 

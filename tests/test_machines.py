@@ -55,14 +55,12 @@ def test_make_env_stops_with_that_line_before_it_makes_anything(tmp_path: Path) 
 
 
 def test_metadata_and_check_name_the_same_pythons(machine: ModuleType) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (low, high) = (tuple(map(int, v.split("."))) for v in re.findall(r"\d+\.\d+", project["requires-python"]))
+    (low, high) = (tuple(map(int, v.split("."))) for v in re.findall(r"\d+\.\d+", PROJECT["requires-python"]))
     assert tuple((3, minor) for minor in range(low[1], high[1])) == machine.PYTHONS
 
 
 def test_the_base_needs_no_package_whose_pins_hold_others_back() -> None:
-    project = PROJECT["project"]
-    assert not [need for need in project["dependencies"] if need.startswith("lkh")]
+    assert not [need for need in PROJECT["dependencies"] if need.startswith("lkh")]
     assert int(PINS["networkx"].split(".")[0]) >= 3
     assert "click" not in PINS  # nothing that is installed needs it
 
@@ -76,13 +74,14 @@ def pins_in(text: str) -> dict[str, str]:
 
 
 PINS = pins_in((ROOT / "constraints.txt").read_text())
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 
 
 def test_every_file_names_the_pins(script: Callable[[str], ModuleType]) -> None:
     places = {
         "environment.yml": (ROOT / "environment.yml").read_text(),
-        "pyproject.toml": str(PROJECT["dependency-groups"]["solvers"]),
+        "pyproject.toml": str(PYPROJECT["dependency-groups"]["solvers"]),
         "repack.py": script("workflow/concorde/repack.py").PUBLISHED,
     }
     for place, text in places.items():
@@ -113,9 +112,8 @@ def test_the_lock_is_of_the_dependencies_that_the_project_has() -> None:
     """Else: `make lock`."""
     packages = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
     (metadata,) = [each["metadata"] for each in packages if each["name"] == "neuroute"]
-    project = PROJECT["project"]
-    extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(each for needs in extras.values() for each in needs)]
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *(each for needs in extras.values() for each in needs)]
     assert sorted(canonical(re.match(r"[\w.-]+", each)[0]) for each in wanted) == sorted(  # type: ignore[index]
         each["name"] for each in metadata["requires-dist"]
     )

@@ -67,7 +67,7 @@ def run(python: Path, folder: Path, *arguments: object) -> str:
 
 @pytest.mark.slow
 def test_an_empty_folder_is_enough(python: Path, tmp_path: Path) -> None:
-    cli = ("-m", "neuroute.cli")
+    cli = ("-m", "neuroute")
     where = run(python, tmp_path, "-c", "import neuroute; print(neuroute.__file__)")
     assert str(python.parents[1]) in where
     script = "import neuroute; i = neuroute.generate('tsp', 10)[0]; print(neuroute.solve(i, 'nearest'))"
@@ -81,27 +81,15 @@ def test_an_empty_folder_is_enough(python: Path, tmp_path: Path) -> None:
     assert (tmp_path / "a.svg").is_file()
     (tmp_path / "a.tour").write_text("TYPE: TOUR\nTOUR_SECTION\n1\n2\n3\n4\n5\n-1\nEOF\n")
     methods = "nearest,mine=neuroute.networks.pomo:Pomo=mine.safetensors"
-    run(
-        python,
-        tmp_path,
-        *cli,
-        "compare",
-        "--set",
-        "a.tsp",
-        "--method",
-        methods,
-        "--seconds",
-        "0.1",
-        "--out",
-        "compared",
-    )
+    options = ("--set", "a.tsp", "--method", methods, "--seconds", "0.1", "--out", "compared")
+    run(python, tmp_path, *cli, "compare", *options)
     assert "mine" in (tmp_path / "compared" / "table.csv").read_text()
 
 
 @pytest.mark.slow
 def test_it_brings_the_workflow_of_the_tutorial(python: Path, tmp_path: Path) -> None:
     """`docs/tutorial/add_a_network.md`, typed as it stands there."""
-    assert "next: neuroute plan" in run(python, tmp_path, "-m", "neuroute.cli", "init", "mine")
+    assert "next: neuroute plan" in run(python, tmp_path, "-m", "neuroute", "init", "mine")
     here = tmp_path / "mine"
     for name in ("Snakefile", "config.yaml", "environment.yml", "workflow/rules/common.smk", "docs/examples/swiglu.py"):
         assert (here / name).read_text() == (ROOT / name).read_text()
@@ -110,10 +98,9 @@ def test_it_brings_the_workflow_of_the_tutorial(python: Path, tmp_path: Path) ->
         (here / name).write_text(re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)[0])
     (here / "ten.tsp").write_text(FILE)
     (commands,) = re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
-    programs = {"neuroute": "neuroute.cli", "snakemake": "snakemake"}
     lines = [shlex.split(line, comments=True) for line in commands.splitlines()]
     assert [words[0] for words in lines] == ["neuroute", "snakemake", "cat", "neuroute", "neuroute"]
-    planned, _, solved, compared = [run(python, here, "-m", programs[w[0]], *w[1:]) for w in lines if w[0] in programs]
+    planned, _, solved, compared = [run(python, here, "-m", *words) for words in lines if words[0] != "cat"]
     assert "train" in planned
     assert "D=2, W=32" in (here / "results" / "toy" / "table1.md").read_text()
     assert "a: n=5, length " in solved

@@ -1,4 +1,4 @@
-"""`python -m neuroute`: the command line where no `neuroute` is on the PATH."""
+"""`python -m neuroute`: the command line where no `neuroute` is on the PATH, and of the jobs of the workflow."""
 
 from neuroute.cli import app
 

@@ -50,12 +50,8 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
             if has_line:
                 self._print(last=len(self._seconds) >= self._total)
         if getattr(record, "event", "") == "run_info" and not self._shows_all:
-            self._begin(record.__dict__["stats"]["total"])
-
-    def _begin(self, jobs: int) -> None:
-        self._total = jobs
-        self._begun = self._printed = time.monotonic()
-        self._is_running = True
+            self._total, self._is_running = record.__dict__["stats"]["total"], True
+            self._begun = self._printed = time.monotonic()
 
     def _follow(self, record: logging.LogRecord) -> bool:
         """Return whether the line is another one now."""

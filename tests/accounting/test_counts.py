@@ -155,7 +155,7 @@ def test_a_network_is_counted_once_for_all_processes(tmp_path: Path, monkeypatch
     described = network("bq:Bq", HEADS)
     first = counts(described)
     with monkeypatch.context() as without:
-        without.setattr(counted, "MEASURE", "neuroute.accounting.measured:nothing")
+        without.setattr(counted, "COUNTING", "neuroute.accounting.measured:nothing")
         without.setattr(counted, "code_digest", lambda *entries: "other")
         next_process()
         with pytest.raises(NeurouteError, match="no attribute"):  # of other code: counted anew

@@ -74,6 +74,9 @@ def test_references_have_a_budget_and_unknown_solvers_no_estimate(tmp_path: Path
         return estimates.label_seconds(Labels(dataset=Dataset(n=n, count=2), solver=solver))
 
     assert seconds("lkh", 100_000) == pytest.approx(2 * 6 * 3600)
+    for solver in ("lkh-long", "concorde-6h"):
+        assert seconds(solver, 10_000) <= 2 * (6 * 3600 + 60)
+        assert seconds("concorde", 10_000) > 100 * seconds(solver, 10_000)
     assert seconds("lkh3", 50_000) == 2 * (600 + 50_000)
     assert seconds("ortools-x10", 50) == 10 * seconds("ortools", 50) == pytest.approx(2 * 200)
     printed = {1000: 150.0, 5000: 7200.0, 10_000: 18_000.0, 50_000: 29_160.0, 100_000: 86_400.0}  # sit, Table 1

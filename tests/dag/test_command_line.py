@@ -89,16 +89,7 @@ def test_targets_behind_values_are_targets(parser: ArgumentParser, typed: str) -
 
 
 VALUES = [
-    "all",
-    "train",
-    "rules",
-    "results/table1.csv",
-    "gpu=1",
-    "train:gpu=1",
-    "train=2",
-    "mtime",
-    "mine.yaml",
-    "conda",
+    *("all", "train", "rules", "results/table1.csv", "gpu=1", "train:gpu=1", "train=2", "mtime", "mine.yaml", "conda"),
     "3",
 ]
 OPTIONS = [
@@ -109,8 +100,8 @@ OPTIONS = [
         "--group-components",
         "--set-scatter",
         "--set-resource-scopes",
-        "--quiet",
         "-q",
+        "--quiet",
     ),
     *("--rerun-triggers", "--sdm", "--forcerun", "-R", "--until", "-U", "--omit-from", "-O", "--prioritize", "-P"),
     *("--consider-ancient", "--allowed-rules", "--cores", "-c", "--jobs", "-j", "-n", "-p", "--rerun-incomplete", "-F"),

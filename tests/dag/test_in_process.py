@@ -56,19 +56,9 @@ def without_pictures() -> Iterator[None]:
         yield
 
 
-def in_order(plan: Plan) -> list[str]:
-    """Runs that an artifact needs, each after the one whose weights it starts from."""
-    order: dict[str, None] = {}
-
-    def add(run: str) -> None:
-        if start := plan.runs[run].start:
-            add(start.partition("@")[0])
-        order[run] = None
-
-    for artifact in plan.artifacts.values():
-        for run in (*artifact.runs, *(plan.evaluations[e].run for e in artifact.evaluations)):
-            add(run)
-    return list(order)
+def jobs(plan: Plan, *stages: str) -> list[str]:
+    """What artifacts need of these stages, runs after those whose weights they start from."""
+    return [cost.id for cost in costs(plan, None) if cost.stage in stages]
 
 
 def slowly(*papers: str) -> list[Any]:
@@ -80,11 +70,7 @@ def slowly(*papers: str) -> list[Any]:
 def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], paper: str) -> None:
     plan = plan_of(paper)
     run_all(plan)
-    done("render", paper)
-    done("report")
-    for name, artifact in plan.artifacts.items():
-        for ending in formats(artifact.kind):
-            assert plan.artifact_stem(name).with_suffix(f".{ending}").stat().st_size > 0
+    draw(plan, paper)
     page = plan.report.read_text()
     assert [a.title for a in plan.artifacts.values() if str(escape(a.title)) not in page] == []
 
@@ -98,8 +84,7 @@ def test_without_concorde_and_hgs_a_paper_ends_and_says_so_beside_every_number(
     plan = plan_of("sit")
     assert plan.config.substitutes == {"concorde": "lkh", "hgs": "pyvrp", "hgs-short": "pyvrp-short"}
     run_all(plan)
-    done("render", "sit")
-    done("report")
+    draw(plan, "sit")
     made = [read_json(plan.manifest(job), "") for job in plan.label_jobs]
     assert not {"concorde", "hgs", "hgs-short"} & {labels["solver"] for labels in made}
     own = {labels["solver"] for labels in made if "stand_ins" not in labels}
@@ -117,13 +102,22 @@ def test_without_concorde_and_hgs_a_paper_ends_and_says_so_beside_every_number(
     assert all(note in plan.report.read_text() for note in notes)
 
 
+def draw(plan: Plan, paper: str) -> None:
+    """Make a paper's artifacts, all of whose files are then there, and the report."""
+    done("render", paper)
+    done("report")
+    for name, artifact in plan.artifacts.items():
+        for ending in formats(artifact.kind):
+            assert plan.artifact_stem(name).with_suffix(f".{ending}").stat().st_size > 0
+
+
 def run_all(plan: Plan) -> None:
     """Label, train, fetch and evaluate what a plan's artifacts need."""
-    for job in (cost.id for cost in costs(plan, None) if cost.stage == "labels"):
+    for job in jobs(plan, "labels"):
         done("label", job, "--workers", "1")
-    for run in in_order(plan):
+    for run in jobs(plan, "train", "weights"):
         done("train", run)
-    measured = dict.fromkeys(e for artifact in plan.artifacts.values() for e in artifact.evaluations)
+    measured = jobs(plan, "evaluate")
     for benchmark in {b for e in measured for b in plan.benchmarks_of_evaluation(e)}:
         done("fetch", benchmark)
     for evaluation_id in measured:
@@ -138,7 +132,7 @@ def test_given_weights_take_the_place_of_all_trainings(
 ) -> None:
     declared = plan_of(paper)
     forks = {run for run, r in declared.runs.items() if "@" in (r.start or "")}
-    given = {run: given_weights(declared.runs[run], tmp_path) for run in in_order(declared) if run not in forks}
+    given = {run: given_weights(declared.runs[run], tmp_path) for run in jobs(declared, "train") if run not in forks}
     given = {run: weights for run, weights in given.items() if not re.search(r"-s\d+$", run)}  # one training of each
     plan = plan_of(paper, runs=given)
     assert plan.lost == forks
@@ -146,11 +140,8 @@ def test_given_weights_take_the_place_of_all_trainings(
     run_all(plan)
     splits = {labels["labels"].split("_n")[0].rpartition("_")[2] for labels in made(plan)}
     assert splits == {"test"}
-    done("render", paper)
-    done("report")
+    draw(plan, paper)
     for name, artifact in plan.artifacts.items():
-        for ending in formats(artifact.kind):
-            assert plan.artifact_stem(name).with_suffix(f".{ending}").stat().st_size > 0
         about = read_json(plan.artifact_stem(name).with_suffix(".json"), "")
         noted = [note for note in about["notes"] if note.startswith("Not trained here but taken from files: ")]
         records = {e: pd.read_csv(plan.evaluation_file(e)) for e in artifact.evaluations}

@@ -1,5 +1,6 @@
-"""Code digests follow definitions, not text."""
+"""Code digests follow definitions, not text; those that an earlier process found hold until a source file changes."""
 
+import atexit
 import re
 import shutil
 import sys
@@ -223,3 +224,59 @@ def test_packages_of_any_environment_are_not_the_users_modules(
     monkeypatch.syspath_prepend(tmp_path / folder)
     assert digest.exists(f"{name}:x") == is_own
     assert folder != "target" or digest.exists("own_beside_it:x")
+
+
+# -- found by an earlier process ---------------------------------------------------------------------------------------
+
+ENTRY = "neuroute.problems.tsp:lengths"
+
+
+@pytest.fixture
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], tuple[str, int]]]:
+    """What a new process finds for an entry, and how many digests it had to work out."""
+    (tmp_path / "module.py").write_text("x = 1\n")
+    worked_out: list[str] = []
+
+    def work_out(entries: tuple[str, ...]) -> str:
+        worked_out.extend(entries)
+        return f"digest of {(tmp_path / 'module.py').read_text()}"
+
+    monkeypatch.setattr(digest, "FILE", tmp_path / "digests.json")
+    monkeypatch.setattr(digest, "_sources", lambda: iter([("module.py", tmp_path / "module.py")]))
+    monkeypatch.setattr(digest, "_work_out", work_out)
+
+    def run(entry: str) -> tuple[str, int]:
+        at_end: list[Callable[[], None]] = []
+        monkeypatch.setattr(atexit, "register", at_end.append)
+        digest._load_digests.cache_clear()
+        worked_out.clear()
+        found = digest.code_digest(entry)
+        for call in at_end:
+            call()
+        return found, len(worked_out)
+
+    yield run
+    digest._load_digests.cache_clear()
+
+
+def test_a_digest_is_worked_out_once(process: Callable[[str], tuple[str, int]]) -> None:
+    first, again = process(ENTRY), process(ENTRY)
+    assert (first[1], again) == (1, (first[0], 0))
+
+
+def test_an_edit_makes_all_be_worked_out_anew(process: Callable[[str], tuple[str, int]], tmp_path: Path) -> None:
+    before, _ = process(ENTRY)
+    (tmp_path / "module.py").write_text("x = 2  # longer\n")
+    after, worked_out = process(ENTRY)
+    assert worked_out == 1
+    assert before != after
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"state": 1}'])
+def test_a_damaged_file_is_as_none(process: Callable[[str], tuple[str, int]], tmp_path: Path, text: str) -> None:
+    (tmp_path / "digests.json").write_text(text)
+    assert process(ENTRY)[1] == 1
+
+
+def test_modules_of_the_users_own_are_not_remembered(process: Callable[[str], tuple[str, int]]) -> None:
+    assert [process("mine:Network")[1] for _ in range(2)] == [1, 1]

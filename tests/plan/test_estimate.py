@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
+from refusals import one_line
 
 from neuroute.accounting.estimates import Estimates
 from neuroute.accounting.flops import RunFlops, per_solution
@@ -68,6 +69,14 @@ def test_a_scale_for_a_gpu_is_reckoned_on_one(tmp_path: Path) -> None:
     gpu_hours, core_hours = (float(cell.replace(",", "")) for cell in row(on_gpu, "pens")[4:6])
     assert core_hours < 1 < gpu_hours
     assert row(on_cpu, "pens")[4] == row(on_gpu, "pens")[4]
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", '{"measured_on": {}}'])
+def test_a_damaged_result_is_one_line(tmp_path: Path, damaged: str) -> None:
+    (tmp_path / "pens").mkdir()
+    (tmp_path / "pens" / "table1.json").write_text(damaged)
+    with one_line(r"pens/table1\.json: .*draw it again: neuroute render pens/table1"):
+        describe(plan_of("smoke", ("pens",), results_dir=str(tmp_path)), "pens/table1")
 
 
 def row(text: str, paper: str) -> list[str]:

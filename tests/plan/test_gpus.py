@@ -1,10 +1,11 @@
 """GPUs before any work starts: how many there are, what is refused, and that no two jobs take the same."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -87,42 +88,33 @@ def test_more_gpus_than_there_are_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         check_gpus(Config(device="cuda"), 1)
 
 
-def take(locks: Path, jobs_per_gpu: int = 1) -> tuple[subprocess.Popen[str], str]:
-    """A job, and the place of its GPU; empty if it got none."""
-    job = subprocess.Popen(
-        [sys.executable, "-c", TAKE, str(locks), str(jobs_per_gpu)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert job.stdout is not None
-    return job, job.stdout.readline().strip()
+@pytest.fixture
+def take(locks: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+    """A function that starts a job: the job, and the place of its GPU; empty if it got none."""
+    with ExitStack() as jobs:
+
+        def start(jobs_per_gpu: int = 1) -> tuple[subprocess.Popen[str], str]:
+            command = [sys.executable, "-c", TAKE, str(locks), str(jobs_per_gpu)]
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            job = jobs.enter_context(subprocess.Popen(command, text=True, **pipes))
+            jobs.callback(job.kill)
+            return job, job.stdout.readline().strip()
+
+        yield start
 
 
-def test_jobs_take_different_gpus_and_a_killed_one_frees_its_own(locks: Path) -> None:
-    jobs = [take(locks), take(locks)]
-    try:
-        assert [place for _, place in jobs] == ["0", "1"]
-        with pytest.raises(NeurouteError, match="all 2 GPUs are taken by other jobs on this machine; let fewer run"):
-            gpus.take.__wrapped__(("a", "b"), 1, 0.0)
-        os.kill(jobs[0][0].pid, signal.SIGKILL)
-        jobs[0][0].wait()
-        jobs.append(take(locks))
-        assert jobs[2][1] == "0"
-    finally:
-        for job, _ in jobs:
-            job.kill()
-            job.wait()
+def test_jobs_take_different_gpus_and_a_killed_one_frees_its_own(take: Any) -> None:
+    (first, place), (_, other) = take(), take()
+    assert (place, other) == ("0", "1")
+    with pytest.raises(NeurouteError, match="all 2 GPUs are taken by other jobs on this machine; let fewer run"):
+        gpus.take.__wrapped__(("a", "b"), 1, 0.0)
+    first.kill()
+    first.wait()
+    assert take()[1] == "0"
 
 
-def test_jobs_that_share_take_the_emptiest(locks: Path) -> None:
-    jobs = [take(locks, 2) for _ in range(5)]
-    try:
-        assert [place for _, place in jobs] == ["0", "1", "0", "1", ""]
-    finally:
-        for job, _ in jobs:
-            job.kill()
-            job.wait()
+def test_jobs_that_share_take_the_emptiest(take: Any) -> None:
+    assert [take(2)[1] for _ in range(5)] == ["0", "1", "0", "1", ""]
 
 
 def test_a_job_waits_for_one_that_is_ending(locks: Path) -> None:

@@ -11,7 +11,7 @@ from neuroute.dag.headlines import describe_measured
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import load_scale
-from neuroute.plan.objects import CombinedEvaluation, Dataset, Evaluation, Labels, RescalingEvaluation
+from neuroute.plan.objects import CombinedEvaluation, Evaluation, Labels, RescalingEvaluation
 from neuroute.plan.papers import with_lenders
 from neuroute.plan.plan import Plan
 from plans import PAPERS, ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
@@ -166,13 +166,3 @@ def test_a_factor_that_is_not_positive_is_refused() -> None:
         with pytest.raises(NeurouteError, match="--rescale .* above 0"):
             choose_decoding(1, 0, wrong)
     assert choose_decoding(1, 0, 2.0) == decodings.Decoding(rescale=2.0)
-
-
-@pytest.mark.parametrize(("solver", "n"), [("lkh", 100_000), ("lkh-long", 10_000), ("concorde-6h", 10_000)])
-def test_a_large_reference_is_estimated_by_its_budget(solver: str, n: int) -> None:
-    estimates = Estimates(plan_of("paper"))
-    one, two = (estimates.label_seconds(Labels(dataset=Dataset(n=n, count=c), solver=solver)) for c in (1, 2))
-    assert two == pytest.approx(2 * one)
-    assert one <= 6 * 3600 + 60
-    unlimited = estimates.label_seconds(Labels(dataset=Dataset(n=n, count=1), solver="concorde"))
-    assert unlimited > 100 * one

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from refusals import one_line
 
-from neuroute.accounting.requests import LEAST_MINUTES, SHORT_S, Requests
+from neuroute.accounting.estimates import LEAST_MINUTES, SHORT_S, Requests
 from neuroute.core.errors import NeurouteError
 from neuroute.dag.slurm import JobRequest, check_jobs, check_orphans, send_rehearsal
 from neuroute.plan.config import parse_config

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from neuroute.accounting.estimates import Estimates, typical_ratio
+from neuroute.accounting.estimates import Estimates, Requests, typical_ratio
 from neuroute.accounting.overview import describe
 from neuroute.accounting.rates import rehearsal_of
-from neuroute.accounting.requests import Requests
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
@@ -28,6 +28,7 @@ from neuroute.rehearsal.rehearse import Trial, rehearse
 from neuroute.rehearsal.short import BATCHES, PiecePace, TrainingPace, pieces, short_run, training_key
 
 BQ = "scaling/bq"
+PACE = TrainingPace(of="b", batches_s=(1.0,), validation_s=1.0, validated=1, rest_s=0.0, memory_mb=1.0)
 
 
 @pytest.fixture
@@ -93,14 +94,10 @@ def test_a_full_disk_is_a_line(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_disk_too_small_for_all_of_it_is_a_line(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rehearsal.shutil, "disk_usage", lambda _folder: _Usage())
+    monkeypatch.setattr(rehearsal.shutil, "disk_usage", lambda _folder: SimpleNamespace(free=0))
     monkeypatch.setattr(rehearsal, "_trials", lambda *_: iter(()))
     findings, _ = try_all(plan)
     assert [line for line in findings.failures if line.startswith("disk: ") and "0.0 GB are free" in line]
-
-
-class _Usage:
-    free = 0
 
 
 def test_a_gpu_that_is_not_there_is_one_line(plan: Plan) -> None:
@@ -115,11 +112,10 @@ def test_what_ends_a_trial_ends_no_other(plan: Plan, monkeypatch: pytest.MonkeyP
     def die(_stage: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    pace = TrainingPace(of="b", batches_s=(1.0,), validation_s=1.0, validated=1, rest_s=0.0, memory_mb=1.0)
-    trials = [Trial("train", "a", "1", die, 2.0), Trial("train", "b", "2", lambda _stage: pace, 1.0)]
+    trials = [Trial("train", "a", "1", die, 2.0), Trial("train", "b", "2", lambda _stage: PACE, 1.0)]
     monkeypatch.setattr(rehearsal, "_trials", lambda *_: iter(trials))
     findings, _ = try_all(plan)
-    assert findings.trainings == {"2": pace}
+    assert findings.trainings == {"2": PACE}
     assert len(findings.failures) == 1
     assert "train a: was killed (signal 9)" in findings.failures[0]
 
@@ -134,9 +130,8 @@ def test_it_ends_when_time_is_up(plan: Plan, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_trial_that_takes_long_is_ended(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    pace = TrainingPace(of="b", batches_s=(1.0,), validation_s=1.0, validated=1, rest_s=0.0, memory_mb=1.0)
     trials = [Trial("train", "a", "1", lambda _stage: time.sleep(600), 9.0) for _ in range(9)]
-    trials.append(Trial("train", "b", "2", lambda _stage: pace, 1.0))
+    trials.append(Trial("train", "b", "2", lambda _stage: PACE, 1.0))
     monkeypatch.setattr(rehearsal, "LONGEST_TRIAL", 1e-4)
     monkeypatch.setattr(rehearsal, "_trials", lambda *_: iter(trials[:9]))
     findings, said = try_all(plan, minutes=60)
@@ -144,7 +139,7 @@ def test_a_trial_that_takes_long_is_ended(plan: Plan, monkeypatch: pytest.Monkey
     assert any("9 of them were ended" in line for line in said)
     monkeypatch.setattr(rehearsal, "LONGEST_TRIAL", 0.15)
     monkeypatch.setattr(rehearsal, "_trials", lambda *_: iter(trials[9:]))
-    assert try_all(plan)[0].trainings == {"2": pace}
+    assert try_all(plan)[0].trainings == {"2": PACE}
 
 
 def test_long_trials_and_quick_ones_go_by_turns() -> None:

@@ -29,7 +29,7 @@ def start_warm_process():
     place = RUNNING.enter_context(scratch_folder())
     os.environ[SOCKET_ENV] = f"{place}/socket"
     log = RUNNING.enter_context(open(f"{place}/log", "w"))
-    command = [sys.executable, "-m", "neuroute.cli", "warm", os.environ[SOCKET_ENV]]
+    command = [sys.executable, "-m", "neuroute", "warm", os.environ[SOCKET_ENV]]
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, env=os.environ | one_thread
@@ -107,13 +107,13 @@ def say_expected():
         elif "group" in w:
             seconds = REQUESTS.cost("evaluate", f"{w['paper']}/{w['name']}/{w['group']}").seconds
         else:
-            seconds = REQUESTS.estimates.render(artifact_at(job.wildcards).id).seconds if "artifact" in w else 0.0
+            seconds = REQUESTS.render(artifact_at(job.wildcards).id).seconds if "artifact" in w else 0.0
         if not math.isnan(seconds):  # as of a solver that nobody has measured
             expected[job.rule.name][job.jobid] = seconds * job.threads
     settings, jobs_to_run = workflow.resource_settings, sum(map(len, expected.values()))
     at_once = min((settings.cores if workflow.local_exec else settings.nodes) or 1, max(1, jobs_to_run))
     hours = sum(sum(jobs.values()) for jobs in expected.values()) / 3600
-    how = "Rehearsed" if REQUESTS.estimates.rehearsed.device else "Estimated"
+    how = "Rehearsed" if REQUESTS.rehearsed.device else "Estimated"
     amount = f"{max(1, 60 * hours / at_once):.0f} min" if workflow.local_exec else f"{hours:.1f} core-hours"
     logger.info(f"{how}: about {amount}", extra={"expected": expected, "at_once": at_once, "shown": True})
 
@@ -178,6 +178,17 @@ def artifact_at(w):
 def drawn(artifacts):
     """All files of each artifact: one that is lost is made again."""
     return [f"{PLAN.artifact_stem(a.id)}.{suffix}" for a in artifacts for suffix in formats(a.kind)]
+
+
+def in_report(suffix):
+    """An artifact's file that Snakemake's own report shows."""
+    return report(
+        f"{PLAN.config.results_dir}/{{artifact}}.{suffix}",
+        caption="../report/artifact.rst",
+        category=lambda w: artifact_at(w).paper,
+        subcategory=lambda w: f"{artifact_at(w).kind}s",
+        labels=lambda w: {"artifact": artifact_at(w).name, "title": artifact_at(w).title},
+    )
 
 
 def artifact_inputs(w):

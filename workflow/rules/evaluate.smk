@@ -3,9 +3,7 @@ rule evaluate:
     input:
         evaluation_inputs,
     output:
-        f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.csv",
-        f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.npz",
-        f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.json",
+        multiext(f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}", ".csv", ".npz", ".json"),
     log:
         f"{PLAN.work}/logs/evaluate/{{paper}}/{{name}}/{{group}}.log",
     benchmark:

@@ -20,13 +20,7 @@ rule render_table:
         rules.render.output,
         artifact_inputs,
     output:
-        report(
-            f"{PLAN.config.results_dir}/{{artifact}}.html",
-            caption="../report/artifact.rst",
-            category=lambda w: artifact_at(w).paper,
-            subcategory=lambda w: f"{artifact_at(w).kind}s",
-            labels=lambda w: {"artifact": artifact_at(w).name, "title": artifact_at(w).title},
-        ),
+        in_report("html"),
         multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".csv", ".md", ".tex", ".json"),
     log:
         f"{PLAN.work}/logs/render/{{artifact}}.log",
@@ -50,13 +44,7 @@ rule render_table:
 
 use rule render_table as render_figure with:
     output:
-        report(
-            f"{PLAN.config.results_dir}/{{artifact}}.svg",
-            caption="../report/artifact.rst",
-            category=lambda w: artifact_at(w).paper,
-            subcategory=lambda w: f"{artifact_at(w).kind}s",
-            labels=lambda w: {"artifact": artifact_at(w).name, "title": artifact_at(w).title},
-        ),
+        in_report("svg"),
         multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".pdf", ".png", ".csv", ".json"),
     wildcard_constraints:
         artifact=artifacts_of("figure"),

@@ -20,11 +20,11 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json
 from neuroute.core.private import cache_folder
-from neuroute.plan.known_digests import code_digest
+from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
+from neuroute.plan.plan import COUNTING
 
 log = logging.getLogger(__name__)
-MEASURE = "neuroute.accounting.measured:measure"  # by name: it loads torch, which what is kept does without
 MOST_KEPT = 5000
 
 Piece = tuple[int, float, float, float]  # a size, and there the amount, its first and its second difference
@@ -93,7 +93,7 @@ def _counts(kind: str, arguments: str) -> Counts:
             parameters, encoder, decision = entry
             return Counts(parameters, _amount(encoder), _amount(decision))
     _say_once()
-    fresh: Counts = resolve(MEASURE)(Network(kind=kind, arguments=json.loads(arguments)))
+    fresh: Counts = resolve(COUNTING)(Network(kind=kind, arguments=json.loads(arguments)))
     if key is not None and UNKNOWN not in (fresh.encoder, fresh.decision):
         _keep(key, [fresh.parameters, fresh.encoder.pieces, fresh.decision.pieces])
     return fresh
@@ -111,7 +111,7 @@ def _amount(pieces: list[list[float]]) -> Amount:
 def _key(kind: str, arguments: str) -> str | None:
     """Of the code that counts and that is counted, and of the arguments; None of code that is not there."""
     try:
-        code = [code_digest(MEASURE), code_digest(kind)]
+        code = [code_digest(COUNTING), code_digest(kind)]
     except (LookupError, SyntaxError, ValueError, OSError):
         return None
     return hashlib.sha256("\0".join([*code, arguments]).encode()).hexdigest()[:32]

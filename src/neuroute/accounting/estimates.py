@@ -1,11 +1,10 @@
-"""What each job takes, as rehearsed on this machine, else by its FLOPs and one rate; memory and disk."""
+"""What each job takes, as rehearsed on this machine, else by its FLOPs and one rate; what a cluster is asked for it."""
 
-import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +13,8 @@ import numpy as np
 from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import RunFlops
 from neuroute.accounting.rates import DECISION_S, Kind, OnDevice, Rehearsal, flops_per_second, kind_of, rehearsal_of
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json
 from neuroute.plan.objects import GivenRun, Labels, Run, RunEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
@@ -60,9 +61,14 @@ class Cost:
 
     @property
     def there(self) -> bool:
-        if not self.path.exists():
-            return False
-        return not self.scale or json.loads(self.path.read_text())["measured_on"]["scale"] == self.scale
+        """Raises NeurouteError if an artifact's .json does not say at which scale it was measured."""
+        if not self.path.exists() or not self.scale:
+            return self.path.exists()
+        mend = f"draw it again: neuroute render {self.id}"
+        try:
+            return bool(read_json(self.path, mend)["measured_on"]["scale"] == self.scale)
+        except (KeyError, TypeError):
+            raise NeurouteError(f"{self.path}: does not say where it was measured; {mend}") from None
 
 
 @dataclass(frozen=True)
@@ -218,3 +224,56 @@ def typical_ratio(pairs: Iterable[tuple[float, float]], least_s: float) -> float
 def evaluation_key(run: Run | GivenRun, evaluation: RunEvaluation) -> str:
     """In the file of a rehearsal."""
     return f"{run.digest()}/{evaluation.digest()}"
+
+
+# -- of a cluster: each job's estimate with a margin, capped, and more at each attempt --------------------------------
+
+MARGIN = 2.0  # estimates have been off by less, mostly: docs/measured/log.md
+LEAST_MINUTES = 10
+SHORT_S = 120.0  # jobs that take less are sent together
+UNKNOWN_S = 4 * 3600.0  # of a network or a solver without a rate
+RETRIES = 2
+
+
+class Requests(Estimates):
+    """Of all jobs of a plan: each method takes the stage (labels, train, evaluate) and the id of a job."""
+
+    @cached_property
+    def cost(self) -> Callable[[str, str], Cost]:
+        """(stage, id) -> the estimate, made once."""
+        return cache(lambda stage, name: getattr(self, stage)(name))
+
+    def seconds(self, stage: str, name: str) -> float:
+        seconds = self.cost(stage, name).seconds
+        return UNKNOWN_S if math.isnan(seconds) else seconds
+
+    def runtime(self, stage: str, name: str, attempt: int = 1) -> int:
+        """Minutes: the estimate with a margin, more at each attempt, and never above what a job may have."""
+        minutes = LEAST_MINUTES + math.ceil(MARGIN * self.seconds(stage, name) / 60)
+        return min(attempt * minutes, round(60 * self.plan.config.machine.job_hours))
+
+    def mem_mb(self, stage: str, name: str, attempt: int = 1) -> int:
+        """Memory: half as much again, and as much more at each attempt, as one may have ended for want of it."""
+        return math.ceil(self.cost(stage, name).memory_mb * (0.5 + attempt))
+
+    def retries(self, stage: str, names: Iterable[str]) -> int:
+        """How often the longest of these jobs may be started again: as often as its time needs, and for mishaps."""
+        longest = max((self.seconds(stage, name) for name in names), default=0.0)
+        return RETRIES + math.ceil(MARGIN * longest / (3600 * self.plan.config.machine.job_hours)) - (longest > 0)
+
+    def group(self, stage: str, name: str) -> str | None:
+        """Short jobs of one stage that do not hang on each other are sent together; None: a job goes alone.
+
+        Those with a GPU go alone: jobs that are sent together may run at once.
+        """
+        if self.cost(stage, name).gpus or self.seconds(stage, name) > SHORT_S:
+            return None
+        return f"{stage}{self._depth(stage, name)}"
+
+    def _depth(self, stage: str, name: str) -> int:
+        """How many jobs of the same stage come before it, one after the other."""
+        if stage == "train":
+            run = self.plan.runs[name]
+            start = None if isinstance(run, GivenRun) else run.start
+            return 0 if start is None else 1 + self._depth(stage, start.partition("@")[0])
+        return int(stage == "evaluate" and self.plan.rescaling_of_evaluation(name) is not None)

@@ -1,6 +1,7 @@
 """Counts of a network while it runs, on shapes alone where its decisions read no values."""
 
 import logging
+from bisect import bisect_left
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache, partial
@@ -15,7 +16,7 @@ from torch.utils.flop_counter import flop_registry
 from neuroute.accounting.counts import UNKNOWN, Amount, Counts, Piece
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
-from neuroute.networks.weights import build
+from neuroute.networks.weights import build, parameters
 from neuroute.plan.objects import Network
 
 log = logging.getLogger(__name__)
@@ -67,17 +68,13 @@ def _measure(network: Network) -> Counts:
                 with torch.device(place):
                     net = build(network).eval()
                 amounts = _amounts(_counter(net, place), LAST[place])
-            return Counts(_parameters(net), *amounts)
+            return Counts(parameters(net), *amounts)
         except NeurouteError:
             raise
         except Exception as error:  # whatever a network does to shapes that it was not made for
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     log.warning("%s: its FLOPs cannot be measured (%s)", network.kind, reason)
-    return Counts(_parameters(net), UNKNOWN, UNKNOWN)
-
-
-def _parameters(net: RoutingNetwork) -> int:
-    return sum(parameter.numel() for parameter in net.parameters())
+    return Counts(parameters(net), UNKNOWN, UNKNOWN)
 
 
 def _counter(net: RoutingNetwork, place: str) -> Callable[[int], tuple[int, int]]:
@@ -141,13 +138,7 @@ def _end(amount: Callable[[int], int], fitted: Amount, holds: int, last: int) ->
     while holds + ahead < last and amount(holds + ahead) == fitted(holds + ahead):
         holds, ahead = holds + ahead, 2 * ahead
     fails = min(holds + ahead, last)
-    while fails - holds > 1:
-        middle = (holds + fails) // 2
-        if amount(middle) == fitted(middle):
-            holds = middle
-        else:
-            fails = middle
-    return fails
+    return bisect_left(range(fails), True, lo=holds + 1, key=lambda size: amount(size) != fitted(size))
 
 
 def _through(amount: Callable[[int], float], start: int) -> Piece:

@@ -6,12 +6,13 @@ import os
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from neuroute.accounting.estimates import Cost, Estimates
 from neuroute.core.errors import NeurouteError
 from neuroute.core.gpus import count_visible
-from neuroute.plan.papers import paper_folders
+from neuroute.plan.papers import paper_folders, with_all_before
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.solvers.base import fitting_workers
@@ -26,7 +27,7 @@ LONGEST_NAME = 255  # of a file; Snakemake cuts longer names into folders
 
 def costs(plan: Plan, target: str | None) -> list[Cost]:
     """Every job behind a target: labels, trainings, evaluations, drawings, each after those that it waits for."""
-    jobs, estimates = _with_all_before(plan, _targets(plan, target)), Estimates(plan)
+    jobs, estimates = with_all_before(_targets(plan, target), partial(_before, plan)), Estimates(plan)
     stages = (
         (plan.label_jobs, estimates.labels),
         (plan.runs, estimates.train),
@@ -76,21 +77,6 @@ def _targets(plan: Plan, target: str | None) -> list[str]:
         ids = [*plan.titles, *short, *plan.artifacts, *plan.runs, *plan.evaluations, *plan.label_jobs]
         plan.find(dict.fromkeys(ids), name, "target")
     return [plan.artifact(plan.full_id(name)).id]
-
-
-def _with_all_before(plan: Plan, targets: Iterable[str]) -> list[str]:
-    """These jobs and all that they wait for, which come first."""
-    order: dict[str, None] = {}
-
-    def add(job: str) -> None:
-        if job not in order:
-            for each in _before(plan, job):
-                add(each)
-            order[job] = None
-
-    for target in targets:
-        add(target)
-    return list(order)
 
 
 def _before(plan: Plan, job: str) -> list[str]:
@@ -207,7 +193,7 @@ def _seconds_here(plan: Plan, jobs: list[Cost]) -> float:
     on_cores = sum(c.seconds * c.threads for c in jobs if not c.gpus) / (os.cpu_count() or 1)
     on_gpus = sum(c.seconds * c.gpus for c in jobs) / (count_visible() or 1)
     seconds, ends = {c.id: c.seconds for c in jobs}, dict[str, float]()
-    for job in _with_all_before(plan, seconds):
+    for job in with_all_before(seconds, partial(_before, plan)):
         ends[job] = seconds.get(job, 0.0) + max((ends[each] for each in _before(plan, job)), default=0.0)
     return max(on_cores, on_gpus, *ends.values())
 

@@ -62,15 +62,9 @@ class _Grouped(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for heading, commands in COMMANDS.items():
             with formatter.section(heading):
-                formatter.write_dl([(_name(command), _summary(command)) for command in commands])
-
-
-def _name(command: Callable[..., None]) -> str:
-    return command.__name__.replace("_", "-")
-
-
-def _summary(command: Callable[..., None]) -> str:
-    return (command.__doc__ or "").partition("\n")[0]
+                names = (command.__name__.replace("_", "-") for command in commands)
+                summaries = ((command.__doc__ or "").partition("\n")[0] for command in commands)
+                formatter.write_dl(list(zip(names, summaries, strict=True)))
 
 
 app = typer.Typer(

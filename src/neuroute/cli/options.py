@@ -24,34 +24,6 @@ Changes = Annotated[
 Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's")]
 Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: the scale's")]
 
-# How a model builds solutions: `choose_decoding` says which go together.
-DecodingName = Annotated[
-    str | None,
-    typer.Option(
-        "--decoding",
-        help="how the network builds solutions: greedy, multistart, multistart-x8, beam16, rrc100, prc100, ...; "
-        "default: multistart for networks of many starts, else greedy",
-    ),
-]
-Beam = Annotated[int, typer.Option(min=1, help="beam search of this width; 1 is greedy")]
-Rrc = Annotated[int, typer.Option(min=0, help="rebuild random pieces of the solution, so many times")]
-Prc = Annotated[int, typer.Option(min=0, help="rebuild all pieces of the solution in parallel, so many times (sit)")]
-Start = Annotated[
-    str | None, typer.Option(help="what --prc starts from: greedy (default), insertion, nearest and other insertions")
-]
-Longest = Annotated[int | None, typer.Option(help="most stops of a sub-path of --prc; default 1000, or all")]
-Revise = Annotated[
-    str | None,
-    typer.Option(help="revision of random insertion: nodes of a block x iterations, as in 100x20,50x25,noflips"),
-]
-Rescale = Annotated[float, typer.Option(help="stretch the coordinates that the model sees (pens)")]
-Starts = Annotated[
-    str | None, typer.Option(help="try this many first nodes and keep the best solution, or all (POMO, ICAM)")
-]
-Augment = Annotated[bool, typer.Option("--augment", help="also solve the 8 rotations and reflections (x8)")]
-Images = Annotated[int, typer.Option(min=1, help="number of random rotations and reflections, instance included")]
-
-
 _PLANS: dict[str, "Plan"] = {}  # built in this process, or in the warm one that it is a copy of
 
 

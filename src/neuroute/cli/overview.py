@@ -1,6 +1,5 @@
 """What there is to do, and what there is to do it with: plan, rehearse, doctor, schema."""
 
-import json
 import os
 import shutil
 import tempfile
@@ -78,11 +77,11 @@ def doctor() -> None:
 
 def schema(folder: Annotated[Path, typer.Argument(help="where to write")] = Path("workflow/schemas")) -> None:
     """Write the JSON schemas of config.yaml and of scale files."""
-    from neuroute.core.files import write_text
+    from neuroute.core.files import write_json
     from neuroute.plan.config import schemas
 
     for name, values in schemas().items():
-        write_text(folder / f"{name}.schema.json", json.dumps(values, indent=1, sort_keys=True) + "\n")
+        write_json(folder / f"{name}.schema.json", values)
 
 
 # -- a folder to work in, where the package was installed without a checkout -----------------------------------------

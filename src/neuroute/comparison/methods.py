@@ -16,7 +16,7 @@ from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.config import split_method
 from neuroute.plan.decodings import name_of
-from neuroute.plan.known_digests import code_digest
+from neuroute.plan.digest import code_digest
 from neuroute.solvers.registry import SOLVERS, get
 from neuroute.user import zoo
 from neuroute.user.classical import QUICK, available

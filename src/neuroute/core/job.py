@@ -37,7 +37,7 @@ def main() -> None:
     path = os.environ.get(SOCKET_ENV)
     status = hand_over(path, sys.argv[1:]) if path else None
     if status is None:
-        runpy.run_module("neuroute.cli", run_name="__main__", alter_sys=True)
+        runpy.run_module("neuroute", run_name="__main__", alter_sys=True)
     else:
         sys.exit(status)
 

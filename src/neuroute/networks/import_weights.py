@@ -15,7 +15,7 @@ from neuroute.networks.layouts.arguments import read_arguments, unsettled
 from neuroute.networks.layouts.rules import knows, restore, some
 from neuroute.networks.layouts.tables import layouts
 from neuroute.networks.weights import describe, is_bundled, load_checkpoint
-from neuroute.plan.known_digests import code_digest
+from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 
 NETWORKS = {

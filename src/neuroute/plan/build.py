@@ -21,7 +21,7 @@ from neuroute.plan.objects import (
 )
 from neuroute.plan.papers import load_paper
 from neuroute.plan.plan import Plan
-from neuroute.plan.scale import Scale, TestFile, changed, find_test_files
+from neuroute.plan.scale import Scale, changed, find_test_files
 from neuroute.plan.shapes import SWEEP
 
 
@@ -176,8 +176,8 @@ def _with_stand_ins(plan: Plan, artifact: Artifact) -> Artifact:
 
 def _check_test_files(plan: Plan) -> None:
     """Raises NeurouteError if `test_sets` names a set that no paper tests on, or no file is one that any tests on."""
-    files = {labels.dataset.file for labels in plan.label_jobs.values()}
-    used = {test for test in plan.scale.test_files if any(_is_of(test, file) for file in files if file)}
+    files = {labels.dataset.file or "" for labels in plan.label_jobs.values()}
+    used = {t for t in plan.scale.test_files if any(file.endswith(f"_{t.source.stem}.npz") for file in files)}
     for test in plan.scale.test_files:
         if test.stem is not None and test not in used:
             raise NeurouteError(
@@ -190,20 +190,12 @@ def _check_test_files(plan: Plan) -> None:
         )
 
 
-def _is_of(test: TestFile, file: str) -> bool:
-    return file.endswith(f"_{test.source.stem}.npz")
-
-
 def _check(plan: Plan) -> None:
-    """Raises NeurouteError that names the artifact and what of its needs is not there."""
-    needed = [(a.id, e) for a in plan.artifacts.values() for e in a.evaluations]
-    needed += [(e, e) for e in plan.evaluations]
-    for artifact, each in needed:
-        if each not in plan.evaluations:
-            raise NeurouteError(f"{artifact}: needs evaluation {each}, which no paper declares; correct its needs")
-        if (run := plan.evaluations[each].run) not in plan.runs:
-            raise NeurouteError(f"{artifact}: needs {each}, but no paper declares run {run}; add it to its runs")
+    """Raises NeurouteError that names the artifact and which run of its needs is not there."""
     for a in plan.artifacts.values():
+        for each in a.evaluations:
+            if (run := plan.evaluations[each].run) not in plan.runs:
+                raise NeurouteError(f"{a.id}: needs {each}, but no paper declares run {run}; add it to its runs")
         for run in a.runs:
             if run not in plan.runs:
                 raise NeurouteError(f"{a.id}: needs the log of {run}, which no paper declares; add it to its runs")

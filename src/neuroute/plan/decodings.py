@@ -65,21 +65,13 @@ class Decoding(Spec):
     revision: Revision | Literal["usual", "library"] = Field(default="usual", exclude_if=lambda how: how == "usual")
 
     @model_validator(mode="after")
-    def _only_prc_starts_elsewhere(self) -> "Decoding":
+    def _parts_go_together(self) -> "Decoding":
         if self.start != "greedy" and self.method not in ("prc", "revise"):
             raise ValueError(f"start: {self.start} is for method 'prc', not '{self.method}'")
-        return self
-
-    @model_validator(mode="after")
-    def _revisions_say_how(self) -> "Decoding":
         if self.revision != "usual" and self.method != "revise":
             raise ValueError(f"revision is for method 'revise', not '{self.method}'")
         if self.method == "revise" and (self.start != "insertion" or self.starts != 1 or self.augment):
             raise ValueError("revise starts from `start: insertion`; `width` and `flips` of its revision say the rest")
-        return self
-
-    @model_validator(mode="after")
-    def _some_methods_have_one_start(self) -> "Decoding":
         if self.starts != 1 and self.method == "prc":
             raise ValueError("starts: re-construction in parallel begins with one solution; leave starts out")
         if self.starts != 1 and self.is_own:

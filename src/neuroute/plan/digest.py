@@ -8,21 +8,32 @@ function) is a further entry.
 The digest depends on the definitions and on which of them uses which.  It does not depend on comments, docstrings,
 formatting, types and names of variables inside functions, definitions that are not reached, or on where definitions
 lie: renaming a file, or moving a definition to another, changes no digest.
+
+Digests that an earlier process worked out lie beside the bytecode, as parsing the package takes two seconds.  They hold
+while no source file of the package, or of a folder with papers, has changed its size or time.
 """
 
 import ast
+import atexit
 import hashlib
 import importlib.util
+import json
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_json
 
 PACKAGE = "neuroute"
 ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "__pycache__" / "digests.json"
 Place = tuple[str, str]  # (module, name of a top-level definition; "" for the module itself)
 INSTALLED = {"site-packages", "dist-packages"}  # folders of packages
 MODULE = "module"  # stands for a module that is used as a whole, whatever its name
@@ -40,8 +51,18 @@ class _Module:
 def code_digest(*entries: str) -> str:
     """Hash of everything that the entries ("package.module:name", or "package.module:" for all of it) reach.
 
-    Raises LookupError if an entry does not exist.
+    It is remembered unless an entry lies in a module of the user's own.  Raises LookupError if an entry does not exist.
     """
+    if any(not entry.startswith(f"{PACKAGE}.") for entry in entries):
+        return _work_out(entries)
+    key = " ".join(sorted(entries))
+    digests = _load_digests()
+    if key not in digests:
+        digests[key] = _work_out(entries)
+    return digests[key]
+
+
+def _work_out(entries: Iterable[str]) -> str:
     signatures = {_signature(place) for place in reach(entries)}
     return hashlib.sha256("\n".join(sorted(signatures)).encode()).hexdigest()[:16]
 
@@ -330,6 +351,37 @@ class _Behaviour(ast.NodeTransformer):
 
     @staticmethod
     def _drop_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-        first = node.body[0]
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        if ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:] or [ast.Pass()]
+
+
+# -- worked out by an earlier process ----------------------------------------------------------------------------------
+
+
+@cache
+def _load_digests() -> dict[str, str]:
+    """Digests by entries; new ones are written when the process ends."""
+    state, digests = _state(), {}
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        stored: dict[str, Any] = json.loads(FILE.read_text())
+        digests = dict(stored["digests"]) if stored["state"] == state else {}
+    before = len(digests)
+
+    def keep() -> None:
+        if len(digests) > before and _state() == state:
+            with suppress(OSError, NeurouteError):  # as with bytecode: nothing is lost in a folder that is read only
+                write_json(FILE, {"state": state, "digests": digests})
+
+    atexit.register(keep)
+    return digests
+
+
+def _state() -> str:
+    files = ((name, file.stat().st_mtime_ns, file.stat().st_size) for name, file in sorted(_sources()))
+    return hashlib.sha256(json.dumps(list(files)).encode()).hexdigest()
+
+
+def _sources() -> Iterator[tuple[str, Path]]:
+    """Names within their folder, so that a copy of the project knows them, too."""
+    folders = {ROOT, *map(Path, importlib.import_module(f"{PACKAGE}.papers").__path__)}
+    return ((str(file.relative_to(folder)), file) for folder in folders for file in folder.rglob("*.py"))

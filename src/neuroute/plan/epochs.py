@@ -1,26 +1,6 @@
 """How trainings count: in epochs over as many samples, which end or do not end with a validation."""
 
-from typing import ClassVar, Protocol
-
-
-class _HasEpochs(Protocol):
-    @property
-    def samples(self) -> int: ...
-    @property
-    def batch_size(self) -> int: ...
-    @property
-    def epochs(self) -> int: ...
-    @property
-    def batches_per_epoch(self) -> int: ...
-
-
-class _IsValidated(Protocol):
-    @property
-    def kind(self) -> str: ...
-    @property
-    def batches(self) -> int: ...
-    @property
-    def validations(self) -> int: ...
+from typing import TYPE_CHECKING, ClassVar
 
 
 class Learning:
@@ -33,20 +13,33 @@ class Learning:
 class InEpochs(Learning):
     """Counts the batches of a training in epochs over the same number of samples."""
 
+    if TYPE_CHECKING:  # fields or properties of the training's class
+
+        @property
+        def kind(self) -> str: ...
+        @property
+        def samples(self) -> int: ...
+        @property
+        def batch_size(self) -> int: ...
+        @property
+        def epochs(self) -> int: ...
+        @property
+        def validations(self) -> int: ...
+
     @property
-    def scheme(self: _IsValidated) -> str:
+    def scheme(self) -> str:
         """The part of a problem that trains so."""
         return self.kind
 
     @property
-    def batches_per_epoch(self: _HasEpochs) -> int:
+    def batches_per_epoch(self) -> int:
         return -(-self.samples // self.batch_size)
 
     @property
-    def batches(self: _HasEpochs) -> int:
+    def batches(self) -> int:
         return self.batches_per_epoch * self.epochs
 
     @property
-    def validate_after(self: _IsValidated) -> set[int]:
+    def validate_after(self) -> set[int]:
         """Numbers of batches after which a run is validated: evenly spaced, the last at its end."""
         return {round(self.batches * i / self.validations) for i in range(1, self.validations + 1)}

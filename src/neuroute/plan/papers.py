@@ -1,7 +1,7 @@
 """Papers are plug-ins: folders that hold a `paper.py`, in this package or wherever `papers_path` says."""
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,20 +59,24 @@ def all_papers() -> list[str]:
 
 def with_lenders(keys: Iterable[str]) -> list[str]:
     """These papers, each after the papers that it borrows from; of two that borrow from each other, either is first."""
-    ordered: dict[str, None] = {}
+    return with_all_before(keys, lambda key: load_paper(key).borrows)
+
+
+def with_all_before(names: Iterable[str], before: Callable[[str], Iterable[str]]) -> list[str]:
+    """These names, each after all that have to come before it; of two that wait for each other either is first."""
     visited: set[str] = set()
+    ordered: list[str] = []
 
-    def add(key: str) -> None:
-        if key in visited:
-            return
-        visited.add(key)
-        for lender in load_paper(key).borrows:
-            add(lender)
-        ordered[key] = None
+    def add(name: str) -> None:
+        if name not in visited:
+            visited.add(name)
+            for each in before(name):
+                add(each)
+            ordered.append(name)
 
-    for key in keys:
-        add(key)
-    return list(ordered)
+    for name in names:
+        add(name)
+    return ordered
 
 
 def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["Run"]:
@@ -83,13 +87,12 @@ def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["R
     names = list(ids)
     papers = [load_paper(key) for key in dict.fromkeys(i.partition("/")[0] for i in names)]
     lent = {run.id: run for paper in papers for run in (paper.lends or paper.runs)(config, scale)}
-    with_starts: dict[str, Run] = {}
-    for run in (lent[name] for name in names if name in lent or not is_optional(name)):
-        chain = [run]
-        while (start := (chain[-1].start or "").partition("@")[0]) in lent:
-            chain.append(lent[start])
-        with_starts |= {each.id: each for each in reversed(chain)}
-    return list(with_starts.values())
+
+    def start_of(name: str) -> list[str]:
+        return [start for start in [(lent[name].start or "").partition("@")[0]] if start in lent]
+
+    needed = (name for name in names if name in lent or not is_optional(name))
+    return [lent[name] for name in with_all_before(needed, start_of)]
 
 
 def is_optional(run: str) -> bool:

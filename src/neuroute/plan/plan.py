@@ -10,8 +10,7 @@ from typing import TypeVar
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.digest import ROOT
-from neuroute.plan.known_digests import code_digest
+from neuroute.plan.digest import ROOT, code_digest
 from neuroute.plan.needs import Need
 from neuroute.plan.objects import (
     Artifact,
@@ -31,7 +30,7 @@ from neuroute.problems.public_instances import list_file, packaged_files
 from neuroute.problems.registry import entries
 
 T = TypeVar("T")
-COUNTING = "neuroute.accounting.measured:measure"  # of FLOPs
+COUNTING = "neuroute.accounting.measured:measure"  # of FLOPs; by name, as it loads torch
 STAGES = "stages"  # the folder of a run's earlier stages
 TRAINED = ["model.safetensors", "log.jsonl", "run.json"]
 MOMENTS = "moments.safetensors"

@@ -1,7 +1,6 @@
 """Training by reinforcement learning with multiple optima: many starts of each instance, in stages (POMO, icam)."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from itertools import accumulate
 from typing import ClassVar, Literal
 
@@ -133,7 +132,7 @@ class Reinforced(Learning, Spec):
     decoupled: bool = Field(default=False, exclude_if=lambda decoupled: not decoupled)
 
     @model_validator(mode="after")
-    def _stages_fit_the_baseline(self) -> "Reinforced":
+    def _stages_fit_the_baseline_and_have_own_names(self) -> "Reinforced":
         if self.baseline and self.scaled:
             raise ValueError("scaled: advantages over the others of an instance; with a `baseline` leave it out")
         for stage in self.stages:
@@ -141,10 +140,6 @@ class Reinforced(Learning, Spec):
                 raise ValueError(f"stages: {stage.name} has a single start, or images: these are for a `baseline`")
             if self.baseline is not None and (stage.starts is None or stage.elite):
                 raise ValueError(f"stages: {stage.name}: with a `baseline` give `starts`, such as 1, and no elite")
-        return self
-
-    @model_validator(mode="after")
-    def _stages_have_names_of_their_own(self) -> "Reinforced":
         names = [stage.name for stage in self.stages]
         if len(set(names)) < len(names):
             raise ValueError(f"stages: {names} must have names of their own")
@@ -185,7 +180,8 @@ class Reinforced(Learning, Spec):
     @property
     def validate_after(self) -> set[int]:
         """Numbers of batches after which the run is validated."""
-        spaced = ((end, stage, i) for end, stage in self._stages_by_end() for i in range(stage.validations))
+        by_end = zip(self.ends, self.stages, strict=True)
+        spaced = ((end, stage, i) for end, stage in by_end for i in range(stage.validations))
         return {end - round(stage.batches * i / stage.validations) for end, stage, i in spaced}
 
     def place(self, index: int) -> tuple[int, int]:
@@ -197,6 +193,3 @@ class Reinforced(Learning, Spec):
         number, within = self.place(index)
         stage = self.stages[number]
         return stage.rate(within // stage.batches_per_epoch)
-
-    def _stages_by_end(self) -> Iterator[tuple[int, Stage]]:
-        return zip(self.ends, self.stages, strict=True)

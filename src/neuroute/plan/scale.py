@@ -1,6 +1,5 @@
 """A scale: what the roles of the papers stand for."""
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, SerializeAsAny, field_validator
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.evaluations import Benchmark
 from neuroute.plan.papers import load_paper, paper_folders, with_lenders
 from neuroute.plan.shapes import Positive
@@ -65,9 +64,7 @@ class ScaleFile(Spec):
         for benchmark, names in instances.items():
             every = instance_names(benchmark)
             for name in set(names).difference(every):
-                near = difflib.get_close_matches(name, every, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                raise ValueError(f"{benchmark}: no instance '{name}'{hint}")
+                raise ValueError(f"{benchmark}: no instance '{name}'{did_you_mean(near(name, every, most=1))}")
         return instances
 
     def instances_of(self, benchmark: Benchmark) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field, create_model, field_validator, model_validator
 
@@ -67,8 +67,14 @@ class IcamShape(Spec):
     feed_forward: Annotated[int, Field(ge=1, description="width of the FFN's hidden layer")]
 
 
-def _all_optional(*kinds: type[Spec], without: set[str]) -> dict[str, Any]:
-    """Fields of these kinds, as `create_model` takes them; left out is as it was.  Of one name the first kind's."""
+# What is no change of the same training.
+FIXED_IN_STAGES = {"name", "sizes", "batch_nodes", "capacities", "variants", "distributions", "starts", "images"}
+FIXED_IN_TRAININGS = {"kind", "stages", "batches_before", "balance", "fresh", "scaled", "baseline", "decoupled"}
+TRAININGS = (Supervised, SelfImprovement, Reconstruction, Reinforced)
+
+
+def _all_optional(*kinds: type[Spec], without: set[str]) -> Any:
+    """A model with the fields of these kinds; left out is as it was.  Of one name the first kind's."""
     fields: dict[str, Any] = {}
     for kind in kinds:
         for name, field in kind.model_fields.items():
@@ -76,41 +82,14 @@ def _all_optional(*kinds: type[Spec], without: set[str]) -> dict[str, Any]:
                 info = Field(default=None, description=field.description)
                 annotation: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
                 fields.setdefault(name, (annotation | None, info))
-    return fields
+    return create_model("Fields", __base__=Spec, **fields)
 
 
-if TYPE_CHECKING:
-
-    class _StageFields(Spec): ...
-
-    class _TrainingFields(Spec): ...
-else:
-    _StageFields = create_model(
-        "StageFields",
-        __base__=Spec,
-        **_all_optional(
-            Stage,
-            without={"name", "sizes", "batch_nodes", "capacities", "variants", "distributions", "starts", "images"},
-        ),
-    )
-    _TrainingFields = create_model(
-        "TrainingFields",
-        __base__=Spec,
-        **_all_optional(
-            Supervised,
-            SelfImprovement,
-            Reconstruction,
-            Reinforced,
-            without={"kind", "stages", "batches_before", "balance", "fresh", "scaled", "baseline", "decoupled"},
-        ),
-    )
-
-
-class StageChange(_StageFields):
+class StageChange(_all_optional(Stage, without=FIXED_IN_STAGES)):  # type: ignore[misc]
     """What may be changed of one stage of a training by reinforcement learning; see `plan.reinforced.Stage`."""
 
 
-class TrainingChange(_TrainingFields):
+class TrainingChange(_all_optional(*TRAININGS, without=FIXED_IN_TRAININGS)):  # type: ignore[misc]
     """What may be changed of one run's training; everything else stays as it is."""
 
     stages: Annotated[dict[str, StageChange], Field(description="icam, POMO and mvmoe: of single stages, by name")] = {}

@@ -56,13 +56,9 @@ class Dataset(Spec):
     file: str | None = Field(default=None, exclude_if=lambda file: file is None)
 
     @model_validator(mode="after")
-    def _only_vehicles_have_a_capacity(self) -> "Dataset":
+    def _fields_are_of_the_problem(self) -> "Dataset":
         if self.capacity is not None and self.problem == "tsp":
             raise ValueError(f"capacity {self.capacity} is for problems with vehicles, not '{self.problem}'")
-        return self
-
-    @model_validator(mode="after")
-    def _problem_vrp_says_which(self) -> "Dataset":
         if (self.variant is None) == (self.problem == "vrp"):
             raise ValueError(f"variant {self.variant} of problem '{self.problem}'; 'vrp' has variants, and only it has")
         if self.variant is not None:

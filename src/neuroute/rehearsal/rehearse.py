@@ -52,10 +52,6 @@ class Trial:
     turn: int = 0  # first of everything, of each evaluation its longest part; then the next ones
     smaller: "Trial | None" = None  # with half the batch, where that is something to say
 
-    def counting(self, other: "Trial") -> "Trial":
-        """It, as it tells of another job, too."""
-        return replace(self, expected_s=self.expected_s + other.expected_s, turn=min(self.turn, other.turn))
-
 
 def rehearse(plan: Plan, minutes: float, say: Callable[[str], None]) -> Findings:
     """Try all of a plan for so many minutes, keep what was measured, and say what failed and what follows.
@@ -107,8 +103,10 @@ def _trials(plan: Plan, kind: Kind, seconds: float) -> Iterator[Trial]:
 
     def add(trial: Trial) -> None:
         trial = replace(trial, expected_s=0.0) if math.isnan(trial.expected_s) else trial
-        same = distinct.get(trial.key)
-        distinct[trial.key] = same.counting(trial) if same else trial
+        if same := distinct.get(trial.key):  # which tells of this job, too
+            turn = min(same.turn, trial.turn)
+            trial = replace(same, expected_s=same.expected_s + trial.expected_s, turn=turn)
+        distinct[trial.key] = trial
 
     for run in plan.runs.values():
         if not isinstance(run, GivenRun):

@@ -175,7 +175,7 @@ def pieces(evaluation: RunEvaluation, kind: str) -> Iterator[Piece]:
         if tests := getattr(member, "tests", None):
             stages = getattr(member, "stages", ("",))
             for test in tests:
-                short = _short_test(test, kind)
+                short = Test(labels=_made_up(test.labels, kind), decoding=_short_decoding(test.decoding))
                 update: dict[str, Any] = {"tests": (short,)}
                 update |= {"stages": stages[:1]} if isinstance(member, StageEvaluation) else {}
                 share = test.labels.dataset.count / short.labels.dataset.count
@@ -193,10 +193,6 @@ def pieces(evaluation: RunEvaluation, kind: str) -> Iterator[Piece]:
             yield from _of_benchmark(member)
         else:
             yield Piece(member, _with_made_up(member, kind), 1.0)
-
-
-def _short_test(test: Test, kind: str) -> Test:
-    return Test(labels=_made_up(test.labels, kind), decoding=_short_decoding(test.decoding))
 
 
 def _short_decoding(decoding: Decoding) -> Decoding:

@@ -21,8 +21,7 @@ from neuroute.instances.instance import Instance
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, is_bundled, load_checkpoint, save_checkpoint
 from neuroute.plan.decodings import Decoding, name_of, parse_decoding, revise
-from neuroute.plan.digest import exists
-from neuroute.plan.known_digests import code_digest
+from neuroute.plan.digest import code_digest, exists
 from neuroute.plan.objects import Network
 from neuroute.problems.longest import SHORTEST
 from neuroute.user import zoo
