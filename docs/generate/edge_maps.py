@@ -15,7 +15,7 @@ from neuroute.rendering.table import duration
 
 DOCS = Path(__file__).resolve().parents[1]
 RECORDS = DOCS / "measured" / "edge_maps"
-PAGE = DOCS / "results" / "edge_maps.md"
+PAGES = (DOCS / "results" / "edge_maps.md",)
 CONTROL = "softdist"
 MADE = re.compile(r"(<!-- made by docs/generate/edge_maps\.py -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -63,10 +63,6 @@ def _range(interval: Interval, digits: int, sign: str = "") -> str:
     return f"[{interval.low:{sign}.{digits}f}, {interval.high:{sign}.{digits}f}]"
 
 
-def main() -> None:
-    """Write the page."""
-    PAGE.write_text(filled(PAGE.read_text()))
-
-
 if __name__ == "__main__":
-    main()
+    for path in PAGES:
+        path.write_text(filled(path.read_text()))

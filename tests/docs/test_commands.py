@@ -35,7 +35,7 @@ READ = {
     "neuroute report": "",
     "neuroute keep": "run by tests/rendering",
     "python docs/generate/leaderboard.py": "its page is that of tests/docs/test_leaderboard_page.py",
-    "python docs/generate/claims.py": "its pages are those of tests/docs/test_what_reproduces.py",
+    "python docs/generate/claims.py": "its pages are those of tests/docs/test_reference.py",
     "neuroute claims": "its verdicts are those of tests/rendering/test_kept_verdicts.py",
     "neuroute difference": "run by tests/evaluation/test_difference.py",
     "cp": "it copies a file that comes along, or what an evaluation has kept",

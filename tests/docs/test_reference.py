@@ -63,6 +63,15 @@ def test_a_card_shows_what_was_measured(generator: Generator, monkeypatch: pytes
     assert "12,345 parameters" in text
 
 
+@pytest.mark.parametrize("name", ["edge_maps", "seeds", pytest.param("claims", marks=pytest.mark.slow)])
+def test_made_parts_of_pages_are_those_of_what_was_kept(name: str, generator: Generator) -> None:
+    made = generator(name)
+    for page in made.PAGES:
+        text = page.read_text()
+        assert made.MADE.search(text)
+        assert text == made.filled(text), f"run: python docs/generate/{name}.py"
+
+
 def test_kept_artifacts_stand_with_what_made_them(generator: Generator) -> None:
     kept = generator("kept")
     text = kept.artifacts("scaling")

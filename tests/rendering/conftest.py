@@ -1,5 +1,6 @@
 """Records that the tests of rendering share, and figures without what they do not look at."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,14 @@ from pictures import no_pictures
 
 from fabricated_scaling import FABRIC, hopeless, noisy
 
-pytest.register_assert_rewrite("rendered", "table_checks", "figure_checks")
+pytest.register_assert_rewrite("figure_checks")
 
 Write = Callable[[Any], Path]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def without_pictures() -> Iterator[None]:
-    """All formats are written by `rendered.written_twice`, for a figure or two of each paper."""
+    """All formats are written by `figure_checks.written_twice`, for a figure or two of each paper."""
     with no_pictures():
         yield
 
@@ -39,6 +40,12 @@ def records_of(tmp_path_factory: pytest.TempPathFactory) -> Write:
 def work(request: pytest.FixtureRequest, records_of: Write) -> Path:
     """What the module's RECORDS write; where it says nothing, those of `scaling`."""
     return records_of(getattr(request.module, "RECORDS", FABRIC))
+
+
+@pytest.fixture
+def copy(work: Path, tmp_path: Path) -> Path:
+    """The module's records, to be changed."""
+    return shutil.copytree(work, tmp_path / "copy")
 
 
 @pytest.fixture(scope="session", params=[noisy, hopeless], ids=["noisy", "hopeless"])

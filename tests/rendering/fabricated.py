@@ -275,6 +275,14 @@ def solve_all(fabric: Fabric, work: Path, wanted: Callable[[str], Iterable[Publi
             pd.concat(rows).to_csv(path, index=False)
 
 
+def keep_records(work: Path, which: str, keep: Callable[[pd.DataFrame], Any]) -> Path:
+    """Leaves of the evaluations of this pattern the records alone for which `keep` holds."""
+    for path in work.glob(f"evaluations/{which}.csv"):
+        frame = pd.read_csv(path)
+        frame[keep(frame)].to_csv(path, index=False)
+    return work
+
+
 def drop_rows(path: Path) -> None:
     """Leaves the head of a file of records alone."""
     path.write_text(path.read_text().split("\n", 1)[0] + "\n")
@@ -285,6 +293,16 @@ def drop_measured(path: Path) -> None:
     """Leaves neither records nor arrays of an evaluation."""
     drop_rows(path)
     np.savez(path.with_suffix(".npz"))
+
+
+def nothing_measured(work: Path, to: Path) -> Path:
+    """A copy of the folder in which nothing was measured and no solver ran."""
+    copy = shutil.copytree(work, to)
+    for path in copy.glob("evaluations/**/*.csv"):
+        drop_measured(path)
+    for path in copy.glob("labels/**/*.json"):
+        path.write_text(json.dumps({"labels": []}))
+    return copy
 
 
 def edit_arrays(path: Path, how: Callable[[dict[str, np.ndarray]], Any]) -> None:
@@ -324,6 +342,19 @@ def write_stages(fabric: Fabric, work: Path, evaluation: Any, run: Run) -> None:
             arrays |= {f"{stage}|{key}": file[key] for key in file.files}
     pd.concat(frames).to_csv(path, index=False)
     np.savez(path.with_suffix(".npz"), **arrays)
+
+
+def measure(evaluation: RunEvaluation, run: Run, net: Any, work: Path) -> None:
+    """Evaluate a network that was never trained."""
+    from neuroute.evaluation.driver import evaluate
+    from neuroute.evaluation.loaded import RunContext
+    from neuroute.networks.weights import save_checkpoint
+
+    context = RunContext("test", "c", "n", "cpu", threads=1, label_dirs=[work / "labels"])
+    checkpoint, out = work / run.name, work / "evaluations" / f"{evaluation.id}.csv"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    save_checkpoint(checkpoint, net, {"run": run.id, "network": run.network.model_dump(), "code": "n"})
+    evaluate(evaluation, run, checkpoint, out, context)
 
 
 # -- logs and manifests -----------------------------------------------------------------------------------------------

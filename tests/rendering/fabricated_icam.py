@@ -7,7 +7,6 @@ least; more starts and images help; each stage helps.
 from functools import partial
 
 from fabricated import MICRO, Fabric, drawn_table, write_stages
-from neuroute.papers.icam import roles
 from neuroute.papers.icam.paper import PAPER
 from neuroute.papers.icam.scale import IcamScale, OneSize
 from neuroute.plan.config import Scale
@@ -37,7 +36,3 @@ FABRIC = Fabric(
 )
 SCALE, RUNS, ARTIFACTS, study = FABRIC.scale, FABRIC.runs, FABRIC.artifacts, FABRIC.study
 draw = partial(drawn_table, study)
-
-
-def set_id(problem: str, size: int) -> str:
-    return roles.reference(SCALE, problem, size).dataset.id

@@ -4,18 +4,15 @@
 optimal ones.  `study(name, work)` looks at it as one artifact does.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from fabricated import CONFIG
+from fabricated import CONFIG, measure
 from fabricated_icam import ARTIFACTS, SCALE
 from neuroute.datasets.labels import make_labels
-from neuroute.evaluation.driver import evaluate
-from neuroute.evaluation.loaded import RunContext
-from neuroute.networks.weights import build, save_checkpoint
+from neuroute.networks.weights import build
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import StructureEvaluation
 from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
@@ -26,7 +23,6 @@ SIZES = {20: 12, 60: 6}  # nodes of labelled instances -> how many
 OPTIMAL = tuple(Labels(dataset=Dataset(split="test", n=n, count=c), solver="insertion") for n, c in SIZES.items())
 ICAM, POMO = (roles.run_id(names["tsp"]) for names in (roles.OWN, roles.ORIGINAL))
 SHAPE = {"depth": 3, "width": 16, "feed_forward": 24}
-CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 
 
 def run_of(run: str, **arguments: Any) -> Run:
@@ -57,21 +53,13 @@ def small(run: Run) -> Any:
     return net
 
 
-def evaluation_of(run: str) -> StructureEvaluation:
-    dataset = Dataset(split="val", n=N, count=1)
-    return StructureEvaluation(run=run, dataset=dataset, decision=DECISION, optimal=OPTIMAL if run == ICAM else ())
-
-
 def fabricate(work: Path) -> Path:
     for labels in OPTIMAL:
         make_labels(labels, work / "labels", [], workers=1, progress=False)
     for run_id, run in RUNS.items():
-        checkpoint, out = work / run.name, work / "evaluations" / f"{run_id}/structure.csv"
-        out.parent.mkdir(parents=True, exist_ok=True)
-        save_checkpoint(
-            checkpoint, small(run), {"run": run_id, "network": run.network.model_dump(), "code": CONTEXT.network_code}
-        )
-        evaluate(evaluation_of(run_id), run, checkpoint, out, replace(CONTEXT, label_dirs=[work / "labels"]))
+        dataset, optimal = Dataset(split="val", n=N, count=1), OPTIMAL if run_id == ICAM else ()
+        evaluation = StructureEvaluation(run=run_id, dataset=dataset, decision=DECISION, optimal=optimal)
+        measure(evaluation, run, small(run), work)
     return work
 
 

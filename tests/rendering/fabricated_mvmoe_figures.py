@@ -11,11 +11,9 @@ from typing import Any
 
 import torch
 
-from fabricated import CONFIG
+from fabricated import CONFIG, measure
 from fabricated_mvmoe import FABRIC, SCALE, changed
-from neuroute.evaluation.driver import evaluate
-from neuroute.evaluation.loaded import RunContext
-from neuroute.networks.weights import build, save_checkpoint
+from neuroute.networks.weights import build
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.paper import PAPER
 from neuroute.papers.mvmoe.roles import RoutingEvaluation
@@ -26,7 +24,6 @@ from neuroute.rendering.study import Study
 
 N, COUNT, STEPS = 14, 3, 20
 SHAPE = {"depth": 3, "width": 16, "heads": 4, "feed_forward": 24, "experts": 4, "top": 2}
-CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 BASE, LIGHT = (roles.run_id(roles.multi(SCALE, method, 50)) for method in ("MVMoE/4E", "MVMoE/4E-L"))
 HIERARCHY = {BASE: "none", LIGHT: "step"}
 ABLATIONS = ["h_4eL", "h_mtl", "h_soft", "h_enc_all", "h_8e", "h_enc_ec"]  # trained here besides the default
@@ -79,14 +76,8 @@ def small(run: Run) -> Any:
 def write_routings(work: Path) -> Path:
     datasets = tuple(Dataset(problem="vrp", variant=v, split="val", n=N, count=COUNT) for v in roles.VARIANTS)
     for run in runs():
-        if run.id not in HIERARCHY:
-            continue
-        checkpoint, out = work / run.name, work / "evaluations" / f"{run.id}/routing.csv"
-        out.parent.mkdir(parents=True, exist_ok=True)
-        about = {"run": run.id, "network": run.network.model_dump(), "code": CONTEXT.network_code}
-        save_checkpoint(checkpoint, small(run), about)
-        evaluation = RoutingEvaluation(run=run.id, datasets=datasets, steps=STEPS)
-        evaluate(evaluation, run, checkpoint, out, CONTEXT)
+        if run.id in HIERARCHY:
+            measure(RoutingEvaluation(run=run.id, datasets=datasets, steps=STEPS), run, small(run), work)
     return work
 
 

@@ -15,7 +15,6 @@ from neuroute.papers.sit.paper import PAPER
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Run
 
-SHORT = {1000: "1k", 5000: "5k", 10_000: "10k", 50_000: "50k", 100_000: "100k"}
 SOLVERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh": 0.01}  # gaps in %
 
 
@@ -55,7 +54,3 @@ def write_efficiency(fabric: Fabric, work: Path, evaluation: EfficiencyEvaluatio
 FABRIC = Fabric(PAPER, MICRO, realistic, solvers=SOLVERS, writers={EfficiencyEvaluation: write_efficiency})
 SCALE, RUNS, ARTIFACTS, study = MICRO, FABRIC.runs, FABRIC.artifacts, FABRIC.study
 draw = partial(drawn_table, study)
-
-
-def set_id(problem: str, size: int) -> str:
-    return roles.reference(SCALE, problem, size).dataset.id

@@ -11,7 +11,7 @@ from neuroute.papers.sit.paper import PAPER
 from neuroute.papers.sit.roles import RoundEvaluation
 from neuroute.plan.config import load_scale
 from neuroute.plan.objects import Decoding, Reconstruction, Run
-from neuroute.rendering.maps import tour_length
+from neuroute.problems.tsp import tour_length
 
 SCALE = load_scale("smoke")
 FABRIC = Fabric(PAPER, SCALE, lambda run, dataset, decoding: repeated_gap(run))

@@ -1,17 +1,30 @@
-"""What holds of the figures of every paper."""
+"""What holds of every artifact that is rendered, and of the figures of every paper."""
 
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
+from pictures import pictures
 
 from neuroute.core.dotted import resolve
 from neuroute.rendering import style
+from neuroute.rendering.render import render
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
-from rendered import Look
+
+Look = Callable[[str, Path], Study]  # (artifact, work folder) -> what the artifact sees of it
+
+
+def written_twice(look: Look, name: str, work: Path, folder: Path, formats: Iterable[str]) -> list[Path]:
+    """The files of every format, which come out the same again."""
+    with pictures():
+        once, again = (render(look(name, work), folder / each / name) for each in ("once", "again"))
+    assert [path.suffix[1:] for path in once] == list(formats)
+    assert [path.read_bytes() for path in once] == [path.read_bytes() for path in again]
+    return once
 
 
 def drawn(found: Study, lay_out: bool = False) -> Drawing:

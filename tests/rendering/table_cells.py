@@ -25,17 +25,12 @@ def cell(table: Table, column: str, *labels: str) -> Cell:
 
 def recorded(work: Path, evaluation: str, test: str, decoding: str, metric: str) -> float:
     """Of a run with several trainings the mean."""
-    values = recorded_of_each(work, evaluation, test, decoding, metric)
-    return sum(values) / len(values)
-
-
-def recorded_of_each(work: Path, evaluation: str, test: str, decoding: str, metric: str) -> list[float]:
     run, _, group = evaluation.rpartition("/")
     first, every = work / "evaluations" / run, []
     for folder in [first, *sorted(first.parent.glob(f"{first.name}-s[0-9]"))]:
         path = folder / f"{group}.csv"
         every += _values(path, path.stat().st_mtime_ns)[test, decoding, metric]
-    return every
+    return sum(every) / len(every)
 
 
 @cache  # of a file as it was written last

@@ -6,10 +6,11 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,13 +19,14 @@ import fabricated_mvmoe
 import fabricated_pens
 import fabricated_scaling
 import fabricated_sit
-from fabricated import Fabric, drop_rows
-from neuroute.plan.objects import TABLE_FORMATS
+from fabricated import Fabric, drop_rows, nothing_measured
+from figure_checks import written_twice
+from neuroute.plan.build import _combine
+from neuroute.plan.needs import TOGETHER, group_of
+from neuroute.plan.objects import TABLE_FORMATS, RunEvaluation
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
-from rendered import written_twice
 from table_cells import cell, of
-from table_checks import in_one_job, nothing_measured, only_printed, same_together
 
 pytestmark = pytest.mark.slow
 
@@ -48,31 +50,21 @@ MEASURED = [case for case in TABLES if case not in OF_NOTHING]
 NOT_NUMBERS = {("pens", "table4"), ("sit", "table11"), *(("scaling", f"table{k}") for k in (4, 9, 10))}
 NOT_NUMBERS |= {case for case in OF_NOTHING if case[0] in ("icam", "mvmoe")}
 SOURCE = {"table_figure4": "figure4_table", "table_figure5": "figure5a_table"}
-
-
-@dataclass(frozen=True)
-class Folders:
-    """Records as each paper's law has them, none at all, hopeless ones, and those of one job a model; each once."""
-
-    usual: Callable[[str], Path]
-    empty: Callable[[str], Path]
-    hopeless: Callable[[str], Path]
+Folders = Callable[[str, str], Path]  # (kind of records, paper) -> the folder that has them
 
 
 @pytest.fixture(scope="module")
 def folders(records_of: Callable[[Fabric], Path], tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    def usual(paper: str) -> Path:
-        return records_of(FABRICS[paper])
+    """Records as each paper's law has them ("usual"), none at all ("empty"), and "hopeless" ones; each once."""
 
     @cache
-    def empty(paper: str) -> Path:
-        return nothing_measured(usual(paper), tmp_path_factory.mktemp(paper) / "empty")
+    def folder(kind: str, paper: str) -> Path:
+        fabric = FABRICS[paper]
+        if kind == "empty":
+            return nothing_measured(records_of(fabric), tmp_path_factory.mktemp(paper) / "empty")
+        return records_of(fabric) if kind == "usual" else fabric.hopeless().write(tmp_path_factory.mktemp(paper))
 
-    @cache
-    def hopeless(paper: str) -> Path:
-        return FABRICS[paper].hopeless().write(tmp_path_factory.mktemp(paper))
-
-    return Folders(usual, empty, hopeless)
+    return folder
 
 
 @cache
@@ -92,13 +84,13 @@ def frame_of(table: Table) -> pd.DataFrame:
 @pytest.mark.parametrize("paper", FABRICS)
 def test_every_format_is_written_and_the_same_again(paper: str, folders: Folders, tmp_path: Path) -> None:
     name = {"scaling": "table12"}.get(paper, "table1")
-    written_twice(FABRICS[paper].study, name, folders.usual(paper), tmp_path, TABLE_FORMATS)
+    written_twice(FABRICS[paper].study, name, folders("usual", paper), tmp_path, TABLE_FORMATS)
     assert set(pd.read_csv(tmp_path / "once" / f"{name}.csv").scale) == {FABRICS[paper].scale.name}
 
 
 @pytest.mark.parametrize(("paper", "name"), TABLES)
 def test_headings_notes_and_every_row_are_there(paper: str, name: str, folders: Folders) -> None:
-    study, table = drawn(paper, name, folders.usual(paper))
+    study, table = drawn(paper, name, folders("usual", paper))
     assert study.measured_on()
     keys = [column.key for column in table.columns]
     assert len(set(keys)) == len(keys)
@@ -112,7 +104,7 @@ def test_headings_notes_and_every_row_are_there(paper: str, name: str, folders: 
 @pytest.mark.parametrize(("paper", "name"), MEASURED)
 def test_headings_name_the_sizes_that_were_measured(paper: str, name: str, folders: Folders) -> None:
     """In every format, and the paper's size in parentheses where that is another; a title names none."""
-    _, table = drawn(paper, name, folders.usual(paper))
+    _, table = drawn(paper, name, folders("usual", paper))
     assert not SIZE.findall(table.title)
     heads = next(line for line in table.markdown().splitlines() if line.startswith("|")).split(" | ")
     for head, column in zip(heads[len(table.labels) :], table.columns, strict=True):
@@ -134,7 +126,7 @@ def numbers(values: Iterable[object]) -> Counter[float]:
 @pytest.mark.parametrize(("paper", "name"), [case for case in TABLES if case not in NOT_NUMBERS | OWN | PART])
 def test_every_published_number_is_shown_once(paper: str, name: str, folders: Folders) -> None:
     """Bounds such as <1s and the dash stay the text that is printed."""
-    study, table = drawn(paper, name, folders.usual(paper))
+    study, table = drawn(paper, name, folders("usual", paper))
     frame = study.published(SOURCE.get(name, name))
     shown = [c.published for r in table.rows for c in r.cells]
     if paper == "scaling":
@@ -150,7 +142,7 @@ def test_every_published_number_is_shown_once(paper: str, name: str, folders: Fo
 
 @pytest.mark.parametrize(("paper", "name"), MEASURED)
 def test_cells_that_were_not_measured_leave_the_published_number(paper: str, name: str, folders: Folders) -> None:
-    (_, whole), (_, table) = (drawn(paper, name, work(paper)) for work in (folders.usual, folders.empty))
+    (_, whole), (_, table) = (drawn(paper, name, folders(kind, paper)) for kind in ("usual", "empty"))
     frame_of(table)
     if paper == "mvmoe":  # Tables 7 and 8 have rows of instances that were measured only
         assert all(c.measured is None for r in table.rows for c in r.cells)
@@ -163,41 +155,65 @@ def test_cells_that_were_not_measured_leave_the_published_number(paper: str, nam
         assert not [c for r in table.rows for c in r.cells if c.published is not None and c.low is not None]
         assert any(c.published is not None for r in table.rows for c in r.cells)
     else:
-        only_printed(table, whole)
+        assert all(c.measured is None for r in table.rows for c in r.cells)
+        shown, expected = ([[c.published for c in r.cells] for r in t.rows] for t in (table, whole))
+        assert shown == expected
 
 
 @pytest.mark.parametrize(("paper", "name"), TABLES)
 def test_negative_and_zero_gaps_are_shown(paper: str, name: str, folders: Folders) -> None:
-    study, table = drawn(paper, name, folders.hopeless(paper))
+    study, table = drawn(paper, name, folders("hopeless", paper))
     assert study.measured_on()
     assert len(frame_of(table)) == len(table.rows)
 
 
 @pytest.mark.parametrize(("paper", "name"), [case for case in MEASURED if case[0] not in ("scaling", "pens")])
 def test_every_measured_number_says_what_it_was_measured_on(paper: str, name: str, folders: Folders) -> None:
-    _, table = drawn(paper, name, folders.usual(paper))
+    _, table = drawn(paper, name, folders("usual", paper))
     cells = [pair for row in table.rows for pair in zip(row.cells, table.columns, strict=True)]
     measured = [(cell, column) for cell, column in cells if cell.measured is not None]
     assert measured
     assert all(c.at or k.at for c, k in measured if not k.key.startswith("solved"))
 
 
+def in_one_job(paper: str, work: Path, to: Path, evaluations: Iterable[RunEvaluation]) -> Path:
+    """A copy of the folder as scales leave it that evaluate all of a model together."""
+    copy, evaluations = shutil.copytree(work, to), list(evaluations)
+    folder = copy / "evaluations"
+    for run in {e.run for e in evaluations}:
+        parts = [e for e in evaluations if e.run == run and (folder / f"{e.id}.csv").exists()]
+        arrays = {}
+        for part in parts:
+            prefix = "" if part.kind == "tests" else f"{part.group}/"
+            with np.load(folder / f"{part.id}.npz") as file:
+                arrays |= {prefix + key: file[key] for key in file.files}
+        frames = [pd.read_csv(folder / f"{part.id}.csv") for part in parts]
+        frame, name = pd.concat(frames), group_of(paper, run, TOGETHER)
+        shutil.rmtree(folder / run)
+        (folder / run).mkdir()
+        frame.to_csv(folder / run / f"{name}.csv", index=False)
+        np.savez(folder / run / f"{name}.npz", **arrays)
+    return copy
+
+
 @pytest.mark.parametrize("paper", FABRICS)
 def test_records_of_one_job_give_the_same_tables(paper: str, folders: Folders, tmp_path: Path) -> None:
-    fabric, work = FABRICS[paper], folders.usual(paper)
+    fabric, work = FABRICS[paper], folders("usual", paper)
     together = in_one_job(paper, work, tmp_path / "copy", fabric.evaluations)
-    names = [name for key, name in MEASURED if key == paper]
-    several = {name: drawn(paper, name, work)[1] for name in names}
-    same_together(
-        paper, fabric.study, several, together, fabric.evaluations, [fabric.artifacts[name] for name in names]
-    )
+    artifacts = [fabric.artifacts[name] for key, name in MEASURED if key == paper]
+    _, changed = _combine(paper, list(fabric.evaluations), artifacts)
+    for artifact in changed:
+        assert all(e.rpartition("/")[2] in (TOGETHER, f"{TOGETHER}_{paper}") for e in artifact.evaluations)
+        one = of(replace(fabric.study(artifact.name, together), artifact=artifact))
+        _, other = drawn(paper, artifact.name, work)
+        assert (one.csv(), one.notes) == (other.csv(), other.notes)
 
 
 @pytest.mark.parametrize(("paper", "name", "unused"), [("icam", "table12", "H-TSP"), ("sit", "table11", "HTSP")])
 def test_every_licence_that_is_printed_and_every_dependency_is_there(
     paper: str, name: str, unused: str, folders: Folders
 ) -> None:
-    study, table = drawn(paper, name, folders.usual(paper))
+    study, table = drawn(paper, name, folders("usual", paper))
     frame = study.published(name)
     for key, licence in zip(frame.key, frame.value, strict=True):
         assert cell(table, "licence", key).published == licence
@@ -222,8 +238,8 @@ def test_without_the_libraries_the_printed_numbers_stand_alone(
     paper: str, name: str, folders: Folders, tmp_path: Path
 ) -> None:
     """And notes say how to get them; what was measured on generated instances stays (pens)."""
-    _, whole = drawn(paper, name, folders.usual(paper))
-    copy = shutil.copytree(folders.usual(paper), tmp_path / "copy")
+    _, whole = drawn(paper, name, folders("usual", paper))
+    copy = shutil.copytree(folders("usual", paper), tmp_path / "copy")
     for evaluation in FABRICS[paper].evaluations:
         if evaluation.kind == "benchmark":
             drop_rows(copy / "evaluations" / f"{evaluation.id}.csv")

@@ -55,10 +55,11 @@ SAYS_MORE = {
     "scaling.log-n-tsp1000",  # shares of which one mixes two models
     "sit.greedy-best-constructive",  # much smaller, where one is level
 }
+COMPARED = {"table": "table2", "column": "gap_*", "by": "model", "order": ["A", "B"]}
 DECLARED = {
     "id": "a", "claim": "A is below B.", "where": "Table 2", "weight": "result", "kind": "order", "left": "A",
     "right": "B", "quantity": "gap", "at": "TSP100", "artifacts": ["table2"], "printed": {"says": "supports"},
-    "needs": "both", "compare": [{"table": "table2", "column": "gap_*", "by": "model", "order": ["A", "B"]}],
+    "needs": "both", "compare": [COMPARED],
 }  # fmt: skip
 
 
@@ -67,7 +68,8 @@ def finding(*terms: Term, busy: str = "", **cell: float | None) -> Finding:
 
 
 def claim(**changes: Any) -> Claim:
-    return Claim.model_validate(DECLARED | changes)
+    """Of one comparison, with these changes."""
+    return Claim.model_validate(DECLARED | {"compare": [COMPARED | changes]})
 
 
 def table(*gaps: Behind | None, published: tuple[float | None, ...] = (1.0, 2.0), column: str = "gap_pct") -> Table:
@@ -108,7 +110,7 @@ def test_every_claim_is_there() -> None:
             {"artifacts": ["table22"]},
             r"claims.yaml: claim 'a' names table22, which is no table or figure .*mean table2",
         ),
-        ({"compare": [DECLARED["compare"][0] | {"table": "x"}]}, "names x, which is no table or figure"),  # type: ignore[index]
+        ({"compare": [COMPARED | {"table": "x"}]}, "names x, which is no table or figure"),
         ({"unjudged": "It is late."}, "claim 'a' has compare and unjudged of compare, function and unjudged; keep one"),
         ({"compare": []}, "claim 'a' has none of compare, function and unjudged"),
         ({"compare": [], "function": "f"}, "names f, which is no function of claims.py"),
@@ -214,7 +216,7 @@ def test_a_difference_is_of_paired_instances_and_of_trainings() -> None:
     (found,) = compare(claim(), {"table2": table(gaps_of(3.0), of_three)})
     half = half_width([of_trainings([3.0], spread), of_trainings(of_three.gaps, spread)])
     assert found.difference.high == pytest.approx(7 + half)
-    one = claim(compare=[DECLARED["compare"][0] | {"one_training": True}])  # type: ignore[index]
+    one = claim(one_training=True)
     (found,) = compare(one, {"table2": table(gaps_of(3.0, noise=0.5), gaps_of(10.0, noise=0.5, seed=1))})
     assert found.difference.high == pytest.approx(7 + 1.984 * 0.5 * 2**0.5, rel=0.05)
     (found,) = compare(claim(), {"table2": table(gaps_of(3.0), None)})
@@ -223,10 +225,7 @@ def test_a_difference_is_of_paired_instances_and_of_trainings() -> None:
 
 def test_trainings_that_go_on_from_others_are_pairs() -> None:
     before, after = gaps_of(10.0, 12.0, 15.0), gaps_of(9.0, 11.2, 13.9)
-    (found,) = compare(
-        claim(compare=[DECLARED["compare"][0] | {"continued": True}]),  # type: ignore[index]
-        {"table2": table(after, before)},
-    )
+    (found,) = compare(claim(continued=True), {"table2": table(after, before)})
     expected = ttest_1samp([1.0, 0.8, 1.1], 0).confidence_interval()
     assert (found.difference.low, found.difference.high) == pytest.approx((expected.low, expected.high))
 
@@ -239,7 +238,7 @@ def test_single_instances_are_of_trainings_too() -> None:
         return Cell(float(of.mean()), 1.0, behind=Behind(tuple(of), np.full(9, of.mean()), 1, "MvMoe", "vrp", 2.0))
 
     rows = tuple(Row((name, str(i)), (cell(each),)) for name, of in ways.items() for i, each in enumerate(of))
-    one = claim(compare=[DECLARED["compare"][0] | {"over": "instance"}])  # type: ignore[index]
+    one = claim(over="instance")
     (found,) = compare(one, {"table2": Table("t", ("Model", "Instance"), (Column("gap_pct", "gap"),), rows)})
     differences = ways["B"].mean(1) - ways["A"].mean(1)
     terms = [
@@ -265,7 +264,7 @@ def test_cells_that_are_not_there_are_named() -> None:
         ({"by": "column", "column": [], "order": ["gap_pct", "gap_pct"]}, "column 'gap_pct' names several cells"),
     ):
         with pytest.raises(NeurouteError, match=message):
-            list(compare(claim(compare=[DECLARED["compare"][0] | change]), {"table2": both}))  # type: ignore[index]
+            list(compare(claim(**change), {"table2": both}))
 
 
 def test_means_are_of_what_both_sides_have() -> None:
@@ -274,10 +273,7 @@ def test_means_are_of_what_both_sides_have() -> None:
         "t", ("Problem", "Model"), (Column("gap_pct", "gap"),),
         tuple(Row((problem, model), (Cell(here, printed),)) for problem, model, here, printed in rows),
     )  # fmt: skip
-    (found,) = compare(
-        claim(compare=[DECLARED["compare"][0] | {"each": "problem", "mean": True}]),
-        {"table2": of},  # type: ignore[index]
-    )
+    (found,) = compare(claim(each="problem", mean=True), {"table2": of})
     assert (found.difference.measured, found.difference.published) == (3.0, 1.0)
 
 
@@ -285,8 +281,7 @@ def test_times_are_compared_by_their_mean_ratio() -> None:
     times = {"A": (1.0, 2.0, 4.0), "B": (2.0, 4.1, 7.8)}
     columns = tuple(Column(f"time_{n}_s", "Time") for n in (10, 20, 40))
     of = Table("t", ("Model",), columns, tuple(Row((m,), tuple(Cell(t, 2 * t) for t in times[m])) for m in times))
-    change = {"column": "time_*", "ratio": True}
-    each = claim(compare=[DECLARED["compare"][0] | change])  # type: ignore[index]
+    each = claim(column="time_*", ratio=True)
     (found,) = compare(each, {"table2": of})
     expected = ttest_1samp([math.log(b / a) for a, b in zip(*times.values(), strict=True)], 0).confidence_interval()
     got = [getattr(found.difference, name) for name in ("low", "high", "measured", "published")]

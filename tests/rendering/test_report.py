@@ -1,4 +1,4 @@
-"""The report: one self-contained page from what was rendered."""
+"""The report: one self-contained page from what was rendered, and what cells of tables it counts."""
 
 import datetime
 import json
@@ -12,8 +12,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering import report as report_module
 from neuroute.rendering.render import render
-from neuroute.rendering.report import describe, write_report
-from neuroute.rendering.table import QUOTED
+from neuroute.rendering.report import Coverage, coverage_lines, describe, write_report
+from neuroute.rendering.table import QUOTED, Cell, Column, Row, Table
 
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
@@ -160,3 +160,23 @@ def test_same_page_again(results: Path) -> None:
 
 def test_describe_without_measurements() -> None:
     assert describe({"scale": "smoke"}) == ["Follows from the configuration; nothing is measured"]
+
+
+def test_every_cell_is_of_one_kind(tmp_path: Path) -> None:
+    columns = (Column("gap_pct", "Gap"), Column("time_s", "Time"))
+    rows = [
+        Row(("both",), (Cell(1.0, 2.0, 0.9, 1.1), Cell(3.0))),
+        Row(("quoted",), (Cell(None, 2.5), Cell(None, 4.0))),
+        Row(("impossible",), (Cell(None, "OOM"), Cell(None, "N/A"))),
+        Row(("measured where it was impossible",), (Cell(1.0, "OOM"), Cell(None))),
+        Row(("nothing",), (Cell(None), Cell(None))),
+    ]
+    file = tmp_path / "table1.csv"
+    file.write_text(Table("title", ("Method",), columns, tuple(rows)).csv({"scale": "smoke"}))
+    found = Coverage.of(file)
+    assert found == Coverage(measured=3, beside=1, quoted=2, impossible=2)
+    assert coverage_lines({"Table 1": found, "Table 2": Coverage(0, 0, 0, 0)}) == [
+        ("Table 1", "3", "1", "2", "2", "33 %"),
+        ("all", "3", "1", "2", "2", "33 %"),
+    ]
+    assert coverage_lines({}) == []

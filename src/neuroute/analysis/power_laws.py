@@ -30,9 +30,6 @@ class PowerLaw:
     log_one: float  # ln Gap(1) = alpha ln x_c
     r2: float  # on the linear scale, whichever scale was fitted
     mape: float  # mean absolute percentage error, %, over the positive gaps
-    scale: Scale
-    points: int
-    dropped: int  # gaps <= 0, which have no logarithm
 
     def __call__(self, x: ArrayLike) -> Array:
         return np.asarray(np.exp(self.log_one - self.alpha * np.log(np.asarray(x, float))))
@@ -48,7 +45,7 @@ class BivariateLaw:
     r2: float
     mape: float
     points: int
-    dropped: int
+    dropped: int  # gaps <= 0, which have no logarithm
 
     def __call__(self, u: ArrayLike, v: ArrayLike) -> Array:
         u, v = np.asarray(u, float), np.asarray(v, float)
@@ -62,10 +59,6 @@ class ShiftedPowerLaw:
     alpha: float
     beta: float
     gamma: float  # %
-    r2: float
-    mape: float
-    points: int
-    dropped: int
 
     def __call__(self, t: ArrayLike) -> Array:
         return self.alpha * np.asarray(t, float) ** -self.beta + self.gamma
@@ -143,7 +136,6 @@ def fit(x: ArrayLike, gaps: ArrayLike, scale: Scale = "linear") -> PowerLaw:
     different x: no law goes through such points.
     """
     x, y = np.asarray(x, float), np.asarray(gaps, float)
-    dropped = int((y <= 0).sum())
     used = y > 0 if scale == "log-log" else np.isfinite(y)
     if len(np.unique(x[y > 0])) < 2:
         raise FitError(f"{int((y > 0).sum())} of {len(y)} gaps are positive, a power law needs two")
@@ -153,16 +145,8 @@ def fit(x: ArrayLike, gaps: ArrayLike, scale: Scale = "linear") -> PowerLaw:
     with np.errstate(all="ignore"):
         x_c = float(np.exp(np.float64(log_one) / alpha)) if alpha else float("nan")
     fitted = np.exp(log_one - alpha * np.log(x))
-    return PowerLaw(
-        alpha,
-        x_c,
-        log_one,
-        r_squared(y[used], fitted[used]),
-        mean_percentage_error(y[used], fitted[used]),
-        scale,
-        int(used.sum()),
-        dropped if scale == "log-log" else 0,
-    )
+    quality = r_squared(y[used], fitted[used]), mean_percentage_error(y[used], fitted[used])
+    return PowerLaw(alpha, x_c, log_one, *quality)
 
 
 def fit_bivariate(u: ArrayLike, v: ArrayLike, gaps: ArrayLike) -> BivariateLaw:
@@ -217,16 +201,7 @@ def fit_shifted(t: ArrayLike, gaps: ArrayLike, *, relative: bool = False) -> Shi
 
     beta = float(minimize_scalar(lambda b: best(b)[0], bounds=(low, high), method="bounded", options={"xatol": 1e-9}).x)
     _, alpha, gamma = best(beta)
-    fitted = alpha * s**-beta + gamma
-    return ShiftedPowerLaw(
-        float(alpha * unit**beta),
-        beta,
-        float(gamma),
-        r_squared(z, fitted),
-        mean_percentage_error(z, fitted),
-        int(used.sum()),
-        int((~used).sum()),
-    )
+    return ShiftedPowerLaw(float(alpha * unit**beta), beta, float(gamma))
 
 
 def _non_negative_pair(p: Array, w: Array, target: Array) -> tuple[float, float, float]:
@@ -273,11 +248,6 @@ def resampled_residuals(x: ArrayLike, gaps: Array) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         spread: Array = 100 * np.sqrt((residuals**2).sum(1) / (len(x) - 2))
     return spread
-
-
-def bootstrap_exponent(x: ArrayLike, gaps: Array, scale: Scale) -> Interval:
-    """Interval of alpha over resampled gaps (resamples, points) at x (points,); see `resampled_gaps`."""
-    return percentile_interval(resampled_exponents(x, gaps, scale))
 
 
 def bootstrap_bivariate(u: ArrayLike, v: ArrayLike, gaps: Array) -> Mapping[str, Interval]:

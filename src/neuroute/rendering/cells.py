@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuroute.analysis import RESAMPLES
-from neuroute.analysis.intervals import Behind, percentile_interval, resampled_gaps
+from neuroute.analysis import RESAMPLES, intervals
+from neuroute.analysis.intervals import Array, Behind, percentile_interval, resampled_gaps
 from neuroute.core.lazy import pd
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem
 from neuroute.rendering.columns import described
@@ -122,9 +121,7 @@ def mean_of_gaps_cell(
     return replace(cell, behind=behind(study, run, gaps, samples, dataset))
 
 
-def _of_trainings(
-    gaps: Sequence[float], samples: NDArray[np.float64] | None, published: Value = None, at: str = ""
-) -> Cell:
+def _of_trainings(gaps: Sequence[float], samples: Array | None, published: Value = None, at: str = "") -> Cell:
     if len(gaps) > 1:
         return mean_cell(gaps, published, at)
     return interval_cell(gaps[0] if gaps else None, samples, published, at)
@@ -133,9 +130,7 @@ def _of_trainings(
 MEANS = ", means"  # of several test sets, which trainings spread less in
 
 
-def behind(
-    study: Study, run: str, gaps: Sequence[float], samples: NDArray[np.float64] | None, *datasets: Dataset
-) -> Behind | None:
+def behind(study: Study, run: str, gaps: Sequence[float], samples: Array | None, *datasets: Dataset) -> Behind | None:
     """Say what stands behind a model's gap; nothing where it is of too few instances for an interval."""
     model, instances = study.runs.get(run.partition("@")[0]), min(dataset.count for dataset in datasets)
     if samples is None or model is None or instances < FEWEST:
@@ -153,9 +148,7 @@ def mean_cell(values: Sequence[float], published: Value = None, at: str = "") ->
     return Cell(sum(values) / len(values), published, low, high, at) if low < high else Cell(low, published, at=at)
 
 
-def resampled_mean_of_gaps(
-    study: Study, run: str, dataset: Dataset, decoding: Decoding | str
-) -> NDArray[np.float64] | None:
+def resampled_mean_of_gaps(study: Study, run: str, dataset: Dataset, decoding: Decoding | str) -> Array | None:
     """Mean the gaps in % of resampled instances (resamples,); None for what was not measured.
 
     Of test sets with as many instances the same ones are drawn.
@@ -164,12 +157,12 @@ def resampled_mean_of_gaps(
     return None if lengths is None else resampled(lengths[0] / lengths[1], lengths[1] / lengths[1])
 
 
-def resampled(lengths: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
+def resampled(lengths: Array, reference: Array) -> Array:
     """Compute the gaps in % of resampled instances: (count,) lengths -> (resamples,)."""
     return resampled_gaps(lengths, reference)[:, 0]
 
 
-def interval_cell(value: Value, samples: NDArray[np.float64] | None, published: Value = None, at: str = "") -> Cell:
+def interval_cell(value: Value, samples: Array | None, published: Value = None, at: str = "") -> Cell:
     """Show a measured value with the 95 % interval of its bootstrap samples."""
     if value is None:
         return Cell(None, published)
@@ -177,6 +170,56 @@ def interval_cell(value: Value, samples: NDArray[np.float64] | None, published: 
         return Cell(value, published, at=at)
     interval = percentile_interval(samples)
     return Cell(value, published, interval.low, interval.high, at)
+
+
+# -- of runs that were trained with several seeds ----------------------------------------------------------------------
+
+
+def summary_over_seeds(study: Study, run: str, names: Mapping[str, str]) -> dict[str, float]:
+    """Average what a run's trainings have seen and taken; names: what it is called here -> in run.json."""
+    summaries = [study.summary(training) for training in study.trainings(run)]
+    return {key: float(np.mean([s.get(name, np.nan) for s in summaries])) for key, name in names.items()}
+
+
+def summary_cell(study: Study, run: str, key: str) -> Cell:
+    """Show what a run's trainings have left in run.json under a key, their mean between the least and the largest."""
+    values = [s[key] for training in study.trainings(run) if (s := study.summary(training)).get(key) is not None]
+    study.note_seeds(run, len(values))
+    return mean_cell(values)
+
+
+def resampled_over_seeds(
+    study: Study, run: str, dataset: Dataset, stream: int, decoding: Decoding | str = "greedy"
+) -> Array | None:
+    """Resample the mean gap (%) of a run's trainings (resamples,); None if one of them was not measured.
+
+    Instances are shared by all runs; `stream` tells the draws of seeds of several runs apart.
+    """
+    lengths = study.lengths_of_each(run, dataset, decoding)
+    return None if lengths is None else intervals.resampled_gaps_of_seeds(*lengths, stream)
+
+
+def above_over_seeds(study: Study, run: str, base: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> Cell:
+    """Show by how many points the mean gap of a run is above that of another, over instances and seeds."""
+    gap, base_gap = (study.gap(each, dataset, decoding) for each in (run, base))
+    here, there = (study.lengths_of_each(each, dataset, decoding) for each in (run, base))
+    if here is None or there is None or gap is None or base_gap is None:
+        return Cell()
+    pairs = ((here, 1), (there, 0))
+    upper, lower = (intervals.mean_over_seeds(intervals.gaps_of_each_seed(*each), stream) for each, stream in pairs)
+    return interval_cell(gap - base_gap, upper - lower)
+
+
+def say_seeds(study: Study) -> list[str]:
+    """Say of which runs means over several trainings are shown, and what the ranges of these are."""
+    counts = study.shown_seeds()
+    if not counts:
+        return []
+    texts = ", ".join(f"{run.removeprefix(f'{study.artifact.paper}/')} ({count})" for run, count in counts.items())
+    return [
+        f"Trained with several seeds: {texts}. What is shown of them is a mean over the seeds; the range beside a "
+        "model's number is then that of its trainings, from the least to the largest."
+    ]
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
@@ -252,7 +295,7 @@ class Solvers:
         lengths, best = (self.lengths(reference, name) for name in (solver, reference.solver))
         return 100 * float((lengths / best - 1).mean()) if lengths is not None and best is not None else None
 
-    def lengths(self, reference: Labels, solver: str) -> NDArray[np.float64] | None:
+    def lengths(self, reference: Labels, solver: str) -> Array | None:
         """Return the length of each instance (count,); None where it was not solved."""
         if solver == reference.solver and (stored := self.study.reference_lengths(reference.dataset)) is not None:
             return stored

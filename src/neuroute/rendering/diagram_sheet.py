@@ -141,26 +141,26 @@ class Sheet:
         for start, end in pairwise(names):
             self.arrow(start, end, **how)
 
-    def skip(self, around: str, to: str, *, below: bool = False, reach: float = 0.1) -> None:
+    def skip(self, around: str, to: str, *, below: bool = False) -> None:
         """The way around an element, and what stands between them, into a sign behind it."""
         p, ring = self.places[around], self.places[to]
         start = p.left - 0.07
         between = [q for q in self.places.values() if start < q.left and q.right <= ring.right and q.low < p.y < q.high]
-        level = min(q.low for q in between) - reach if below else max(q.high for q in between) + reach
+        level = min(q.low for q in between) - 0.1 if below else max(q.high for q in between) + 0.1
         self.draw_line((start, p.y), (start, level), (ring.x, level), (ring.x, ring.low if below else ring.high))
 
-    def fork(self, start: str, ends: dict[str, str], colour: str = BLUE, shift: float = 0.22) -> None:
+    def fork(self, start: str, ends: dict[str, str]) -> None:
         """From an element down to the first of `ends`, and on the way sideways to the others; values are labels."""
         first, *others = ends
         top = self.places[start]
         x, reach = top.x, max(self.places[end].high for end in ends)
         level = reach + 0.27
-        self.draw_line((x, top.low), (x, self.places[first].high), colour=colour)
-        self.write(x - 0.05, level + 0.1, ends[first], ha="right", color=colour, fontsize=6.5, fontweight="bold")
+        self.draw_line((x, top.low), (x, self.places[first].high), colour=BLUE)
+        self.write(x - 0.05, level + 0.1, ends[first], ha="right", color=BLUE, fontsize=6.5, fontweight="bold")
         for end in others:
-            at = self.places[end].x + shift
-            self.draw_line((x, level), (at, level), (at, self.places[end].high), colour=colour)
-            self.write(at - 0.05, level - 0.1, ends[end], ha="right", color=colour, fontsize=5.2)
+            at = self.places[end].x + 0.22
+            self.draw_line((x, level), (at, level), (at, self.places[end].high), colour=BLUE)
+            self.write(at - 0.05, level - 0.1, ends[end], ha="right", color=BLUE, fontsize=5.2)
 
 
 def _route(a: Place, b: Place, leave: float, enter: float, bend: str) -> Iterator[tuple[float, float]]:

@@ -61,13 +61,7 @@ class Measure:
 
 
 def record(metric: str, unit: float = 1, *, each: bool = False) -> ModelCell:
-    """Read a value of the records.
-
-    Args:
-        metric: as the records name it (`evaluation.records`).
-        unit: what it is divided by: 1e6 for millions.
-        each: divide by the number of test instances instead.
-    """
+    """Read a value of the records, divided by `unit` (1e6 for millions) or by the number of test instances (`each`)."""
 
     def cell(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
         values = study.values(metric, run, dataset, decoding)
@@ -189,8 +183,7 @@ class Grid:
     def rows(self, study: Study) -> list[Row]:
         """Draw the rows: labels, the last of them the model or solver here, and a cell for each quantity.
 
-        Raises:
-            NeurouteError: if records, or the file of printed numbers, are missing or broken.
+        Raises NeurouteError if records, or the file of printed numbers, are missing or broken.
         """
         numbers = printed_numbers(study, self.table or study.artifact.name, **self.where)
         solvers = Solvers.of(study)
@@ -232,7 +225,6 @@ def from_print(paper: str, table: int | str, here: Mapping[str, Method], **where
         paper: its key.
         table: the number, or the file of `papers/<key>/published` without .csv.
         here: printed label, of method and decoding (`LEHD RRC1,000`), -> what stands for it; its own label goes first.
-            Where there is none, the row is as printed.
         where: rows of the file in which these columns have these values.
     """
     name = f"table{table}" if isinstance(table, int) else table
@@ -268,11 +260,7 @@ def _label(method: str, params: Mapping[str, str]) -> tuple[str, int]:
 
 
 def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Scale], Iterator[Need]]:
-    """Return what `artifact` takes as needs: of a scale, the tests of all models and how solvers fared.
-
-    Args:
-        grids_of: the grids of a table at a scale, one or several.
-    """
+    """Return what `artifact` takes as needs: of a table's grids at a scale, all tests of models, and of solvers."""
 
     def needs(scale: Scale) -> Iterator[Need]:
         grids = grids_of(scale)
@@ -296,8 +284,7 @@ def grid_table(study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Gri
         grids: one or several, with as many quantities each.
         values: what the artifact's notes fill in, by name (`published/<table>.md`).
 
-    Raises:
-        NeurouteError: if records, or the file of printed numbers, are missing or broken.
+    Raises NeurouteError if records, or the file of printed numbers, are missing or broken.
     """
     grids = [grids] if isinstance(grids, Grid) else grids
     columns = [
@@ -334,20 +321,14 @@ def parameters(test: Labels) -> Quantity:
 
 
 def gaps(tests: Tests, measure: Measure = GAP, decimals: int = 3) -> list[Quantity]:
-    """Head a column of gaps, in %, for each of the paper's sizes.
-
-    Args:
-        tests: the paper's size -> the test set that stands for it.
-        measure: `GAP` of mean lengths, or `MEAN_GAP` of the instances' gaps.
-        decimals: shown.
-    """
+    """Head a column of gaps, in %, for each of the paper's sizes: `GAP` of mean lengths, or `MEAN_GAP` of instances."""
     return [Quantity(gap_column(n, test.dataset, decimals), measure, test, n) for n, test in tests.items()]
 
 
 def of_each(
     scale: Scale, problem: Problem, sizes: Iterable[int], test: Callable[[Scale, int], Labels], *measures: Measure
 ) -> list[Quantity]:
-    """Head the columns of sizes of thousands of nodes: TSP1K, TSP5K.
+    """Head the columns of sizes of thousands of nodes, TSP1K, TSP5K, as `comparison` does.
 
     Args:
         scale: at which test sets are made.

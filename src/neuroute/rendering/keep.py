@@ -5,9 +5,7 @@ from __future__ import annotations
 import datetime
 import subprocess
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_text, write_whole
@@ -36,15 +34,12 @@ def keep(results: Path, stems: Iterable[Path], scale: str, folder: Path, commit:
         to = folder / stem.relative_to(results)
         write_text(with_suffix(to, "csv"), csv_text(table))
         if about["kind"] == "figure":
-            write_whole(with_suffix(to, "png"), partial(_copy, with_suffix(stem, "png")))
+            picture = with_suffix(stem, "png").read_bytes()
+            write_whole(with_suffix(to, "png"), lambda file, picture=picture: file.write(picture))  # type: ignore[misc]
         copies.append(with_suffix(to, "csv"))
     if not copies:
         raise NeurouteError(f"nothing was drawn at scale {scale}; run `snakemake all --config scale={scale}` first")
     return copies
-
-
-def _copy(source: Path, file: BinaryIO) -> None:
-    file.write(source.read_bytes())
 
 
 def head() -> str:

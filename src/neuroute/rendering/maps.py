@@ -35,12 +35,6 @@ def pairwise_distances(coords: Array) -> Array:
     return distances
 
 
-def tour_length(coords: Array, tour: Array) -> float:
-    """Of the closed tour."""
-    stops = np.asarray(coords, float)[[*tour, tour[0]]]
-    return float(np.linalg.norm(np.diff(stops, axis=0), axis=1).sum())
-
-
 def node_rows(coords: Array, about: Mapping[str, Any], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What a figure's CSV says of nodes: one line each, with a value of each column, empty where it is not finite.
 
@@ -80,10 +74,10 @@ def hide_ticks(axes: mpl.axes.Axes, edge: str) -> None:
         spine.set_color(edge)
 
 
-def node_area(axes: mpl.axes.Axes, nodes: int, most: float = 22) -> float:
+def node_area(axes: mpl.axes.Axes, nodes: int) -> float:
     """Of a node's mark, in square points: as much of the panel is inked whatever the number of nodes."""
     inches = axes.get_position().width * axes.figure.get_figwidth()  # type: ignore[union-attr]
-    return float(np.clip((72 * inches) ** 2 * 0.07 / nodes, 0.3, most))
+    return float(np.clip((72 * inches) ** 2 * 0.07 / nodes, 0.3, 22))
 
 
 def draw_nodes(axes: mpl.axes.Axes, coords: Array, nodes: Any, faces: Any, **how: Any) -> None:

@@ -20,7 +20,7 @@ from jinja2 import Environment
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_text
-from neuroute.plan.claims import SAYS, Says
+from neuroute.plan.claims import SAYS
 from neuroute.plan.config import Scale
 from neuroute.rendering.claims import (
     NO_VERDICT,
@@ -87,12 +87,6 @@ def _difference(finding: Finding) -> tuple[str, str, str]:
     return _text(cell.measured, form), interval, _text(cell.published, form)
 
 
-def counts(judged: Sequence[Judged], verdicts: Sequence[Verdict]) -> dict[Says, dict[Verdict, int]]:
-    """How many claims have each verdict here, by what their printed numbers say."""
-    numbers = Counter((each.claim.printed.says, each.verdict) for each in judged)
-    return {says: {verdict: numbers[says, verdict] for verdict in verdicts} for says in SAYS}
-
-
 def _text(value: Any, form: Format) -> str:
     return "–" if value is None else form(value).replace("-", "−")
 
@@ -127,11 +121,12 @@ def summary(
     """
     judged = [(paper, each) for paper, overview in overviews.items() for each in overview.claims]
     verdicts: Sequence[Verdict] = VERDICTS if scale.verdicts else ("not judged",)
+    by_printed = Counter((each.claim.printed.says, each.verdict) for _, each in judged)
     cells_of_tables = [cells for tables in coverage.values() for cells in tables.values()]
     return {
         "scale": scale.name,
         "verdicts": tally([each for _, each in judged]) if judged else dict.fromkeys(verdicts, 0),
-        "by_printed": counts([each for _, each in judged], verdicts),
+        "by_printed": {says: {verdict: by_printed[says, verdict] for verdict in verdicts} for says in SAYS},
         "numbers": {
             "measured": sum(cells.measured for cells in cells_of_tables),
             "beside_printed": sum(cells.beside for cells in cells_of_tables),
@@ -157,29 +152,17 @@ def covered(stems: Mapping[str, Iterable[Path]]) -> dict[str, dict[str, Coverage
 
 def _line(paper: str, title: str, judged: Judged) -> dict[str, Any]:
     claim = judged.claim
-    return {
+    names, values = ("id", "claim", "where", "weight", "kind", "artifact"), ("measured", "low", "high", "published")
+    return {name: getattr(claim, name) for name in names} | {
         "paper": paper,
         "title": title,
-        "id": claim.id,
-        "claim": claim.claim,
-        "where": claim.where,
-        "weight": claim.weight,
-        "kind": claim.kind,
-        "artifact": claim.artifact,
         "printed": claim.printed.says,
         "verdict": judged.verdict,
         "why": judged.why,
         "cost": judged.cost,
         "differences": [
-            {
-                "quantity": finding.quantity,
-                "measured": finding.difference.measured,
-                "low": finding.difference.low,
-                "high": finding.difference.high,
-                "published": finding.difference.published,
-                "measured_on": finding.at,
-                "over": finding.over,
-            }
+            {name: getattr(finding.difference, name) for name in values}
+            | {"quantity": finding.quantity, "measured_on": finding.at, "over": finding.over}
             for finding in judged.findings
         ],
     }
@@ -339,11 +322,7 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
     on = about["measured_on"]
     values |= {
         "drawn": True,
-        "title": about["title"],
-        "kind": about["kind"],
-        "notes": about["notes"],
-        "alt": about.get("alt", ""),
-        "fits": about.get("fits", ""),
+        **{key: about.get(key, "") for key in ("title", "kind", "notes", "alt", "fits")},
         "scale": on["scale"],
         "devices": on.get("devices", ()),
         "other_scale": on["scale"] != scale.name,

@@ -24,6 +24,8 @@ from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import TOGETHER, group_of
 from neuroute.plan.objects import Artifact, Dataset, Decoding, GivenRun, Run
 
+Lengths = tuple[NDArray[np.float64], NDArray[np.float64]]  # of a model's solutions, and of the reference ones
+
 
 @dataclass(frozen=True)
 class Study:
@@ -114,9 +116,7 @@ class Study:
             values.setdefault(tuple(key), []).append(float(value))
         return values
 
-    def lengths(
-        self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy"
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def lengths(self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> Lengths | None:
         """(own, reference) tour lengths (count,) of one cell, or None where it was not measured.
 
         Of several trainings an instance's length is their mean, so that its gap is the mean of their gaps.
@@ -125,9 +125,7 @@ class Study:
         there = [pair for pair in every if pair is not None]
         return (np.mean([lengths for lengths, _ in there], 0), there[0][1]) if there else None
 
-    def lengths_of_each(
-        self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy"
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def lengths_of_each(self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> Lengths | None:
         """(count, trainings) own and (count,) reference lengths; None if one training of the run was not measured."""
         every = [self._lengths(training, dataset, decoding) for training in self.trainings(run)]
         there = [pair for pair in every if pair is not None]
@@ -136,9 +134,7 @@ class Study:
         self.note_seeds(run, len(every))
         return np.stack([lengths for lengths, _ in there], 1), there[0][1]
 
-    def _lengths(
-        self, training: str, dataset: Dataset, decoding: Decoding | str
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def _lengths(self, training: str, dataset: Dataset, decoding: Decoding | str) -> Lengths | None:
         run, _, stage = training.partition("@")
         for evaluation in self.artifact.evaluations:
             if evaluation.rpartition("/")[0] == run:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from neuroute.analysis.intervals import Behind
@@ -177,8 +178,7 @@ class Table:
     def frame(self, extra: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """Return numbers alone: `<key>_measured`, `<key>_published`, bounds where there are any, `<key>_measured_at`.
 
-        Args:
-            extra: name -> value of further columns that are the same in all rows, such as the scale.
+        `extra` is name -> value of further columns that are the same in all rows, such as the scale.
         """
         data: dict[str, list[Any]] = {
             snake(name): [row.labels[i] for row in self.rows] for i, name in enumerate(self.labels)
@@ -332,14 +332,8 @@ def _measured_at(columns: tuple[Column, ...]) -> tuple[str, ...]:
 
 
 def _groups(columns: tuple[Column, ...]) -> list[tuple[str, int]]:
-    """Runs of neighbouring columns with the same group heading."""
-    groups: list[tuple[str, int]] = []
-    for column in columns:
-        if groups and groups[-1][0] == column.heading:
-            groups[-1] = (column.heading, groups[-1][1] + 1)
-        else:
-            groups.append((column.heading, 1))
-    return groups
+    """Headings of groups, each with how many neighbouring columns it is of."""
+    return [(heading, len(list(alike))) for heading, alike in groupby(columns, key=lambda column: column.heading)]
 
 
 def snake(name: str) -> str:

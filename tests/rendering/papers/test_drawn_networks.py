@@ -9,10 +9,9 @@ import pytest
 import fabricated_icam_figures as icam
 import fabricated_mvmoe_figures as mvmoe
 from fabricated import with_arrays
-from figure_checks import drawn_figure, laid_out
+from figure_checks import drawn_figure, laid_out, written_twice
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import FIGURE_FORMATS
-from rendered import written_twice
 
 pytestmark = pytest.mark.slow
 

@@ -5,13 +5,15 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fabricated import stored, with_arrays
 from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, SHAPE, STEPS, N, fabricate, run_of, small, study
-from figure_checks import drawn_figure, texts
+from figure_checks import drawn, drawn_figure, texts
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.figures_routing import HATCH
 from neuroute.papers.mvmoe.snapshot import Routing, shares
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import lengths
@@ -130,6 +132,15 @@ def test_figure4_has_the_loads_and_probabilities(work: Path) -> None:
 # -- Figures 8 and 9 ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("run", [BASE, LIGHT])
+def test_routing_says_all_sets_that_it_was_measured_on(run: str, work: Path) -> None:
+    records = pd.read_csv(work / "evaluations" / f"{run}/routing.csv")
+    assert records.test.tolist() == [f"vrp_{v}_uniform_val_n{N}_c{COUNT}" for v in roles.VARIANTS]
+    looked = study("figure9" if run == BASE else "figure8", work)
+    drawn(looked)
+    assert {test["test"] for test in looked.measured_on()["tests"]} == set(records.test)
+
+
 def test_figure8_shows_every_decision(work: Path) -> None:
     a, drawing = stored(work, f"{LIGHT}/routing"), draw("figure8", work)
     points = drawing.points
@@ -160,6 +171,20 @@ def test_figure8_leaves_room_where_nothing_was_decided(work: Path, tmp_path: Pat
 
     points = draw("figure8", with_arrays(work, tmp_path, f"{LIGHT}/routing", shorter)).points
     assert len(points[(points.variant == "CVRP") & (points.panel == "a")]) == 5
+
+
+@pytest.mark.parametrize(("sparse", "is_said"), [(-1, True), (0, False)])
+def test_figure8_tells_squares_without_a_decision_from_blank_ones(
+    sparse: int, is_said: bool, work: Path, tmp_path: Path
+) -> None:
+    def choose(a: Arrays) -> None:
+        a["sparse"] = np.full_like(a["sparse"], 1)
+        a["sparse"][0, 5:] = sparse
+        a["sparse_chance"] = np.where(a["sparse"] == -1, np.nan, 0.5)
+
+    figure = draw("figure8", with_arrays(work, tmp_path, f"{LIGHT}/routing", choose)).figure
+    assert figure.axes[0].patch.get_hatch() == HATCH
+    assert ("(a) all is served" in [text.get_text() for text in figure.legends[0].get_texts()]) == is_said
 
 
 def test_figure9_has_shares_of_all_layers(work: Path) -> None:

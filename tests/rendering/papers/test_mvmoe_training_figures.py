@@ -1,16 +1,16 @@
 """Figures 5 to 7 of paper `mvmoe`: drawn is what was logged and measured of trainings, and what the paper prints."""
 
-import shutil
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
-from fabricated_mvmoe import FABRIC
+from fabricated_mvmoe import FABRIC, SCALE
 from fabricated_mvmoe_figures import FIGURES, fabricate, run_of, study, write_logs
-from figure_checks import drawn_figure
+from figure_checks import drawn, drawn_figure
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.figures_training import (
     WITH,
@@ -23,6 +23,7 @@ from neuroute.papers.mvmoe.figures_training import (
 )
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.objects import FIGURE_FORMATS, Dataset, Decoding, Reinforced, StageEvaluation
+from neuroute.rendering import style
 from neuroute.rendering.render import render
 from neuroute.rendering.style import MEASURED
 
@@ -84,6 +85,14 @@ def test_figure7_draws_every_line_from_its_first_point_on(work: Path) -> None:
             assert all(low <= gap <= high for gap in line.get_ydata())
 
 
+@pytest.mark.parametrize("name", ["figure5", "figure7"])
+def test_curves_are_of_validation_instances(name: str, work: Path) -> None:
+    note = draw(name, work).notes[0]
+    assert f"on {SCALE[MvmoeScale].validation_count} validation instances" in note
+    assert "test instances" not in note
+    assert roles.validation(SCALE, "VRPBLTW").dataset.split == "val"
+
+
 def test_panels_of_figure5_have_the_same_axis(work: Path) -> None:
     assert len({axes.get_ylim() for axes in draw("figure5", work).figure.axes}) == 1
 
@@ -100,29 +109,41 @@ def test_a_limit_that_never_binds_is_told() -> None:
 
 @pytest.mark.parametrize("name", ["figure5", "figure7"])
 @pytest.mark.parametrize("gap", [np.nan, -2.5])
-def test_odd_gaps_are_told(name: str, gap: float, work: Path, tmp_path: Path) -> None:
-    shutil.copytree(work / "evaluations", tmp_path / "evaluations")
-    write_logs(tmp_path, lambda run, variant, share: gap)
-    drawing = draw(name, tmp_path)
-    assert len(render(study(name, tmp_path), tmp_path / name)) == len(FIGURE_FORMATS)
+def test_odd_gaps_are_told(name: str, gap: float, copy: Path) -> None:
+    write_logs(copy, lambda run, variant, share: gap)
+    drawing = draw(name, copy)
+    assert len(render(study(name, copy), copy / name)) == len(FIGURE_FORMATS)
     assert any("are not finite and not drawn" in note for note in drawing.notes) == np.isnan(gap)
 
 
-def test_a_log_without_the_problem_is_named(work: Path, tmp_path: Path) -> None:
-    shutil.copytree(work / "runs", tmp_path / "runs")
+def test_a_log_without_the_problem_is_named(copy: Path) -> None:
     run = roles.run_id("few_mtl_vrpbltw")
-    path = tmp_path / "runs" / run / "log.jsonl"
+    path = copy / "runs" / run / "log.jsonl"
     path.write_text(path.read_text().replace("VRPBLTW", "VRPQ"))
-    assert f"Without a validation on the problem: {run} (VRPBLTW)." in draw("figure5", tmp_path).notes
+    assert f"Without a validation on the problem: {run} (VRPBLTW)." in draw("figure5", copy).notes
 
 
 # -- Figure 6 -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("error:constrained_layout")
-def test_figure6_draws_gaps_below_zero(work: Path, tmp_path: Path) -> None:
-    shutil.copytree(work / "runs", tmp_path / "runs")
-    FABRIC.by(lambda *_: -0.4, FIGURES).write(tmp_path)
-    points = draw("figure6", tmp_path).points
+def test_figure6_draws_gaps_below_zero(copy: Path) -> None:
+    FABRIC.by(lambda *_: -0.4, FIGURES).write(copy)
+    points = draw("figure6", copy).points
     assert points[points.side == MEASURED].gap_pct.max() < 0.5
-    assert len(render(study("figure6", tmp_path), tmp_path / "figure6")) == len(FIGURE_FORMATS)
+    assert len(render(study("figure6", copy), copy / "figure6")) == len(FIGURE_FORMATS)
+
+
+def test_figure6_writes_above_the_printed_mark(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = tuple(name for name in roles.ablations(study("figure6", work).scale) if name != "h_enc_ec")
+    monkeypatch.setattr(roles, "ablations", lambda scale: trained)
+    figure = drawn(study("figure6", work)).figure  # not one that is kept: fewer are trained here
+    axes = next(a for a in figure.axes if "(c) gating" in (a.get_title(), a.get_title(loc="left")))
+    with style.house():
+        figure.draw_without_rendering()
+    (mark,) = [line for line in axes.lines if line.get_marker() == "D" and line.get_xdata()[0] == 7.19]
+    _, y = axes.transData.transform((7.19, mark.get_ydata()[0]))
+    half = 0.5 * mark.get_markersize() * figure.dpi / 72
+    boxes = [t.get_window_extent() for t in axes.findobj(Text) if t.get_text() == "not trained here"]
+    assert boxes
+    assert all(box.y0 >= y + half or box.y1 <= y - half for box in boxes)

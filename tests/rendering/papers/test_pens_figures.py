@@ -1,20 +1,18 @@
 """Figures of paper `pens` on fabricated records: drawn numbers are the records', and bad data is told."""
 
 import json
-import shutil
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fabricated import with_arrays
+from fabricated import drop_rows, with_arrays
 from fabricated_pens import ARTIFACTS, FABRIC, SCALE, study
-from figure_checks import drawn_figure, laid_out
+from figure_checks import drawn_figure, laid_out, written_twice
 from neuroute.papers.pens import roles
 from neuroute.plan.objects import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
-from rendered import written_twice
 
 pytestmark = pytest.mark.slow
 
@@ -46,11 +44,9 @@ def test_it_is_drawn(name: str, work: Path) -> None:
 # -- Figures 1 and 4 ------------------------------------------------------------------------------------------------
 
 
-def test_a_solver_without_records_says_so_on_its_row(work: Path, tmp_path: Path) -> None:
-    shutil.copytree(work / "evaluations", tmp_path / "evaluations")
-    file = tmp_path / "evaluations" / roles.LEHD / "uniform_pens.csv"
-    file.write_text(file.read_text().splitlines()[0] + "\n")
-    drawing = draw("figure1", tmp_path)
+def test_a_solver_without_records_says_so_on_its_row(copy: Path) -> None:
+    drop_rows(copy / "evaluations" / roles.LEHD / "uniform_pens.csv")
+    drawing = draw("figure1", copy)
     assert texts(drawing).count(" not measured") == 1
     assert texts(drawing).count(" published only") == 0
 
@@ -106,12 +102,10 @@ def test_lengths_that_are_not_finite_leave_an_honest_panel(work: Path, tmp_path:
 # -- Figure 5 -------------------------------------------------------------------------------------------------------
 
 
-def test_a_log_of_one_size_is_drawn_for_that_size(work: Path, tmp_path: Path) -> None:
-    for part in ("evaluations", "runs"):
-        shutil.copytree(work / part, tmp_path / part)
+def test_a_log_of_one_size_is_drawn_for_that_size(copy: Path) -> None:
     line = {"kind": "validation", "batch": 3, "samples": 96, "gap_pct": 4.5, "seconds": 1}
-    (tmp_path / "runs" / "pens" / "small_r_zero" / "log.jsonl").write_text(json.dumps(line) + "\n")
-    curves = draw("figure5", tmp_path).points
+    (copy / "runs" / "pens" / "small_r_zero" / "log.jsonl").write_text(json.dumps(line) + "\n")
+    curves = draw("figure5", copy).points
     mine = curves[(curves.panel == "d") & (curves.run == "pens/small_r_zero")]
     assert [tuple(row) for row in mine[["size", "batch", "gap_pct"]].to_numpy()] == [(20, 3, 4.5)]
 

@@ -1,6 +1,5 @@
 """Tables of paper `pens` on fabricated records: cells are what the records say, printed numbers in the right ones."""
 
-import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,10 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import drawn_table, edit_arrays
-from fabricated_pens import ARTIFACTS, FABRIC, SCALE, study
+from fabricated import drawn_table, edit_arrays, keep_records
+from fabricated_pens import FABRIC, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding
@@ -20,26 +18,13 @@ from neuroute.rendering.cells import printed_numbers
 from table_cells import cell, of
 
 RECORDS = FABRIC
-TABLES = [name for name in ARTIFACTS if name.startswith("table")]
-SIZES = (100, 250, 500, 1000, 10_000)
 GROUPS = {"1-100": (1, 100), "101-1000": (101, 1000), "1001-10000": (1001, 10_000)}
 REPEATS = SCALE[PensScale].repeats
 REPEATED, RESCALED = Decoding(repeats=REPEATS), Decoding(repeats=REPEATS, rescale="best")
-TIMED = Decoding(batch_size=1)
 draw = partial(drawn_table, study)
 
 
-def records(work: Path, evaluation: str) -> pd.DataFrame:
-    return pd.read_csv(work / "evaluations" / f"{evaluation}.csv")
-
-
-def set_id(size: int, count: int | None = None) -> str:
-    return roles.reference(SCALE, size, count).dataset.id
-
-
-def test_table1_says_where_a_sweep_has_no_minimum(work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
-
+def test_table1_says_where_a_sweep_has_no_minimum(copy: Path) -> None:
     def without(arrays: dict[str, np.ndarray]) -> None:
         arrays["interior"] = arrays["sizes"] != SCALE[PensScale].sizes[1000]
 
@@ -52,15 +37,16 @@ ROWS = ["BQ-NCO", "BQ-NCO + ESF", "LEHD", "INViT-2V", "INViT-3V", "DGL"]
 PENS = ["PENS-A", "PENS-R", "PENS-AR"]
 
 
-def test_only_instances_that_all_have_solved_count(work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
-    path = copy / "evaluations/pens/pens_ar/tsplib.csv"
-    frame = pd.read_csv(path)
-    frame[~((frame.test == "tsplib_berlin52") & (frame.decoding == name_of(RESCALED)))].to_csv(path, index=False)
+def test_only_instances_that_all_have_solved_count(work: Path, copy: Path) -> None:
+    keep_records(
+        copy,
+        "pens/pens_ar/tsplib",
+        lambda frame: (frame.test != "tsplib_berlin52") | (frame.decoding != name_of(RESCALED)),
+    )
     table = draw("table3", copy)
     (at,) = {c.at for c in table.columns if c.key.endswith("tsplib_1_100_pct")}
     assert at == "11 of 12 instances"
-    own = records(work, "pens/pens_a/tsplib")
+    own = pd.read_csv(work / "evaluations/pens/pens_a/tsplib.csv")
     own = own[(own.n <= 100) & (own.test != "tsplib_berlin52")]
     own = own[(own.decoding == name_of(REPEATED)) & (own.metric == "gap_pct")]
     assert cell(table, "gap_tsplib_1_100_pct", "PENS-A").measured == pytest.approx(own.value.mean())

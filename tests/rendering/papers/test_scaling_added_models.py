@@ -8,13 +8,12 @@ import pytest
 
 from fabricated_scaling import FABRIC
 from neuroute.analysis import power_laws as laws
-from neuroute.core.dotted import resolve
 from neuroute.papers.scaling.claims import depth_pays_more
 from neuroute.papers.scaling.roles import GRID, Shape, grid
 from neuroute.plan.config import load_scale
 from neuroute.rendering.render import render
-from neuroute.rendering.table import Table
 from neuroute.rendering.verdicts.comparisons import DrawnTables
+from table_cells import of
 
 SMOKE = load_scale("smoke")
 MORE = {"scaling": {"depths": {60: 6}, "more_models": {"18x192": {"depth": 3, "width": 20, "heads": 2}}}}
@@ -26,11 +25,6 @@ TABLES = {"table1": 0, "table10": 0, "table12": 1, "table13": 1, "table16": 1, "
 def points(work: Path, folder: Path, name: str) -> pd.DataFrame:
     render(RECORDS.study(name, work), folder / name)
     return pd.read_csv(folder / f"{name}.csv")
-
-
-def draw(work: Path, name: str) -> Table:
-    study = RECORDS.study(name, work)
-    return resolve(study.artifact.function)(study)
 
 
 def test_the_grid_has_them_in_order() -> None:
@@ -77,7 +71,7 @@ def test_figure5_has_both_fits(work: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_mark_them(name: str, work: Path) -> None:
-    table, before = draw(work, name), TABLES[name]
+    table, before = of(RECORDS.study(name, work)), TABLES[name]
     assert len(table.rows) == before + 16
     for shape, row in zip(grid(RECORDS.scale), table.rows[before:], strict=True):
         assert any("not the paper's" in str(label) for label in row.labels) == (shape in ADDED)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from fabricated import edit_arrays
 from fabricated_scaling import SCALE, study_of
 from figure_checks import drawn_figure
+from neuroute.papers.scaling.figures_probes import success
 from neuroute.papers.scaling.roles import PROBED, validation
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering.render import render
@@ -20,12 +20,6 @@ from neuroute.rendering.style import Drawing
 NODES = validation(SCALE).dataset.n
 FEW, MANY = "64 samples (paper: 1M)", "640 samples (paper: 10M)"
 draw = partial(drawn_figure, study_of, lay_out=True)
-
-
-def copy(work: Path, folder: Path, *parts: str) -> Path:
-    for part in parts:
-        shutil.copytree(work / part, folder / part)
-    return folder
 
 
 def log(losses: list[float], gaps: list[float]) -> str:
@@ -61,26 +55,24 @@ def test_the_papers_ends_stand_beside_the_curves(name: str, ends: dict[str, floa
     assert dict(zip(published.series, published.gap_pct, strict=True)) == {k: v for k, v in ends.items() if v}
 
 
-def test_a_spike_within_a_line_of_the_log_is_seen(work: Path, tmp_path: Path) -> None:
-    folder = copy(work, tmp_path, "runs")
-    file = folder / "runs" / "scaling" / "norezero_42x128" / "log.jsonl"
+def test_a_spike_within_a_line_of_the_log_is_seen(copy: Path) -> None:
+    file = copy / "runs" / "scaling" / "norezero_42x128" / "log.jsonl"
     lines = [json.loads(line) for line in log([2.0, 1.0, 1.0], [30.0, 20.0, 15.0]).splitlines()]
     peaks = iter((2.5, 1.5, 40.0))
     lines = [line | ({"loss_max": next(peaks)} if line["kind"] == "train" else {}) for line in lines]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    drawing = draw("figure8", folder)
+    drawing = draw("figure8", copy)
     assert rows_of(drawing, "loss_rise")["without ReZero"][0] == 40
     assert drawing.figure.axes[0].get_ylim()[1] > 40
     assert drawing.points[drawing.points.series == "without ReZero"].loss_max.max() == 40
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_training_that_breaks_ends_where_it_broke(work: Path, tmp_path: Path, bad: float) -> None:
-    folder = copy(work, tmp_path, "runs")
-    file = folder / "runs" / "scaling" / "norezero_42x128" / "log.jsonl"
+def test_a_training_that_breaks_ends_where_it_broke(copy: Path, bad: float) -> None:
+    file = copy / "runs" / "scaling" / "norezero_42x128" / "log.jsonl"
     file.write_text(log([2.0, 1.0, 4.0, bad, bad], [30.0, 20.0, 15.0, 700.0, 800.0]))
     with np.errstate(all="raise", under="ignore"):
-        drawing = draw("figure8", folder)
+        drawing = draw("figure8", copy)
     told = " ".join(drawing.notes)
     assert "Seed 0 without ReZero: the loss is not finite from batch 40 on" in told
     assert rows_of(drawing, "gap_last_pct")["without ReZero"][0] == "not finite"
@@ -94,12 +86,11 @@ def test_a_training_that_breaks_ends_where_it_broke(work: Path, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("gaps", [[0.0, 0.0, 0.0], [1.5, -0.2, 0.0]], ids=["none positive", "one positive"])
-def test_gaps_that_have_no_place_on_a_log_axis_are_told(work: Path, tmp_path: Path, gaps: list[float]) -> None:
-    folder = copy(work, tmp_path, "runs")
+def test_gaps_that_have_no_place_on_a_log_axis_are_told(copy: Path, gaps: list[float]) -> None:
     for run in ("base_42x128", "base_42x128-s1", "nogate_42x128", "nogate_42x128-s1"):
-        (folder / "runs" / "scaling" / run / "log.jsonl").write_text(log([2.0, 1.0, 0.5], gaps))
+        (copy / "runs" / "scaling" / run / "log.jsonl").write_text(log([2.0, 1.0, 0.5], gaps))
     with np.errstate(all="raise", under="ignore"):
-        drawing = draw("figure7", folder)
+        drawing = draw("figure7", copy)
     hidden = 4 * sum(gap <= 0 for gap in gaps)
     assert f"{hidden} of 12 validation gaps are not positive" in " ".join(drawing.notes)
     assert rows_of(drawing, "gap_last_pct")["with gate"][0] == 0
@@ -107,19 +98,17 @@ def test_gaps_that_have_no_place_on_a_log_axis_are_told(work: Path, tmp_path: Pa
     assert ("nothing positive" in empty) is (hidden == 12)
 
 
-def test_a_training_that_breaks_at_once_is_told_too(work: Path, tmp_path: Path) -> None:
-    folder = copy(work, tmp_path, "runs")
+def test_a_training_that_breaks_at_once_is_told_too(copy: Path) -> None:
     for seed in ("", "-s1"):
-        (folder / "runs" / "scaling" / f"base_42x128{seed}" / "log.jsonl").write_text(log([math.nan], [900.0]))
-    (folder / "runs" / "scaling" / "norezero_42x128" / "log.jsonl").write_text(log([math.nan], [900.0]))
-    drawing = draw("figure8", folder)
+        (copy / "runs" / "scaling" / f"base_42x128{seed}" / "log.jsonl").write_text(log([math.nan], [900.0]))
+    (copy / "runs" / "scaling" / "norezero_42x128" / "log.jsonl").write_text(log([math.nan], [900.0]))
+    drawing = draw("figure8", copy)
     assert sum("not finite from batch 10" in note for note in drawing.notes) == 3
 
 
-def test_spikes_are_measured_against_the_least_loss_before(work: Path, tmp_path: Path) -> None:
-    folder = copy(work, tmp_path, "runs")
-    (folder / "runs" / "scaling" / "norezero_42x128" / "log.jsonl").write_text(log([2.0, 0.5, 4.0, 0.4], [9.0] * 4))
-    drawing = draw("figure8", folder)
+def test_spikes_are_measured_against_the_least_loss_before(copy: Path) -> None:
+    (copy / "runs" / "scaling" / "norezero_42x128" / "log.jsonl").write_text(log([2.0, 0.5, 4.0, 0.4], [9.0] * 4))
+    drawing = draw("figure8", copy)
     assert rows_of(drawing, "loss_rise")["without ReZero"][0] == pytest.approx(8)
     assert "without ReZero 8.00 times" in " ".join(drawing.notes)
 
@@ -139,29 +128,53 @@ def test_figure12_counts_every_decision_under_both_readings(work: Path) -> None:
 
 @pytest.mark.parametrize("name", ["figure10", "figure11"])
 @pytest.mark.parametrize("broken", [PROBED[:1], PROBED], ids=["one", "all"])
-def test_states_of_a_broken_model_are_told(name: str, broken: tuple[str, ...], work: Path, tmp_path: Path) -> None:
+def test_states_of_a_broken_model_are_told(name: str, broken: tuple[str, ...], copy: Path, tmp_path: Path) -> None:
     def broke(arrays: dict[str, np.ndarray]) -> None:
         arrays["states"][:] = np.nan
         arrays["separation"][:] = np.nan
 
-    folder = copy(work, tmp_path, "evaluations")
     for shape in broken:
-        edit_arrays(folder / "evaluations" / "scaling" / f"base_{shape}" / "probes.npz", broke)
-    drawing = draw(name, folder)
+        edit_arrays(copy / "evaluations" / "scaling" / f"base_{shape}" / "probes.npz", broke)
+    drawing = draw(name, copy)
     texts = [text.get_text() for axes in drawing.figure.axes for text in axes.texts]
     assert texts.count("states are not finite") == len(broken)
     if name == "figure10":
         assert rows_of(drawing, "separation_median")["(6, 128)"][0] == "not finite"
-    for file in render(study_of(name, folder), tmp_path / "out" / name):
+    for file in render(study_of(name, copy), tmp_path / "out" / name):
         assert file.is_file()
 
 
-def test_the_first_decision_is_told_to_have_two_right_answers(work: Path, tmp_path: Path) -> None:
-    for decision, told in ((0, True), (3, False)):
-        folder = copy(work, tmp_path / str(decision), "evaluations")
-        for shape in PROBED:
-            file = folder / "evaluations" / "scaling" / f"base_{shape}" / "probes.npz"
-            edit_arrays(file, lambda arrays, number=decision: arrays.update(decision=np.array(number)))
-        notes = " ".join(draw("figure10", folder).notes)
-        assert ("either way" in notes) is told
-        assert f"at decision {decision} " in notes
+@pytest.mark.parametrize(("decision", "told"), [(0, True), (3, False)])
+def test_the_first_decision_is_told_to_have_two_right_answers(decision: int, told: bool, copy: Path) -> None:
+    for shape in PROBED:
+        file = copy / "evaluations" / "scaling" / f"base_{shape}" / "probes.npz"
+        edit_arrays(file, lambda arrays: arrays.update(decision=np.array(decision)))
+    notes = " ".join(draw("figure10", copy).notes)
+    assert ("either way" in notes) is told
+    assert f"at decision {decision} " in notes
+
+
+# -- success by neighbour rank, and its interval -----------------------------------------------------------------------
+
+
+def test_greater_ranks_are_pooled() -> None:
+    found = success([9, 4, 1, 1, 0], [10, 5, 2, 2, 1], last=3)
+    assert found.labels == ["1", "2", "3", ">3"]
+    np.testing.assert_array_equal(found.hits, [9, 4, 1, 1])
+    np.testing.assert_array_equal(found.decisions, [10, 5, 2, 3])
+    np.testing.assert_allclose(found.percent, [90, 80, 50, 100 / 3])
+    assert found.share_pct.sum() == pytest.approx(100)
+    assert ((found.low < found.percent) & (found.percent < found.high)).all()
+
+
+def test_ranks_that_never_occur_have_no_success() -> None:
+    found = success([3], [4])
+    assert len(found.labels) == 9
+    assert found.percent[0] == 75
+    assert np.isnan(found.percent[1:]).all()
+    assert np.isnan(found.low[1:]).all()
+    assert not found.share_pct[1:].any()
+
+
+def test_no_decisions_at_all() -> None:
+    assert np.isnan(success([], []).share_pct).all()

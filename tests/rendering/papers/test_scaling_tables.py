@@ -1,15 +1,30 @@
-"""What all tables of paper `scaling` have in common, on fabricated records; single tables: test_single_tables."""
+"""Tables of paper `scaling` on fabricated records: what they have in common, and what each says of its own numbers."""
 
+import json
 import shutil
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fabricated import CONFIG
-from fabricated_scaling import ARTIFACTS, RUNS, SCALE, study_of
+from fabricated import CONFIG, drawn_table, write_manifest
+from fabricated_scaling import ARTIFACTS, FABRIC, RUNS, SCALE, shown_as, study_of
+from neuroute.accounting.counts import counts
+from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
+from neuroute.papers.scaling.paper import PAPER
+from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.papers.scaling.tables_ablations import table9
+from neuroute.papers.scaling.tables_comparison import table5, table6, table13
+from neuroute.papers.scaling.tables_results import table12
+from neuroute.plan.config import parse_config
 from neuroute.rendering.render import render
 from neuroute.rendering.study import Study
+
+SIZES = (100, 200, 500, 1000)
+OWN = SCALE[ScalingScale]
+draw = partial(drawn_table, study_of)
 
 
 def test_tables_without_runs_need_no_files(tmp_path: Path) -> None:
@@ -18,18 +33,16 @@ def test_tables_without_runs_need_no_files(tmp_path: Path) -> None:
     assert "60,000" in (tmp_path / "table9.md").read_text()
 
 
-def test_missing_records_say_what_to_do(work: Path, tmp_path: Path) -> None:
+def test_missing_records_say_what_to_do(copy: Path, tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match=r"\.csv: missing; evaluate"):
         render(study_of("table18", tmp_path), tmp_path / "table18")
     assert not list(tmp_path.glob("table18*"))
-    copy = shutil.copytree(work, tmp_path / "copy")
     (copy / "evaluations/scaling/base_6x256/greedy.npz").write_bytes(b"cut short")
     with pytest.raises(NeurouteError, match="not a readable npz"):
         render(study_of("table12", copy), tmp_path / "table12")
 
 
-def test_two_values_for_one_cell_are_refused(work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
+def test_two_values_for_one_cell_are_refused(copy: Path, tmp_path: Path) -> None:
     path = copy / "evaluations/scaling/base_6x128/greedy.csv"
     path.write_text(path.read_text() + path.read_text().split("\n", 1)[1])
     with pytest.raises(NeurouteError, match="2 values of"):
@@ -42,3 +55,98 @@ def test_study_leaves_out_other_papers_and_reads_params(tmp_path: Path) -> None:
     assert len(study.runs) == len(RUNS)
     published = study.published(18)
     assert published[(published.depth == 42) & (published.width == 128) & (published.beam == 4)].value.item() == 0.0104
+
+
+def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
+    def gap(table: int, depth: int, width: int, n: int) -> float:
+        rows = study_of(f"table{table}", work).published(table)
+        rows = rows[(rows.depth == depth) & (rows.width == width) & (rows.n == n) & (rows.metric == "gap_pct")]
+        return float(rows.value.iloc[-1])  # of Table 11 the 10M samples
+
+    deeper_worse = {t: [n for n in SIZES if gap(t, 42, 128, n) > gap(t, 24, 128, n)] for t in (14, 15, 16)}
+    assert deeper_worse == {14: [100, 1000], 15: list(SIZES), 16: list(SIZES)}
+    assert [gap(t, 24, 512, 1000) > gap(t, 24, 256, 1000) for t in (13, 14, 15, 16)] == [True, True, False, True]
+    assert gap(15, 42, 512, 200) > gap(15, 42, 256, 200)
+    assert gap(11, 12, 128, 1000) == gap(13, 12, 128, 1000)
+    assert gap(13, 12, 128, 200) > max(gap(13, 6, 256, 200), gap(13, 24, 128, 200))
+    for n in SIZES[1:]:  # the row that Table 8 calls (6, 256) with log(n) really is that; (6, 512) is better
+        assert gap(13, 6, 256, n) > gap(13, 6, 512, n)
+
+
+def test_table5_says_what_each_row_was_measured_on(work: Path) -> None:
+    fewer = OWN.beam_count - 1  # no beam search was measured on as many instances
+    scale = SCALE.with_block(OWN.model_copy(update={"beam_count": fewer}))
+    artifact = FABRIC.by(scale=scale).artifacts["table5"]
+    table = table5(Study.load(artifact, CONFIG, scale, RUNS, work))
+    assert any(f"beam searches were measured on {shown_as(100, fewer)}" in note for note in table.notes)
+    for row in table.rows:
+        greedy = str(row.labels[0]).endswith("greedy")
+        assert row.cells[1].at == (shown_as(100) if greedy else "")
+        assert (row.cells[1].measured is not None) == greedy
+        assert row.cells[1].published is not None
+
+
+def test_table6_compares_models_on_the_same_instances(copy: Path) -> None:
+    path = copy / "evaluations/scaling/bq/tsplib.csv"
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if "tsplib_eil51," not in line))
+    study = study_of("table6", copy)
+    table = table6(study)
+    assert table.rows[2].labels[2] == "4 of 70"
+    assert "Not measured here: eil51." in table.notes
+    of_model = study.records.run.isin(study.trainings("scaling/base_6x128"))
+    own = study.records[of_model & (study.records.metric == "gap_pct")]
+    assert own.run.nunique() == 3
+    assert table.rows[2].cells[3].measured == pytest.approx(own[own.test != "tsplib_eil51"].value.mean())
+
+
+def test_a_network_of_ones_own_is_counted_as_it_is_whatever_its_name(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from neuroute.networks.lehd import Lehd\n\n\nclass DecoderOnly(Lehd):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    lehd = next(run.network for run in RUNS if run.id == "scaling/lehd_6x128")
+    study = study_of("table1", work)
+    first = study.runs["scaling/base_6x128"]
+    own = first.model_copy(update={"network": lehd.model_copy(update={"kind": "mine:DecoderOnly"})})
+    table = resolve(study.artifact.function)(replace(study, runs={**study.runs, own.id: own}))
+    assert table.rows[0].cells[3].measured == pytest.approx(counts(lehd).parameters / 1e6)
+
+
+def test_solver_row_says_which_solver_it_is(work: Path, tmp_path: Path) -> None:
+    row = draw("table13", work).rows[0]
+    assert row.labels == ("LKH3", "Concorde (kit 0.5.7)")
+    assert [c.measured for c in row.cells] == [v for n in SIZES[1:] for v in (0.0, 0.0125 * OWN.test_counts[n])]
+    scale = SCALE.model_copy(update={"reference_solver": "lkh"})
+    fabric = FABRIC.by(scale=scale)
+    for labels in fabric.labels:
+        write_manifest(tmp_path, fabric.label_entry(labels))
+    shutil.copytree(work / "evaluations", tmp_path / "evaluations")
+    table = table13(Study.load(fabric.artifacts["table13"], CONFIG, scale, RUNS, tmp_path))
+    assert table.rows[0].labels == ("LKH3", "LKH (elkai 2.0.1)")
+    assert table.rows[0].cells[0].measured == 0
+    assert any("by construction" in note and "not run" not in note for note in table.notes)
+
+
+def test_solver_row_says_when_labels_came_without_times(copy: Path) -> None:
+    for job in ARTIFACTS["table13"].label_jobs:
+        path = copy / f"labels/{job}.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"seconds": None}))
+    table = table13(study_of("table13", copy))
+    assert any("keeps no times" in note for note in table.notes)
+    assert table.rows[0].cells[-1].measured is None
+    assert table.rows[0].cells[-1].published == 36000
+
+
+def test_lkh_as_reference_has_no_gap_by_construction(work: Path) -> None:
+    scale = SCALE.model_copy(update={"reference_solver": "lkh"})
+    table = table12(Study.load(ARTIFACTS["table12"], CONFIG, scale, PAPER.runs(CONFIG, scale), work))
+    assert table.rows[0].cells[0].measured == 0
+    assert any("by construction" in note for note in table.notes)
+
+
+def test_table9_says_when_single_runs_are_changed(tmp_path: Path) -> None:
+    config = parse_config({"runs": {"scaling/base_12x256": {"training": {"learning_rate": 0.01}}}})
+    study = Study.load(ARTIFACTS["table9"], config, SCALE, PAPER.runs(config, SCALE), tmp_path)
+    assert any("(12, 256)" in note for note in table9(study).notes)

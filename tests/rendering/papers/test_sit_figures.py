@@ -1,7 +1,6 @@
 """Figures of paper `sit` on a fabricated decision, iteration, logs and records: drawn is what they hold."""
 
 import json
-import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabricated import with_arrays
+from fabricated import drop_rows, with_arrays
 from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, study
-from figure_checks import drawn_figure, laid_out, texts
+from figure_checks import drawn_figure, laid_out, texts, written_twice
 from neuroute.papers.sit.figures_model import ordinal
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.snapshot import Round
 from neuroute.plan.objects import FIGURE_FORMATS
-from rendered import written_twice
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)
@@ -88,38 +86,34 @@ def test_an_iteration_without_improvement_says_so(work: Path, tmp_path: Path) ->
     assert "as none finds a shorter block" in " ".join(drawing.notes)
 
 
-def rewritten(work: Path, folder: Path, how: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Path:
-    """The fabricated folder with every line of the logs changed or left out."""
-    shutil.copytree(work, folder, dirs_exist_ok=True)
+def rewrite(folder: Path, how: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
+    """Change every line of the logs, or leave it out."""
     for name in LOGS:
         file = folder / "runs" / name / "log.jsonl"
         lines = [how(json.loads(line)) for line in file.read_text().splitlines()]
         file.write_text("".join(json.dumps(line) + "\n" for line in lines if line))
-    return folder
 
 
-def test_gaps_of_zero_and_below_are_kept_and_told(work: Path, tmp_path: Path) -> None:
-    work = rewritten(work, tmp_path, lambda line: line | {"gap_pct": -0.1} if line["kind"] == "validation" else line)
-    drawing = draw("figure2", work)
+def test_gaps_of_zero_and_below_are_kept_and_told(copy: Path) -> None:
+    rewrite(copy, lambda line: line | {"gap_pct": -0.1} if line["kind"] == "validation" else line)
+    drawing = draw("figure2", copy)
     count = int((drawing.points.panel == "d").sum())
     assert f"{count} of {count} gaps are not positive" in " ".join(drawing.notes)
     assert "no positive gap to draw" in texts(drawing)
 
 
-def test_a_log_without_rounds_leaves_an_honest_panel(work: Path, tmp_path: Path) -> None:
-    drawing = draw("figure2", rewritten(work, tmp_path, lambda line: None if line["kind"] == "round" else line))
-    assert "no rounds in the logs" in texts(drawing)
+def test_a_log_without_rounds_leaves_an_honest_panel(copy: Path) -> None:
+    rewrite(copy, lambda line: None if line["kind"] == "round" else line)
+    assert "no rounds in the logs" in texts(draw("figure2", copy))
 
 
 # -- Figure 3 -------------------------------------------------------------------------------------------------------
 
 
-def test_repetitions_that_were_not_measured_are_told(work: Path, tmp_path: Path) -> None:
-    shutil.copytree(work, tmp_path, dirs_exist_ok=True)
-    for file in (tmp_path / "evaluations" / "sit" / "repeat1").iterdir():
-        if file.suffix == ".csv":
-            file.write_text(file.read_text().splitlines()[0] + "\n")
-    drawing = draw("figure3", tmp_path)
+def test_repetitions_that_were_not_measured_are_told(copy: Path) -> None:
+    for file in copy.glob("evaluations/sit/repeat1/*.csv"):
+        drop_rows(file)
+    drawing = draw("figure3", copy)
     assert len(drawing.points) < 3
     assert "too few points for a course" in texts(drawing)
     assert 1 not in set(drawing.points.repetitions)

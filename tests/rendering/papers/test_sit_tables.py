@@ -1,24 +1,28 @@
-"""Tables of paper `sit` on fabricated records: cells are what the records say, printed numbers in the right ones."""
+"""Tables of paper `sit` on fabricated records: cells are what the records say, and notes say how they came about."""
 
-import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import solve_all
-from fabricated_sit import FABRIC, SCALE, draw, study
+from fabricated import keep_records, solve_all
+from fabricated_sit import FABRIC, RUNS, SCALE, draw, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.figure_training import figure3
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.tables_comparison import GROUPS
+from neuroute.papers.sit.tables_efficiency import exponent
 from neuroute.plan.config import Scale
 from neuroute.rendering.table import Cell
 from table_cells import cell, of
 
 RECORDS = FABRIC
+
+
 # -- all of them ------------------------------------------------------------------------------------------------------
 
 
@@ -41,14 +45,11 @@ def large(work: Path) -> Scale:
     scale = SCALE.with_block(s.model_copy(update=changed))
     least = {"tsplib": 1000, "cvrplib": 1001}
     solve_all(FABRIC, work, lambda name: study_instances(10**9, least[name], name), 1000)
-    for path in work.glob("evaluations/*/bq*/*_search*.csv"):  # which end at the size that a beam may have
-        frame = pd.read_csv(path)
-        frame[frame.n < 7002].to_csv(path, index=False)
+    keep_records(work, "*/bq*/*_search*", lambda frame: frame.n < 7002)  # the size that a beam may have
     return scale
 
 
-def test_table2_groups_are_the_papers(work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
+def test_table2_groups_are_the_papers(copy: Path) -> None:
     table = of(study("table2", copy, large(copy)))
     at = {c.key: c.at for c in table.columns}
     assert not any(key.endswith("here_pct") for key in at)
@@ -136,3 +137,65 @@ def test_times_of_the_printed_small_instances(work: Path) -> None:
     rows = nine[(nine.problem == "TSP") & (nine.n == 700) & (nine.metric == "time_s")].set_index("method").value
     assert rows["H-TSP"] == 29.1
     assert rows["Ours"] == 36
+
+
+# -- Tables 3, 4 and 10 -----------------------------------------------------------------------------------------------
+
+
+def test_exponents_need_two_sizes() -> None:
+    assert exponent([10, 100, 1000], [3.0, 300.0, "OOM"]) == pytest.approx(2)
+    assert exponent([10, 100], [3.0, "OOM"]) is None
+    assert exponent([10, 100], [None, None]) is None
+
+
+# -- Tables 5 to 9 and 11 ---------------------------------------------------------------------------------------------
+
+
+def test_table6_names_what_follows_the_published_code(work: Path) -> None:
+    found = study("table6", work)
+    run = found.runs["sit/tsp_10k"]
+    change = {"starts": "batch", "most_blocks": 250, "initial": "greedy", "clip": 10.0}
+    changed = run.model_copy(update={"training": run.training.model_copy(update=change)})
+    table = of(replace(found, runs={**found.runs, run.id: changed}))
+    assert "TSP, as in the published code: starts: batch at 10K, most_blocks at 10K." in table.notes
+    assert cell(table, "tsp_10k", "Initial solutions") == Cell("the model's, greedy")
+    assert cell(table, "tsp_10k", "Largest norm of a gradient") == Cell(10.0)
+
+
+def test_table9_names_the_solver_of_its_own_test_sets(work: Path) -> None:
+    """Not that of TSP1K, which is another one at scale `paper`."""
+    found = study("table9", work)
+    sit = found.scale[SitScale]
+    change = {"references": {**sit.tsp.references, 1000: "lkh"}, "small_reference": "concorde"}
+    changed = sit.model_copy(update={"tsp": sit.tsp.model_copy(update=change)})
+    table = of(replace(found, scale=found.scale.with_block(changed)))
+    (note,) = [n for n in table.notes if n.startswith("Gaps are ratios")]
+    assert "against Concorde (TSP)" in note
+
+
+def alike(table_notes: tuple[str, ...]) -> list[str]:
+    return [note for note in table_notes if "have the same gaps" in note]
+
+
+def test_table5_says_when_trainings_did_not_get_beyond_their_start(tmp_path: Path, work: Path) -> None:
+    assert alike(of(study("table5", work)).notes) == []
+    FABRIC.by(lambda *_: 1.0).write(tmp_path)
+    evaluations = tmp_path / "evaluations" / "sit"
+    for ending in ("csv", "npz"):  # l_max 100 ends with the weights of the main model
+        source = evaluations / "tsp_10k" / f"sit.{ending}"
+        target = evaluations / "tsp_10k_lmax100" / f"sit.{ending}"
+        target.write_bytes(source.read_bytes().replace(b"sit/tsp_10k,", b"sit/tsp_10k_lmax100,"))
+    (note,) = alike(of(study("table5", tmp_path)).notes)
+    assert note.startswith("The rows 100, here 4 and 1,000, here 8 have the same gaps: no validation")
+
+
+def test_figure3_says_that_the_warm_up_is_one_of_its_rounds(work: Path) -> None:
+    found = study("figure3", work)
+    training = found.scale[SitScale].repetition_training
+    for warm_up in (True, False):
+        changed = training.model_copy(update={"warm_up": warm_up})
+        sit = found.scale[SitScale].model_copy(update={"repetition_training": changed})
+        drawing = figure3(replace(found, scale=found.scale.with_block(sit)))
+        said = "of which the first trains on insertion's solutions as they are" in drawing.notes[0]
+        assert said is warm_up
+    assert any(run.name.startswith("repeat") for run in RUNS)

@@ -13,7 +13,15 @@ from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.objects import Benchmark, Problem, Reinforced
 from neuroute.rendering.benchmark import Solved, measured_here, not_measured
-from neuroute.rendering.cells import UNTRAINED, gap_cell, model_here, number, printed_numbers
+from neuroute.rendering.cells import (
+    UNTRAINED,
+    above_over_seeds,
+    gap_cell,
+    model_here,
+    number,
+    printed_numbers,
+    summary_over_seeds,
+)
 from neuroute.rendering.columns import HERE, WHOLE, described
 from neuroute.rendering.grid import (
     GAP,
@@ -29,7 +37,6 @@ from neuroute.rendering.grid import (
     of_each,
 )
 from neuroute.rendering.notes import draw_table, notes
-from neuroute.rendering.seeds import above_over_seeds, summary_over_seeds
 from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed

@@ -11,6 +11,7 @@ from neuroute.core.lazy import mpl
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.pens import roles
 from neuroute.plan.needs import artifact
+from neuroute.problems.tsp import tour_length
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, plots, style
 from neuroute.rendering.notes import notes
@@ -104,7 +105,7 @@ def figure2(study: Study) -> Drawing:
     sheet.arrow("alibi", "attention", enter=-0.25)
     sheet.arrow("rope", "attention", enter=0.25, colour=style.GREY, linestyle=":")
     alt = "Steps of a path-TSP with the probabilities of its candidates, and the network's modules with their shapes."
-    texts = notes(study, net=net, m=net.model, length=maps.tour_length(walk.coords, walk.tour))
+    texts = notes(study, net=net, m=net.model, length=tour_length(walk.coords, walk.tour))
     return style.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], texts, alt)
 
 

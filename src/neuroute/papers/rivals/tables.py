@@ -13,10 +13,9 @@ from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Log, Need, Solved, artifact, tested
 from neuroute.plan.objects import Decoding, Labels
 from neuroute.rendering import style
-from neuroute.rendering.cells import RANGES, Solvers, gap_cell, solver_name
+from neuroute.rendering.cells import RANGES, Solvers, gap_cell, solver_name, summary_cell
 from neuroute.rendering.columns import WHOLE, described, joined
 from neuroute.rendering.plots import drawable, hidden_note
-from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MARKERS, MEASURED, Drawing, new_figure

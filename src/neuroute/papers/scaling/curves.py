@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from neuroute.analysis import RESAMPLES
 from neuroute.analysis import power_laws as laws
-from neuroute.analysis.intervals import Interval
+from neuroute.analysis.intervals import Interval, percentile_interval
 from neuroute.core.lazy import mpl
 from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape, is_added
 from neuroute.papers.scaling.scale import ScalingScale
@@ -116,7 +116,7 @@ class Curve:
     def intervals(self) -> dict[laws.Scale, Interval]:
         if self.samples is None:
             return {}
-        return {scale: laws.bootstrap_exponent(self.x, self.samples, scale) for scale in SCALES}
+        return {scale: percentile_interval(laws.resampled_exponents(self.x, self.samples, scale)) for scale in SCALES}
 
     def label(self, scale: laws.Scale) -> str:
         """Legend entry: D=6: α 0.35 [0.31, 0.40]"""

@@ -18,11 +18,10 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.trainings import Step
 from neuroute.rendering import plots, style
-from neuroute.rendering.cells import interval_cell
+from neuroute.rendering.cells import above_over_seeds, interval_cell, resampled_over_seeds, summary_over_seeds
 from neuroute.rendering.columns import WHOLE, described
 from neuroute.rendering.grid import GAP, GREEDY
 from neuroute.rendering.notes import draw_table, notes
-from neuroute.rendering.seeds import above_over_seeds, resampled_over_seeds, summary_over_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed

@@ -13,11 +13,10 @@ from neuroute.papers.scaling.roles import DATA, DEEPEST, FEW, GRID, LOG_N, Shape
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.objects import Decoding, Labels, Supervised
-from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers
+from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers, summary_cell
 from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, gap_columns, millions, plain
 from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, parameters
 from neuroute.rendering.notes import draw_table
-from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.settings import printed_values
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration

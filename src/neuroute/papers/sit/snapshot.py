@@ -11,6 +11,7 @@ import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.sit import roles
+from neuroute.problems.tsp import tour_length
 from neuroute.rendering import maps
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED
@@ -127,7 +128,7 @@ class Iteration:
     @property
     def all_lengths(self) -> maps.Array:
         """(1 + iterations,) of the tour, before the first one too."""
-        return np.array([maps.tour_length(self.coords, self.before), *self.lengths])
+        return np.array([tour_length(self.coords, self.before), *self.lengths])
 
     def gain(self, block: int) -> float:
         """By how much a block has become shorter."""

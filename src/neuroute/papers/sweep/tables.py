@@ -11,9 +11,8 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.shapes import Sweep
 from neuroute.rendering import style
-from neuroute.rendering.cells import RANGES, gap_cell, solver_name
+from neuroute.rendering.cells import RANGES, gap_cell, solver_name, summary_cell
 from neuroute.rendering.columns import WHOLE, described, joined
-from neuroute.rendering.seeds import summary_cell
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MARKERS, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
