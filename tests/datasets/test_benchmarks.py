@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 from untrained import tsp_text
 
@@ -32,9 +31,11 @@ from neuroute.datasets.benchmarks import (
     survey,
     write_manifest,
 )
+from neuroute.instances.distances import all_distances
 from neuroute.instances.tsplib import read_solution
 from neuroute.plan.digest import reach
 from neuroute.problems.public_instances import PACKAGED, packaged_files
+from neuroute.solvers.matrix import SOLVERS
 
 SOME = ("eil51", "berlin52", "st70")
 ARCHIVE = "ALL_tsp.tar.gz"
@@ -191,13 +192,7 @@ def test_the_packages_instances_are_the_published_ones(benchmark: str, tmp_path:
     assert Path(path).read_bytes() == names[name].read_bytes()
 
 
-def test_what_comes_with_the_package_is_not_downloaded(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_network(url: str, timeout: float) -> None:
-        raise OSError("Network is unreachable")
-
-    monkeypatch.setattr("urllib.request.urlopen", no_network)
+def test_what_comes_with_the_package_is_not_downloaded(asked: list[str], server: str, tmp_path: Path) -> None:
     here = fetch.fetch("solomon", tmp_path / "got", server)
     assert here.offline
     assert here.missing.keys() == published_instances("solomon").keys() - packaged_files("solomon").keys()
@@ -226,9 +221,26 @@ def server(home: Path) -> Iterator[str]:
 
 
 @pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Without a network: what was asked for all the same."""
+    urls = list[str]()
+
+    def no_network(url: str, timeout: float) -> None:
+        urls.append(url)
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
+    return urls
+
+
+@pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library of three instances, none of which comes with the package, so that a test fetches no more."""
-    only = {name: published_instances()[name] for name in SOME}
+    make_few(monkeypatch, "tsplib", SOME)
+
+
+def make_few(monkeypatch: pytest.MonkeyPatch, benchmark: str, names: tuple[str, ...]) -> None:
+    """Have a library of three instances, none of which comes with the package, so that a test fetches no more."""
+    only = {name: published_instances(benchmark)[name] for name in names}
     monkeypatch.setattr(fetch, "packaged_files", lambda benchmark: {})
     for module in ("benchmarks", "fetch"):
         monkeypatch.setattr(f"neuroute.datasets.{module}.published_instances", lambda benchmark="tsplib": only)
@@ -271,22 +283,12 @@ def test_files_without_a_digest_are_checked_by_nodes_and_edge_type(home: Path, s
     assert "wi29" not in fetch.fetch("national", tmp_path / "got", server).missing
 
 
-def nearest_neighbour(points: np.ndarray) -> float:
-    """The length of the tour from the first node on, in rounded distances."""
-    left, node, length = np.ones(len(points), bool), 0, 0.0
-    for _ in range(len(points) - 1):
-        left[node] = False
-        distances = np.where(left, np.floor(np.hypot(*(points - points[node]).T) + 0.5), np.inf)
-        node = int(distances.argmin())
-        length += distances[node]
-    return float(length + np.floor(np.hypot(*(points[0] - points[node])) + 0.5))
-
-
 @pytest.mark.parametrize(("name", "logged"), [("C1k.0", 14802408), ("C1k.9", 14161183), ("C3k.1", 25389612)])
 def test_clustered_instances_are_made_from_their_names(name: str, logged: int, tmp_path: Path) -> None:
     """The survey's logs state the lengths of nearest-neighbour tours of the originals."""
     assert place_of(tmp_path, name, "dimacs") == PACKAGED
-    assert nearest_neighbour(read_known(tmp_path, name, "dimacs").coords) == logged
+    instance = read_known(tmp_path, name, "dimacs")
+    assert instance.length(SOLVERS["nearest"].tour(all_distances(instance.coords, "EUC_2D"), 0, None)) == logged
 
 
 def test_corrupted_downloads_are_not_kept_and_the_archive_helps(
@@ -312,15 +314,8 @@ def test_corrupted_downloads_are_not_kept_and_the_archive_helps(
 
 
 def test_offline_is_said_and_is_no_error(
-    server: str, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    asked: list[str], server: str, few: None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asked = []
-
-    def no_network(url: str, timeout: float) -> None:
-        asked.append(url)
-        raise OSError("Name or service not known")
-
-    monkeypatch.setattr("urllib.request.urlopen", no_network)
     manifest = tmp_path / "work" / "tsplib.json"
     fetch.provide("tsplib", manifest, tmp_path / "work" / "tsplib", None)
     assert read_manifest(manifest) == (tmp_path / "work" / "tsplib", [])
@@ -365,18 +360,14 @@ def test_what_a_network_was_missing_for_is_fetched_by_the_next_run_that_has_one(
 
 
 def test_a_network_that_never_answers_holds_no_run_up(
-    few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: list[str], few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = threading.Event()
-
-    def no_network(url: str, timeout: float) -> None:
-        raise OSError("Network is unreachable")
 
     def wait(url: str, timeout: float) -> None:  # as a look-up of names may, whatever the time limit is
         silent.wait(60)
         raise OSError("timed out")
 
-    monkeypatch.setattr("urllib.request.urlopen", no_network)
     manifests = {name: tmp_path / f"{name}.json" for name in ("tsplib", "cvrplib")}
     for name, manifest in manifests.items():
         fetch.provide(name, manifest, tmp_path / name, None)
@@ -406,10 +397,7 @@ def test_cvrplib_comes_from_a_folder_for_each_set(
     cvrplib: Path, home: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("X-n101-k25", "Leuven1", "Li_21")
-    only = {name: published_instances("cvrplib")[name] for name in names}
-    monkeypatch.setattr(fetch, "packaged_files", lambda benchmark: {})
-    for module in ("benchmarks", "fetch"):
-        monkeypatch.setattr(f"neuroute.datasets.{module}.published_instances", lambda benchmark: only)
+    make_few(monkeypatch, "cvrplib", names)
     for name, folder, source in zip(names, ("X", "Arnold", "Li"), ("x", "xxl", "li"), strict=True):
         (home / folder).mkdir()
         shutil.copy(cvrplib / f"cvrplib_{source}" / f"{name}.vrp", home / folder / f"{name}.vrp")

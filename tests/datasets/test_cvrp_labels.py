@@ -1,14 +1,10 @@
 """The label store with CVRP solutions: made, resumed, extended, verified, refused when they do not fit."""
 
-import json
-import shutil
-
 import numpy as np
 import pytest
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets import chunks, labels
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_specs import CVRP
 from neuroute.datasets.stored_labels import load_tours
@@ -16,7 +12,6 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.cvrp import canonical, cost, is_feasible
 from neuroute.problems.vrp import from_routes
-from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.solvers.registry import get
 
 pytest.importorskip("hygese")
@@ -40,22 +35,6 @@ def test_labels_are_feasible_canonical_and_as_long_as_the_manifest_says(tmp_path
     assert (again["solved"], again["shards"]) == (0, manifest["shards"])
 
 
-def test_solutions_do_not_depend_on_the_order_of_requests_or_on_a_cache(tmp_path, monkeypatch):
-    n, name = 9, wanted(1, 9).shard_file(0)
-    monkeypatch.setattr(labels, "chunks", lambda shard, a, b, *_: chunks.chunks(shard, a, b, 100))  # of 10
-    make_labels(wanted(25, n), tmp_path / "whole", [], workers=2, progress=False)
-    cache = tmp_path / "cache"
-    for count in (3, 15, 25):
-        make_labels(wanted(count, n), tmp_path / "steps", [], workers=1, progress=False)
-        if count == 15:
-            shutil.copytree(tmp_path / "steps", cache)
-    whole = (tmp_path / "whole" / name).read_bytes()
-    assert (tmp_path / "steps" / name).read_bytes() == whole
-    manifest = make_labels(wanted(25, n), tmp_path / "store", [cache], workers=1, progress=False)
-    assert (manifest["solved"], manifest["cached"]) == (10, 15)
-    assert (tmp_path / "store" / name).read_bytes() == whole
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -74,19 +53,6 @@ def test_what_does_not_fit_is_refused(tmp_path, change, message):
         make_labels(block, tmp_path, [], workers=1, progress=False)
     with pytest.raises(NeurouteError):
         load_tours(block, [tmp_path])
-
-
-def test_solutions_of_other_instances_are_refused(tmp_path):
-    block, other = wanted(12), wanted(12, split="train")
-    make_labels(other, tmp_path, [], workers=1, progress=False)
-    for suffix in (".npy", ".json"):
-        (tmp_path / other.shard_file(0)).with_suffix(suffix).rename(
-            (tmp_path / block.shard_file(0)).with_suffix(suffix)
-        )
-    with pytest.raises(NeurouteError, match="does not serve|longer than the nearest-neighbour|instances_sha256"):
-        make_labels(block, tmp_path, [], workers=1, progress=False)
-    sidecar = (tmp_path / block.shard_file(0)).with_suffix(".json")
-    assert json.loads(sidecar.read_text())["count"] == 12
 
 
 def test_a_solver_without_cvrp_says_so():
@@ -114,13 +80,3 @@ def test_a_search_without_a_feasible_solution_is_made_longer():
     one = cvrp_dataset(Dataset(problem="cvrp", split="train", n=10, first=488, count=1))
     routes = get("hgs-short").solve_cvrp(one.coords[0], one.demand[0], int(one.capacity[0]), 0)
     assert is_feasible(one, from_routes(routes)[None]).all()
-
-
-def test_nearest_neighbour_by_hand():
-    from neuroute.problems.vrp import Vrp
-
-    line = np.array([[[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [4.0, 0.0]]])
-    demand = np.array([[0, 2, 2, 1]])
-    # Capacity 5: all in one go.  4: 1 and 2, and 4 on its own.  3: 1 and then 4, for 2 does not fit; 2 on its own.
-    for capacity, expected in ((5, 8.0), (4, 4.0 + 8.0), (3, 8.0 + 4.0)):
-        assert cvrp_lengths(Vrp(line, demand, np.array([capacity]))) == pytest.approx(expected)

@@ -13,8 +13,7 @@ from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import Config, parse_config
 from neuroute.solvers import base, doctor
-from neuroute.solvers.registry import SOLVERS, get
-from neuroute.solvers.stand_ins import NEXT_BEST, stand_in
+from neuroute.solvers.registry import NEXT_BEST, SOLVERS, get, stand_in
 
 MICRO = Path(__file__).parents[1] / "data" / "micro.yaml"
 Hide = Callable[..., None]

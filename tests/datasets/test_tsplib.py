@@ -46,13 +46,6 @@ def test_nodes_on_one_point_are_named_by_the_file_s_numbers(tmp_path: Path, capl
     assert "the file's nodes 1 and 40)" in caplog.text
 
 
-def test_network_view_keeps_the_aspect_ratio(tmp_path: Path) -> None:
-    unit = read(tmp_path).inputs()[0]
-    assert unit.min() == 0.0
-    assert unit.max() == 1.0
-    assert unit[1, 0] == pytest.approx(10 / 15.5)
-
-
 def test_distances_by_definition() -> None:
     a, b = np.array([[0.0, 0.0]]), np.array([[10.0, 3.0]])
     plain = np.hypot(10, 3)  # 10.44

@@ -54,21 +54,6 @@ def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("routes", "message"),
-    [
-        ([[1, 2], [3]], "customer 4 is served 0 times"),
-        ([[1, 2], [3, 4], [1]], "customer 1 is served 2 times"),
-        ([[1, 3, 4], [2]], "route 1 carries 13, more than the capacity 10"),
-        ([[1, 2], [3, 4, 5]], "no customer 5"),
-        ([[0, 1, 0], [2], [3], [4]], "there is no customer 0 among 1..4; leave the depot out of the routes"),
-    ],
-)
-def test_infeasible_routes_are_refused(tmp_path: Path, routes: list[list[int]], message: str) -> None:
-    with pytest.raises(NeurouteError, match=message):
-        read(tmp_path).check(routes)
-
-
-@pytest.mark.parametrize(
     ("before", "after", "message"),
     [
         ("4 10 0\n", "", "DIMENSION says 5, but 4 nodes"),

@@ -225,7 +225,7 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
         assert message in refused("evaluate", *arguments, "--out", tmp_path / "r.csv")
     assert "written as .csv" in refused("evaluate", "--model", checkpoint, "--data", data, "--out", tmp_path / "r.txt")
     assert not list(tmp_path.glob("r.*"))
-    cvrp = Instances.of_vrp("c", Vrp(COORDS, np.ones((5, 9), int), np.full(5, 3)), is_vrp=False)
+    cvrp = Instances.of_batch("c", Vrp(COORDS, np.ones((5, 9), int), np.full(5, 3)), "cvrp")
     with pytest.raises(NeurouteError, match="c: holds CVRP instances, but scaling/x solves TSP"):
         evaluate(load_model(checkpoint, "cpu"), cvrp, Decoding(), None, None)
 

@@ -14,7 +14,7 @@ from neuroute.plan.config import load_scale
 from neuroute.plan.objects import Dataset, Labels
 from neuroute.rendering.cells import Solvers
 from neuroute.rendering.grid import LKH_BUDGETS
-from neuroute.solvers import lkh, lkh3, lkh_rounds
+from neuroute.solvers import lkh, lkh3
 
 DATA = Path(__file__).parents[1] / "data"
 SMALL, LARGE = Dataset(problem="cvrp", n=20, count=8), Dataset(problem="cvrp", n=20, count=64)
@@ -34,9 +34,9 @@ def test_solutions_of_more_instances_show_no_mean_of_these() -> None:
 
 
 def test_budgets_of_lkh_are_those_of_the_solvers() -> None:
-    rounds = f"from {lkh_rounds.NODES:,} nodes on eleven rounds of {lkh_rounds.NODE_TRIALS:,} trials over nodes"
+    rounds = f"from {lkh.NODES:,} nodes on eleven rounds of {lkh.NODE_TRIALS:,} trials over nodes"
     assert lkh.RUNS == lkh3.RUNS == 1
-    assert lkh_rounds.ROUNDS + 1 == 11
+    assert lkh.ROUNDS + 1 == 11
     assert lkh.LONG.solve.keywords["runs"] == 10  # type: ignore[union-attr]
     assert LKH_BUDGETS["lkh3"].startswith("one run of as many trials as nodes")
     assert LKH_BUDGETS["lkh"] == f"{LKH_BUDGETS['lkh3']}, {rounds}"

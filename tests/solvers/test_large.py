@@ -13,10 +13,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks
 from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.tsp import is_permutation, tour_length
-from neuroute.solvers import base, concorde, hgs, lkh, lkh_rounds
+from neuroute.solvers import base, concorde, hgs, lkh
 from neuroute.solvers.base import fitting_workers
 from neuroute.solvers.limited import call
-from neuroute.solvers.lkh_rounds import solve_in_rounds, spent_in
+from neuroute.solvers.lkh import solve_in_rounds, spent_in
 from neuroute.solvers.registry import get
 
 COORDS = np.random.default_rng(3).random((150, 2)).astype(np.float32)
@@ -29,9 +29,9 @@ def length(tour: np.ndarray) -> float:
 
 def test_rounds_of_lkh_go_on_after_a_kill_with_the_same_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("elkai")
-    monkeypatch.setattr(lkh_rounds, "NODE_TRIALS", 3 * len(COORDS))
+    monkeypatch.setattr(lkh, "NODE_TRIALS", 3 * len(COORDS))
     whole = solve_in_rounds(COORDS, 5, tmp_path / "whole", rounds=2)
-    run, calls = lkh_rounds.call, []
+    run, calls = lkh.call, []
 
     def killed(*arguments: object) -> object:
         if len(calls) % 2:  # every other process is killed, once it has done its work
@@ -40,7 +40,7 @@ def test_rounds_of_lkh_go_on_after_a_kill_with_the_same_tour(tmp_path: Path, mon
         calls.append(None)
         return run(*arguments)
 
-    monkeypatch.setattr(lkh_rounds, "call", killed)
+    monkeypatch.setattr(lkh, "call", killed)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             solve_in_rounds(COORDS, 5, tmp_path / "killed", rounds=2)
@@ -57,7 +57,7 @@ def test_time_that_is_over_ends_the_rounds(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(NeurouteError, match=r"^lkh: no tour of 150 nodes within 1e-06 hours; take a faster machine$"):
         solve_in_rounds(COORDS, 0, tmp_path / "none", seconds=0.0036)
     first = solve_in_rounds(COORDS, 0, tmp_path / "one", rounds=0)
-    monkeypatch.setattr(lkh_rounds, "call", lambda *_: pytest.fail("begun"))
+    monkeypatch.setattr(lkh, "call", lambda *_: pytest.fail("begun"))
     np.testing.assert_array_equal(solve_in_rounds(COORDS, 0, tmp_path / "one", rounds=9, seconds=0.001), first)
 
 
@@ -77,7 +77,7 @@ def test_the_label_store_gives_large_instances_a_folder(tmp_path: Path, monkeypa
         labels = Labels(dataset=Dataset(n=n, count=2, first=5), solver="lkh")
         chunks.solve_chunk(labels, 0, chunks.Chunk(0, 5, 7), tmp_path)
     assert given == [(11, None), (11, None), (12, tmp_path / "5"), (12, tmp_path / "6")]
-    assert get("lkh").large == get("lkh-long").large == lkh_rounds.NODES
+    assert get("lkh").large == get("lkh-long").large == lkh.NODES
     again = Labels(dataset=Dataset(n=12, count=1, first=9), solver="lkh")
     (tmp_path / "9").mkdir()
     (tmp_path / "9" / "spent.json").write_text('{"seconds": 100.0}')

@@ -12,6 +12,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.stored_labels import load_tours
+from neuroute.instances.sections import split
 from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.vrp import SWITCHES, Vrp
 from neuroute.problems.vrp_checker import fault
@@ -57,39 +58,27 @@ def instance(variant: str) -> Vrp:
     )
 
 
-def sections(path: Path) -> dict[str, str]:
-    """Each section, and each line with a colon, of what LKH was given."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in path.read_text().splitlines():
-        key, colon, value = (part.strip() for part in line.partition(":"))
-        if colon or line.endswith("_SECTION"):
-            name, found[key] = key, value
-        elif name and line.strip() != "EOF":
-            found[name] += f"\n{' '.join(line.split())}"
-    return found
-
-
 @pytest.mark.parametrize("variant", TYPES)
 def test_lkh3_is_asked_for_the_problem(variant, asked):
     one = instance(variant)
     solution = get("lkh3").solve_vrp(one, 0)
     assert fault(one, 0, solution) is None
     assert solution.tolist() == [[1, 2, 3, 4, 5], [1, 1, 1, 1, 1]]
-    said = sections(asked)
+    parts = split(asked.read_text(), "asked")
+    said, rows = parts.header, {name: [line for _, line in each] for name, each in parts.rows.items()}
     assert said["TYPE"] == {"VRPL": "DCVRP", "VRPTW": "CVRPTW"}.get(variant, variant)
     assert (said["DIMENSION"], said["CAPACITY"], said["VEHICLES"]) == ("6", "10", "5")
     assert said["EDGE_WEIGHT_TYPE"] == "CEIL_2D"  # no leg is taken for shorter than it is
-    x, y = (float(v) for v in said["NODE_COORD_SECTION"].split("\n")[2].split()[1:])
+    x, y = map(float, rows["NODE_COORD_SECTION"][1].split()[1:])
     np.testing.assert_allclose([x, y], one.coords[0, 1] * 1e6, rtol=1e-6)
-    assert [row.split()[1] for row in said["DEMAND_SECTION"].strip().split("\n")] == ["0", "4", "5", "6", "7", "8"]
+    assert rows["DEMAND_SECTION"] == ["1 0", "2 4", "3 5", "4 6", "5 7", "6 8"]
     # Grid units of 1e-6; limits and closing times have eight tenths of the checker's tolerance of 1e-5.
     assert said.get("DISTANCE") == ("3000008" if variant == "VRPL" else None)
     if variant == "VRPTW":
-        assert said["TIME_WINDOW_SECTION"].strip().split("\n")[1] == "2 500000 2250008"
-        assert said["SERVICE_TIME_SECTION"].strip().split("\n")[5] == "6 250000"
+        assert rows["TIME_WINDOW_SECTION"][1] == "2 500000 2250008"
+        assert rows["SERVICE_TIME_SECTION"][5] == "6 250000"
     else:
-        assert "TIME_WINDOW_SECTION" not in said
+        assert "TIME_WINDOW_SECTION" not in rows
 
 
 def test_a_solution_that_breaks_a_constraint_is_one_clear_line(monkeypatch, asked):

@@ -16,13 +16,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
 from neuroute.instances.instance import Instance
 from neuroute.plan import digest
-from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import from_routes, lengths
 from neuroute.problems.vrp_checker import fault
 from neuroute.solvers import lkh3, lkhpy
 from neuroute.solvers.base import tsplib_text
-from neuroute.solvers.registry import get
-from neuroute.solvers.stand_ins import stand_in
+from neuroute.solvers.registry import get, stand_in
 from test_vrp_solvers import instances, shortest
 
 HAS_WHEEL = (
@@ -66,14 +64,6 @@ def test_another_build_is_refused(monkeypatch) -> None:
 
 
 @needs_wheel
-def test_tours_are_the_shortest() -> None:
-    every = np.array([(0, *rest) for rest in itertools.permutations(range(1, 7))])
-    for coords in coordinates("cluster", "test", 7, 0, 5):
-        best = tour_length(coords, every).min()
-        assert tour_length(coords, get("lkh3").solve(coords, 1)) == pytest.approx(best, abs=7e-6)
-
-
-@needs_wheel
 @pytest.mark.parametrize("customers", [1, 2, 3, 5])
 @pytest.mark.parametrize("variant", ROUTED)
 def test_routes_are_the_shortest_that_keep_to_all_constraints(variant: str, customers: int) -> None:
@@ -103,13 +93,9 @@ def test_routes_of_the_cvrp_are_those_of_the_same_problem() -> None:
 
 
 @needs_wheel
-def test_distances_that_differ_there_and_back() -> None:
+def test_routes_of_distances_that_differ_there_and_back() -> None:
     ways = np.random.default_rng(4).integers(1, 100, (7, 7))
     np.fill_diagonal(ways, 0)
-    every = np.array([(0, *rest) for rest in itertools.permutations(range(1, 7))])
-    best = ways[every, np.roll(every, -1, axis=1)].sum(axis=1).min()
-    tour = lkh3.tour_of_ways(ways, 0)
-    assert ways[tour, np.roll(tour, -1)].sum() == best
     demand = np.array([0, *[1] * 6])
     routed = Instance.from_distances(ways, demand, 3, name="t")
     halves = [np.array([rest, [1, 0, 0, 1, 0, 0]]) for rest in itertools.permutations(range(1, 7))]

@@ -52,20 +52,8 @@ def test_lengths_of_the_yardstick_never_change() -> None:
     assert cvrp_lengths(instances).mean() == pytest.approx(20.310966575220476, rel=1e-12)
 
 
-STARTS = ["nearest", "insertion", "insertion-angle", "insertion-published", "savings"]
-
-
-@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize("name", ["nearest", "insertion", "insertion-angle", "insertion-published", "savings"])
 def test_a_customer_above_the_capacity_is_one_line(name: str) -> None:
     solver = name.partition("-")[0]
     with one_line(f"{solver}.*: customer 2 demands more than the capacity 4; split it"):
         get(name).solve_cvrp(np.eye(4, 2), np.array([0, 4, 5, 2]), 4, 0)
-
-
-@pytest.mark.parametrize("name", STARTS)
-def test_every_start_of_re_construction_solves_both_problems(name: str) -> None:
-    instance = cvrp_dataset(Dataset(problem="cvrp", n=40, count=1))
-    routes = get(name).solve_cvrp(instance.coords[0], instance.demand[0], 30, 3)
-    assert is_feasible(Vrp(instance.coords, instance.demand, np.array([30])), from_routes(routes)[None]).all()
-    assert sorted(get(name).solve(instance.coords[0], 3).tolist()) == list(range(41))
-    assert get(name).version().startswith("numba")

@@ -27,33 +27,20 @@ def routing(**more: Any) -> neuroute.Instance:
     return neuroute.Instance.from_arrays(POINTS, np.array([0, *[1, 2, 3] * 3, 1, 1]), 7, **more)
 
 
-@pytest.mark.parametrize("solver", ["concorde", "lkh", "hgs", "insertion", "nearest", "ortools", "pyvrp"])
-def test_tours_by_every_solver(solver: str) -> None:
+@pytest.mark.parametrize("seconds", [None, 0.2])
+@pytest.mark.parametrize("solver", ["concorde", "lkh", "hgs", "insertion", "nearest", "ortools", "pyvrp", "softdist"])
+def test_tours_by_every_solver(solver: str, seconds: float | None) -> None:
     if solver not in available("tsp"):
         pytest.skip(f"{solver} is not installed")
-    answer = solve_with(solver, TSP, seed=3)
+    answer = solve_with(solver, TSP, seconds, seed=3)
     assert is_permutation(answer.solution[None]).all()
     assert answer.seconds > 0
-
-
-@pytest.mark.parametrize("solver", ["hgs-short", "insertion", "nearest", "ortools-short", "pyvrp-short"])
-def test_routes_in_the_users_units(solver: str) -> None:
-    answer = solve_with(solver, routing())
-    routing().check(answer.solution)
 
 
 @pytest.mark.parametrize("solver", ["ortools-short", "pyvrp-short"])
 def test_limits_are_kept_in_the_users_units(solver: str) -> None:
     limited = routing(limit=1200.0, open=True)
-    answer = solve_with(solver, limited)
-    limited.check(answer.solution)
-
-
-@pytest.mark.parametrize("solver", ["lkh", "hgs", "ortools", "pyvrp", "concorde", "nearest"])
-def test_seconds_bound_a_search(solver: str) -> None:
-    if solver not in available("tsp"):
-        pytest.skip(f"{solver} is not installed")
-    assert is_permutation(solve_with(solver, TSP, seconds=0.2).solution[None]).all()
+    limited.check(solve_with(solver, limited).solution)
 
 
 def test_what_is_made_for_which_problem() -> None:

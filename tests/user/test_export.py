@@ -41,14 +41,14 @@ def cvrp() -> Instances:
     solutions = np.stack([from_routes(routes) for routes in rows])
     coords = made.coords.astype(np.float64)
     lengths = spec.lengths(Vrp(coords, made.demand, made.capacity), solutions)
-    return Instances.of_vrp("set", made, is_vrp=False).with_solutions(solutions, list(lengths))
+    return Instances.of_batch("set", made, "cvrp").with_solutions(solutions, list(lengths))
 
 
 def vrp(variant: str) -> Instances:
     spec = SPEC.of("vrp")
     made = spec.instances(Dataset(problem="vrp", variant=variant, n=N, count=COUNT, capacity=14))
     solutions = vrp_solutions(made)
-    return Instances.of_vrp("set", made).with_solutions(solutions, list(spec.lengths(made, solutions)))
+    return Instances.of_batch("set", made, "vrp").with_solutions(solutions, list(spec.lengths(made, solutions)))
 
 
 def gaps(instances: Instances, model: Path) -> dict[str, float]:

@@ -17,6 +17,8 @@ from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.instances.export import export
+from neuroute.instances.instances import Instances
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config, parse_config
 from neuroute.plan.specs import Dataset, Labels
@@ -34,11 +36,8 @@ STEM = f"tsp_uniform_test_n{N}"
 def tsp_file(folder: Path, name: str = f"test_TSP{N}_n{COUNT}.txt", n: int = N, count: int = COUNT) -> Path:
     """LEHD's format; tours are no good, which makes no difference."""
     rng = np.random.default_rng(0)
-    lines = []
-    for _ in range(count):
-        tour = rng.permutation(n) + 1
-        lines.append(" ".join([*map(repr, rng.random(2 * n).tolist()), "output", *map(str, [*tour, tour[0]])]))
-    (folder / name).write_text("\n".join(lines) + "\n")
+    tours = rng.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
+    export(Instances.of_arrays("set", {"points": rng.random((count, n, 2)), "solution": tours}), folder / name, "lehd")
     return folder / name
 
 

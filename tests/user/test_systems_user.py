@@ -68,8 +68,3 @@ def test_ways_of_others_are_refused(tmp_path: Path, name: str) -> None:
     (model, instances), (asked, says) = load(tmp_path, name), REFUSED[name]
     with pytest.raises(NeurouteError, match=says):
         neuroute.evaluate(model, instances, asked)
-
-
-def test_softdist_for_a_user() -> None:
-    (instance,) = neuroute.generate("tsp", 30, 1)
-    assert neuroute.solve(instance, "softdist", seconds=0.3).cost > 0

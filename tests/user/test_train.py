@@ -23,7 +23,6 @@ from neuroute.plan.config import parse_config
 from neuroute.plan.reinforced import Reinforced
 from neuroute.problems.vrp import SWITCHES
 from neuroute.training.train import Settings
-from neuroute.user.train import describe_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -306,9 +305,10 @@ def test_one_of_the_16_problems_or_several_are_trained(
     assert all(line["gap_pct"] > -50 for line in lines(tmp_path, "validation"))
 
 
-def test_all_16_problems_are_a_run_like_that_of_a_paper() -> None:
-    network, arguments = VRP["network"], VRP["arguments"]
-    run = describe_run(network, "vrp", 8, None, arguments, 4, 4, 0, 32, "ortools-short", None, {"learning_rate": 1e-3})  # type: ignore[arg-type]
+def test_all_16_problems_are_a_run_like_that_of_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neuroute.Trainer, "label", lambda *_: None)
+    monkeypatch.setattr(neuroute.Trainer, "train", lambda trainer: trainer.run)
+    run: Any = train(folder=tmp_path, problem="vrp", **VRP | {"validate_on": 32})
     assert isinstance(run.training, Reinforced)
     (stage,) = run.training.stages
     assert set(stage.variants) == set(SWITCHES)

@@ -163,12 +163,3 @@ def test_solvers_solve_files_as_well(ten: Path) -> None:
         code, said = call("solve", ten, *options)
         assert (code, len(said.splitlines())) == (2, 1)
         assert says in said
-
-
-def test_a_shipped_network_is_evaluated_by_name(ten: Path, ship: Ship) -> None:
-    ship("tsp")
-    code, said = call("evaluate", "--model", "tsp", "--data", ten, "--device", "cpu")
-    assert code == 0, said
-    assert "model   tsp, Lehd, " in said
-    code, said = call("evaluate", "--model", "tps", "--data", ten, "--device", "cpu")
-    assert (code, "no network 'tps'; give a checkpoint (.safetensors) or one of those" in said) == (2, True)

@@ -1,20 +1,21 @@
-"""Compare methods on public instances: from names to records, a table and pictures."""
+"""Compare methods on public instances: from names to records, a table and pictures, and a page of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import base64
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from neuroute.comparison.methods import PROBLEMS, Checkpoints, Method, check_name, parse
-from neuroute.comparison.page import page
-from neuroute.comparison.pareto import budgets, by_size, flips, picture
-from neuroute.comparison.records import read_published, read_results
+from neuroute.comparison.pareto import LOOKS, budgets, by_size, flips, picture
+from neuroute.comparison.records import MEASURED, published_runs, read_published, read_results
 from neuroute.comparison.run import check_rows, run
 from neuroute.comparison.sets import Member, Places, collect, describe, describe_listed
-from neuroute.comparison.summary import table
+from neuroute.comparison.summary import Key, Summary, by_problem, groups, table
 from neuroute.comparison.worker import Machine
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError, did_you_mean, near
@@ -38,6 +39,7 @@ FIGURES: dict[str, Callable[[pd.DataFrame, Sequence[int]], Drawing | None]] = {
     "budgets": lambda records, _: budgets(records),
 }
 LEFT_OUT = "Left out: "
+TEMPLATE = Path(__file__).with_name("page.html")  # of the page
 ON_PAGE = {"pareto": "Gap against time", "sizes": "Gap against size"}
 
 
@@ -193,3 +195,53 @@ def _places(hand: Path | None, work: Path) -> Places:
         return read_manifest(manifest, benchmark)[0]
 
     return place
+
+
+# -- The leaderboard: one HTML file with its rows, sorted and filtered where it is read, and pictures
+# The file holds, for each method, set and group of sizes, how many instances were solved and what their gaps and times
+# add up to; a line of script takes means over what a reader selects.
+
+
+def page(
+    records: pd.DataFrame,
+    beginnings: Iterable[int],
+    pictures: Sequence[tuple[str, Path, Drawing]],
+    notes: Sequence[str],
+) -> str:
+    """Return the page; of each of the pictures there is a title, an SVG file, and what was drawn."""
+    about = {(run["method"], run["problem"]): run for run in published_runs()}
+    sizes, rows = groups(beginnings), list[dict[str, Any]]()
+    for problem, summary in by_problem(records).items():
+        sets = summary.records.drop_duplicates("instance").set_index("instance").set.to_dict()
+        for key in summary.keys:
+            kind = summary.first("kind", key) or "file"
+            row: dict[str, Any] = {"problem": problem, "method": key[0], "how": key[1].removeprefix("published: ")}
+            row |= {"kind": LOOKS[kind][0], "here": kind in MEASURED, "on": summary.first("device", key) or ""}
+            run = about.get((key[0], problem)) if key[1].startswith("published") else None
+            row["about"] = f"{run['system']}: {run['decoding']}; {run['weights']}" if run else ""
+            cells = [
+                [name, place, *_cell(summary, key, [i for i in summary.within(group) if sets[i] == name])]
+                for name in sorted(set(sets.values()))
+                for place, group in enumerate(sizes)
+            ]
+            rows.append(row | {"cells": [cell for cell in cells if cell[2]]})
+    figures = [
+        {
+            "title": title,
+            "alt": drawing.alt,
+            "notes": " ".join(drawing.notes),
+            "source": f"data:image/svg+xml;base64,{base64.b64encode(file.read_bytes()).decode()}",
+        }
+        for title, file, drawing in pictures
+    ]
+    data = {"rows": rows, "groups": [str(group) for group in sizes], "figures": figures, "notes": list(notes)}
+    return TEMPLATE.read_text().replace("{{data}}", json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"))
+
+
+def _cell(summary: Summary, key: Key, instances: Sequence[str]) -> tuple[int, int, float, float | None]:
+    """How many instances a method tried and solved, and the sums of gaps and of seconds (None: not known)."""
+    tried = set(summary.records[(summary.records.method == key[0]) & (summary.records.how == key[1])].instance)
+    solved = summary.solved_by(key, instances)
+    gap, seconds = (summary.mean(metric, key, solved) for metric in ("gap_pct", "time_s"))
+    count = len(solved)
+    return len(tried & set(instances)), count, (gap or 0.0) * count, None if seconds is None else seconds * count

@@ -34,29 +34,17 @@ ENTRIES: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Method:
-    """One row of a comparison.
+    """One row of a comparison."""
 
-    Attributes:
-        name: what a reader calls it.
-        kind: what it is.
-        source: a solver's name, a shipped network's, a checkpoint, or a function as "module:name".
-        problems: that it solves here.
-        seconds: of wall-clock time for an instance; None: it ends by itself.
-        draws: whether its answers differ from seed to seed.
-        version: of what answers: of a solver's package, or a digest of the weights.
-        decoding: of a network, without a time; its name.
-        trusted: kinds of networks outside this package that its checkpoint may name.
-    """
-
-    name: str
+    name: str  # what a reader calls it
     kind: Kind
-    source: str
-    problems: tuple[str, ...]
-    seconds: float | None
-    draws: bool
-    version: str
-    trusted: tuple[str, ...] = field(default=(), repr=False)
-    decoding: str | None = None
+    source: str  # a solver's name, a shipped network's, a checkpoint, or a function as "module:name"
+    problems: tuple[str, ...]  # that it solves here
+    seconds: float | None  # of wall-clock time for an instance; None: it ends by itself
+    draws: bool  # whether its answers differ from seed to seed
+    version: str  # of what answers: of a solver's package, or a digest of the weights
+    trusted: tuple[str, ...] = field(default=(), repr=False)  # kinds of networks that its checkpoint may name
+    decoding: str | None = None  # of a network, without a time; its name
 
     @property
     def how(self) -> str:

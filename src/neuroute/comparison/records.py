@@ -64,17 +64,10 @@ def read_results(
 ) -> Results:
     """Read a results file: a CSV with the columns method, instance, cost, seconds, and perhaps others of records.
 
-    An empty cost says that the method did not solve the instance; empty seconds are not known.
-
-    Args:
-        path: the file; of `.gz` it is unpacked.
-        instances: what there is to say of each instance that is compared, by its name; lines of others are left out.
-        runs: what there is to say of each (method, problem) that is wanted; None: all are.
-        option: that named the file.
-
-    Raises:
-        NeurouteError: with the line, for what is no number, or a pair of method and instance that comes twice; if no
-            line is of an instance that is compared.
+    An empty cost says that the method did not solve the instance; empty seconds are not known.  `instances` are those
+    that are compared, by name, and `runs` the (method, problem) that are wanted (None: all), each with what there is to
+    say of it; `option` named the file.  Raises NeurouteError with the line, for what is no number, or a pair of method
+    and instance that comes twice; and if no line is of an instance that is compared.
     """
     try:
         with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:

@@ -64,20 +64,12 @@ def run(
     machine: Machine = ONE_THREAD,
     solve: Solve | None = None,
 ) -> pd.DataFrame:
-    """Return the records of all methods on all instances.
+    """Return the records of all methods on all instances, and the results of others.
 
-    Args:
-        members: instances.
-        methods: what solves them.
-        results: what others have measured.
-        folder: answers are kept in `answers` there, each whole, and taken from there by a later call.
-        seeds: of methods that draw.
-        limit: wall-clock seconds after which an instance is unsolved.
-        machine: on what they run.
-        solve: (method, instance, seed, limit) -> answer, instead of a process of its own (for tests).
-
-    Raises:
-        NeurouteError: if another process works in the folder, or a method cannot be loaded.
+    Answers are kept in `answers` of the folder, each whole, and taken from there by a later call.  seeds: of methods
+    that draw; limit: wall-clock seconds after which an instance is unsolved; solve: (method, instance, seed, limit) ->
+    answer, instead of a process of its own (for tests).  Raises NeurouteError if another process works in the folder,
+    or a method cannot be loaded.
     """
     device, rows = devices.name(devices.choose(machine.device)), list[Row]()
     key_of = f"{device}, {machine.threads} threads, {machine.memory_gb} GB, {machine.clock}"

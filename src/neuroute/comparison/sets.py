@@ -17,7 +17,6 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import PublishedInstance, place_of, published_instances, read_known
 from neuroute.instances.instance import Instance
-from neuroute.instances.instances import Instances
 from neuroute.plan.config import LIBRARIES
 from neuroute.user.files import load_all
 
@@ -43,8 +42,8 @@ class Member:
     @cached_property
     def digest(self) -> str:
         """Of what there is to solve."""
-        group, hashed = Instances("", (self.instance,)), hashlib.sha256(self.instance.distances.encode())
-        for array in (group.coords, group.demand, group.capacity):
+        hashed = hashlib.sha256(self.instance.distances.encode())
+        for array in (self.instance.coords, self.instance.demand, self.instance.capacity):
             hashed.update(b"" if array is None else np.ascontiguousarray(array, dtype="<f8").tobytes())
         return hashed.hexdigest()[:16]
 
@@ -72,14 +71,9 @@ def _columns(problem: str, name: str, instance: str, n: int, best_known: float) 
 def collect(names: Sequence[str], least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
     """Return the instances of sets with `least` to `most` nodes, smallest first, and a line for each that is not whole.
 
-    Args:
-        names: of sets (`SETS`), or files and folders of one's own, whose instances have best costs.
-        least: nodes (TSP) or customers.
-        most: likewise, counted in.
-        places: where a library's files are, beside those that come with the package.
-
-    Raises:
-        NeurouteError: for an unknown set, an altered file, an instance without a best cost, or if none is left.
+    Names are of `SETS`, or of files and folders of one's own; `places`: where a library's files are, beside those that
+    come with the package.  Raises NeurouteError for an unknown set, an altered file, an instance without a best cost,
+    or if none is left.
     """
     members, notes = list[Member](), list[str]()
     for name in dict.fromkeys(names):

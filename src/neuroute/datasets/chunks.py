@@ -25,7 +25,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import stream_part
 from neuroute.plan.objects import SHARD, Labels
 from neuroute.solvers.base import Solver
-from neuroute.solvers.lkh_rounds import spent_in
+from neuroute.solvers.lkh import spent_in
 from neuroute.solvers.registry import get
 
 Pool = ProcessPoolExecutor | None  # None: solve in this process

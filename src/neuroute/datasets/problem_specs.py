@@ -42,10 +42,6 @@ def _nearest_vrp(instances: Vrp) -> np.ndarray:
     return vrp.lengths(instances, vrp_solutions(instances))
 
 
-def _solve_tsp(solver: Solver, coords: np.ndarray, seed: int) -> np.ndarray:
-    return solver.solve(coords[0], seed)
-
-
 def _solve_cvrp(solver: Solver, instance: Vrp, seed: int) -> np.ndarray:
     """Solve with a solver of the CVRP, or of the VRP.  Raises NeurouteError if a solver is made for neither."""
     if solver.solve_cvrp is not None:
@@ -84,7 +80,7 @@ TSP = ProblemSpec(
     lengths=tsp.tour_length,
     canonical=tsp.canonical,
     simple_lengths=_nearest_tours,
-    solve=_solve_tsp,
+    solve=lambda solver, coords, seed: solver.solve(coords[0], seed),
 )
 # Each route is stored from the smaller of its two ends on, and the routes in the order of these ends.
 CVRP = ProblemSpec(

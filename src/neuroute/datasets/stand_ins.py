@@ -12,8 +12,7 @@ from neuroute.plan.build import build_plan
 from neuroute.plan.objects import Labels
 from neuroute.plan.plan import Plan
 from neuroute.solvers.base import fitting_workers
-from neuroute.solvers.registry import get
-from neuroute.solvers.stand_ins import is_installed, stand_in
+from neuroute.solvers.registry import get, is_installed, stand_in
 
 log = logging.getLogger("neuroute.plan")
 

@@ -23,7 +23,7 @@ The shapes follow Fang et al. (2024), which scaling, Section D.2, takes up: all 
 are shifted and scaled at the end, alike on both axes, so that they span the unit square's longer side.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -108,12 +108,8 @@ def coordinates(distribution: str, split: str, n: int, first: int, count: int) -
     make = {"uniform": _uniform, "cluster": _cluster, "explosion": _explosion, "implosion": _implosion}[distribution]
     word = DISTRIBUTIONS[distribution] << 40 | SPLITS[split] << 32 | n
     out = np.empty((count, n, 2), dtype=np.float32)
-    row_out = 0
-    while row_out < count:
-        shard, row = divmod(first + row_out, SHARD)
-        rows = min(SHARD - row, count - row_out)
-        out[row_out : row_out + rows] = make(drawer(word, shard, row, rows), n)
-        row_out += rows
+    for rows, draw in drawers(word, first, count):
+        out[rows] = make(draw, n)
     return out
 
 
@@ -128,14 +124,10 @@ def cvrp_dataset(dataset: Dataset) -> Vrp:
     d, n, word = dataset, dataset.n, check_customers("CVRP", dataset, MIXTURES)
     coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
     demand = np.empty((d.count, n + 1), dtype=np.int64)
-    row_out = 0
-    for shard, first, stop in d.shards():
-        rows = slice(row_out, row_out + stop - first)
-        draw = drawer(word, shard, first, stop - first)
+    for rows, draw in drawers(word, d.first, d.count):
         coords[rows], demand[rows] = draw_customers(draw, n)
         if d.distribution in MIXTURES:
             coords[rows] = mixture_points(d.distribution, draw, n)
-        row_out = rows.stop
     return Vrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
 
 
@@ -163,6 +155,16 @@ def draw_customers(draw: Draw, n: int) -> tuple[np.ndarray, np.ndarray]:
 def cvrp_capacity(n: int, capacities: Mapping[int, int] = MappingProxyType(CAPACITIES)) -> int:
     """Return the capacity for n customers: that of the largest size that is not above n."""
     return capacities[max(size for size in capacities if size <= n)]
+
+
+def drawers(word: int, first: int, count: int) -> Iterator[tuple[slice, Draw]]:
+    """Yield, of instances first..first+count-1, the rows that lie in a shard, and their draws."""
+    row = 0
+    while row < count:
+        shard, place = divmod(first + row, SHARD)
+        rows = slice(row, min(row + SHARD - place, count))
+        yield rows, drawer(word, shard, place, rows.stop - row)
+        row = rows.stop
 
 
 def drawer(word: int, shard: int, row: int, rows: int) -> Draw:

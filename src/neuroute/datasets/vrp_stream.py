@@ -11,6 +11,8 @@ have neither: backhauls are drawn per instance, as the paper's text says, and on
 (coordinates too), from fields that are REDRAW further on.
 """
 
+from itertools import count
+
 import numpy as np
 
 from neuroute.datasets.streams import (
@@ -20,10 +22,11 @@ from neuroute.datasets.streams import (
     cvrp_capacity,
     draw_customers,
     drawer,
+    drawers,
     read_vehicles,
     unit,
 )
-from neuroute.plan.objects import Dataset
+from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.vrp import Variant, Vrp, distances
 from neuroute.problems.vrp_checker import EPS
 
@@ -51,17 +54,13 @@ def vrp_dataset(dataset: Dataset) -> Vrp:
     coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
     demand = np.zeros((d.count, n + 1), dtype=np.int64)
     windows = np.zeros((d.count, n + 1, 2), dtype=np.float32)
-    row_out = 0
-    for shard, first, stop in d.shards():
-        rows = slice(row_out, row_out + stop - first)
-        draw = drawer(word, shard, first, stop - first)
+    service = np.full((d.count, n + 1), SERVICE, dtype=np.float32)
+    service[:, 0] = 0
+    for rows, draw in drawers(word, d.first, d.count):
         coords[rows], demand[rows], windows[rows] = _draw(draw, n, 0, switches.backhaul)
-        late = np.flatnonzero(~_in_time(coords[rows], windows[rows])) if switches.windows else np.empty(0, np.int64)
-        for row in late:
-            coords[row_out + row], demand[row_out + row], windows[row_out + row] = _redraw(
-                drawer(word, shard, first + int(row), 1), n, switches.backhaul
-            )
-        row_out = rows.stop
+    for row in np.flatnonzero(~_in_time(coords, windows)).tolist() if switches.windows else ():
+        alone = drawer(word, *divmod(d.first + row, SHARD), 1)
+        coords[row], demand[row], windows[row] = _redraw(alone, n, switches.backhaul)
     return Vrp(
         coords,
         demand,
@@ -69,7 +68,7 @@ def vrp_dataset(dataset: Dataset) -> Vrp:
         switches.open,
         np.full(d.count, LIMIT) if switches.limit else None,
         windows if switches.windows else None,
-        _service(d.count, n) if switches.windows else None,
+        service if switches.windows else None,
     )
 
 
@@ -88,12 +87,9 @@ def _draw(draw: Draw, n: int, attempt: int, backhaul: bool) -> tuple[np.ndarray,
 
 def _redraw(draw: Draw, n: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the first of an instance's further attempts of which every customer can be served in time."""
-    attempt = 1
-    while True:
-        fields = _draw(draw, n, attempt, backhaul)
-        if _in_time(fields[0], fields[2]).all():
-            return fields[0][0], fields[1][0], fields[2][0]
-        attempt += 1
+    attempts = (_draw(draw, n, attempt, backhaul) for attempt in count(1))
+    coords, demand, windows = next(fields for fields in attempts if _in_time(fields[0], fields[2]).all())
+    return coords[0], demand[0], windows[0]
 
 
 def _windows(coords: np.ndarray, numbers: np.ndarray) -> np.ndarray:
@@ -111,9 +107,3 @@ def _in_time(coords: np.ndarray, windows: np.ndarray) -> np.ndarray:
     """Return whether a vehicle for each customer alone is back before the depot closes: bool (count,)."""
     out = distances(coords[:, 1:].astype(np.float64), coords[:, :1])
     return np.asarray((np.maximum(out, windows[:, 1:, 0]) + SERVICE + out <= HORIZON + EPS).all(1))
-
-
-def _service(count: int, n: int) -> np.ndarray:
-    service = np.full((count, n + 1), SERVICE, dtype=np.float32)
-    service[:, 0] = 0
-    return service

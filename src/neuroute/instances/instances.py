@@ -28,10 +28,13 @@ class Instances:
         return cls(name, tuple(Instance(each, **row(arrays, i)) for i, each in enumerate(names)))
 
     @classmethod
-    def of_vrp(cls, name: str, vrp: Vrp, is_vrp: bool = True) -> Self:
-        """Make an instance of each of a batch; `is_vrp`: even if it is a CVRP, it is one of the 16 VRPs."""
-        arrays = {key: getattr(vrp, key) for key in ("demand", "capacity", "open", "limit", "windows", "service")}
-        return cls.of_arrays(name, {"points": vrp.coords.astype(np.float64), "is_vrp": is_vrp, **arrays})
+    def of_batch(cls, name: str, batch: np.ndarray | Vrp, problem: str) -> Self:
+        """Make an instance of each of coordinates (count, n, 2), or of a `Vrp`: of `vrp` one of the 16, even a CVRP."""
+        if not isinstance(batch, Vrp):
+            return cls.of_arrays(name, {"points": batch.astype(np.float64)})
+        arrays = {key: getattr(batch, key) for key in ("demand", "capacity", "open", "limit", "windows", "service")}
+        arrays |= {"points": batch.coords.astype(np.float64), "is_vrp": problem == "vrp"}
+        return cls.of_arrays(name, arrays)
 
     @property
     def problem(self) -> str:

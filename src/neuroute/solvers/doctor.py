@@ -12,8 +12,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.tsp import is_permutation, tour_length
-from neuroute.solvers.registry import SOLVERS, get
-from neuroute.solvers.stand_ins import NEXT_BEST
+from neuroute.solvers.registry import NEXT_BEST, SOLVERS, get
 
 ACADEMIC = "free for academic use only"
 # What the project is asked for by name -> the packages that do its work, and why these.

@@ -40,7 +40,6 @@ OWN_SHARE = 1 / 2  # of the time, that this may take where there is another solu
 FIRST = 3, 10  # calls of a network, by whose time that of all decisions is seen; the very first ones load and compile
 Length = Callable[[np.ndarray], float]
 Trace = tuple[tuple[float, float], ...]
-SearchSolutions = Callable[[Any], Iterator[Tensor]]  # batch of one -> solutions (tours, ...), which come together
 IMAGES = 8
 SPREAD = 4  # re-constructions after which the shorter half of solutions that began alike takes the place of the others
 BEAMS = (1, 50)  # of a network's own way, one after the other
@@ -166,21 +165,19 @@ def search_for(
     search = SEARCH.of(net.problem)
     method = getattr(net, "own_method", None)
     improves = not method and search.improves(net)
-    if not improves:
-        if start is not None:
-            raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
-        places = search.environment.count_starts(instance, None)
-        search_solutions = (
-            _in_its_own_way(net, method, memory_gb)
-            if method
-            else _from_many_starts(net, search.environment, places, memory_gb, seed)
-        )
-    else:
-        search_solutions = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds, best)
+    if start is not None and not improves:
+        raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
     ends, trace = ended(net, best.began + seconds, best) if seconds else nullcontext(), best.trace
     with inference(device_of(net), "fp32"), ends, suppress(TimeIsOverError):
         batch = search.environment.batch(instance, device_of(net))
-        keep_best(search_solutions(batch), batch, best, seconds)
+        if improves:
+            solutions = _by_reconstruction(net, search, batch, decoding, memory_gb, seed, start, seconds, best)
+        elif method:
+            solutions = _in_its_own_way(net, method, batch, memory_gb)
+        else:
+            places = search.environment.count_starts(instance, None)
+            solutions = _from_many_starts(net, search.environment, batch, places, memory_gb, seed)
+        keep_best(solutions, batch, best, seconds)
     if best.own is None and start is None and not improves and best.trace != trace:
         best.own = best.trace[-1][1]
 
@@ -199,13 +196,14 @@ def keep_best(search: Iterator[Tensor], batch: Batch, best: Best, seconds: float
 def _by_reconstruction(
     net: Any,
     search: Search[Any],
+    batch: Batch,
     decoding: Decoding,
     memory_gb: float,
     seed: int,
     start: np.ndarray | None,
     seconds: float,
     best: Best,
-) -> SearchSolutions:
+) -> Iterator[Tensor]:
     """A greedy solution, or a given one, and what each of ever more re-constructions makes of it.
 
     Each sees another of the eight symmetric images: the same piece is not always rebuilt in the same way.  Where it
@@ -221,81 +219,69 @@ def _by_reconstruction(
         best = search.start_from_many(paths, batch, many, memory_gb)
         return environment.build_greedily(paths, batch, once, memory_gb, 0) if best is None else best
 
-    def search_solutions(batch: Batch) -> Iterator[Tensor]:
-        other, first, copies = best.solution if start is None else start, None, 1
-        stops = batch.coords.shape[1]
-        if start is None and (other is None or stops <= MOST_OWN):
-            began = time.perf_counter()
-            share = nullcontext() if other is None else ended(net, began + OWN_SHARE * seconds, best, stops)
-            with share, suppress(TimeIsOverError):
-                first = build(batch)
-            if first is not None:
-                most = min(IMAGES, batch_size_for(paths, stops, Decoding(), memory_gb))
-                copies = max(1, min(most, int(seconds / (4 * (time.perf_counter() - began)))))
-                best.own = best.length(first[0].cpu().numpy())
-                yield first
-        images, several = augment8(batch.coords)[:, 0], batch.repeat(copies)
-        alike = other is not None and (best.own is None or best.length(other) < best.own)
-        if other is not None and alike:
-            start_tensor = torch.from_numpy(other.astype(np.int64)).to(batch.coords.device)
-            yield (solutions := start_tensor.expand(copies, *other.shape))
-        else:
-            assert first is not None
-            solutions = first
-            if copies > 1:
-                yield (solutions := torch.cat([first, build(several[1:].at(images[1:copies]))]))
-        generator = torch.Generator().manual_seed(seed)
-        for number in itertools.count(1):
-            if net.problem == "tsp":  # pieces begin at the same place of all tours, so tours begin anywhere
-                places = torch.randint(solutions.shape[1], (copies, 1), generator=generator)
-                turned = (places + torch.arange(solutions.shape[1])) % solutions.shape[1]
-                solutions = solutions.gather(1, turned.to(solutions.device))
-            images_of_call = several.at(images[(torch.arange(copies) + number) % IMAGES])
-            call_seed = seed * SEEDS + number
-            yield (
-                solutions := next(search.reconstruct(paths, images_of_call, solutions, once, memory_gb, seed=call_seed))
-            )
-            if alike and number % SPREAD == 0:
-                shorter = several.lengths(solutions[:, None])[:, 0].argsort()[: (copies + 1) // 2]
-                solutions = solutions[shorter.repeat(2)[:copies]]
-
-    return search_solutions
+    other, first, copies = best.solution if start is None else start, None, 1
+    stops = batch.coords.shape[1]
+    if start is None and (other is None or stops <= MOST_OWN):
+        began = time.perf_counter()
+        share = nullcontext() if other is None else ended(net, began + OWN_SHARE * seconds, best, stops)
+        with share, suppress(TimeIsOverError):
+            first = build(batch)
+        if first is not None:
+            most = min(IMAGES, batch_size_for(paths, stops, Decoding(), memory_gb))
+            copies = max(1, min(most, int(seconds / (4 * (time.perf_counter() - began)))))
+            best.own = best.length(first[0].cpu().numpy())
+            yield first
+    images, several = augment8(batch.coords)[:, 0], batch.repeat(copies)
+    alike = other is not None and (best.own is None or best.length(other) < best.own)
+    if other is not None and alike:
+        start_tensor = torch.from_numpy(other.astype(np.int64)).to(batch.coords.device)
+        yield (solutions := start_tensor.expand(copies, *other.shape))
+    else:
+        assert first is not None
+        solutions = first
+        if copies > 1:
+            yield (solutions := torch.cat([first, build(several[1:].at(images[1:copies]))]))
+    generator = torch.Generator().manual_seed(seed)
+    for number in itertools.count(1):
+        if net.problem == "tsp":  # pieces begin at the same place of all tours, so tours begin anywhere
+            places = torch.randint(solutions.shape[1], (copies, 1), generator=generator)
+            turned = (places + torch.arange(solutions.shape[1])) % solutions.shape[1]
+            solutions = solutions.gather(1, turned.to(solutions.device))
+        images_of_call = several.at(images[(torch.arange(copies) + number) % IMAGES])
+        call_seed = seed * SEEDS + number
+        solutions = next(search.reconstruct(paths, images_of_call, solutions, once, memory_gb, seed=call_seed))
+        yield solutions
+        if alike and number % SPREAD == 0:
+            shorter = several.lengths(solutions[:, None])[:, 0].argsort()[: (copies + 1) // 2]
+            solutions = solutions[shorter.repeat(2)[:copies]]
 
 
-def _in_its_own_way(net: Any, method: Any, memory_gb: float) -> SearchSolutions:
+def _in_its_own_way(net: Any, method: Any, batch: Batch, memory_gb: float) -> Iterator[Tensor]:
     """Of each of the eight images the partition, with solved routes; or what is found greedily, then by beams."""
-
-    def search_solutions(batch: Batch) -> Iterator[Tensor]:
-        for beam in BEAMS if net.own_beams else (1,):
-            for coords in augment8(batch.coords):
-                decoding = Decoding(method=method, beam=beam)
-                yield Part[OwnWay](method).of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
-
-    return search_solutions
+    for beam in BEAMS if net.own_beams else (1,):
+        for coords in augment8(batch.coords):
+            decoding = Decoding(method=method, beam=beam)
+            yield Part[OwnWay](method).of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
 
 
 def _from_many_starts(
-    net: Any, environment: Environment[Any], places: int, memory_gb: float, seed: int
-) -> SearchSolutions:
+    net: Any, environment: Environment[Any], batch: Batch, places: int, memory_gb: float, seed: int
+) -> Iterator[Tensor]:
     """Greedy solutions from so many starts of each of the eight images; then sampled ones, without end."""
+    starts, nodes = batch.start_nodes(places), batch.coords.shape[1]
+    tours, _ = environment.batch_sizes(net, nodes, places, 1, memory_gb, 1)
+    generator = torch.Generator(batch.coords.device).manual_seed(seed)
 
-    def search_solutions(batch: Batch) -> Iterator[Tensor]:
-        starts, nodes = batch.start_nodes(places), batch.coords.shape[1]
-        tours, _ = environment.batch_sizes(net, nodes, places, 1, memory_gb, 1)
-        generator = torch.Generator(batch.coords.device).manual_seed(seed)
+    def draw(logits: Tensor) -> Tensor:
+        noise = torch.empty_like(logits).exponential_(generator=generator)
+        return (logits.softmax(-1) / noise).argmax(-1)  # the largest of p / noise is a draw of p
 
-        def draw(logits: Tensor) -> Tensor:
-            noise = torch.empty_like(logits).exponential_(generator=generator)
-            return (logits.softmax(-1) / noise).argmax(-1)  # the largest of p / noise is a draw of p
-
-        images = [environment.prepare(net, batch.at(coords), 0) for coords in augment8(batch.coords)]
-        for choose in itertools.chain([choose_best], itertools.repeat(draw)):
-            for image in images:
-                for part in starts.split(tours, dim=1):
-                    environment.begin_episode(image)
-                    yield roll_out(net, image, batch, part, choose)[0]
-
-    return search_solutions
+    images = [environment.prepare(net, batch.at(coords), 0) for coords in augment8(batch.coords)]
+    for choose in itertools.chain([choose_best], itertools.repeat(draw)):
+        for image in images:
+            for part in starts.split(tours, dim=1):
+                environment.begin_episode(image)
+                yield roll_out(net, image, batch, part, choose)[0]
 
 
 def solve_by_network(
@@ -308,21 +294,10 @@ def solve_by_network(
     seed: int,
     memory_gb: float | None,
 ) -> Solution:
-    """Return the best solution that a network finds.
+    """Return the best solution that a network finds, as `neuroute.solve` says.
 
-    Args:
-        instance: the problem.
-        model: a network for it.
-        decoding: how solutions are built; None: as well as goes in so many `seconds`.
-        seconds: wall-clock time, from the best construction on; 0: the network's own first solution, whatever it takes.
-        construction: that the search goes on from.
-        start: a solution to improve, which never gets longer in the instance's own distances.
-        seed: of what is drawn.
-        memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
-
-    Raises:
-        NeurouteError: if model, instance and decoding do not go together.
-        Interrupted: at Ctrl-C, with the best solution so far.
+    seconds: from the `construction` on, which the search goes on from.  Raises NeurouteError if model, instance and
+    decoding do not go together, and Interrupted, with the best solution so far, at Ctrl-C.
     """
     if start is not None and not SEARCH.of(model.problem).improves(model.net):
         raise NeurouteError(f"{model.name} builds solutions and improves none; leave the start out")

@@ -25,8 +25,7 @@ from neuroute.problems.vrp import SWITCHES, Variant, from_routes
 from neuroute.problems.vrp_checker import check_instances
 from neuroute.solvers import concorde, limited, lkh, lkh3, matrix
 from neuroute.solvers.base import Solver, check_size
-from neuroute.solvers.registry import SOLVERS, get
-from neuroute.solvers.stand_ins import is_installed
+from neuroute.solvers.registry import SOLVERS, get, is_installed
 
 QUICK = ("insertion", "nearest", "savings")  # families that take no time, and compile when first called
 CPU_CLOCKED = ("concorde", "hgs", "lkh", "lkh3")  # families whose limit is in processor time

@@ -70,10 +70,7 @@ def labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
     kind, dataset = spec_of(labels), labels.dataset
     instances = kind.instances(dataset)
     solutions = load_tours(labels, label_dirs).astype(np.int64)
-    if dataset.problem == "tsp":
-        whole = Instances.of_arrays(dataset.id, {"points": instances.astype(np.float64)})
-    else:
-        whole = Instances.of_vrp(dataset.id, instances, is_vrp=dataset.problem == "vrp")
+    whole = Instances.of_batch(dataset.id, instances, dataset.problem)
     return whole.with_solutions(solutions, kind.lengths(instances, solutions).tolist())
 
 

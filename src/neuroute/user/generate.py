@@ -4,8 +4,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
 from neuroute.instances.instances import Instances
@@ -61,14 +59,13 @@ def generate(
         )
     if not 0 <= seed <= MOST_SEEDS or first + count > APART:
         raise NeurouteError(f"seed {seed}: give a seed from 0 to {MOST_SEEDS:,}, each of {APART:,} instances")
-    number = seed * APART + first
     try:
         dataset = Dataset.model_validate(
             {
                 "problem": name if variant is None else "vrp",
                 "n": n,
                 "count": count,
-                "first": number,
+                "first": seed * APART + first,
                 "distribution": distribution,
                 "capacity": capacity,
                 "variant": variant,
@@ -78,10 +75,6 @@ def generate(
         problem_found = error.errors()[0]
         where = ".".join(map(str, problem_found["loc"]))
         raise NeurouteError(f"generate: {where + ': ' if where else ''}{problem_found['msg']}") from None
-    batch = SPEC.of(dataset.problem).instances(dataset)
-    if dataset.problem == "tsp":
-        instances = Instances.of_arrays("", {"points": batch.astype(np.float64)})
-    else:
-        instances = Instances.of_vrp("", batch, is_vrp=dataset.problem == "vrp")
+    instances = Instances.of_batch("", SPEC.of(dataset.problem).instances(dataset), dataset.problem)
     stem = f"{name}{n}" + (f"_s{seed}" if seed else "")
     return [replace(each, name=f"{stem}_{first + i}") for i, each in enumerate(instances.members)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuroute.analysis.intervals import gap_pct
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
 from neuroute.instances.instance import Instance
@@ -121,9 +122,19 @@ class Solution:
         return f"<Solution {self}>"
 
     def __str__(self) -> str:
-        routes = f"{len(self.routes)} routes, " if self.instance.problem != "tsp" else ""
-        gap = "" if self.gap is None else f", gap {self.gap:.2f} %"
-        return (
-            f"{self.instance.name}: n={self.instance.n}, {routes}length {self.instance.format(self.cost)} "
-            f"({self.instance.distances}){gap}, {self.seconds:.2f} s, {self.method}{self.origin}"
-        )
+        return describe(self)
+
+
+def describe(solution: Solution, before: float | None = None, yardstick: Solution | None = None) -> str:
+    """Return a line on a solution, with the cost `before` it was improved, and its gap to another one."""
+    instance = solution.instance
+    routes = f"{len(solution.routes)} routes, " if instance.problem != "tsp" else ""
+    was = "" if before is None else f", before {instance.format(before)}"
+    gap = "" if solution.gap is None else f", gap {solution.gap:.2f} %"
+    if yardstick is not None:
+        to = f"{gap_pct(solution.cost, yardstick.cost):.2f} % to {yardstick.method}"
+        gap += f", {to} ({instance.format(yardstick.cost)} in {yardstick.seconds:.2f} s)"
+    return (
+        f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
+        f"{was}{gap}, {solution.seconds:.2f} s, {solution.method}{solution.origin}"
+    )

@@ -16,7 +16,7 @@ from neuroute.instances.tsplib import read_solution, read_tour
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes
 from neuroute.user.files import load
-from neuroute.user.solution import ENDINGS, Solution
+from neuroute.user.solution import ENDINGS, Solution, describe
 from neuroute.user.solve import LEAST_S, check_method, choose_for, solve, solve_by_model
 
 NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
@@ -154,26 +154,13 @@ def solve_file(
             raise
     origin = solution.basis[0] if solution.basis is not None else "" if start is None else start.name
     places.write(solution, f" from {origin}" if origin else "")
-    line = _line(solution, yardstick, before, places)
+    line = describe(solution, None if before is None else instance.cost(before), yardstick)
+    there = [] if out is None else [f"in {out}"]
+    there += [] if save is None else [f"kept in {save}"]
+    line += f"; {NOUNS[instance.problem]} {', '.join(there)}" if there else ""
     if not is_whole:
         raise Interrupted(line)
     return line
-
-
-def _line(solution: Solution, yardstick: Solution | None, before: np.ndarray | None, places: Places) -> str:
-    instance = solution.instance
-    routes = f"{len(solution.routes)} routes, " if instance.problem != "tsp" else ""
-    was = f", before {instance.format(instance.cost(before))}" if before is not None else ""
-    gap = f", gap {solution.gap:.2f} %" if solution.gap is not None else ""
-    if yardstick is not None:
-        to = f"{gap_pct(solution.cost, yardstick.cost):.2f} % to {yardstick.method}"
-        gap += f", {to} ({instance.format(yardstick.cost)} in {yardstick.seconds:.2f} s)"
-    there = [] if places.out is None else [f"in {places.out}"]
-    there += [] if places.save is None else [f"kept in {places.save}"]
-    return (
-        f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
-        f"{was}{gap}, {solution.seconds:.2f} s, {solution.method}{solution.origin}"
-    ) + (f"; {NOUNS[instance.problem]} {', '.join(there)}" if there else "")
 
 
 def _table_by_each(
@@ -185,8 +172,7 @@ def _table_by_each(
     seed: int,
     say: Say,
 ) -> str:
-    solutions: list[Solution] = []
-    notes, is_whole = "", True
+    solutions, is_whole = list[Solution](), True
     for name in names:
         say(f"{instance.name}: {name} ...")
         try:
@@ -194,22 +180,22 @@ def _table_by_each(
         except Interrupted as stop:
             is_whole = False
             solutions.append(stop.best)
-        notes += f"\n{name}: {solutions[-1].note}" if solutions[-1].note else ""
-        if not is_whole:
             break
     best = min(solutions, key=lambda each: each.cost)
     places.write(best)
-    yardstick = solutions[-1] if reference and solutions[-1].method.split()[-1] == reference else None  # it comes last
-    table = _table(solutions, reference if yardstick else None, yardstick) + notes
+    is_there = bool(reference) and solutions[-1].method.split()[-1] == reference  # it comes last
+    table = _table(solutions, reference if is_there else None)
+    table += "".join(f"\n{name}: {each.note}" for name, each in zip(names, solutions, strict=False) if each.note)
     table += f"\n{best.method}'s solution in {places.out}" if places.out is not None else ""
     if not is_whole:
         raise Interrupted(table)
     return table
 
 
-def _table(solutions: Sequence[Solution], reference: str | None, yardstick: Solution | None) -> str:
+def _table(solutions: Sequence[Solution], reference: str | None) -> str:
+    """Return a row for each; gaps are to the last one, if it is the reference."""
     instance = solutions[0].instance
-    base = yardstick.cost if yardstick else None
+    base = solutions[-1].cost if reference else None
     if base is None and instance.best_known is None:
         base = min(each.cost for each in solutions)
     against = reference or ("the shortest here" if base is not None else "the best known")

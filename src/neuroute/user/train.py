@@ -15,7 +15,7 @@ from neuroute.plan.specs import BLOCK, Spec
 from neuroute.plan.trainings import OwnLoss, SelfImprovement, Supervised
 from neuroute.plan.yaml_files import validate
 from neuroute.problems.vrp import SWITCHES, Variant
-from neuroute.solvers.stand_ins import is_installed, stand_in
+from neuroute.solvers.registry import is_installed, stand_in
 from neuroute.training.callbacks import Callback
 from neuroute.training.train import Settings
 from neuroute.user.loggers import make_loggers
@@ -82,8 +82,33 @@ def train(
         NeurouteError: before the first batch, or at it, for a setting, network or loss that does not fit, a solver or
             logger that is missing, and numbers that are not finite.
     """
-    run = describe_run(
-        network, problem, n, how, arguments, batches, batch_size, seed, validate_on, solver, name, settings
+    spec, kind = _network(network, n, arguments)
+    variants = _variants(problem, kind)
+    how = how or ("reinforce" if kind.multi_start else "labels")
+    if variants and how in ("labels", "self-improvement"):
+        raise NeurouteError(f"how '{how}': networks of the 16 problems learn by reinforce, or by a class of your own")
+    training = _training(how, n, batches, batch_size, settings, variants)
+    solver = solver or _installed(SOLVERS[kind.problem])
+
+    def labels(split: str, first: int, count: int, variant: str | None = None) -> Labels:
+        fields = {"problem": kind.problem, "variant": variant, "split": split, "n": n, "first": first, "count": count}
+        return Labels(dataset=validate(Dataset, fields, "train"), solver=solver)
+
+    each = max(1, validate_on // max(1, len(variants)))
+    validation, *more = [labels("val", 0, each, variant) for variant in variants or (None,)]
+    words = "vrp" if len(variants) == len(SWITCHES) else "_".join(variants).lower() or kind.problem
+    samples = training.samples if isinstance(training, Supervised) else 0
+    run = Run(
+        paper="python",
+        name=name or f"{spec.kind.rpartition(':')[2].lower()}_{words}{n}",
+        network=spec,
+        training=training,
+        n=n,
+        data=tuple(labels("train", i, min(BLOCK, samples - i)) for i in range(0, samples, BLOCK)),
+        start=network.name if isinstance(network, Model) else None,
+        validation=validation,
+        also_validation=tuple(more),
+        seed=seed,
     )
     folder, followers = Path(work), [*callbacks, *make_loggers(loggers)]
     trainer = Trainer(
@@ -105,51 +130,6 @@ def _show_progress() -> None:
     if not logger.hasHandlers():
         logger.addHandler(logging.StreamHandler())
         logger.setLevel(logging.INFO)
-
-
-def describe_run(
-    network: type[RoutingNetwork] | str | Model,
-    problem: str | Sequence[str],
-    n: int,
-    how: str | type | None,
-    arguments: Mapping[str, Any] | None,
-    batches: int,
-    batch_size: int,
-    seed: int,
-    validate_on: int,
-    solver: str | None,
-    name: str | None,
-    settings: Mapping[str, Any],
-) -> Run:
-    """Return the run that `train` trains.  Raises NeurouteError as `train` does, for what no run can have."""
-    spec, kind = _network(network, n, arguments)
-    variants = _variants(problem, kind)
-    how = how or ("reinforce" if kind.multi_start else "labels")
-    if variants and how in ("labels", "self-improvement"):
-        raise NeurouteError(f"how '{how}': networks of the 16 problems learn by reinforce, or by a class of your own")
-    training = _training(how, n, batches, batch_size, settings, variants)
-    solver = solver or _installed(SOLVERS[kind.problem])
-
-    def labels(split: str, first: int, count: int, variant: str | None = None) -> Labels:
-        fields = {"problem": kind.problem, "variant": variant, "split": split, "n": n, "first": first, "count": count}
-        return Labels(dataset=validate(Dataset, fields, "train"), solver=solver)
-
-    each = max(1, validate_on // max(1, len(variants)))
-    validation, *more = [labels("val", 0, each, variant) for variant in variants or (None,)]
-    words = "vrp" if len(variants) == len(SWITCHES) else "_".join(variants).lower() or kind.problem
-    samples = training.samples if isinstance(training, Supervised) else 0
-    return Run(
-        paper="python",
-        name=name or f"{spec.kind.rpartition(':')[2].lower()}_{words}{n}",
-        network=spec,
-        training=training,
-        n=n,
-        data=tuple(labels("train", i, min(BLOCK, samples - i)) for i in range(0, samples, BLOCK)),
-        start=network.name if isinstance(network, Model) else None,
-        validation=validation,
-        also_validation=tuple(more),
-        seed=seed,
-    )
 
 
 def _network(

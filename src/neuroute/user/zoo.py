@@ -75,12 +75,7 @@ class Card(Spec):
     decision: tuple[float, ...]
 
     def solves(self, problems: tuple[str, ...], variant: str) -> bool:
-        """Whether it takes instances of one of these problems, and of this variant.
-
-        Args:
-            problems: `tsp`, `cvrp`, `vrp`.
-            variant: one of the 16 VRPs, as in `VRPTW`.
-        """
+        """Whether it takes instances of one of these problems, and of this variant, such as `VRPTW`."""
         return self.problem in problems and (self.variants is None or variant in self.variants)
 
     @property
@@ -138,8 +133,13 @@ def table(every: Sequence[Card]) -> str:
 
 def cards() -> dict[str, Card]:
     """Return the cards of the shipped networks by name.  Raises NeurouteError if one is damaged."""
-    all_cards = [_read_card(path) for path in sorted(FOLDER.glob("*.json"))]
-    return {card.name: card for card in all_cards}
+    by_name = dict[str, Card]()
+    for path in sorted(FOLDER.glob("*.json")):
+        card = parse_card(read_json(path, "install neuroute anew"), str(path))
+        if card.name != path.stem:
+            raise NeurouteError(f"{path}: the card is of '{card.name}'; install neuroute anew")
+        by_name[card.name] = card
+    return by_name
 
 
 def models() -> list[Card]:
@@ -154,16 +154,8 @@ def models() -> list[Card]:
 def choose(problems: tuple[str, ...], variant: str, n: int, name: str) -> Card:
     """Return the shipped network for an instance: one made for its problem, and the nearest to its size.
 
-    Of more nodes than it is for, it shortens pieces of a construction (`neuroute.user.by_network`).
-
-    Args:
-        problems: whose networks take it, the best first.
-        variant: `TSP`, or of vehicles.
-        n: nodes or customers.
-        name: of the instance, for messages.
-
-    Raises:
-        NeurouteError: if there is none for the problem.
+    Of more nodes than it is for, it shortens pieces of a construction (`neuroute.user.by_network`).  `problems`: whose
+    networks take it, the best first; `name`: of the instance.  Raises NeurouteError if there is none for the problem.
     """
     fits = [card for card in cards().values() if card.solves(problems, variant)]
     if not fits:
@@ -172,13 +164,12 @@ def choose(problems: tuple[str, ...], variant: str, n: int, name: str) -> Card:
             f"{name}: no network for {variant} comes with this copy of neuroute{there}; give a checkpoint, "
             "as in --model model.safetensors, or take a solver, as in --solver insertion"
         )
-    return min(fits, key=lambda card: (n > card.nodes[1], problems.index(card.problem), *_misfit(n, card.nodes)))
 
+    def misfit(card: Card) -> tuple[bool, int, int, int]:
+        low, high = card.nodes
+        return n > high, problems.index(card.problem), max(low - n, n - high, 0), high - low
 
-def _misfit(n: int, nodes: tuple[int, int]) -> tuple[int, int]:
-    """By how much a size is outside a range, and how wide the range is."""
-    low, high = nodes
-    return max(low - n, n - high, 0), high - low
+    return min(fits, key=misfit)
 
 
 def card_of(name: str) -> Card:
@@ -230,13 +221,6 @@ def decision(net: Any) -> tuple[float, ...]:
             load = () if net.problem == "tsp" else (torch.ones(1),)
             logits = net.decide(torch.cat([rows, rows[:, :1]], dim=1), *load)
     return tuple(round(float(x), 5) for x in logits.flatten() if torch.isfinite(x))
-
-
-def _read_card(path: Path) -> Card:
-    card = parse_card(read_json(path, "install neuroute anew"), str(path))
-    if card.name != path.stem:
-        raise NeurouteError(f"{path}: the card is of '{card.name}'; install neuroute anew")
-    return card
 
 
 def parse_card(values: Any, where: str) -> Card:
