@@ -16,8 +16,7 @@ from neuroute.networks.edge_maps import EdgeMapNetwork, symmetric_map
 from neuroute.plan.objects import Decoding
 from neuroute.problems.tsp import is_permutation
 from neuroute.systems.att_gcn.network import AttGcn, fit
-from neuroute.systems.difusco.diffusion import STEPS, add_noise, cosine_steps, posterior, remaining
-from neuroute.systems.difusco.network import Difusco
+from neuroute.systems.difusco.network import STEPS, Difusco, add_noise, cosine_steps, posterior, remaining
 from neuroute.systems.dimes.network import Dimes
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 import numpy as np
 import torch
@@ -52,21 +53,21 @@ class TspBatch:
     def __len__(self) -> int:
         return len(self.coords)
 
-    def __getitem__(self, rows: slice | Tensor) -> "TspBatch":
-        return TspBatch(self.coords[rows])
+    def __getitem__(self, rows: slice | Tensor) -> Self:
+        return type(self)(self.coords[rows])
 
     @property
     def features(self) -> tuple[Tensor, ...]:
         return (self.coords,)
 
-    def repeat(self, times: int) -> "TspBatch":
-        return TspBatch(self.coords.repeat(times, 1, 1))
+    def repeat(self, times: int) -> Self:
+        return type(self)(self.coords.repeat(times, 1, 1))
 
-    def at(self, coords: Tensor) -> "TspBatch":
-        return TspBatch(coords)
+    def at(self, coords: Tensor) -> Self:
+        return type(self)(coords)
 
-    def to(self, dtype: torch.dtype) -> "TspBatch":
-        return TspBatch(self.coords.to(dtype))
+    def to(self, dtype: torch.dtype) -> Self:
+        return type(self)(self.coords.to(dtype))
 
     def start_nodes(self, number: int) -> Tensor:
         return torch.arange(number, device=self.coords.device).expand(len(self.coords), -1)

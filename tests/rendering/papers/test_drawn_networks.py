@@ -1,4 +1,4 @@
-"""What holds of every drawing of a network at work (icam, mvmoe): it says what it shows, and what it lacks."""
+"""What holds of every drawing of a network at work (icam, mvmoe, sit): it says what it shows, and what it lacks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +8,9 @@ import pytest
 
 import fabricated_icam_figures as icam
 import fabricated_mvmoe_figures as mvmoe
+import fabricated_pens as pens
+import fabricated_scaling as scaling
+import fabricated_sit_figures as sit
 from fabricated import with_arrays
 from figure_checks import drawn_figure, laid_out, written_twice
 from neuroute.core.errors import NeurouteError
@@ -15,7 +18,7 @@ from neuroute.plan.objects import FIGURE_FORMATS
 
 pytestmark = pytest.mark.slow
 
-PAPERS = {"icam": icam, "mvmoe": mvmoe}
+PAPERS = {"icam": icam, "mvmoe": mvmoe, "pens": pens.FABRIC, "scaling": scaling.FABRIC, "sit": sit}
 READ = {  # figure -> the evaluation that it is drawn from
     **{("icam", f"figure{i}"): f"{icam.POMO if i == 6 else icam.ICAM}/structure" for i in range(1, 7)},
     **{("mvmoe", f"figure{i}"): f"{mvmoe.LIGHT if i in (4, 8) else mvmoe.BASE}/routing" for i in (1, 2, 3, 4, 8, 9)},
@@ -32,20 +35,27 @@ Folder = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def folder(records_of: Callable[[Callable[[Path], Path]], Path]) -> Folder:
-    return lambda paper: records_of(PAPERS[paper].fabricate)
+    return lambda paper: records_of(getattr(PAPERS[paper], "fabricate", PAPERS[paper]))
 
 
-@pytest.mark.parametrize(("paper", "name"), [("icam", "figure3"), ("mvmoe", "figure2")])
+@pytest.mark.parametrize(
+    ("paper", "name"),
+    [("icam", "figure3"), ("mvmoe", "figure2"), ("pens", "figure2"), ("scaling", "figure2"), ("sit", "figure1")],
+)
 def test_every_format_is_written_and_comes_out_the_same(paper: str, name: str, folder: Folder, tmp_path: Path) -> None:
-    written_twice(PAPERS[paper].study, name, folder(paper), tmp_path, FIGURE_FORMATS)
+    written = written_twice(PAPERS[paper].study, name, folder(paper), tmp_path, FIGURE_FORMATS)
+    assert all(path.stat().st_size > 200 for path in written)
 
 
-@pytest.mark.parametrize(("paper", "name"), [*READ, *(("mvmoe", f"figure{i}") for i in (5, 6, 7))])
+@pytest.mark.parametrize(
+    ("paper", "name"),
+    [*READ, *(("mvmoe", f"figure{i}") for i in (5, 6, 7)), *(("sit", f"figure{i}") for i in (1, 2, 3))],
+)
 def test_it_says_what_it_shows_and_is_laid_out(paper: str, name: str, folder: Folder) -> None:
     drawing = drawn_figure(PAPERS[paper].study, name, folder(paper))
     laid_out(drawing)
     assert drawing.alt
-    assert any("print" in note for note in drawing.notes)
+    assert any("print" in note or "paper p" in note for note in drawing.notes)  # prints, plots: what it is beside
     if paper == "icam":
         assert drawing.notes[-1].endswith(("and no numbers.", "prints no numbers."))
         assert any(READ[paper, name].removesuffix("/structure") in note for note in drawing.notes)

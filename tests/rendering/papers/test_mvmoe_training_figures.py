@@ -64,16 +64,9 @@ def test_epochs_are_counted_stage_by_stage() -> None:
     training = run_of(roles.run_id("mtl_50")).training
     assert isinstance(training, Reinforced)
     (stage,) = training.stages
-    two = training.model_copy(
-        update={"stages": (stage, stage.model_copy(update={"name": "b", "batches_per_epoch": 5, "epochs": 3}))}
-    )
-    end = stage.batches
-    assert [epochs(two, b) for b in (0, end, end + 5, end + 15)] == [
-        0,
-        stage.epochs,
-        stage.epochs + 1,
-        stage.epochs + 3,
-    ]
+    other = stage.model_copy(update={"name": "b", "batches_per_epoch": 5, "epochs": 3})
+    two, end, before = training.model_copy(update={"stages": (stage, other)}), stage.batches, stage.epochs
+    assert [epochs(two, b) for b in (0, end, end + 5, end + 15)] == [0, before, before + 1, before + 3]
     assert epochs(two, stage.batches_per_epoch // 2) == 0.5
 
 

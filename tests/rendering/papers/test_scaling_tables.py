@@ -17,7 +17,6 @@ from neuroute.papers.scaling.paper import PAPER
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.papers.scaling.tables_ablations import table9
 from neuroute.papers.scaling.tables_comparison import table5, table6, table13
-from neuroute.papers.scaling.tables_results import table12
 from neuroute.plan.config import parse_config
 from neuroute.rendering.render import render
 from neuroute.rendering.study import Study
@@ -137,13 +136,6 @@ def test_solver_row_says_when_labels_came_without_times(copy: Path) -> None:
     assert any("keeps no times" in note for note in table.notes)
     assert table.rows[0].cells[-1].measured is None
     assert table.rows[0].cells[-1].published == 36000
-
-
-def test_lkh_as_reference_has_no_gap_by_construction(work: Path) -> None:
-    scale = SCALE.model_copy(update={"reference_solver": "lkh"})
-    table = table12(Study.load(ARTIFACTS["table12"], CONFIG, scale, PAPER.runs(CONFIG, scale), work))
-    assert table.rows[0].cells[0].measured == 0
-    assert any("by construction" in note for note in table.notes)
 
 
 def test_table9_says_when_single_runs_are_changed(tmp_path: Path) -> None:

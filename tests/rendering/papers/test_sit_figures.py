@@ -11,30 +11,13 @@ import pytest
 
 from fabricated import drop_rows, with_arrays
 from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, study
-from figure_checks import drawn_figure, laid_out, texts, written_twice
+from figure_checks import drawn_figure, texts
 from neuroute.papers.sit.figures_model import ordinal
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.snapshot import Round
-from neuroute.plan.objects import FIGURE_FORMATS
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)
-
-
-# -- all ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_it_renders_the_same_bytes_in_all_formats(work: Path, tmp_path: Path) -> None:
-    written_twice(study, "figure1", work, tmp_path, FIGURE_FORMATS)
-
-
-@pytest.mark.parametrize("name", ["figure1", "figure2", "figure3"])
-def test_it_says_what_it_shows_and_is_laid_out(name: str, work: Path) -> None:
-    drawing = draw(name, work)
-    laid_out(drawing)
-    assert drawing.alt
-    assert any("paper p" in note for note in drawing.notes)  # prints, plots: what it is compared with
 
 
 # -- Figure 1 -------------------------------------------------------------------------------------------------------

@@ -104,13 +104,9 @@ def _under_way(prepared: Any, visited: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def _outcome(net: MultiStartNetwork, prepared: Any, visited: Tensor) -> dict[str, np.ndarray]:
     """visited (k,) int64; logits, probabilities (n,) float32, nan where a node is visited."""
     logits = net.decide(prepared, *_under_way(prepared, visited))[0, 0].float()
-    chances = torch.softmax(logits, 0)
-    is_open = logits.isfinite()
-    return {
-        "visited": visited[0].cpu().numpy(),
-        "logits": logits.where(is_open, torch.nan).cpu().numpy(),
-        "probabilities": chances.where(is_open, torch.nan).cpu().numpy(),
-    }
+    computed = {"logits": logits, "probabilities": torch.softmax(logits, 0)}
+    of_nodes = {name: values.where(logits.isfinite(), torch.nan) for name, values in computed.items()}
+    return {"visited": visited[0].cpu().numpy(), **to_arrays(of_nodes)}
 
 
 def decision_of_icam(net: Icam, prepared: Any, visited: Tensor) -> dict[str, np.ndarray]:

@@ -160,7 +160,7 @@ ROWS: tuple[Setting[ReinforcedRun], ...] = (
     ("Epochs of stage 3", "epochs_stage3", lambda t: t.last(lambda stage: stage.epochs)),
     ("Capacity of stage 1", "capacity_stage1", lambda t: _capacity(t.first) if t.is_cvrp else None),
     ("Capacity of stages 2 & 3", "capacity_stage2_3", lambda t: t.each(_capacity, first=1) if t.is_cvrp else None),
-    ("Gradient clipping, largest norm", "gradient_clipping", lambda t: _limit(t.training.clip)),
+    ("Gradient clipping, largest norm", "gradient_clipping", lambda t: t.training.clip or "no limit"),
     ("Batch size of stage 1", "batch_size_stage1", lambda t: _batch(t.first)),
     ("Batch size of stages 2 & 3", "batch_size_stage2_3", lambda t: t.each(_batch, first=1)),
     ("Total epochs", "total_epochs", lambda t: t.training.epochs),
@@ -189,10 +189,6 @@ def _batch(stage: Stage) -> Value:
     if stage.batch_nodes is None:
         return stage.batch_size
     return f"floor({stage.batch_size}*({stage.batch_nodes}/N)^2)"
-
-
-def _limit(norm: float | None) -> Value:
-    return norm if norm is not None else "no limit"
 
 
 def _drops(stages: Sequence[Stage]) -> str:

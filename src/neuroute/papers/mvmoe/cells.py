@@ -1,7 +1,5 @@
 """What the tables of paper `mvmoe` have in common: measured cells, and what is to be said of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

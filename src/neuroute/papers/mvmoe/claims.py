@@ -1,7 +1,5 @@
 """What paper `mvmoe` claims beyond order of cells, and how it is looked at here."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

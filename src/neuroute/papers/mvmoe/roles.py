@@ -5,15 +5,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from neuroute.papers.mvmoe.scale import ABLATIONS as RUNS
-from neuroute.papers.mvmoe.scale import SIZES, TRAINED, UNSEEN, MvmoeScale
+from neuroute.papers.mvmoe.scale import ABLATED, ABLATIONS, DEFAULT, SIZES, TRAINED, UNSEEN, MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Dataset, Decoding, Labels
 from neuroute.plan.specs import with_count
 
-__all__ = ["SIZES", "TRAINED", "UNSEEN"]
+__all__ = ["ABLATIONS", "DEFAULT", "SIZES", "TRAINED", "UNSEEN"]
 PAPER = "mvmoe"
 SCALING = "scaling"  # lends LEHD
 VARIANTS = (*TRAINED, *UNSEEN)
@@ -21,57 +20,8 @@ MULTI_TASK = {"POMO-MTL": "mtl", "MVMoE/4E": "moe4e", "MVMoE/4E-L": "moe4eL"}
 FEW = ("VRPBLTW", "OVRPBLTW")  # Figure 5
 LEHD, LEHD_LIGHT = "lehd_cvrp", "lehd4eL_cvrp"  # Table 8
 WITHOUT_OVRPTW = "mtl_no_ovrptw_50"  # Figure 7
-DEFAULT = "h_default"  # MVMoE/4E at half length, from which ablations depart
 MOST_OF_SOLOMON = 101  # nodes of an instance
 CONSTRUCTED = 1000  # customers of Table 6
-ABLATIONS: dict[str, dict[str, str]] = {  # labels of Table 5 are the published rows' method_params
-    "figure6a": {
-        "Raw": "h_raw",
-        "Enc (every two)": "h_enc_even",
-        "Enc (last two)": "h_enc_last2",
-        "Enc (all)": "h_enc_all",
-        "Dec": "h_dec",
-        "Enc + Dec": DEFAULT,
-    },
-    "figure6b": {
-        "4E": DEFAULT,
-        "8E": "h_8e",
-        "16E": "h_16e",
-        "8E (100M)": "h_8e_100m",
-        "16E (200M)": "h_16e_200m",
-    },
-    "figure6c": {
-        "node, input choice": DEFAULT,
-        "node, expert choice": "h_node_ec",
-        "instance, input choice": "h_inst_ic",
-        "instance, expert choice": "h_inst_ec",
-        "problem, input choice": "h_prob_ic",
-        "problem, random": "h_prob_random",
-        "node, expert choice, Enc (all)": "h_enc_ec",
-    },
-    "figure6d": {
-        "dense": "h_mtl",
-        "base": DEFAULT,
-        "hierarchical": "h_4eL",
-        "random hierarchical": "h_random_hier",
-        "soft MoE": "h_soft",
-    },
-    "table5": {
-        f"alpha={alpha};norm={norm};K={top};epochs=2500": name
-        for alpha, norm, top, name in (
-            ("0.01", "instance", 2, DEFAULT),
-            ("0.001", "instance", 2, "h_alpha0001"),
-            ("0.1", "instance", 2, "h_alpha01"),
-            ("1.0", "instance", 2, "h_alpha1"),
-            ("0.01", "batch", 2, "h_batch"),
-            ("0.01", "layer", 2, "h_layer"),
-            ("0.01", "none", 2, "h_nonorm"),
-            ("0.01", "instance", 1, "h_k1"),
-            ("0.01", "instance", 3, "h_k3"),
-        )
-    },
-}
-ABLATIONS["figure6e"] = ABLATIONS["figure6d"]
 GREEDY = Decoding()
 MULTI = Decoding(starts="all")  # Table 6
 X8 = Decoding(starts="all", augment=True)  # the other tables
@@ -112,7 +62,7 @@ def lehd(scale: Scale) -> dict[str, str]:
 
 def ablations(scale: Scale) -> tuple[str, ...]:
     """Names of the runs of half length that are trained here, the default first."""
-    return (DEFAULT, *(name for name in RUNS if name in scale[MvmoeScale].ablations))
+    return (DEFAULT, *(name for name in ABLATED if name in scale[MvmoeScale].ablations))
 
 
 def trained_ablations(scale: Scale, artifact: str) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """What the tables and figures of paper `pens` share: test sets, looks, and what is to be said of gaps."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from itertools import product
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from neuroute.core.lazy import mpl
@@ -11,8 +11,7 @@ from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.scale import PensScale
 from neuroute.papers.pens.tables_ablations import table_figure5_grid
-from neuroute.plan.config import Scale
-from neuroute.plan.needs import Log, Need, artifact
+from neuroute.plan.needs import Log, artifact
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import mean_of_gaps_cell
@@ -30,12 +29,11 @@ CURVES = (20, 100)  # the paper's sizes of the training curves
 DASHES: dict[int, Any] = {20: (0, (3, 1.5)), 100: "-"}
 
 
-def _figure5_needs(scale: Scale) -> Iterator[Need]:
-    yield from needs_of(table_figure5_grid)(scale)
-    yield from (Log(roles.run_id(name)) for name in roles.SMALL)
-
-
-@artifact("Zero and Gaussian initial embeddings", needs=_figure5_needs, printed_files=("figure5a_table",))
+@artifact(
+    "Zero and Gaussian initial embeddings",
+    needs=lambda scale: [*needs_of(table_figure5_grid)(scale), *(Log(roles.run_id(name)) for name in roles.SMALL)],
+    printed_files=("figure5a_table",),
+)
 def figure5(study: Study) -> Drawing:
     """Final gaps (a, b) and gaps while training (c, d) of PENS-A and PENS-R from zero and Gaussian embeddings."""
     figure = new_figure(height=4.6)

@@ -1,13 +1,9 @@
 """Table 1 and the tables inside Figures 4 and 5 of paper `pens`: scaling factors, encodings, initial embeddings."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from neuroute.papers.pens.cells import gap_notes, reference_notes, sets_of
 from neuroute.papers.pens.roles import NAMES, SIZES, SMALL, SMALL_SIZES, repeated, rescaled, rescaling, run_id
 from neuroute.plan.config import Scale
-from neuroute.plan.needs import Need, artifact
+from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.cells import MEAN_OF_GAPS, printed_gap, printed_numbers
 from neuroute.rendering.columns import described
@@ -97,12 +93,10 @@ def table1_grid(scale: Scale) -> Grid:
     return Grid(methods, quantities)
 
 
-def _table1_needs(scale: Scale) -> Iterator[Need]:
-    yield from needs_of(table1_grid)(scale)
-    yield from (rescaling(scale, name) for name in MODELS)
-
-
-@artifact("The best scaling factors and what they change", needs=_table1_needs)
+@artifact(
+    "The best scaling factors and what they change",
+    needs=lambda scale: [*needs_of(table1_grid)(scale), *(rescaling(scale, name) for name in MODELS)],
+)
 def table1(study: Study) -> Table:
     """Gap and factor for each size, without and with rescaling."""
     grid = table1_grid(study.scale)

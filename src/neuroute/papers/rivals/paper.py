@@ -1,14 +1,91 @@
 """Rival systems of the papers' tables, trained and measured here: their common home.  No paper prints numbers of it.
 
-`plan/systems.py` says how one is added.
+`plan/systems.py` says how one is added.  Besides, a study of our own: networks trained on as many instances, or for as
+long, and tested on larger ones.
 """
 
-from neuroute.papers.rivals.scale import RivalsScale, rivals
-from neuroute.papers.rivals.study import study_runs
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from neuroute.papers.rivals.scale import RivalsScale, StudyBlock, rivals
+from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Labels, Run
+from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Reinforced, Run, Split
 from neuroute.plan.paper import Paper
 from neuroute.plan.systems import PAPER as KEY
+from neuroute.plan.systems import Studied
+
+Budget = Literal["same instances", "same time"]
+BUDGETS: tuple[Budget, ...] = ("same instances", "same time")
+
+
+class Entry(NamedTuple):
+    """A network with a budget."""
+
+    budget: Budget
+    problem: Problem
+    name: str
+    run: str  # the same with both budgets, where the network sets the time
+
+
+def problems_of(s: StudyBlock) -> tuple[Problem, ...]:
+    return tuple(s.training)
+
+
+def studied(s: StudyBlock) -> list[Entry]:
+    return [
+        Entry(budget, problem, name, f"{KEY}/study_{_longer(budget, network)}{name.lower()}_{problem}")
+        for budget in BUDGETS
+        for problem in problems_of(s)
+        for name, network in s.networks.items()
+    ]
+
+
+def _longer(budget: Budget, network: Studied) -> str:
+    return "longer_" if budget == "same time" and not network.sets_the_time else ""
+
+
+def decodings(s: StudyBlock, name: str) -> list[Decoding]:
+    """Of one solution, and the best of the many that a network's authors take."""
+    return [Decoding(), s.networks[name].best]
+
+
+def tests(s: StudyBlock, problem: Problem) -> dict[int, Labels]:
+    """Nodes, or customers -> the test set of that size."""
+    return {n: _labels(s, problem, "test", n, count) for n, count in s.test_counts.items()}
+
+
+def study_runs(config: Config, scale: Scale) -> list[Run]:
+    s = scale[RivalsScale].study
+    return [] if s is None else list({run.id: run for run in _runs(config, s)}.values())
+
+
+def _runs(config: Config, s: StudyBlock) -> Iterator[Run]:
+    shape = s.network.model_dump() | {"train_nodes": s.nodes}
+    for each in studied(s):
+        yield declare_run(
+            config,
+            KEY,
+            each.run.partition("/")[2],
+            _training(s, each),
+            role={"method": each.name, "study": True},
+            network=s.networks[each.name].network_of(each.problem, shape),
+            n=s.nodes,
+            validation=_labels(s, each.problem, "val", s.nodes, s.validation_count),
+        )
+
+
+def _training(s: StudyBlock, each: Entry) -> Reinforced:
+    network = s.networks[each.name]
+    training = network.train(s.training[each.problem])
+    if not _longer(each.budget, network):
+        return training
+    more = {"batches_per_epoch": s.same_time[each.problem][each.name]}
+    return training.model_copy(update={"stages": tuple(stage.model_copy(update=more) for stage in training.stages)})
+
+
+def _labels(s: StudyBlock, problem: Problem, split: Split, n: int, count: int) -> Labels:
+    return Labels(dataset=Dataset(problem=problem, split=split, n=n, count=count), solver=s.references[problem])
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:

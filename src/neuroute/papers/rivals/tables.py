@@ -1,13 +1,11 @@
 """Tables 1 and 2 and Figure 1: every rival on the size that it is trained on, and the study of equal budgets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 from neuroute.core.lazy import pd
+from neuroute.papers.rivals.paper import BUDGETS, decodings, problems_of, studied, tests
 from neuroute.papers.rivals.scale import RivalsScale, StudyBlock, rivals
-from neuroute.papers.rivals.study import BUDGETS, decodings, problems_of, studied, tests
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Log, Need, Solved, artifact, tested

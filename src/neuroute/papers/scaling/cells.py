@@ -1,7 +1,5 @@
 """What the tables of paper `scaling` share: its models and test sets as rows and columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,12 +1,10 @@
 """What paper `scaling` claims, and how it is looked at here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import variance
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -83,7 +81,7 @@ class _Grid:
     gaps: dict[Shape, Cell]
 
     @classmethod
-    def of(cls, evidence: Evidence) -> _Grid:
+    def of(cls, evidence: Evidence) -> Self:
         """Raises NeurouteError where Table 1 or 12 is not there."""
         parameters = {
             Shape(int(labels["depth"]), int(labels["width"])): cell

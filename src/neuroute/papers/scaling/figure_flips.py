@@ -1,7 +1,5 @@
 """Figure 16, our own: which conclusions of the depth x width grids flip with seeds, instances and test sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Table 21 and Figure 17, our own: the readings of a step side by side, and what they make of the printed trainings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

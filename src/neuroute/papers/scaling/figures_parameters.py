@@ -1,7 +1,5 @@
 """Figures 1, 2 and 5 of paper `scaling`: gap against parameters and shape, here and as printed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any

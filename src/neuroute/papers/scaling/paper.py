@@ -1,7 +1,5 @@
 """Paper `scaling`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

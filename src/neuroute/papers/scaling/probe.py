@@ -21,6 +21,7 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.memory import autocast, batch_size_for
 from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.probing import check_instance
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import parameters
@@ -66,9 +67,8 @@ def measure(loaded: LoadedModel, evaluation: ProbeEvaluation) -> tuple[Rows, Arr
 
 
 def _check(evaluation: ProbeEvaluation) -> None:
-    n, count = evaluation.optimal.dataset.n, evaluation.optimal.dataset.count
-    if not 0 <= evaluation.instance < count:
-        raise NeurouteError(f"{evaluation.id}: instance {evaluation.instance}; choose one of 0 to {count - 1}")
+    n = evaluation.optimal.dataset.n
+    check_instance(evaluation.id, evaluation.instance, evaluation.optimal.dataset.count)
     if not 0 <= evaluation.decision <= n - 4:
         raise NeurouteError(
             f"{evaluation.id}: decision {evaluation.decision}; choose one of 0 to {n - 4}, which leave three "

@@ -1,7 +1,5 @@
 """The models and test sets of paper `scaling`, by the paper's own numbers, whatever they are at a scale."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, NamedTuple, get_args
 
 from neuroute.papers.scaling.scale import SIZES as SIZES

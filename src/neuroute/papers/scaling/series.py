@@ -1,11 +1,9 @@
 """What the figures of paper `scaling` draw: points and curves of its models, measured and published."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,18 +60,18 @@ class Models:
     prefix: str = ""  # of its runs
 
     @classmethod
-    def tsp(cls, scale: Scale) -> Models:
+    def tsp(cls, scale: Scale) -> Self:
         """The paper's twelve, and those that the scale adds."""
         return cls(roles.grid(scale), [roles.reference(scale, size) for size in roles.SIZES])
 
     @classmethod
-    def cvrp(cls, scale: Scale) -> Models:
+    def cvrp(cls, scale: Scale) -> Self:
         """LEHD on the CVRP, our own; no models where the scale has none."""
         tests = roles.grid_tests(scale) or [roles.reference(scale, 100)]
         return cls(roles.grid_shapes(scale), tests, "cvrp")
 
     @property
-    def of_paper(self) -> Models:
+    def of_paper(self) -> Self:
         """Without those that the scale adds."""
         return replace(self, shapes=[shape for shape in self.shapes if not roles.is_added(shape)])
 

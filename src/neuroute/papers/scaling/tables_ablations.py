@@ -1,7 +1,5 @@
 """Tables 1, 3, 7 to 11 of paper `scaling`: models and settings; what samples, the gate and the log(n) factor change."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

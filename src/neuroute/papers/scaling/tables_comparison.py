@@ -1,7 +1,5 @@
 """Tables 5, 6 and 20 of paper `scaling`, the models beside others, and 13 to 16 and 19, on other instances."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Tables 2, 4, 12, 17 and 18 of paper `scaling`: the paper's rows and columns, measured beside published."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """What paper `sit` claims, and how it is looked at here."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

@@ -230,11 +230,11 @@ class Course:
 
 
 def read_course(study: Study) -> Course:
-    """The logs of the artifact's runs, each after the one that it starts from."""
+    """The logs of the artifact's runs, which its needs name each after the one that it starts from."""
     rounds: list[dict[str, Any]] = []
     validations: list[dict[str, Any]] = []
     offset = 0
-    for run in _in_order(study):
+    for run in (study.runs[name] for name in study.artifact.runs):
         training = run.training
         assert isinstance(training, Reconstruction)
         lines = study.log(run.id).to_dict("records")
@@ -252,16 +252,6 @@ def read_course(study: Study) -> Course:
                 validations.append(about | {"panel": "d", "gap_pct": float(line["gap_pct"]), "warm_up": warm})
         offset += training.epochs
     return Course(rounds, validations, offset)
-
-
-def _in_order(study: Study) -> list[Run]:
-    remaining = [study.runs[name] for name in study.artifact.runs]
-    ordered: list[Run] = []
-    while remaining:
-        names = {run.id for run in remaining}
-        ordered.append(next((run for run in remaining if run.start not in names), remaining[0]))
-        remaining.remove(ordered[-1])
-    return ordered
 
 
 def draw_lengths(axes: mpl.axes.Axes, course: Course) -> None:

@@ -17,7 +17,7 @@ from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.prc.tsp import prc
 from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.probing import check_decision, parameter_rows, wrong_network
+from neuroute.evaluation.probing import check_decision, parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
@@ -108,12 +108,8 @@ def decision_state(net: Sit, points: Tensor, visited: Tensor) -> dict[str, np.nd
     attention.index_add_(2, token, weights)
     probabilities = torch.full((n,), torch.nan, device=points.device)
     probabilities[order[1:-1]] = torch.softmax(logits.float(), 0)
-    return {
-        "visited": visited_nodes.cpu().numpy(),
-        "destination": np.array(destination),
-        "probabilities": probabilities.cpu().numpy(),
-        "attention": attention.cpu().numpy(),
-    }
+    of_nodes = to_arrays({"probabilities": probabilities, "attention": attention})
+    return {"visited": visited_nodes.cpu().numpy(), "destination": np.array(destination), **of_nodes}
 
 
 def _mean_weights(module: nn.Module, inputs: tuple[Any, ...]) -> Tensor:

@@ -1,7 +1,5 @@
 """Tables 5, 6, 7 and 11 of paper `sit`: the longest partial solution, what PRC starts from, settings, licences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from neuroute.papers.sit import roles
@@ -168,7 +166,7 @@ ROWS: tuple[tuple[str, str | None, Callable[[Run, Reconstruction], Value]], ...]
     ("Epochs whose decay the rate has behind it", None, lambda run, t: t.epochs_before),
     ("Initial solutions", None, lambda run, t: "the model's, greedy" if t.initial == "greedy" else _solvers(run)),
     ("Updates", None, lambda run, t: UPDATES[t.step]),
-    ("Largest norm of a gradient", None, lambda run, t: t.clip if t.clip is not None else "no limit"),
+    ("Largest norm of a gradient", None, lambda run, t: t.clip or "no limit"),
     ("Greedy validations", None, lambda run, t: t.validations),
     ("Starts from", None, lambda run, t: run.start.rpartition("/")[2] if run.start else "random weights"),
 )

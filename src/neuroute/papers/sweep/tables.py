@@ -1,11 +1,8 @@
 """Table 1 and Figure 1: every point of the sweep, its keys and what it reaches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
-from neuroute.core.lazy import pd
 from neuroute.papers.sweep.paper import decoding, points, tests
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
@@ -89,7 +86,7 @@ def figure1(study: Study) -> Drawing:
     if others:
         figure.legend(loc="outside lower center", ncols=2)
     alt = f"Optimality gap against {sweep.short(first)}, one line for each value of the other keys."
-    return Drawing(figure, pd.DataFrame(rows), (f"On the first test set of the table. {RANGES}",), alt)
+    return style.drawing(figure, rows, (f"On the first test set of the table. {RANGES}",), alt)
 
 
 def _places(values: list[Any]) -> dict[str, float]:

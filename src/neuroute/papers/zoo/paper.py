@@ -1,7 +1,5 @@
 """The trained networks that come with the package, as a paper of its own: trained, measured and tabled by the DAG."""
 
-from __future__ import annotations
-
 from neuroute.papers.zoo.scale import TestedBlock, VrpBlock, ZooScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale

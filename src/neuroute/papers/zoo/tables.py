@@ -1,25 +1,18 @@
 """What the networks that come with the package reach: Tables 1 (TSP), 2 (CVRP), 3 (sixteen VRPs), 4 (libraries)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from neuroute.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, test_sets, vrp_labels
 from neuroute.papers.zoo.scale import ZooScale
+from neuroute.plan.config import Scale
 from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Labels, Start
+from neuroute.plan.objects import Benchmark, BenchmarkEvaluation, Decoding, Labels, Start
 from neuroute.rendering.benchmark import Solved, not_measured
 from neuroute.rendering.cells import RANGES, gap_cell
 from neuroute.rendering.columns import described
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from neuroute.plan.config import Scale
-    from neuroute.plan.evaluations import Benchmark
-    from neuroute.rendering.study import Study
 
 GREEDY = Decoding()
 IMAGES = Decoding(starts="all", augment=True)

@@ -1,6 +1,6 @@
 """Att-GCN + MCTS (Fu et al., 2021), of icam's Table 1: a map of edges from small sub-graphs, and a tree search."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,12 +15,9 @@ from neuroute.plan.trainings import EdgeLabels
 class EdgeTraining(EdgeLabels):
     """Adam on a focal loss; the published rate falls where validation losses do not."""
 
+    scheme: ClassVar[str] = "neuroute.systems.att_gcn.training:edges"
     kind: Literal["neuroute.systems.att_gcn.system:EdgeTraining"] = "neuroute.systems.att_gcn.system:EdgeTraining"
     decay: Annotated[float, Field(gt=0, le=1, description="of the rate, after each epoch")] = 1.0
-
-    @property
-    def scheme(self) -> str:
-        return "neuroute.systems.att_gcn.training:edges"
 
 
 class AttGcnShape(Spec):

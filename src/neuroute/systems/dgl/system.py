@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -28,6 +28,7 @@ class BeamPool(OwnTraining):
     the weights after the last update are the model.
     """
 
+    scheme: ClassVar[str] = "neuroute.systems.dgl.training:beam_pool"
     kind: Literal["neuroute.systems.dgl.system:BeamPool"] = "neuroute.systems.dgl.system:BeamPool"
     pool: int = Field(256, ge=1)  # instances
     epochs: int = Field(100, ge=1)
@@ -57,10 +58,6 @@ class BeamPool(OwnTraining):
     def samples(self) -> int:
         """Instances of an epoch, counted anew in each loop."""
         return self.pool * self.loops
-
-    @property
-    def scheme(self) -> str:
-        return "neuroute.systems.dgl.training:beam_pool"
 
     def shortened(self, batches: int) -> BeamPool:
         return self.model_copy(update={"epochs": 1, "loops": min(self.loops, batches), "validations": 1})

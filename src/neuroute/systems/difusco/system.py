@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 class Denoising(EdgeLabels):
     """AdamW with half a cosine to 0; one time, and its noise, for each instance of a batch."""
 
+    scheme: ClassVar[str] = "neuroute.systems.difusco.training:denoising"
     kind: Literal["neuroute.systems.difusco.system:Denoising"] = "neuroute.systems.difusco.system:Denoising"
-
-    @property
-    def scheme(self) -> str:
-        return "neuroute.systems.difusco.training:denoising"
 
     def flops_per_sample(self, counts: Counts, run: Run) -> float:
         """One of the steps that inference takes, and its backward pass."""

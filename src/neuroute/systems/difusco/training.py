@@ -6,8 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.systems.difusco.diffusion import STEPS, add_noise, remaining
-from neuroute.systems.difusco.network import Difusco
+from neuroute.systems.difusco.network import STEPS, Difusco, add_noise, remaining
 from neuroute.training.batches import Scheme
 from neuroute.training.edge_maps.labels import EdgeLabelBatches, successors
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -22,6 +22,7 @@ Rate = Annotated[float, Field(gt=0, le=1)]
 class MetaTraining(OwnTraining):
     """AdamW at a constant rate on the gradient after each instance's own steps; no labels."""
 
+    scheme: ClassVar[str] = "neuroute.systems.dimes.training:meta"
     kind: Literal["neuroute.systems.dimes.system:MetaTraining"] = "neuroute.systems.dimes.system:MetaTraining"
     samples: Annotated[int, Field(ge=1, description="training instances, each of them new")]
     epochs: Literal[1] = 1
@@ -32,10 +33,6 @@ class MetaTraining(OwnTraining):
     weight_decay: Annotated[float, Field(ge=0)] = 1e-5
     precision: Literal["fp32"] = "fp32"
     validations: Positive = 10
-
-    @property
-    def scheme(self) -> str:
-        return "neuroute.systems.dimes.training:meta"
 
     def flops_per_sample(self, counts: Counts, run: Run) -> float:
         """Of the graph network once, and of the head once a step, each with a backward pass."""

@@ -1,7 +1,5 @@
 """ELG (Gao et al., 2024): POMO with a local policy, which joins for the last steps; without it, ELG's own ablation."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field

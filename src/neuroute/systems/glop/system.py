@@ -49,6 +49,7 @@ class Revising(OwnTraining):
     first epoch of a phase the baseline is a running mean of lengths (Kool et al., 2019).
     """
 
+    scheme: ClassVar[str] = "neuroute.systems.glop.revising:revising"
     kind: Literal["neuroute.systems.glop.system:Revising"] = "neuroute.systems.glop.system:Revising"
     phases: tuple[Phase, ...] = Field(min_length=1)
     clip: float | None = Field(default=1.0, gt=0)  # largest norm of a gradient
@@ -66,10 +67,6 @@ class Revising(OwnTraining):
             if phase.source == "revised" and phase.block > phase.nodes:
                 raise ValueError(f"phases: paths of {phase.block} nodes of TSPs of {phase.nodes}")
         return self
-
-    @property
-    def scheme(self) -> str:
-        return "neuroute.systems.glop.revising:revising"
 
     def shortened(self, batches: int) -> Revising:
         """Two epochs of each phase, as the baseline is judged from the second one on; on as many paths for a batch."""
@@ -124,8 +121,8 @@ class Partitioning(OwnTraining):
     """
 
     keep: ClassVar[str] = "best"  # by validation
-
     continues_start: ClassVar[bool] = False
+    scheme: ClassVar[str] = "neuroute.systems.glop.partitioning:partitioning"
     kind: Literal["neuroute.systems.glop.system:Partitioning"] = "neuroute.systems.glop.system:Partitioning"
     epochs: Positive = 20
     samples: Positive = 1280  # instances of an epoch
@@ -138,10 +135,6 @@ class Partitioning(OwnTraining):
     precision: Literal["fp32"] = "fp32"
     validations: int = Field(default=20, ge=1)
     revision: Revision = Revision(blocks=((20, 5),), flips="none")  # of routes, as they are trained on
-
-    @property
-    def scheme(self) -> str:
-        return "neuroute.systems.glop.partitioning:partitioning"
 
     def flops_per_sample(self, counts: Counts, run: Run) -> float:
         return 3 * counts.encoder(run.n + 1)

@@ -30,7 +30,8 @@ class Tours:
         self.fragment, self.added = fragment, added
         batch, n = self.coords.shape[:2]
         k = min(n, 1 + neighbours)  # a node is among its own, or nodes at its place are
-        self.near = np.stack([_nearest(points, k) for points in self.coords])
+        near = [cKDTree(points).query(points, k=range(1, k + 1))[1] for points in self.coords]
+        self.near = np.stack(near).astype(np.int32)
         self.is_visited = np.zeros((batch, n), dtype=np.bool_)
         self.is_visited[:, 0] = True
         second = _closest_each(self.coords, self.is_visited, False, self.coords[:, 0])
@@ -89,12 +90,6 @@ class Tours:
     def _length(self, paths: np.ndarray) -> np.ndarray:
         lengths: np.ndarray = np.linalg.norm(np.diff(self._points(paths), axis=1), axis=2).sum(axis=1)
         return lengths
-
-
-def _nearest(points: np.ndarray, k: int) -> np.ndarray:
-    """The k nodes nearest to each of points (n, 2), itself included: int32 (n, k)."""
-    _, near = cKDTree(points).query(points, k=range(1, k + 1))
-    return np.asarray(near, dtype=np.int32)
 
 
 @numba.njit(cache=True)
@@ -165,18 +160,6 @@ class PathRollout(TspRollout):
 @dataclass(frozen=True)
 class PathBatch(TspBatch):
     """Paths from the first to the last of coords (batch, m, 2)."""
-
-    def __getitem__(self, rows: slice | Tensor) -> "PathBatch":
-        return PathBatch(self.coords[rows])
-
-    def repeat(self, times: int) -> "PathBatch":
-        return PathBatch(self.coords.repeat(times, 1, 1))
-
-    def at(self, coords: Tensor) -> "PathBatch":
-        return PathBatch(coords)
-
-    def to(self, dtype: torch.dtype) -> "PathBatch":
-        return PathBatch(self.coords.to(dtype))
 
     def rollout(self, starts: Tensor, dtype: torch.dtype) -> PathRollout:
         return PathRollout(starts, self.coords.shape[1], dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -48,6 +48,7 @@ class HtspTraining(Reinforced):
     level, each on `batch_size` of the last `buffer` fragments.
     """
 
+    scheme: ClassVar[str] = "neuroute.systems.htsp.training:levels"
     kind: Literal["neuroute.systems.htsp.system:HtspTraining"] = "neuroute.systems.htsp.system:HtspTraining"  # type: ignore[assignment]
     decoupled: bool = True
     upper: Proximal | None = None
@@ -61,10 +62,6 @@ class HtspTraining(Reinforced):
         if self.upper is None and self.updates > 1:
             raise ValueError("updates: of the lower level for one of the upper one; give `upper`, too")
         return self
-
-    @property
-    def scheme(self) -> str:
-        return "neuroute.systems.htsp.training:levels"
 
     @property
     def samples(self) -> int:

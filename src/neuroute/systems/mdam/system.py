@@ -1,6 +1,6 @@
 """MDAM (Xin et al., 2021), of icam's Table 1: several decoders, each with beams of its own."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -26,13 +26,10 @@ class WarmBaseline(GreedyBaseline):
 class MdamTraining(Reinforced):
     """Each decoder is compared with the copy's best greedy solution, and held apart from the others."""
 
+    scheme: ClassVar[str] = "neuroute.systems.mdam.training:decoders"
     kind: Literal["neuroute.systems.mdam.system:MdamTraining"] = "neuroute.systems.mdam.system:MdamTraining"  # type: ignore[assignment]
     baseline: WarmBaseline
     divergence: Annotated[float, Field(ge=0)]  # how far the loss falls with that between decoders' first decisions
-
-    @property
-    def scheme(self) -> str:
-        return "neuroute.systems.mdam.training:decoders"
 
 
 class MdamShape(BaselineShape):
