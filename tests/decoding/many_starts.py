@@ -12,7 +12,6 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.environment import ENVIRONMENT, Batch, Environment
 from neuroute.decoding.multi_start import multi_start
-from neuroute.decoding.vrp import LOAD
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.icam import Icam, IcamCvrp
@@ -127,6 +126,6 @@ class AnyLogits:
     def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         assert (mask == 0).any(-1).all()
         assert ((mask == 0) | (mask == -torch.inf)).all()
-        share = context[..., LOAD] if context.dim() > mask.dim() - 1 else context
+        share = context[..., 0] if context.dim() > mask.dim() - 1 else context
         assert ((share >= 0) & (share <= 1)).all()
         return torch.randn_like(mask) + mask

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from random_cvrp import drive
 from torch import Tensor
 
-from many_starts import CPU, NETWORKS, AnyLogits, Case, N, case_of
+from many_starts import CPU, AnyLogits, Case, N, case_of
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, route_lengths
 from neuroute.decoding.environment import BYTES
@@ -18,7 +18,6 @@ from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import SWITCHES, Vrp, from_routes
-from neuroute.training.split_backward import RecordedChoices, recompute
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -247,53 +246,3 @@ def test_logits_of_every_decision_pass_through_choose(name: str) -> None:
     for place, logits in enumerate(seen):
         masked = torch.zeros(2, 6, 6, dtype=torch.bool).scatter(2, tours[..., : place + 1], True)
         assert torch.equal(logits == -torch.inf, masked)
-
-
-class Sampled:
-    """A way to choose by chance that keeps what it chose, and its log-probabilities."""
-
-    def __init__(self) -> None:
-        self.logs: list[Tensor] = []
-        self.certain: list[Tensor] = []
-
-    def __call__(self, logits: Tensor) -> Tensor:
-        chosen = torch.distributions.Categorical(logits=logits.detach()).sample()
-        self.logs.append(log_p(logits, chosen))
-        self.certain.append(self.logs[-1].detach()[(logits > -torch.inf).sum(-1) == 1])
-        return chosen
-
-
-def log_p(logits: Tensor, chosen: Tensor) -> Tensor:
-    return logits.log_softmax(-1).gather(2, chosen[..., None])[..., 0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NETWORKS)
-def test_recomputed_decisions_have_the_gradients_of_the_roll_out(name: str) -> None:
-    """Of a solution that is complete before others they are certain, so that they add nothing."""
-    case = case_of(name)
-    batch, weight = case.batch(case.instances(2)), torch.randn(2, N, dtype=torch.float64)
-    starts, sample = batch.start_nodes(N), Sampled()
-    torch.manual_seed(3)
-    record = RecordedChoices(sample)
-    solutions = roll_out(case.net, case.prepare(batch), batch, starts, record)
-    (torch.stack(sample.logs).sum(0) * weight).sum().backward()
-    expected = {key: p.grad.clone() for key, p in case.net.named_parameters()}
-    certain = torch.cat(sample.certain)
-    assert (len(certain) > 10) is (case.problem == "cvrp")
-    assert torch.equal(certain, torch.zeros_like(certain))
-
-    again = RecordedChoices(lambda logits: record.stops[len(again.stops)])
-    with torch.no_grad():
-        assert torch.equal(roll_out(case.net, case.prepare(batch), batch, starts, again), solutions)
-    for moves in (1, 3, 100):
-        case.net.zero_grad()
-        prepared = case.prepare(batch)
-        with torch.no_grad():
-            rollout = batch.rollout(starts, torch.float64)
-        for part in recompute(rollout, again.stops, moves):
-            logs = log_p(case.net.decide(prepared, part.context, part.current, part.mask), part.chosen)
-            (logs.view(2, -1, N).sum(1) * weight).sum().backward(retain_graph=True)
-        assert torch.equal(rollout.solutions(), solutions)
-        for key, p in case.net.named_parameters():
-            torch.testing.assert_close(p.grad, expected[key], rtol=1e-9, atol=1e-9)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from networks import MULTI_START, make
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.greedy import greedy_tours
@@ -14,37 +15,23 @@ from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.prefixes import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.decoding.tsp_search import SEARCH, PathAdapter
-from neuroute.networks.icam import Icam
-from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Decoding
 from neuroute.problems.tsp import is_permutation, tour_length
-from neuroute.systems.elg.network import Elg
-from neuroute.systems.pointerformer.network import Pointerformer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-KINDS: dict[str, tuple[type, dict[str, Any]]] = {
-    "pomo": (Pomo, {"heads": 3}),
-    "elg": (Elg, {"neighbours": 4}),
-    "pointerformer": (Pointerformer, {"heads": 3}),
-    "icam": (Icam, {}),
-    "afm": (Icam, {"adaptation": False, "compatibility": False}),
-    "afm+cab": (Icam, {"adaptation": False}),
-    "aafm": (Icam, {"compatibility": False}),
-}
 N = 25
+NAMES = [
+    "pomo",
+    "elg",
+    "pointerformer",
+    *(name for name in MULTI_START if name.startswith("icam ") and "cvrp" not in name),
+]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=NAMES)
 def net(request: pytest.FixtureRequest) -> Any:
-    torch.manual_seed(0)
-    kind, shape = KINDS[request.param]
-    made = kind(depth=2, width=24, feed_forward=40, train_nodes=10, **shape).double().eval()
-    with torch.no_grad():  # alphas differ, as those of a trained network
-        for i, (name, p) in enumerate(made.named_parameters()):
-            if name.endswith("alpha"):
-                p.fill_(0.3 + 0.1 * i)
-    return made
+    return make(request.param, train_nodes=10)
 
 
 def instances(count: int = 6, n: int = N) -> Tensor:

@@ -19,26 +19,23 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 ALL, AUGMENTED = Decoding(starts="all"), Decoding(starts="all", augment=True)
 
 
-def test_it_is_what_many_starts_find(planar: Case) -> None:
-    problem, instances = planar.problem, planar.instances(7, 20)
+def test_it_is_what_many_starts_find(case: Case) -> None:
+    problem, instances = case.problem, case.instances(7, 20)
     found = {}
     for decoding in (Decoding(), Decoding(starts=3), ALL, Decoding(augment=True), AUGMENTED):
         number = None if decoding.starts == "all" else decoding.starts
-        solutions = decode(problem, planar.net, instances, decoding)
-        assert torch.equal(solutions, planar.solve(instances, number, augment=decoding.augment))
-        assert planar.valid(instances, solutions)  # every node once, no vehicle overfull
-        found[name_of(decoding)] = planar.lengths(instances, solutions)
-    assert torch.equal(construct(problem, planar.net, instances), decode(problem, planar.net, instances, ALL))
-    for better, worse in (
-        ("multistart", "multistart3"),
-        ("multistart-x8", "multistart"),
-        ("multistart-x8", "greedy-x8"),
-    ):
+        solutions = decode(problem, case.net, instances, decoding)
+        assert torch.equal(solutions, case.solve(instances, number, augment=decoding.augment))
+        assert case.valid(instances, solutions)  # every node once, no vehicle overfull
+        found[name_of(decoding)] = case.lengths(instances, solutions)
+    assert torch.equal(construct(problem, case.net, instances), decode(problem, case.net, instances, ALL))
+    pairs = (("multistart", "multistart3"), ("multistart-x8", "multistart"), ("multistart-x8", "greedy-x8"))
+    for better, worse in pairs:
         assert (found[better] <= found[worse] + 1e-12).all()
         assert found[better].mean() < found[worse].mean() - 1e-6
-    if problem == "tsp":  # whose only start is the first of all; the CVRP's is the network's own
+    if problem == "tsp":  # whose only start is the first of all; that of routes is the network's own
         assert (found["multistart"] <= found["greedy"] + 1e-12).all()
-        assert (decode(problem, planar.net, instances, Decoding())[:, 0] == 0).all()
+        assert (decode(problem, case.net, instances, Decoding())[:, 0] == 0).all()
 
 
 def test_memory_changes_nothing_and_how_many_are_in_hand_is_known(
@@ -64,9 +61,7 @@ def test_memory_changes_nothing_and_how_many_are_in_hand_is_known(
             assert sum(encoded) == images * 7
 
 
-def test_starts_that_are_not_there_are_refused(case: Case) -> None:
-    with pytest.raises(NeurouteError, match=f"give from 1 to {N}, or 'all'"):
-        decode(case.problem, case.net, case.instances(), Decoding(starts=N + 1))
+def test_stretched_instances_are_refused(case: Case) -> None:
     with pytest.raises(NeurouteError, match="leave `rescale` and `esf` out"):
         decode(case.problem, case.net, case.instances(), Decoding(rescale=2.0))
 

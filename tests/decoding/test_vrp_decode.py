@@ -1,4 +1,4 @@
-"""Decoding the 16 VRPs: what the decoding asks for, searches refused, and gates that draw, repeated by their seeds."""
+"""Decoding the 16 VRPs: searches refused, and gates that draw, repeated by their seeds."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,9 +9,7 @@ import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.construct import construct
 from neuroute.decoding.decode import decode, improve, instances_per_batch
-from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP, VrpBatch, VrpRollout
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.lehd import LehdCvrp
@@ -45,18 +43,6 @@ def small(**arguments: Any) -> MvMoe:
 
 def instances(variant: str, count: int = 5) -> Vrp:
     return vrp_dataset(Dataset(problem="vrp", variant=variant, n=V, count=count, capacity=14))
-
-
-@pytest.mark.parametrize("variant", ["CVRP", "OVRPBLTW", "VRPB"])
-def test_the_decoding_says_starts_and_images(variant: str) -> None:
-    net, batch = small(), instances(variant)
-    assert torch.equal(decode("vrp", net, batch, Decoding()), multi_start(VRP, net, batch, 1))
-    assert torch.equal(decode("vrp", net, batch, Decoding(starts=3)), multi_start(VRP, net, batch, 3))
-    assert torch.equal(decode("vrp", net, batch, Decoding(starts="all")), multi_start(VRP, net, batch))
-    best = decode("vrp", net, batch, Decoding(starts="all", augment=True))
-    assert torch.equal(best, multi_start(VRP, net, batch, augment=True))
-    assert torch.equal(construct("vrp", net, batch), multi_start(VRP, net, batch))
-    assert valid(batch, best.numpy()).all()
 
 
 def test_searches_and_other_networks_are_one_line() -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from many_starts import CPU, AnyLogits, N, Taste, case_of
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start, roll_out
-from neuroute.decoding.vrp import LENGTH, LOAD, OPEN, TIME, VRP, VrpBatch, VrpRollout, open_or_closed_lengths
+from neuroute.decoding.vrp import VRP, VrpBatch, VrpRollout, open_or_closed_lengths
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import check_instances, valid
@@ -137,17 +137,6 @@ def test_each_constraint_binds() -> None:
     assert torch.equal(plain, driven("OVRP"))  # an open route changes no constraint of its own
     for variant in ("L", "TW"):
         assert not torch.equal(driven(f"VRP{variant}"), driven(f"OVRP{variant}"))
-
-
-def test_the_order_of_the_context() -> None:
-    batch = instances("OVRPLTW", 1)
-    routes = VrpRollout(VrpBatch.of(batch, CPU), torch.tensor([[5]]), torch.float32)
-    way = float(np.linalg.norm(batch.coords[0, 5] - batch.coords[0, 0]))
-    context = routes.context[0, 0].tolist()
-    assert context[LOAD] == pytest.approx(1 - batch.demand[0, 5] / 14)
-    assert context[TIME] == pytest.approx(max(way, float(batch.windows[0, 5, 0])) + 0.2)
-    assert context[LENGTH] == pytest.approx(way)
-    assert context[OPEN] == 1
 
 
 # -- any instances -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from published_code import Size, State
+from published_code import Size, State, layers, linear_shapes
 from published_formulas import attend, linear
 
 NEAREST = 5  # in these tests
@@ -14,18 +14,13 @@ NEAREST = 5  # in these tests
 
 def shapes(size: Size, idle: bool = False) -> Iterator[tuple[str, tuple[int, ...]]]:
     """As published; idle: with two projections that nothing computes with."""
-    width, hidden = size.width, size.feed_forward
-    for name in ("encoder.layers.0", *(f"decoder.layers.{i}" for i in range(size.depth))):
-        yield from ((f"{name}.{part}.weight", (width, width)) for part in ("Wq", "Wk", "Wv"))
-        for part, shape in (("multi_head_combine", (width, width)), ("feedForward.W1", (hidden, width))):
-            yield from ((f"{name}.{part}.weight", shape), (f"{name}.{part}.bias", shape[:1]))
-        yield from ((f"{name}.feedForward.W2.weight", (width, hidden)), (f"{name}.feedForward.W2.bias", (width,)))
-    outside = {"encoder.embedding": (width, 7), "decoder.embedding_last_node": (width, width)}
-    outside |= {"decoder.Linear_final": (1, width)}
-    if idle:
-        outside |= {"decoder.embedding_last_node_pos": (width, width), "decoder.k_1": (width, width)}
-    for name, shape in outside.items():
-        yield from ((f"{name}.weight", shape), (f"{name}.bias", shape[:1]))
+    width = size.width
+    yield from layers(size)
+    yield from linear_shapes("encoder.embedding", width, 7)
+    yield from linear_shapes("decoder.embedding_last_node", width, width)
+    yield from linear_shapes("decoder.Linear_final", 1, width)
+    for name in ("embedding_last_node_pos", "k_1") if idle else ():
+        yield from linear_shapes(f"decoder.{name}", width, width)
 
 
 def features(points: list[tuple[float, float]], visited: list[int]) -> dict[int, list[float]]:

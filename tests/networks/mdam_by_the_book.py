@@ -6,51 +6,48 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from published_code import linear_shapes
+
 DEPTH, WIDTH, HEADS, FFN, DECODERS = 3, 16, 4, 24, 3
 State = dict[str, Tensor]
 
 
-def shapes(
-    problem: str,
-    depth: int = DEPTH,
-    width: int = WIDTH,
-    heads: int = HEADS,
-    hidden: int = FFN,
-    decoders: int = DECODERS,
-) -> Iterator[tuple[str, tuple[int, ...]]]:
+def shapes(problem: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Names and shapes of a published file, without what batch norms remember."""
+    width, heads, hidden = WIDTH, HEADS, FFN
     if problem == "tsp":
-        yield from (("init_embed.weight", (width, 2)), ("init_embed.bias", (width,)), ("W_placeholder", (2 * width,)))
+        yield from linear_shapes("init_embed", width, 2)
+        yield "W_placeholder", (2 * width,)
     else:
-        yield from (("init_embed.weight", (width, 3)), ("init_embed.bias", (width,)))
-        yield from (("init_embed_depot.weight", (width, 2)), ("init_embed_depot.bias", (width,)))
-    for i in range(depth):
+        yield from linear_shapes("init_embed", width, 3)
+        yield from linear_shapes("init_embed_depot", width, 2)
+    for i in range(DEPTH):
         for part in ("query", "key", "val"):
-            yield f"{attention_of(i, depth)}.W_{part}", (heads, width, width // heads)
-        yield f"{attention_of(i, depth)}.W_out", (heads, width // heads, width)
-        feed = feed_of(i, depth)
-        yield from ((f"{feed}.0.weight", (hidden, width)), (f"{feed}.0.bias", (hidden,)))
-        yield from ((f"{feed}.2.weight", (width, hidden)), (f"{feed}.2.bias", (width,)))
-        for norm in norms_of(i, depth):
+            yield f"{attention_of(i)}.W_{part}", (heads, width, width // heads)
+        yield f"{attention_of(i)}.W_out", (heads, width // heads, width)
+        feed = feed_of(i)
+        yield from linear_shapes(f"{feed}.0", hidden, width)
+        yield from linear_shapes(f"{feed}.2", width, hidden)
+        for norm in norms_of(i):
             yield from ((f"{norm}.{part}", (width,)) for part in ("weight", "bias"))
     known = 2 * width if problem == "tsp" else width + 1
-    for d in range(decoders):
+    for d in range(DECODERS):
         yield f"project_node_embeddings.{d}.weight", (3 * width, width)
         yield f"project_fixed_context.{d}.weight", (width, width)
         yield f"project_step_context.{d}.weight", (width, known)
         yield f"project_out.{d}.weight", (width, width)
 
 
-def attention_of(i: int, depth: int = DEPTH) -> str:
-    return f"embedder.layers.{4 * i}.module" if i < depth - 1 else "embedder.attention_layer"
+def attention_of(i: int) -> str:
+    return f"embedder.layers.{4 * i}.module" if i < DEPTH - 1 else "embedder.attention_layer"
 
 
-def feed_of(i: int, depth: int = DEPTH) -> str:
-    return f"embedder.layers.{4 * i + 2}.module" if i < depth - 1 else "embedder.projection.module"
+def feed_of(i: int) -> str:
+    return f"embedder.layers.{4 * i + 2}.module" if i < DEPTH - 1 else "embedder.projection.module"
 
 
-def norms_of(i: int, depth: int = DEPTH) -> tuple[str, str]:
-    if i == depth - 1:
+def norms_of(i: int) -> tuple[str, str]:
+    if i == DEPTH - 1:
         return "embedder.BN1.normalizer", "embedder.BN2.normalizer"
     return f"embedder.layers.{4 * i + 1}.normalizer", f"embedder.layers.{4 * i + 3}.normalizer"
 

@@ -15,6 +15,7 @@ from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
+from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
@@ -74,6 +75,10 @@ MULTI_START: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
         for name, kind in (("invit", Invit), ("invit cvrp", InvitCvrp))
     },
 }
+VRP: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
+    "mvmoe": (MvMoe, SHAPE),
+    "pomo-mtl": (MvMoe, SHAPE | {"experts": 0}),
+}
 MIXTURES: list[dict[str, Any]] = [  # what differs from MVMoE/4E
     {},
     {"positions": ["raw", "enc1", "dec"]},
@@ -94,7 +99,7 @@ N = 9  # nodes of an instance for networks of many starts
 
 def make(name: str, **changes: Any) -> Any:
     """The network of that name; ReZero factors, alphas, norms and biases that start at 0 or 1 are elsewhere."""
-    kind, arguments = {**PATH, **MULTI_START}[name]
+    kind, arguments = {**PATH, **MULTI_START, **VRP}[name]
     return awake(kind, **arguments | changes)
 
 
@@ -106,6 +111,8 @@ def awake(kind: type[Any], **arguments: Any) -> Any:
             p.data += 0.1 * torch.randn_like(p)
         elif "norm" in name or name.endswith("alpha"):
             p.data.normal_(1.0, 0.3)
+        elif kind is MvMoe and "gate" in name:
+            p.data.normal_(0.0, 0.5)
         elif "alpha" in name:
             p.data.uniform_(0.4, 0.8).mul_(-1 if name.endswith("2") else 1)
         elif name.endswith(("value_bias", "key_value_bias")):
@@ -128,16 +135,17 @@ def decision(net: PathNetwork, batch: int = 6, rows: int = 20, capacity: float =
 
 
 def features(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, ...]:
-    """coords, and demand for the CVRP."""
+    """coords; demand too but for the TSP; windows too for the VRPs."""
     torch.manual_seed(1)
     coords = torch.rand(batch, N, 2, dtype=torch.float64)
     demand = torch.randint(1, 10, (batch, N)).double() / 20
     demand[:, 0] = 0
-    return (coords,) if net.problem == "tsp" else (coords, demand)
+    read = {"tsp": (coords,), "cvrp": (coords, demand), "vrp": (coords, demand, torch.rand_like(coords))}
+    return read[net.problem]
 
 
 def midway(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """Where three tours began or what they have left, where they are, and -inf at what they have visited.
+    """Where three tours began or what is known of them, where they are, and -inf at what they have visited.
 
     What is left comes with that where the network reads what has been served.
     """
@@ -145,6 +153,8 @@ def midway(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, Tensor, Tens
     tours = torch.stack([torch.stack([torch.randperm(N)[:4] for _ in range(3)]) for _ in range(batch)])
     closed = torch.zeros(batch, 3, N, dtype=torch.float64).scatter(2, tours, -torch.inf)
     known = tours[..., 0] if net.problem == "tsp" else torch.rand(batch, 3, dtype=torch.float64)
+    if net.problem == "vrp":
+        known = torch.rand(batch, 3, 4, dtype=torch.float64)
     if net.sees_served:
         known = torch.cat([known[..., None], closed], dim=-1)
     return known, tours[..., -1], closed

@@ -25,13 +25,8 @@ def turned(x: Tensor, coords: Tensor) -> Tensor:
     return out
 
 
-def by_the_book(net: Pens, coords: Tensor, noise: Tensor, positions: str) -> Tensor:
-    """Logits of one decision on coords (N, 2) of a single instance."""
-    return decision(net, coords, noise, positions)[0]
-
-
 def decision(net: Pens, coords: Tensor, noise: Tensor, positions: str) -> tuple[Tensor, Tensor]:
-    """The decision's logits (N - 2,), and the mean over heads of all layers of what attention scores (N, N)."""
+    """Logits (N - 2,) for coords (N, 2), and the mean over heads of all layers of what attention scores (N, N)."""
     every = []
     count, heads = len(coords), net.heads
     x = coords @ net.embed.weight.T if net.embed is not None else noise.clone()

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from published_code import HEADS, Size, State
+from published_code import HEADS, Size, State, linear_shapes
 from published_formulas import SCALE, attention, linear
 
 
 def shapes(size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
     width, hidden = size.width, size.feed_forward
-    yield from (("encoder.init_projection_layer.weight", (width, 24)), ("encoder.init_projection_layer.bias", (width,)))
+    yield from linear_shapes("encoder.init_projection_layer", width, 24)
     for i in range(size.depth):
         block = f"encoder.sequence.reversible_blocks.{i}"
         for norm in ("f_block.mixing_layer_norm", "g_block.output_layer_norm"):
@@ -20,12 +20,8 @@ def shapes(size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
             yield from ((f"{block}.{norm}.running_var", (width,)), (f"{block}.{norm}.num_batches_tracked", ()))
         yield f"{block}.f_block.mha.in_proj_weight", (3 * width, width)
         yield f"{block}.f_block.mha.out_proj.weight", (width, width)
-        yield from (
-            (f"{block}.g_block.feed_forward.{k}", (hidden, width)[: 2 - (k == "bias")]) for k in ("weight", "bias")
-        )
-        yield from (
-            (f"{block}.g_block.output_dense.{k}", (width, hidden)[: 2 - (k == "bias")]) for k in ("weight", "bias")
-        )
+        yield from linear_shapes(f"{block}.g_block.feed_forward", hidden, width)
+        yield from linear_shapes(f"{block}.g_block.output_dense", width, hidden)
     for name in ("Wq_graph", "Wq_first", "Wq_last", "wq", "W_visited", "Wk"):
         yield f"decoder.{name}.weight", (width, width)
 

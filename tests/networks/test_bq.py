@@ -7,7 +7,7 @@ from torch import Tensor
 import by_the_book
 from networks import PATH, decision, make
 from neuroute.networks.blocks.residual_layer import ResidualLayer
-from neuroute.networks.bq import Bq, BqCvrp, ReZeroCrossLayer
+from neuroute.networks.bq import BqCvrp, ReZeroCrossLayer
 from neuroute.training.supervised import PathDecision, loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -19,15 +19,18 @@ EXACT = {"rtol": 1e-10, "atol": 1e-10}
 # -- TSP --------------------------------------------------------------------------------------------------------------
 
 
-def test_initial_values() -> None:
-    net = Bq()
-    for layer in net.layers:
-        for weight in (layer.qkv.weight, layer.out.weight):  # Xavier's bound on (12, 192, 16) tensors
-            assert weight.abs().max().item() == pytest.approx(0.0429, abs=1e-4)
-        assert not layer.key_value_bias.any()
-        assert layer.alpha1.item() == layer.alpha2.item() == 0
-    of_torch = torch.nn.init.xavier_uniform_(torch.empty(12, 192, 16))
-    assert of_torch.abs().max().item() == pytest.approx(net.layers[0].qkv.weight.abs().max().item(), abs=1e-4)
+@pytest.mark.parametrize("name", ["bq", *WITH_LOADS])
+def test_initial_values(name: str) -> None:
+    """Xavier's bound on (12, 192, 16) tensors; nothing is added at first."""
+    kind, arguments = PATH[name]
+    net = kind(**arguments | {"width": 192, "heads": 12})
+    names = ("qkv.weight", "query.weight", "key_value.weight", "out.weight", "out.matrix")
+    matrices = [p for name, p in net.named_parameters() if name.endswith(names)]
+    assert len(matrices) == {"bq": 6, "bq cvrp": 4}.get(name, 12)
+    of_torch = torch.nn.init.xavier_uniform_(torch.empty(12, 192, 16)).abs().max().item()
+    assert of_torch == pytest.approx(0.0429, abs=1e-4)
+    assert all(p.abs().max().item() == pytest.approx(0.0429, abs=1e-4) for p in matrices)
+    assert not any(p.any() for name, p in net.named_parameters() if "alpha" in name or name.endswith("value_bias"))
 
 
 def test_the_bias_of_the_keys_is_inert_and_that_of_the_values_is_not() -> None:
@@ -122,16 +125,6 @@ def test_it_learns_from_the_start(name: str) -> None:
         optimizer.step()
         losses.append(value.item())
     assert losses[-1] < 0.5 * losses[0]
-
-
-@pytest.mark.parametrize("name", WITH_LOADS)
-def test_initial_values_are_bqs(name: str) -> None:
-    net = BqCvrp(**PATH[name][1] | {"width": 192, "heads": 12})
-    names = ("qkv.weight", "query.weight", "key_value.weight", "out.weight", "out.matrix")
-    matrices = [p for name, p in net.named_parameters() if name.endswith(names)]
-    assert len(matrices) == (4 if name == "bq cvrp" else 12)
-    assert all(p.abs().max().item() == pytest.approx(0.0429, abs=1e-4) for p in matrices)
-    assert all(p.item() == 0 for name, p in net.named_parameters() if "alpha" in name)
 
 
 @pytest.mark.parametrize("name", ["bq cvrp", "bq cvrp cross"])

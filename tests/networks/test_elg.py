@@ -48,11 +48,9 @@ def test_without_its_local_policy_it_is_pomo_with_a_penalty(kind: type[Elg]) -> 
     known, current, closed = midway(net)
     logits = net.decide(net.prepare(net.encode(*features(net))), known, current, closed)
     far = 50 * torch.tanh(torch.tensor(-1.0, dtype=torch.float64))
-    best, middle = logits.sort(dim=-1, descending=True).values[..., :3].unbind(-1)[0::2]
-    assert (best > far).all()
+    assert (logits.amax(dim=-1) > far).all()
     customers = logits[..., 1:] if kind is ElgCvrp else logits
     assert ((customers - far).abs() < 1e-3).any()
-    assert best.shape == middle.shape
 
 
 def test_closed_neighbours_do_not_count() -> None:

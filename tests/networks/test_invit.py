@@ -13,14 +13,13 @@ import published_invit as there
 from networks import awake
 from neuroute.accounting.counts import counts
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
 from neuroute.decoding.multi_start import begin, multi_start
 from neuroute.decoding.tsp import TSP
 from neuroute.networks.import_weights import import_weights
 from neuroute.networks.weights import build, load_checkpoint
-from neuroute.plan.objects import Dataset, Decoding, Network
+from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp
@@ -288,10 +287,3 @@ def test_what_has_been_served_is_told() -> None:
     rollout.go(torch.tensor([[2], [5]]))
     assert rollout.context.shape == (2, 1, 8)
     assert [set((row[0, 1:] < 0).nonzero().flatten().tolist()) - {0} for row in rollout.context] == [{2}, {3, 5}]
-
-
-def test_a_test_set_of_the_stream_is_decoded_from_random_nodes() -> None:
-    instances = SPEC.of("tsp").instances(Dataset(n=11, count=40))
-    tours = decode("tsp", net().float(), instances, Decoding()).numpy()
-    assert len(set(tours[:, 0].tolist())) > 5
-    assert is_permutation(tours).all()

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from networks import idle
+from networks import decision, idle
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.networks.blocks.experts.routing import Routing
@@ -29,15 +29,8 @@ def net() -> LehdCvrpLight:
     return made
 
 
-def state(customers: int = 7, batch: int = 3) -> tuple[Tensor, Tensor, Tensor]:
-    torch.manual_seed(1)
-    demand = torch.rand(batch, customers + 1).double() * 0.3
-    return torch.rand(batch, customers + 1, 2).double(), demand, torch.rand(batch).double()
-
-
 def decided(net: LehdCvrpLight, routing: Routing | None = None, customers: int = 7) -> Tensor:
-    coords, demand, left = state(customers)
-    rows = net.encode(coords, demand).roll(-1, dims=1)
+    rows, left = decision(net, 3, customers + 1)
     return net.decide(rows, left) if routing is None else net.decide(rows, left, 1.0, routing)
 
 
@@ -55,8 +48,7 @@ def test_an_ungated_ffn_is_lehds(net: LehdCvrpLight) -> None:
         for part, experts in ((plain.up, "up"), (plain.down, "down")):
             for field in ("weight", "bias"):
                 getattr(getattr(light.light.sparse.experts, experts), field).data.copy_(getattr(part, field))
-    coords, demand, left = state()
-    expected = lehd.decide(lehd.encode(coords, demand).roll(-1, dims=1), left)
+    expected = lehd.decide(*decision(lehd, 3, 8))
     for seed in range(6):
         found = decided(net, Routing(torch.Generator().manual_seed(seed)))
         torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
@@ -74,14 +66,14 @@ def test_draws_are_repeated_and_differ_from_step_to_step(net: LehdCvrpLight) -> 
         drawn.add(tuple(bool(each) for each in seen.sparse))
     assert drawn == {(a, b) for a in (False, True) for b in (False, True)}
     net.train()  # from torch's own generator
-    coords, demand, left = state()
-    rows = net.encode(coords, demand)
+    rows, left = decision(net, 3, 8)
     assert len({float(net.decide(rows, left).detach().sum()) for _ in range(12)}) > 4
 
 
 def test_all_of_it_learns(net: LehdCvrpLight) -> None:
     routing = Routing(torch.Generator().manual_seed(0))
-    sum((decided(net, routing).square().sum() for _ in range(8)), torch.zeros(())).backward()
+    rows, left = net.encode(torch.rand(3, 8, 2).double(), torch.rand(3, 8).double()), torch.rand(3).double()
+    sum((net.decide(rows, left, 1.0, routing).square().sum() for _ in range(8)), torch.zeros(())).backward()
     assert not idle(net)
 
 

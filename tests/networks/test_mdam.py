@@ -27,10 +27,12 @@ def state_of(problem: str) -> book.State:
     return {name: 0.6 * torch.randn(shape) for name, shape in book.shapes(problem)}
 
 
-def imported(folder: Path, state: book.State) -> Any:
+def imported(folder: Path, state: book.State, **arguments: Any) -> tuple[Any, book.State]:
+    """The network, and its weights under the published names, in double precision."""
     torch.save({"model": state, "optimizer": {}}, folder / "theirs.pt")
-    import_weights(folder / "theirs.pt", folder / "ours.safetensors", None, {})
-    return load_checkpoint(folder / "ours.safetensors")[0]
+    import_weights(folder / "theirs.pt", folder / "ours.safetensors", None, arguments)
+    net = load_checkpoint(folder / "ours.safetensors")[0].double()
+    return net, {name: tensor.double() for name, tensor in state.items()}
 
 
 def network(problem: str, **arguments: Any) -> Network:
@@ -60,10 +62,7 @@ def closed(tours: list[list[int]], stops: int) -> Tensor:
 @pytest.mark.parametrize("every", [2, 3])
 def test_tours_are_as_probable_as_by_the_book(tmp_path: Path, every: int) -> None:
     """Every decision of tours of several instances: their last layers are normalised together."""
-    state = state_of("tsp")
-    torch.save({"model": state}, tmp_path / "theirs.pt")
-    import_weights(tmp_path / "theirs.pt", tmp_path / "ours.safetensors", None, {"glimpse_every": every})
-    net, p = load_checkpoint(tmp_path / "ours.safetensors")[0].double(), {k: v.double() for k, v in state.items()}
+    net, p = imported(tmp_path, state_of("tsp"), glimpse_every=every)
     (coords,) = features("tsp", 3)
     tours = [torch.randperm(N).tolist() for _ in range(3)]
     for d in range(book.DECODERS):
@@ -80,8 +79,7 @@ def test_tours_are_as_probable_as_by_the_book(tmp_path: Path, every: int) -> Non
 
 def test_routes_are_as_probable_as_by_the_book(tmp_path: Path) -> None:
     """A decision of several solutions of each instance, before and behind a glimpse."""
-    state = state_of("cvrp")
-    net, p = imported(tmp_path, state).double(), {k: v.double() for k, v in state.items()}
+    net, p = imported(tmp_path, state_of("cvrp"))
     given = features("cvrp", 2)
     at, left = torch.tensor([[3, 0, 5], [1, 4, 0]]), torch.rand(2, 3, dtype=torch.float64)
     masks = [torch.zeros(2, 3, N).double().masked_fill(torch.rand(2, 3, N) < 0.4, -torch.inf) for _ in range(2)]

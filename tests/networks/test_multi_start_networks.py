@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from networks import MULTI_START, N, features, idle, make, midway
+from networks import MULTI_START, VRP, N, features, idle, make, midway
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.tsp import TspBatch
@@ -12,9 +12,10 @@ from neuroute.decoding.tsp import TspBatch
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
+EVERY = [*MULTI_START, *VRP]
 
 
-@pytest.mark.parametrize("name", MULTI_START)
+@pytest.mark.parametrize("name", EVERY)
 def test_logits_are_clipped_and_closed_where_the_mask_is(name: str) -> None:
     net = make(name)
     known, current, closed = midway(net)
@@ -24,7 +25,7 @@ def test_logits_are_clipped_and_closed_where_the_mask_is(name: str) -> None:
     assert logits[logits > -torch.inf].abs().max() <= clipping
 
 
-@pytest.mark.parametrize("name", MULTI_START)
+@pytest.mark.parametrize("name", EVERY)
 def test_nodes_have_no_order_and_tours_and_instances_do_not_meet(name: str) -> None:
     net = make(name)
     seen, (known, current, closed) = features(net), midway(net)
@@ -47,7 +48,7 @@ def test_nodes_have_no_order_and_tours_and_instances_do_not_meet(name: str) -> N
     torch.testing.assert_close(alone, found[1:, 2:], **EXACT)
 
 
-@pytest.mark.parametrize("name", MULTI_START)
+@pytest.mark.parametrize("name", EVERY)
 def test_what_is_known_and_where_tours_are_matter(name: str) -> None:
     """Where a tour began or what it has left; the depot's demand is not read."""
     net = make(name)
@@ -61,7 +62,7 @@ def test_what_is_known_and_where_tours_are_matter(name: str) -> None:
         assert torch.equal(net.decide(net.prepare(net.encode(*seen)), known, current, closed)[open_], logits)
 
 
-@pytest.mark.parametrize("name", MULTI_START)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_best_is_the_most_probable(name: str) -> None:
     """Whether or not scores are so large that several are clipped alike; ties apart."""
     for scale in (1.0, 30.0):

@@ -12,7 +12,7 @@ from neuroute.kernels.library import describe, library
 from neuroute.kernels.linear import look_up
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, folds, seen_by
 from neuroute.networks.sit import Sit, SitCvrp
-from sit_by_the_book import cvrp_logits, tsp_logits
+from sit_by_the_book import logits as by_the_book
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -53,7 +53,7 @@ SHAPES = [
 def test_equals_the_equations(kind: type[Sit], shape: dict, tokens: int) -> None:
     net = small(shape, kind=kind)
     seen = (rows(tokens=tokens),) if kind is Sit else routed(tokens)
-    expected = (tsp_logits if kind is Sit else cvrp_logits)(net, *seen)
+    expected = by_the_book(net, *seen)
     assert expected.shape == ((3, tokens - 2) if kind is Sit else (3, tokens - 2, 2))
     torch.testing.assert_close(net.decide(*seen), expected, rtol=1e-11, atol=1e-11)
     torch.testing.assert_close(without_gradients(net, *seen), expected, rtol=1e-11, atol=1e-11)
@@ -74,7 +74,7 @@ def test_encoding_the_cvrp_puts_demands_beside_coordinates() -> None:
 def test_the_published_shape_equals_the_equations_in_float32() -> None:
     net, seen = small({}, torch.float32), rows(2, 300)
     assert folds(net.width, net.decoder.layers[0].gather.heads, 16, 314)
-    expected = tsp_logits(net, seen)
+    expected = by_the_book(net, seen)
     for found in (net.decide(seen.float()), without_gradients(net, seen.float())):
         torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-5)
 

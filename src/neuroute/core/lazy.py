@@ -6,6 +6,8 @@ Modules of tables and figures are imported to plan, which needs neither pandas n
 import importlib
 from typing import Any
 
+__all__ = ["mpl", "pd", "torch"]
+
 
 class _Lazy:
     """A module whose attributes, and submodules, are looked up in the real one."""

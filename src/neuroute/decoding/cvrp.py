@@ -3,8 +3,7 @@
 Whatever the network says, every solution is feasible: what does not fit is masked, and loads are whole numbers.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp_paths import Decide, greedy_solutions
-from neuroute.decoding.environment import B, Environment
+from neuroute.decoding.environment import B, Batch, Environment
 from neuroute.decoding.rollout import Rollout, empty_mask, pick_masks, pick_tours
 from neuroute.kernels import moves as kernel
 from neuroute.kernels.moves import Routes
@@ -22,8 +21,7 @@ from neuroute.problems.vrp import Vrp
 
 
 @dataclass(frozen=True)
-class CvrpBatch:
-    coords: Tensor  # (batch, 1 + V, 2)
+class CvrpBatch(Batch):
     demand: Tensor  # (batch, 1 + V) int64
     capacity: Tensor  # (batch,) int64
 
@@ -36,12 +34,6 @@ class CvrpBatch:
         """What the batch is of."""
         return Vrp(self.coords.cpu().numpy(), self.demand.cpu().numpy(), self.capacity.cpu().numpy())
 
-    def __len__(self) -> int:
-        return len(self.coords)
-
-    def __getitem__(self, rows: slice | Tensor) -> Self:
-        return self._map(lambda array: array[rows])
-
     @property
     def share(self) -> Tensor:
         """Demands as shares of the capacity, as networks take them."""
@@ -51,15 +43,6 @@ class CvrpBatch:
     def features(self) -> tuple[Tensor, ...]:
         return self.coords, self.share
 
-    def repeat(self, times: int) -> Self:
-        return self if times == 1 else self._map(lambda array: array.repeat(times, *[1] * (array.dim() - 1)))
-
-    def at(self, coords: Tensor) -> Self:
-        return replace(self, coords=coords)
-
-    def to(self, dtype: torch.dtype) -> Self:
-        return replace(self, coords=self.coords.to(dtype))
-
     def start_nodes(self, number: int) -> Tensor:
         return torch.arange(1, number + 1, device=self.coords.device).expand(len(self), -1)
 
@@ -68,11 +51,6 @@ class CvrpBatch:
 
     def lengths(self, solutions: Tensor) -> Tensor:
         return route_lengths(self.coords, solutions)
-
-    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """The same change of every tensor."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: change(value) for name, value in values.items() if isinstance(value, Tensor)})
 
 
 class RouteRollout:

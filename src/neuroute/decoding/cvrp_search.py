@@ -31,14 +31,9 @@ class CvrpSearch(Search[CvrpBatch]):
             )
 
     def search_beams(self, net: PathNetwork, batch: CvrpBatch, decoding: Decoding, first: int) -> Tensor:
-        nodes = net.encode(batch.coords, batch.share)
-        prefixes = RoutePrefixes(
-            decide_for(net, decoding, batch.coords.shape[1] - 1), nodes, batch.demand, batch.capacity
-        )
+        decide, nodes = decide_for(net, decoding, batch.coords.shape[1] - 1), net.encode(batch.coords, batch.share)
+        prefixes = RoutePrefixes(decide, nodes, batch.demand, batch.capacity)
         return search_beams(prefixes, batch.lengths, decoding.beam)[0]
-
-    def improves(self, net: RoutingNetwork) -> bool:
-        return True
 
     def start_from_many(self, net: Any, batch: CvrpBatch, decoding: Decoding, memory_gb: float) -> Tensor | None:
         if not net.multi_start:

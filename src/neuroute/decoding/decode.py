@@ -133,9 +133,7 @@ class _Progress:
         return out
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        self.size, self.first, self.done, self.spent = (
-            arrays[key].item() for key in ("size", "first", "done", "spent")
-        )
+        self.size, self.first, self.done, self.spent = (arrays[k].item() for k in ("size", "first", "done", "spent"))
         self.now = torch.from_numpy(arrays["now"]) if "now" in arrays else None
         for milestone in self.solutions:
             self.seconds[milestone] = arrays[f"seconds{milestone}"].item()

@@ -1,7 +1,9 @@
 """What decoding, and training by reinforcement, ask of a problem: batches on a device, and how solutions are built."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,38 +18,51 @@ from neuroute.problems.registry import Part
 BYTES = 48  # of a tour and a node while a decision is made: its mask, distances, the logits on their way
 
 
-class Batch(Protocol):
+@dataclass(frozen=True)
+class Batch(ABC):
     """Instances of a problem on the network's device."""
 
-    @property
-    def coords(self) -> Tensor:
-        """(batch, nodes, 2), the depot first where there is one."""
+    coords: Tensor  # (batch, nodes, 2), the depot first where there is one
+
+    def __len__(self) -> int:
+        return len(self.coords)
+
+    def __getitem__(self, rows: slice | Tensor) -> Self:
+        return self._map(lambda array: array[rows])
 
     @property
+    @abstractmethod
     def features(self) -> tuple[Tensor, ...]:
         """What encoders of many starts take."""
 
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: slice | Tensor) -> Self: ...
-
     def repeat(self, times: int) -> Self:
         """The batch so many times, one after the other."""
+        return self if times == 1 else self._map(lambda array: array.repeat(times, *[1] * (array.dim() - 1)))
 
     def at(self, coords: Tensor) -> Self:
         """The same with other coordinates."""
+        return replace(self, coords=coords)
 
     def to(self, dtype: torch.dtype) -> Self:
         """The same with what networks read in this precision."""
+        return self.at(self.coords.to(dtype))
 
+    @abstractmethod
     def start_nodes(self, number: int) -> Tensor:
         """The first so many nodes at which solutions may start: int64 (batch, number)."""
 
+    @abstractmethod
     def rollout(self, starts: Tensor, dtype: torch.dtype) -> Rollout:
         """Solutions from starts (batch, tours); dtype: of the network's nodes."""
 
+    @abstractmethod
     def lengths(self, solutions: Tensor) -> Tensor:
         """Lengths (batch, tours), float64, of solutions (batch, tours, ...)."""
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The same change of every tensor."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: change(value) for name, value in values.items() if isinstance(value, Tensor)})
 
 
 B = TypeVar("B", bound=Batch)

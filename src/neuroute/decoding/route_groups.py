@@ -38,13 +38,11 @@ def rebuild(
     """
     instances, rows = batch.instances(), solutions.cpu().numpy()
     for number in iterations:
-        draws = [np.random.default_rng((seed, first + row, number)) for row in range(len(rows))]
-        rows = np.stack(
-            [
-                _rebuilt(net, instances[row : row + 1], rows[row], customers, rng, memory_gb)
-                for row, rng in enumerate(draws)
-            ]
-        )
+        rebuilt = []
+        for row, solution in enumerate(rows):
+            rng = np.random.default_rng((seed, first + row, number))
+            rebuilt.append(_rebuilt(net, instances[row : row + 1], solution, customers, rng, memory_gb))
+        rows = np.stack(rebuilt)
         yield torch.from_numpy(rows).to(solutions.device)
 
 

@@ -42,14 +42,8 @@ class Sampled:
     def none(moves: Tensor) -> "Sampled":
         """Nothing yet; moves (batch, any number, n)."""
         nothing = moves[:, :0]
-        return Sampled(
-            nothing,
-            nothing[..., 0].double(),
-            nothing.double(),
-            nothing,
-            nothing[..., 0].bool(),
-            moves.new_zeros(0),
-        )
+        each = nothing[..., 0]
+        return Sampled(nothing, each.double(), nothing.double(), nothing, each.bool(), moves.new_zeros(0))
 
     def and_round(self, new: "Sampled") -> "Sampled":
         """These and the solutions of one more round."""
@@ -82,14 +76,10 @@ def bonus(past: Sampled, decisions: int, sigma: float) -> Tensor:
         return result
     shared = _shared_prefix(past.moves)
     earlier = torch.ones(m, m, dtype=torch.bool, device=shared.device).tril(-1)
-    earlier_prefix = shared.masked_fill(~(earlier & past.valid[:, None]), -1).amax(
-        dim=2
-    )  # prefix that earlier ones have
+    earlier_prefix = shared.masked_fill(~(earlier & past.valid[:, None]), -1).amax(dim=2)  # that earlier ones have
     members, advantages = _by_round(past)
     counted = torch.cat([members, advantages], dim=2)
-    unsampled = torch.zeros_like(
-        past.lengths
-    )  # share of the mass behind move t that is not sampled: none behind the last
+    unsampled = torch.zeros_like(past.lengths)  # share of the mass behind move t: none behind the last
     spent = past.valid
     for t in range(decisions, 0, -1):
         here, before = (shared >= t).double(), (shared >= t - 1).double()

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 from torch import Tensor
 
@@ -17,6 +17,7 @@ class Search(ABC, Generic[B]):
     """Ways to decode a problem that go beyond greedy construction."""
 
     environment: Environment[B]
+    improves: ClassVar[bool] = True  # whether `reconstruct` takes networks
 
     @abstractmethod
     def check(self, net: RoutingNetwork, decoding: Decoding, *, improves: bool = False) -> None:
@@ -44,10 +45,6 @@ class Search(ABC, Generic[B]):
         With `iterations_before`, `solutions` are those after as many iterations.
         Raises NeurouteError for a longest sub-path that cannot be, and for networks that `check` refuses.
         """
-
-    def improves(self, net: RoutingNetwork) -> bool:
-        """Whether `reconstruct` takes this kind of network."""
-        return not net.multi_start
 
     def path_network(self, net: RoutingNetwork) -> PathNetwork:
         """View the network as one of paths."""

@@ -4,13 +4,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.decoding.environment import Environment
+from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.greedy import Arrive, Decide, greedy_tours
 from neuroute.decoding.memory import pair_floats
 from neuroute.decoding.rollout import empty_mask, mask_stops, pick_masks, pick_tours
@@ -47,27 +46,10 @@ class TspRollout:
 
 
 @dataclass(frozen=True)
-class TspBatch:
-    coords: Tensor  # (batch, n, 2)
-
-    def __len__(self) -> int:
-        return len(self.coords)
-
-    def __getitem__(self, rows: slice | Tensor) -> Self:
-        return type(self)(self.coords[rows])
-
+class TspBatch(Batch):
     @property
     def features(self) -> tuple[Tensor, ...]:
         return (self.coords,)
-
-    def repeat(self, times: int) -> Self:
-        return type(self)(self.coords.repeat(times, 1, 1))
-
-    def at(self, coords: Tensor) -> Self:
-        return type(self)(coords)
-
-    def to(self, dtype: torch.dtype) -> Self:
-        return type(self)(self.coords.to(dtype))
 
     def start_nodes(self, number: int) -> Tensor:
         return torch.arange(number, device=self.coords.device).expand(len(self.coords), -1)

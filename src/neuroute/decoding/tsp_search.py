@@ -46,9 +46,6 @@ class TspSearch(Search[TspBatch]):
         if not isinstance(net, PathAdapter):
             check_starts(net, decoding)
 
-    def improves(self, net: RoutingNetwork) -> bool:
-        return True
-
     def path_network(self, net: RoutingNetwork) -> PathNetwork:
         return PathAdapter(net) if net.multi_start else super().path_network(net)  # type: ignore[arg-type]
 

@@ -26,7 +26,6 @@ from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Switches, Vrp, number_of_starts
 from neuroute.problems.vrp_checker import EPS
 
-LOAD, TIME, LENGTH, OPEN = range(4)  # of `context`
 INSTANCES_PER_BATCH = 100  # of networks that are batch-dependent, as published
 ACTIVATIONS = 4 * 16  # bytes of a token and a channel, as in `memory.batch_size_for`
 
@@ -49,9 +48,7 @@ class VrpBatch(CvrpBatch):
         def to_tensor(array: np.ndarray | None, absent: Tensor) -> Tensor:
             return absent if array is None else torch.from_numpy(array).to(device)
 
-        limit = to_tensor(
-            instances.limit, torch.full(cvrp.capacity.shape, torch.inf, dtype=torch.float64, device=device)
-        )
+        limit = to_tensor(instances.limit, torch.full_like(cvrp.capacity, torch.inf, dtype=torch.float64))
         windows = to_tensor(instances.windows, torch.zeros_like(cvrp.coords))
         service = to_tensor(instances.service, torch.zeros_like(cvrp.coords[..., 0]))
         return cls(cvrp.coords, cvrp.demand, cvrp.capacity, limit, windows, service, instances.switches)
@@ -167,7 +164,7 @@ class VrpEnvironment(RouteEnvironment[VrpBatch]):
     def build_greedily(
         self, net: PathNetwork, batch: VrpBatch, decoding: Decoding, memory_gb: float, first: int
     ) -> Tensor:
-        raise NeurouteError(f"{type(net).__name__} is not for the 16 vehicle routing problems; networks as MvMoe are")
+        raise _not_for_vrps(net)
 
     def count_starts(self, instances: Vrp, starts: int | None) -> int:
         """As of other problems, of those that are more than a pick-up: with backhauls fewer than asked for."""
@@ -199,19 +196,21 @@ class VrpEnvironment(RouteEnvironment[VrpBatch]):
         prepared.routing.first = None  # tours that are built together are an episode
 
 
+def _not_for_vrps(net: RoutingNetwork) -> NeurouteError:
+    return NeurouteError(f"{type(net).__name__} is not for the 16 vehicle routing problems; networks as MvMoe are")
+
+
 VRP = VrpEnvironment()
 
 
 class VrpSearch(Search[VrpBatch]):
-    environment = VRP
+    environment, improves = VRP, False
 
     def check(self, net: RoutingNetwork, decoding: Decoding, *, improves: bool = False) -> None:
         if improves:
             raise self._refusal(net)
         if not net.multi_start or net.problem != "vrp":
-            raise NeurouteError(
-                f"{type(net).__name__} is not for the 16 vehicle routing problems; networks as MvMoe are"
-            )
+            raise _not_for_vrps(net)
         check_starts(net, decoding)
         if decoding.method != "greedy" or decoding.milestones:
             raise self._refusal(net)

@@ -181,10 +181,7 @@ class BqCvrp(PathNetwork):
         return torch.cat([coords, demand[..., None]], dim=-1)
 
     def hidden(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
-        """Last-layer states (batch, 1 + available + 1, width) of [current, available..., depot].
-
-        Of the current stop's repetitions it is the last one's.
-        """
+        """Last-layer states (batch, 1 + available + 1, width), of the current stop's repetitions the last one's."""
         h = through(self.layers, *self._streams(rows, remaining), attention_scale)[1]
         return h[:, self.repetitions - 1 :]
 
@@ -197,11 +194,7 @@ class BqCvrp(PathNetwork):
         return torch.cat([current, depot], dim=1), torch.cat([current, h[:, 1:-1], depot], dim=1)
 
     def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
-        """Logits (batch, available, 2): straight, through the depot.
-
-        rows (batch, 1 + available + 1, 3) from `encode`, in the order [current, available..., depot];
-        remaining (batch,): what is left in the vehicle.
-        """
+        """rows (batch, 1 + available + 1, 3), remaining (batch,) -> (batch, available, 2): straight, by the depot."""
         available = rows.shape[1] - 2
         if self.nearest is not None and self.nearest < available:
             away = (rows[:, 1:-1, :2] - rows[:, :1, :2]).norm(dim=-1)

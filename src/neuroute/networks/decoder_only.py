@@ -58,11 +58,7 @@ class GatedDecoderLayer(nn.Module):
 class DecoderOnly(PathNetwork):
     """Scores the nodes that may follow the current one on the way to the destination.
 
-    D (13 W^2 + 7 W + 2) + 2 W^2 + 6 W + 1 parameters with gate and ReZero.
-
-    A constructive model has two parts: `encode`, once per instance, and `decide`, once per decision on the rows
-    that are still open, in the order [current, available..., destination].  Here there is no encoder: the rows are
-    the coordinates.
+    D (13 W^2 + 7 W + 2) + 2 W^2 + 6 W + 1 parameters with gate and ReZero.  There is no encoder: rows are coordinates.
     """
 
     layer: ClassVar[type[GatedDecoderLayer]] = GatedDecoderLayer  # variants have another
@@ -86,7 +82,7 @@ class DecoderOnly(PathNetwork):
         self.head = FullLinear(width, 1)
 
     def encode(self, coords: Tensor) -> Tensor:
-        """coords (rows, nodes, 2) -> the per-node rows that `decide` reads, here the coordinates themselves."""
+        """coords (rows, nodes, 2) -> the coordinates."""
         return coords
 
     def attention_scale(self, nodes: int) -> float:

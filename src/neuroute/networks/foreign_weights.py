@@ -61,11 +61,8 @@ class Weights:
     @property
     def source(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""
-        return {
-            "file": self.file.name,
-            "sha256": digest(self.file),
-            "layout": self.layout.name if self.layout else None,
-        }
+        layout = self.layout.name if self.layout else None
+        return {"file": self.file.name, "sha256": digest(self.file), "layout": layout}
 
 
 def read_weights(file: Path) -> Weights:
@@ -89,9 +86,7 @@ def read_weights(file: Path) -> Weights:
 
 def faults(weights: Weights, network: Network) -> list[str]:
     """Say which tensors are missing, left over or of another shape than in this network; nothing if none is."""
-    with torch.device("meta"):
-        expected = build(network).state_dict()
-    tensors = weights.tensors
+    expected, tensors = _expected(network), weights.tensors
     differences = {
         "missing": [_as_there(weights.layout, name) for name in expected if name not in tensors],
         "left over": [name for name in tensors if name not in expected],
@@ -111,8 +106,7 @@ def fit(weights: Weights, network: Network) -> dict[str, Tensor]:
     """
     if says := faults(weights, network):
         raise NeurouteError(f"{weights.file}: does not fit {describe(network)} ({'; '.join(says)})")
-    with torch.device("meta"):
-        expected = build(network).state_dict()
+    expected = _expected(network)
     for name, tensor in weights.tensors.items():
         if tensor.is_floating_point() != expected[name].is_floating_point():
             raise NeurouteError(
@@ -136,9 +130,15 @@ def write_checkpoint(out: Path, tensors: Mapping[str, Tensor], about: Mapping[st
 
 
 def digest(file: Path) -> str:
-    """Return the SHA-256 of a file's content."""
+    """SHA-256 of a file's content."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _expected(network: Network) -> dict[str, Tensor]:
+    """Shapes and types of its tensors."""
+    with torch.device("meta"):
+        return build(network).state_dict()
 
 
 def _as_there(layout: Layout | None, name: str) -> str:

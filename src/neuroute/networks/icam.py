@@ -7,10 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.kernels.decision import AttentionFreeDecisions, fits_attention_free
-from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
 from neuroute.networks.blocks.all_digits import in_all_digits
-from neuroute.networks.blocks.attention import SATURATED, best_of, clipped
+from neuroute.networks.blocks.attention import SATURATED, ClippedNetwork, clipped
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding, rows_of
 from neuroute.networks.blocks.positions import pairwise_distances
 
@@ -35,7 +34,7 @@ class Prepared(NamedTuple):
     decisions: AttentionFreeDecisions | None = None  # all of this for a kernel, where there is one
 
 
-class Icam(MultiStartNetwork):
+class Icam(ClippedNetwork):
     """Scores the nodes that may come next in each of several tours of an instance, as `Pomo` does.
 
     D (3 W^2 + 2 W F + 5 W + F + 1) + 4 W^2 + 3 W + 2 parameters: 2,242,446 as published for the TSP.
@@ -101,16 +100,6 @@ class Icam(MultiStartNetwork):
             decisions = AttentionFreeDecisions(*shared, (near, far), SATURATED[torch.float32])
         return Prepared(nodes, pairs, of_context, of_current, distances, log_n, decisions)
 
-    def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
-        """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go; see `Pomo.decide`."""
-        return clipped(self._fits(prepared, context, current, mask), mask, self.clipping)
-
-    def decide_best(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
-        """What `decide` finds best: (batch, tours)."""
-        if prepared.decisions is not None:
-            return prepared.decisions.best(context, current, mask)
-        return best_of(self._fits(prepared, context, current, mask), mask)
-
     def path_rows(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width + 2): all that `decide_path` reads.
 
@@ -120,10 +109,7 @@ class Icam(MultiStartNetwork):
         return torch.cat([p.nodes, p.pairs, p.of_context, p.of_current, p.log_n * coords], dim=-1)
 
     def decide_path(self, rows: Tensor) -> Tensor:
-        """rows (batch, 1 + available + 1, 5 width + 2) of [current, available..., where the tour closes] -> logits.
-
-        These (batch, available) are those of `decide` of a tour that began at the last row.
-        """
+        """rows (batch, 1 + available + 1, 5 width + 2) -> logits (batch, available)."""
         width = self.width
         nodes, pairs, of_first, of_current, place = rows.split([width, 2 * width, width, width, 2], dim=-1)
         query = of_first[:, -1:] + of_current[:, :1]
@@ -133,7 +119,6 @@ class Icam(MultiStartNetwork):
         return clipped(fits, mask, self.clipping)[:, 0]
 
     def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
-        """How well each node fits each tour: (batch, tours, nodes)."""
         distances = None if p.distances is None else rows_of(p.distances, current)
         query = self.context.query(p.of_context, p.of_current, context, current)
         return self._fits_of(query, p.nodes, p.pairs, mask, distances, p.log_n)

@@ -132,10 +132,8 @@ def _stamp_anew(weights: Weights, out: Path, network: str | None, arguments: Map
     tensors = fit(weights, described)
     code = code_digest(described.kind)
     if code != about["code"]:
-        log.info(
-            "%s: the network's code was %s and is %s; you say that it computes the same (check a gap)",
-            file, about["code"], code,
-        )  # fmt: skip
+        same = "you say that it computes the same (check a gap)"
+        log.info("%s: the network's code was %s and is %s; %s", file, about["code"], code, same)
         about |= {"code": code, "earlier_code": [*about.get("earlier_code", []), about["code"]]}
     write_checkpoint(out, tensors, about)
     return f"{out}: {describe(described)} of {about['run']}, stamped with network code {code}"

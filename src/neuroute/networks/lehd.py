@@ -97,10 +97,9 @@ class LehdCvrp(PathNetwork):
         return encoded
 
     def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *more: Any) -> Tensor:
-        """Logits (batch, available, 2): straight, through the depot.
+        """rows (batch, 1 + available + 1, width), remaining (batch,) -> (batch, available, 2): straight, by the depot.
 
-        rows (batch, 1 + available + 1, width) from `encode`, in the order [current, available..., depot];
-        remaining (batch,): what is left in the vehicle.  more: to layers that ask for it.
+        more: to layers that ask for it.
         """
         load = remaining[:, None, None]
         current = in_products(self.current(torch.cat([rows[:, :1].detach(), load], dim=-1)))

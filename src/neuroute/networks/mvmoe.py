@@ -10,9 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.kernels.decision import Decisions
-from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.all_digits import in_all_digits
-from neuroute.networks.blocks.attention import attend, best_of, clipped, fits, fold, is_packed, packed
+from neuroute.networks.blocks.attention import ClippedNetwork, attend, best_of, fits, fold, is_packed, packed
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.experts.gates import Gate, Level, Method
 from neuroute.networks.blocks.experts.mixture import (
@@ -27,7 +26,34 @@ from neuroute.networks.blocks.experts.mixture import (
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
-from neuroute.networks.mvmoe_shape import ALL, POSITIONS, inputs_of, places
+from neuroute.problems.vrp import Switches, Variant
+
+ALL = "all"  # inputs: whatever the variant
+POSITIONS = ("enc", "dec")  # as published
+
+
+class Inputs(NamedTuple):
+    windows: bool  # whether customers come with theirs
+    columns: list[int]  # columns of load, time, length, open that a decision reads
+
+
+def inputs_of(name: str) -> Inputs:
+    """Raises NeurouteError for a name that is neither "all" nor a variant's."""
+    on = Switches(open=True, limit=True, windows=True) if name == ALL else Variant(name).switches
+    return Inputs(on.windows, [0] + [1] * on.windows + [2] * on.limit + [3] * on.open)
+
+
+def places(positions: Sequence[str], depth: int) -> set[str]:
+    """ "raw", "dec" and "enc0", "enc1", ... that are meant; "enc" is all of these.
+
+    Raises ValueError for a position that is not there.
+    """
+    layers = [f"enc{number}" for number in range(depth)]
+    members = {name: [name] for name in ("raw", "dec", *layers)} | {"enc": layers}
+    strange = sorted(set(positions) - set(members))
+    if strange:
+        raise ValueError(f"no position '{strange[0]}' for experts; there are {', '.join(members)}")
+    return {place for name in positions for place in members[name]}
 
 
 class VrpEmbedding(nn.Module):
@@ -111,7 +137,7 @@ class ExpertLayer(PostNormLayer):
         return fed
 
 
-class MvMoe(MultiStartNetwork):
+class MvMoe(ClippedNetwork):
     """Scores the depot and the customers that may come next in each of several tours, which differ in where they start.
 
     `experts` m in each mixture, of which a token sees `top` k; with 0 of them it is POMO-MTL, and with `inputs` a
@@ -124,8 +150,8 @@ class MvMoe(MultiStartNetwork):
 
     Where paper and published code differ, the default is the paper's if it is explicit: the gate of MVMoE/4E-L looks
     at each step (`hierarchy="episode"`: at the first one), and the weight of the balance loss is a matter of training
-    (`routing.PAPER_WEIGHT`, `routing.CODE_WEIGHT`).  As in the published code, and as in `Pomo`: products with the
-    encoded nodes over sqrt(W), not sqrt(d_k); a projection of its own for the depot; a floor of the gate's noise.
+    (0.01, Equation 3; 1e-3 in the code).  As in the published code, and as in `Pomo`: products with the encoded nodes
+    over sqrt(W), not sqrt(d_k); a projection of its own for the depot; a floor of the gate's noise.
 
     Raises ValueError for positions that are not there and what `gates.Gate` does not take, NeurouteError for inputs of
     no variant.
@@ -241,15 +267,6 @@ class MvMoe(MultiStartNetwork):
         attended = self._attended(prepared, context, current, mask)
         return prepared._replace(first=self.combine.probabilities(attended, Routing()))
 
-    def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
-        """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
-
-        context (batch, tours, 4): load as a share of the capacity, time, length of the route, whether routes are open;
-        current (batch, tours) int64: where it is; mask (batch, tours, nodes): -inf where it may not go, 0 elsewhere.
-        With gradients `mask` must not be overwritten before they are taken.
-        """
-        return clipped(self._fits(prepared, context, current, mask), mask, self.clipping)
-
     def decide_best(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """What `decide` finds best: (batch, tours)."""
         decisions = prepared.decisions
@@ -266,7 +283,7 @@ class MvMoe(MultiStartNetwork):
         return decisions.point(glimpsed, mask, self.combine.shares(glimpsed, prepared.routing, *first))
 
     def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
-        """How well each node fits each tour: (batch, tours, nodes)."""
+        """context (batch, tours, 4): load as a share of the capacity, time, length, whether routes are open."""
         return fits(self._combined(p, self._attended(p, context, current, mask)), p.nodes, p.offsets)
 
     def _attended(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:

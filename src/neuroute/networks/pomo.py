@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.kernels.decision import Decisions
-from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks.attention import attend, best_of, clipped, fits, fold, packed
+from neuroute.networks.blocks.attention import ClippedNetwork, attend, fits, fold, packed
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
 
@@ -25,7 +24,7 @@ class Prepared(NamedTuple):
     decisions: Decisions | None = None  # all of this for a kernel, where there is one
 
 
-class Pomo(MultiStartNetwork):
+class Pomo(ClippedNetwork):
     """Scores the nodes that may come next in each of several tours of an instance, which differ in where they start.
 
     D (4 W^2 + 2 W F + 6 W + F) + 5 W^2 + 4 W parameters: 1,269,760 as published for the TSP.
@@ -76,24 +75,7 @@ class Pomo(MultiStartNetwork):
         decisions = packed(keys, values, nodes, offsets, of_current, of_context)
         return Prepared(nodes, offsets, keys, values, of_context, of_current, decisions)
 
-    def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
-        """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
-
-        context (batch, tours): where a tour began, int64 (TSP), or the share of the capacity that is left (CVRP);
-        current (batch, tours) int64: where it is; mask (batch, tours, nodes): -inf at what it has visited or what
-        does not fit, 0 elsewhere.  With gradients `mask` must not be overwritten before they are taken.
-        """
-        return clipped(self._fits(prepared, context, current, mask), mask, self.clipping)
-
-    def decide_best(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
-        """What `decide` finds best: (batch, tours)."""
-        decisions: Decisions | None = getattr(prepared, "decisions", None)  # not of every network that builds on this
-        if decisions is not None:
-            return decisions.best(context, current, mask)
-        return best_of(self._fits(prepared, context, current, mask), mask)
-
     def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
-        """How well each node fits each tour: (batch, tours, nodes)."""
         query: Tensor = self.context.query(p.of_context, p.of_current, context, current)
         return fits(self._attended(query, p.keys, p.values, mask[:, None]), p.nodes, p.offsets)
 
@@ -105,10 +87,7 @@ class Pomo(MultiStartNetwork):
         return torch.cat([nodes, keys, values, p.of_context, p.of_current, offsets], dim=-1)
 
     def decide_path(self, rows: Tensor) -> Tensor:
-        """rows (batch, 1 + available + 1, 5 width + 1) of [current, available..., where the tour closes] -> logits.
-
-        These (batch, available) are those of `decide` of a tour that began at the last row.
-        """
+        """rows (batch, 1 + available + 1, 5 width + 1) -> logits (batch, available)."""
         nodes, keys, values, of_first, of_current, offsets = rows.split([*[self.width] * 5, 1], dim=-1)
         query = of_first[:, -1:] + of_current[:, :1]
         keys, values = (self._heads(part[:, 1:-1]) for part in (keys, values))

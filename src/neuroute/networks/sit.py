@@ -107,10 +107,7 @@ class Sit(PathNetwork):
         return coords
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
-        """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination].
-
-        Of the current node's repetitions it is the last one's.
-        """
+        """Last-layer states (batch, 1 + available + 1, width), of the current node's repetitions the last one's."""
         states: Tensor = self.decoder(*self._embed_all(rows), attention_scale)
         return states[:, self.decoder.repetitions - 1 :]
 
@@ -168,11 +165,7 @@ class SitCvrp(PathNetwork):
         return states[:, self.decoder.repetitions - 1 :]
 
     def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
-        """Logits (batch, available, 2): straight, through the depot.
-
-        rows (batch, 1 + available + 1, 3) from `encode`, in the order [current, available..., depot];
-        remaining (batch,): what is left in the vehicle.
-        """
+        """rows (batch, 1 + available + 1, 3), remaining (batch,) -> (batch, available, 2): straight, by the depot."""
         return self.decoder.score(*self._embed_all(rows, remaining), self.head, attention_scale)
 
     def _embed_all(self, rows: Tensor, remaining: Tensor) -> tuple[Tensor, Tensor, Tensor]:

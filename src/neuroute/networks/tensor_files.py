@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 
-HOLDERS = (
-    "model_state_dict",
-    "state_dict",
-    "model",
-    "net",
-    "model_baseline",
-)  # keys under which training scripts keep the weights
+# Keys under which training scripts keep the weights.
+HOLDERS = ("model_state_dict", "state_dict", "model", "net", "model_baseline")
 # Numbers of numpy's, which training logs beside the weights may hold, as numpy 2 calls them and as it did before.
 SCALARS: list[Any] = [
     np.dtype,
@@ -56,8 +52,7 @@ def metadata(file: Path) -> dict[str, str]:
 
 def _safetensors(file: Path) -> dict[str, Tensor]:
     metadata(file)  # says what is wrong with the file
-    with safe_open(file, framework="pt") as opened:
-        return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (not a dict)
+    return load_file(file)
 
 
 def _torch_file(file: Path) -> Any:

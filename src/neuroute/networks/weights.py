@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from neuroute.core.dotted import search_working_folder
@@ -151,9 +151,7 @@ def load_checkpoint(
             "name it there if you trust its module"
         )
     net = build(network)
-    with safe_open(path, framework="pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    expected_tensors = net.state_dict()
+    tensors, expected_tensors = load_file(path), net.state_dict()
     wrong = sorted(set(expected_tensors) ^ set(tensors)) + sorted(
         name for name in set(expected_tensors) & set(tensors) if expected_tensors[name].shape != tensors[name].shape
     )

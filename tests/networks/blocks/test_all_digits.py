@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from networks import MULTI_START, PATH, N, awake, features, make, midway
+from networks import MULTI_START, PATH, N, awake, make, midway
 from neuroute.networks.blocks.all_digits import FullLinear
 from neuroute.networks.blocks.experts.gates import Gate
 from neuroute.networks.blocks.experts.mixture import Hierarchical, LinearExperts
@@ -55,7 +55,7 @@ def logits_of(name: str) -> tuple[nn.Module, Tensor]:
             return net, net.decide(net.prepare(encoded), *where)[..., 2:4]
         net = make(name).float()
         if name in MULTI_START:
-            demand = [torch.full((BATCH, N), 0.1)] if len(features(net)) > 1 else []
+            demand = [torch.full((BATCH, N), 0.1)] * (net.problem == "cvrp")
             context, current, mask = (part.expand(BATCH, *part.shape[1:]) for part in midway(net, 1))
             mask = torch.zeros_like(mask).float()
             context = context if context.dtype == torch.int64 else context.float()

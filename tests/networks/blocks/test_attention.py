@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.attention import attend, attend_in_parts
+from neuroute.networks.blocks.attention import attend, attend_in_parts, split_heads
 
 SCALE = 0.37
 
@@ -35,14 +35,6 @@ def test_equals_the_dense_softmax(name: str) -> None:
     q, k, v = drawn()
     bias = biases()[name]
     torch.testing.assert_close(attend(q, k, v, SCALE, bias), dense(q, k, v, bias), rtol=1e-12, atol=1e-12)
-
-
-def test_a_view_into_a_larger_bias_is_read_at_its_place() -> None:
-    """Decoding hands over the lower right corner of what it keeps of each pair."""
-    q, k, v = drawn()
-    kept = -torch.rand(3, 2, 16, 16, dtype=torch.float64)
-    corner = kept[:, :, 5:, 5:]
-    torch.testing.assert_close(attend(q, k, v, SCALE, corner), dense(q, k, v, corner.clone()), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("queries", [1, 4, 11, 50])
@@ -92,3 +84,16 @@ def test_a_query_in_all_digits_is_rounded_as_the_keys_are() -> None:
     assert out[0].dtype == torch.bfloat16
     assert torch.equal(*out)
     assert torch.equal(*gradients)
+
+
+def test_heads_and_their_gradients() -> None:
+    """Heads are split so that their gradients come back in one pass."""
+    torch.manual_seed(0)
+    qkv = torch.randn(3, 5, 3 * 24, requires_grad=True)
+    plain = qkv.view(3, 5, 3, 4, 6).permute(2, 0, 3, 1, 4)
+    given = torch.randn(plain.shape)
+    found = split_heads(qkv, 4)
+    assert all(torch.equal(one, other) for one, other in zip(found, plain, strict=True))
+    (ours,) = torch.autograd.grad([*found], qkv, [*given])
+    (wanted,) = torch.autograd.grad(plain, qkv, given)
+    assert torch.equal(ours, wanted)

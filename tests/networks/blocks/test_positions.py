@@ -54,35 +54,6 @@ def test_distances_are_exact_where_points_nearly_coincide() -> None:
     torch.testing.assert_close(pairwise_distances(close, close).double(), exact, rtol=1e-5, atol=0)
 
 
-def test_the_first_half_turns_with_x_and_the_second_with_y() -> None:
-    x, frequencies = torch.randn(1, 2, 3, 8, dtype=torch.float64), axial_frequencies(8)
-    coords = torch.rand(1, 3, 2, dtype=torch.float64)
-    turned = rotate(x, axial_rotation(coords, frequencies))
-    for token in range(3):
-        for pair, angle in enumerate(a * f for a in coords[0, token].tolist() for f in frequencies.tolist()):
-            turn = torch.tensor(
-                [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]], dtype=torch.float64
-            )
-            channels = slice(2 * pair, 2 * pair + 2)
-            for head in range(2):
-                expected = turn @ x[0, head, token, channels]
-                torch.testing.assert_close(turned[0, head, token, channels], expected, rtol=1e-13, atol=1e-14)
-
-
-def test_products_depend_on_differences_of_places_alone() -> None:
-    q, k = torch.randn(2, 4, 3, 6, 16, dtype=torch.float64).unbind(0)
-    coords, frequencies = torch.rand(4, 6, 2, dtype=torch.float64), axial_frequencies(16)
-
-    def products(places: torch.Tensor) -> torch.Tensor:
-        rotation = axial_rotation(places, frequencies)
-        return rotate(q, rotation) @ rotate(k, rotation).transpose(2, 3)
-
-    shift = torch.tensor([2.5, -0.75], dtype=torch.float64)
-    torch.testing.assert_close(products(coords + shift), products(coords), rtol=1e-11, atol=1e-11)
-    torch.testing.assert_close(products(coords).diagonal(dim1=2, dim2=3), (q * k).sum(-1), rtol=1e-11, atol=1e-11)
-    assert not torch.allclose(products(coords.flip(-1)), products(coords), atol=1e-2)
-
-
 def test_turns_of_half_precision_are_made_in_single() -> None:
     """bf16 has no digits for the angles of stretched instances: only the result is rounded."""
     x, coords = torch.randn(1, 1, 9, 8), 5 * torch.rand(1, 9, 2)

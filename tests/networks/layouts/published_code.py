@@ -23,7 +23,7 @@ class Size:
 # -- names and shapes -------------------------------------------------------------------------------------------------
 
 
-def _linear(name: str, outputs: int, inputs: int, bias: bool = True) -> Iterator[tuple[str, tuple[int, ...]]]:
+def linear_shapes(name: str, outputs: int, inputs: int, bias: bool = True) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield f"{name}.weight", (outputs, inputs)
     if bias:
         yield f"{name}.bias", (outputs,)
@@ -31,44 +31,49 @@ def _linear(name: str, outputs: int, inputs: int, bias: bool = True) -> Iterator
 
 def _attention(name: str, width: int, suffix: str = "") -> Iterator[tuple[str, tuple[int, ...]]]:
     for part in ("Wq", "Wk", "Wv"):
-        yield from _linear(f"{name}.{part}{suffix}", width, width, bias=False)
-    yield from _linear(f"{name}.multi_head_combine{suffix}", width, width)
+        yield from linear_shapes(f"{name}.{part}{suffix}", width, width, bias=False)
+    yield from linear_shapes(f"{name}.multi_head_combine{suffix}", width, width)
 
 
 def _feed_forward(name: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
-    yield from _linear(f"{name}.W1", size.feed_forward, size.width)
-    yield from _linear(f"{name}.W2", size.width, size.feed_forward)
+    yield from linear_shapes(f"{name}.W1", size.feed_forward, size.width)
+    yield from linear_shapes(f"{name}.W2", size.width, size.feed_forward)
+
+
+def layers(size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Of LEHD's encoder and decoder."""
+    for name in ("encoder.layers.0", *(f"decoder.layers.{i}" for i in range(size.depth))):
+        yield from _attention(name, size.width)
+        yield from _feed_forward(f"{name}.feedForward", size)
 
 
 def lehd(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
     inputs, more, columns = (2, 0, 1) if problem == "tsp" else (3, 1, 2)
-    yield from _linear("encoder.embedding", size.width, inputs)
-    for name in ("encoder.layers.0", *(f"decoder.layers.{i}" for i in range(size.depth))):
-        yield from _attention(name, size.width)
-        yield from _feed_forward(f"{name}.feedForward", size)
+    yield from linear_shapes("encoder.embedding", size.width, inputs)
+    yield from layers(size)
     for name in ("embedding_first_node", "embedding_last_node"):
-        yield from _linear(f"decoder.{name}", size.width, size.width + more)
+        yield from linear_shapes(f"decoder.{name}", size.width, size.width + more)
     if problem == "tsp":
-        yield from _linear("decoder.k_1", size.width, size.width)
-    yield from _linear("decoder.Linear_final", columns, size.width)
+        yield from linear_shapes("decoder.k_1", size.width, size.width)
+    yield from linear_shapes("decoder.Linear_final", columns, size.width)
 
 
 def sit(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
     inputs, more, columns = (2, 0, 1) if problem == "tsp" else (3, 1, 2)
-    yield from _linear("encoder.embedding", size.width, inputs)
+    yield from linear_shapes("encoder.embedding", size.width, inputs)
     for suffix in ("", *(f"_{k}" for k in range(2, REPEATED + 1))):
-        yield from _linear(f"decoder.embedding_last_node{suffix}", size.width, size.width + more)
-    yield from _linear("decoder.embedding_first_node", size.width, size.width + more)
+        yield from linear_shapes(f"decoder.embedding_last_node{suffix}", size.width, size.width + more)
+    yield from linear_shapes("decoder.embedding_first_node", size.width, size.width + more)
     for i in range(size.depth):
         for suffix in ("", "_2"):
             yield from _attention(f"decoder.layers.{i}", size.width, suffix)
             yield from _feed_forward(f"decoder.layers.{i}.feedForward{suffix}", size)
-    yield from _linear("decoder.Linear_final", columns, size.width)
+    yield from linear_shapes("decoder.Linear_final", columns, size.width)
 
 
 def bq(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
     d_k = size.width // size.heads
-    yield from _linear("input_emb", size.width, 2 if problem == "tsp" else 4)
+    yield from linear_shapes("input_emb", size.width, 2 if problem == "tsp" else 4)
     yield "begin_end_tokens.weight", (2, size.width)
     for i in range(size.depth):
         for name in ("lambda1", "lambda2", "theta1", "theta2"):
@@ -77,9 +82,9 @@ def bq(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
             yield f"encoder.{i}.attn.{name}", (size.heads, d_k)
         yield f"encoder.{i}.res_norm1.alpha", (1,)
         yield f"encoder.{i}.res_norm2.alpha", (1,)
-        yield from _linear(f"encoder.{i}.linear1", size.feed_forward, size.width)
-        yield from _linear(f"encoder.{i}.linear2", size.width, size.feed_forward)
-    yield from _linear("scores_projection", 1 if problem == "tsp" else 2, size.width)
+        yield from linear_shapes(f"encoder.{i}.linear1", size.feed_forward, size.width)
+        yield from linear_shapes(f"encoder.{i}.linear2", size.width, size.feed_forward)
+    yield from linear_shapes("scores_projection", 1 if problem == "tsp" else 2, size.width)
 
 
 def _norms(name: str, spelt: str, width: int) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -100,7 +105,7 @@ def pomo(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield from _norms(f"encoder.layers.{i}", norm, size.width)
         yield from _feed_forward(f"encoder.layers.{i}.{feed}", size)
     yield from _ends(problem, size)
-    yield from _linear("decoder.multi_head_combine", size.width, size.width)
+    yield from linear_shapes("decoder.multi_head_combine", size.width, size.width)
 
 
 def elg(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -108,17 +113,17 @@ def elg(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield from pomo(problem, size)
     local = LOCAL[problem]
     yield f"{local}.cur_token_emb", (32,)
-    yield from _linear(f"{local}.init_emb", 32, 2 if problem == "tsp" else 3)
+    yield from linear_shapes(f"{local}.init_emb", 32, 2 if problem == "tsp" else 3)
     for part in ("Wq", "Wk", "Wv"):
-        yield from _linear(f"{local}.{part}", 32, 32, bias=False)
-    yield from _linear(f"{local}.multi_head_combine", 32, 32)
+        yield from linear_shapes(f"{local}.{part}", 32, 32, bias=False)
+    yield from linear_shapes(f"{local}.multi_head_combine", 32, 32)
 
 
 def icam(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
     norm, feed = CAMEL if problem == "tsp" else SNAKE
     for i in range(size.depth):
         for part in ("Wq", "Wk", "Wv"):
-            yield from _linear(f"encoder.layers.{i}.{part}", size.width, size.width, bias=False)
+            yield from linear_shapes(f"encoder.layers.{i}.{part}", size.width, size.width, bias=False)
         yield f"encoder.layers.{i}.alpha", (1,)
         yield from _norms(f"encoder.layers.{i}", norm, size.width)
         yield from _feed_forward(f"encoder.layers.{i}.{feed}", size)
@@ -130,14 +135,14 @@ def icam(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
 def _ends(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Embeddings, queries, keys and values of POMO and ICAM."""
     if problem == "tsp":
-        yield from _linear("encoder.embedding", size.width, 2)
-        yield from _linear("decoder.Wq_first", size.width, size.width, bias=False)
+        yield from linear_shapes("encoder.embedding", size.width, 2)
+        yield from linear_shapes("decoder.Wq_first", size.width, size.width, bias=False)
     else:
-        yield from _linear("encoder.embedding_depot", size.width, 2)
-        yield from _linear("encoder.embedding_node", size.width, 3)
-    yield from _linear("decoder.Wq_last", size.width, size.width + (problem != "tsp"), bias=False)
+        yield from linear_shapes("encoder.embedding_depot", size.width, 2)
+        yield from linear_shapes("encoder.embedding_node", size.width, 3)
+    yield from linear_shapes("decoder.Wq_last", size.width, size.width + (problem != "tsp"), bias=False)
     for part in ("Wk", "Wv"):
-        yield from _linear(f"decoder.{part}", size.width, size.width, bias=False)
+        yield from linear_shapes(f"decoder.{part}", size.width, size.width, bias=False)
 
 
 def mvmoe(
@@ -152,25 +157,25 @@ def mvmoe(
         if experts:
             yield from _gate(f"{name}.feedForward", width, experts)
             for j in range(experts):
-                yield from _linear(f"{name}.feedForward.experts.{j}.fc1", size.feed_forward, width)
-                yield from _linear(f"{name}.feedForward.experts.{j}.fc2", width, size.feed_forward)
+                yield from linear_shapes(f"{name}.feedForward.experts.{j}.fc1", size.feed_forward, width)
+                yield from linear_shapes(f"{name}.feedForward.experts.{j}.fc2", width, size.feed_forward)
         else:
             yield from _feed_forward(f"{name}.feedForward", size)
-    yield from _linear("encoder.embedding_depot", width, 2)
-    yield from _linear("encoder.embedding_node", width, features)
-    yield from _linear("decoder.Wq_last", width, width + context, bias=False)
+    yield from linear_shapes("encoder.embedding_depot", width, 2)
+    yield from linear_shapes("encoder.embedding_node", width, features)
+    yield from linear_shapes("decoder.Wq_last", width, width + context, bias=False)
     for part in ("Wk", "Wv"):
-        yield from _linear(f"decoder.{part}", width, width, bias=False)
+        yield from linear_shapes(f"decoder.{part}", width, width, bias=False)
     combine = "decoder.multi_head_combine" + "_moe" * light
     if experts:
         yield from _gate(combine, width, experts)
         for j in range(experts):
-            yield from _linear(f"{combine}.experts.{j}", width, width)
+            yield from linear_shapes(f"{combine}.experts.{j}", width, width)
     else:
-        yield from _linear(combine, width, width)
+        yield from linear_shapes(combine, width, width)
     if light:
-        yield from _linear("decoder.multi_head_combine_dense", width, width)
-        yield from _linear("decoder.dense_or_moe", 2, width, bias=False)
+        yield from linear_shapes("decoder.multi_head_combine_dense", width, width)
+        yield from linear_shapes("decoder.dense_or_moe", 2, width, bias=False)
 
 
 def _gate(name: str, width: int, experts: int) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -160,10 +160,6 @@ def test_ours_of_another_shape_or_kind_is_not_stamped(tmp_path: Path) -> None:
 
 def test_missing_and_left_over_names(tmp_path: Path) -> None:
     state = published()
-    refused(
-        tmp_path, {k: t for k, t in state.items() if k != "decoder.layers.1.Wk.weight"}, r"missing: decoder.layers.1"
-    )
-    refused(tmp_path, state | {"decoder.more.weight": torch.zeros(3)}, "left over: .*decoder.more.weight")
     without = {k: t for k, t in state.items() if ".k_1." not in k}
     refused(tmp_path, without, r"does not fit Lehd\(.*missing: decoder.k_1.weight, decoder.k_1.bias")
     many = {f"x{i}": torch.zeros(1) for i in range(10)}
@@ -180,7 +176,6 @@ def test_wrong_shapes(tmp_path: Path) -> None:
     state = published()
     name = "decoder.layers.0.multi_head_combine.bias"
     refused(tmp_path, state | {name: torch.zeros(5)}, r"layers.0.out.bias \(5,\) for \(16,\)")
-    refused(tmp_path, state | {"decoder.layers.0.Wq.weight": torch.zeros(4, 4)}, "do not fit each other")
     refused(tmp_path, state, "of another shape", width=32)
     refused(tmp_path, state, "missing: decoder.layers.2", depth=3)
     refused(tmp_path, state, "not divisible", heads=3)
@@ -189,7 +184,6 @@ def test_wrong_shapes(tmp_path: Path) -> None:
 
 def test_numbers_that_are_none(tmp_path: Path) -> None:
     state = published()
-    refused(tmp_path, state | {"decoder.Linear_final.bias": torch.tensor([torch.nan])}, "not finite")
     refused(tmp_path, state | {"decoder.Linear_final.bias": torch.tensor([1])}, "int64, not torch.float32")
     refused(tmp_path, state | {"decoder.Linear_final.bias": torch.tensor([1j])}, "complex64, not real numbers")
 

@@ -102,11 +102,3 @@ def on_paper(kind: type[nn.Module], **arguments: Any) -> Any:
 def test_published_sizes(kind: type[nn.Module], arguments: dict[str, Any], size: int) -> None:
     network = Network(kind=f"{kind.__module__}:{kind.__name__}", arguments=arguments)
     assert parameters(on_paper(kind, **arguments)) == counts(network).parameters == size
-
-
-@pytest.mark.parametrize("kind", [Icam, IcamCvrp])
-def test_an_adaptation_costs_icam_one_scalar_each(kind: type[nn.Module]) -> None:
-    net = on_paper(kind)
-    assert parameters(net.layers[0]) == 3 * 128**2 + 2 * 128 * 512 + 5 * 128 + 512 + 1
-    assert sum(p.dim() == 0 for p in net.parameters()) == 14
-    assert all(p.item() == 1 for p in kind(depth=1).parameters() if p.dim() == 0)

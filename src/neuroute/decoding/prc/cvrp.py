@@ -96,11 +96,8 @@ def rrc(
     batch, _, customers = solutions.shape
     every, most = torch.arange(batch, device=solutions.device), longest and longest_sub_path(longest, customers)
     for index in range(iterations_before, iterations):
-        draw_now = (
-            draw_within(seed, index, customers, first, batch, most)
-            if most
-            else draw(seed, index, customers, first, batch)
-        )
+        which = seed, index, customers, first, batch
+        draw_now = draw_within(*which, most) if most else draw(*which)
         length = torch.full_like(every, draw_now.length)
         pieces = Blocks(every, customers - length, length)  # a piece ends where the solution does
         solutions = arranged(solutions, draw_now)

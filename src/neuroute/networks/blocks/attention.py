@@ -1,13 +1,16 @@
 """Scaled dot-product attention of several heads, and within bounded memory."""
 
+from abc import abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from neuroute.kernels import decision as kernel
 from neuroute.kernels.attention import attention
-from neuroute.kernels.decision import Decisions
+from neuroute.kernels.decision import AttentionFreeDecisions, Decisions
+from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.all_digits import at_least_float32, in_all_digits
 
 Bias = Callable[[int, int], Tensor]  # (first, stop) -> what is added to the scores of these queries
@@ -87,3 +90,27 @@ def best_of(fits: Tensor, mask: Tensor) -> Tensor:
     """
     limit = SATURATED[fits.dtype]
     return fits.clamp_(-limit, limit).add_(mask).max(dim=-1).indices  # `argmax` takes four times as long on a CPU
+
+
+class ClippedNetwork(MultiStartNetwork):
+    """Scores nodes by how well they fit, within +-clipping."""
+
+    clipping: float
+
+    @abstractmethod
+    def _fits(self, p: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        """How well each node fits each tour: (batch, tours, nodes).  p: what is prepared."""
+
+    def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        """Logits (batch, tours, nodes), see `MultiStartNetwork`.
+
+        With gradients `mask` must not be overwritten before they are taken.
+        """
+        return clipped(self._fits(prepared, context, current, mask), mask, self.clipping)
+
+    def decide_best(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        """What `decide` finds best: (batch, tours)."""
+        decisions: Decisions | AttentionFreeDecisions | None = getattr(prepared, "decisions", None)  # not of every one
+        if decisions is not None:
+            return decisions.best(context, current, mask)
+        return best_of(self._fits(prepared, context, current, mask), mask)

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.networks.layouts.tables import layouts
-from neuroute.networks.mvmoe_shape import ALL, POSITIONS
+from neuroute.networks.mvmoe import ALL, POSITIONS
 
 Tensors = Mapping[str, Tensor]
 # Whether customers come with windows, and how many numbers of a route a decision reads -> the variants that do.
@@ -26,12 +26,7 @@ def read_arguments(network: str, tensors: Tensors) -> dict[str, Any]:
     Raises KeyError or IndexError if a tensor is missing, or has fewer axes, that would tell.
     """
     module = network.partition(":")[0].rpartition(".")[2]
-    readers = {
-        "sit": _sit,
-        "icam": _icam,
-        "mvmoe": _mvmoe,
-        "decoder_only": _decoder_only,
-    }
+    readers = {"sit": _sit, "icam": _icam, "mvmoe": _mvmoe, "decoder_only": _decoder_only}
     of_layout = next((layout.read for layout in layouts() if layout.kind == network), None)
     return (of_layout or readers.get(module, residual))(tensors)
 

@@ -149,11 +149,8 @@ def _light() -> Iterator[Rule]:
 
 EMBEDDING, DEPOT = "encoder.embedding.weight", "encoder.embedding_depot.weight"
 FIRST, SPREAD = "decoder.embedding_first_node.weight", "decoder.layers.0.Wq_2.weight"
-LAST, COMBINE, LIGHT = (
-    "decoder.Wq_last.weight",
-    "encoder.layers.0.multi_head_combine.weight",
-    "decoder.dense_or_moe.weight",
-)
+LAST, LIGHT = "decoder.Wq_last.weight", "decoder.dense_or_moe.weight"
+COMBINE = "encoder.layers.0.multi_head_combine.weight"
 SPELT_CVRP = "encoder.layers.0.add_n_normalization_1.norm.weight"
 MVMOE = {"constants": {"mean": 0.0, "std": 1.0}, "usual": {"heads": 8, "top": 2, "train_nodes": 100}}  # of its noise
 

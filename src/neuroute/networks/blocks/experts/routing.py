@@ -10,9 +10,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-PAPER_WEIGHT = 0.01  # of the balance loss (Equation 3, Appendix B.3); the first row of Table 5
-CODE_WEIGHT = 1e-3  # in the published code
-
 Make = Callable[[torch.Generator | None], Tensor]
 
 
