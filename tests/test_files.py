@@ -89,11 +89,11 @@ def test_a_lock_is_no_link_to_another_file(tmp_path: Path) -> None:
 
 
 LEFT = """
-import sys, time
-from neuroute.solvers import concorde
+import time
+from neuroute.core.private import scratch_folder
 from neuroute.solvers.limited import Process
 process = Process()
-with concorde._work_aside():
+with scratch_folder():
     print("ready", flush=True)
     time.sleep(600)
 """
