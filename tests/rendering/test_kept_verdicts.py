@@ -76,6 +76,7 @@ def test_what_is_kept_with_a_table_is_read_again(tmp_path: Path) -> None:
     assert a.behind.samples.std(ddof=1) == pytest.approx(draws.std(ddof=1))
     assert (kept.busy("table0"), kept.busy("table1")) == ("load 9", "")
     whole = (tmp_path / "behind.csv").read_text()
+    assert re.findall(r"^p,(table\d)", whole, re.M) == ["table0", "table0", "table1", "table1"]  # in order, always
     drawn = re.findall(r"9.0 10.0 11.5,(\S+)", whole)[-1]
     for good, bad in (
         ("9.0 10.0", "nine 10.0"),

@@ -173,6 +173,7 @@ def keep_behind(folder: Path, tables: Mapping[tuple[str, str], Table], loads: Ma
                         DRAWS: " ".join(f"{loading:.8g}" for loading in next(loadings)),
                     }
                     rows.append(about | {"row": _words(row), "column": column.key} | values)
+    rows.sort(key=lambda row: (row["paper"], row["artifact"]))  # whichever was kept first
     path = folder / BEHIND
     write_text(path, csv_text(pd.DataFrame(rows, columns=[*HEADS, DRAWS], dtype=object)))
     return path
