@@ -91,8 +91,7 @@ class JointBatches(PathBatches):
         if within == 0:
             self._notes.append({"kind": "stage", "stage": spec.stage.name})
         steps, growth = self._play(index, draws)
-        deviation = float(self.whole.upper.log_deviation.detach().exp().mean())
-        self._notes.append({"kind": "episodes", "length": growth, "deviation": deviation})
+        self._notes.append({"kind": "episodes", "length": growth, "deviation": self._deviation()})
         loss, updates = self._learn_upper(steps, draws)
         for update in range(self.training.updates):
             rows = torch.randint(len(self.fragments), (spec.size,), generator=draws).to(self.device)
@@ -181,6 +180,9 @@ class JointBatches(PathBatches):
             nn.utils.clip_grad_norm_(self.whole.upper.parameters(), self.training.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+
+    def _deviation(self) -> float:
+        return float(self.whole.upper.log_deviation.detach().exp().mean())
 
 
 def log_density(actions: Tensor, means: Tensor, log_deviation: Tensor) -> Tensor:
