@@ -202,6 +202,7 @@ def test_of_many_differences_one_below_must_be_far_below() -> None:
     below = finding(term, measured=-2.2, low=-4.16, high=-0.24)
     assert verdict(below)[0] == "contradicted"
     assert verdict(below, *[yes] * 9)[0] == "inconclusive"
+    assert Judged(claim(), (below, *[yes] * 9)).cost == "more trainings, or more instances, of each"
     assert verdict(finding(term, measured=-3.0, low=-4.96, high=-1.04), *[yes] * 9)[0] == "contradicted"
 
 

@@ -165,8 +165,10 @@ class Judged:
         """Say what it takes to decide the hardest of the open differences; nothing where the claim is decided."""
         if self.verdict != "inconclusive":
             return ""
-        hardest = min((finding for finding in self.measured_findings if finding.why), key=lambda f: f.size)
-        return hardest.cost
+        open_ones = [finding for finding in self.measured_findings if finding.why]
+        if not open_ones:  # one lies below 0, but not at the level of as many
+            return "more trainings, or more instances, of each"
+        return min(open_ones, key=lambda f: f.size).cost
 
     @property
     def why(self) -> str:
