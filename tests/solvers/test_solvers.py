@@ -69,6 +69,15 @@ def test_concorde_matches_published_tours_of_200_nodes(shared):
 
 
 @needs_concorde
+def test_concorde_works_from_a_folder_that_is_gone(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    tour = get("concorde").solve(coordinates("uniform", "test", 40, 0, 1)[0], 0)
+    assert is_permutation(tour[None])[0]
+
+
+@needs_concorde
 def test_concorde_prints_nothing_leaves_nothing_and_imports_no_package(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     get("concorde").solve(coordinates("uniform", "test", 40, 0, 1)[0], 0)

@@ -9,7 +9,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError
@@ -92,7 +92,7 @@ def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None, l
         )
     concorde = _extension()
     bound = -1.0 if seconds is None else seconds
-    with scratch_folder("concorde-") as folder, chdir(folder), _silence():  # it leaves restart files where it runs
+    with _work_aside(), _silence():
         Path("instance.tsp").write_text(text)
         n, data = concorde._CCutil_gettsplib("instance.tsp")
         if data is None:
@@ -101,6 +101,19 @@ def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None, l
     if not (has_tour and (success or seconds is not None)):
         raise NeurouteError(f"Concorde ended without an optimal tour of {nodes} nodes; try another seed or more time")
     return np.asarray(tour, dtype=np.int64)
+
+
+@contextmanager
+def _work_aside() -> Iterator[None]:
+    """Work in a temporary folder: Concorde leaves restart files where it runs."""
+    home = os.open(".", os.O_RDONLY)
+    with scratch_folder("concorde-") as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.fchdir(home)
+            os.close(home)
 
 
 @contextmanager
