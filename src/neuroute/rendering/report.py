@@ -322,7 +322,8 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
     on = about["measured_on"]
     values |= {
         "drawn": True,
-        **{key: about.get(key, "") for key in ("title", "kind", "notes", "alt", "fits")},
+        **{key: about[key] for key in ("title", "kind", "notes")},
+        **{key: about.get(key, "") for key in ("alt", "fits")},
         "scale": on["scale"],
         "devices": on.get("devices", ()),
         "other_scale": on["scale"] != scale.name,
