@@ -1,0 +1,41 @@
+"""What result pages say in their tables is what the kept tables beneath them say."""
+
+import csv
+import re
+
+import pytest
+
+from pages import ROOT
+
+SIZES = {"icam": (100, 200, 500, 1000), "pens": (100, 250, 500, 1000, 10_000)}
+MANY = "no augment."
+ROWS = [  # page, row of the page, which row of that name, kept table, labels of its row, columns
+    ("icam", "POMO in the three stages", 0, "table7", ("TSP", f"POMO, three stages, {MANY}"), "gap_{}_pct"),
+    ("icam", "POMO at one size", 0, "table7", ("TSP", f"POMO (original) {MANY}"), "gap_{}_pct"),
+    ("icam", "ICAM, three trainings", 0, "table13", ("Three stages",), "gap_{}_pct"),
+    ("icam", "ICAM", 0, "table7", ("CVRP", f"ICAM {MANY}"), "gap_{}_pct"),
+    ("icam", "POMO in the three stages", 1, "table7", ("CVRP", f"POMO, three stages, {MANY}"), "gap_{}_pct"),
+    ("icam", "POMO at one size", 1, "table7", ("CVRP", f"POMO (original) {MANY}"), "gap_{}_pct"),
+    ("icam", "without the bias in the compatibility", 0, "table9", ("AAFM",), "gap_tsp{}_pct"),
+    ("icam", "without the bias in the attention-free modules", 0, "table9", ("AFM+CAB",), "gap_tsp{}_pct"),
+    ("icam", "without either", 0, "table9", ("AFM",), "gap_tsp{}_pct"),
+    ("pens", "CoordNS, three trainings", 0, "table_figure4", ("CoordNS",), "gap_tsp{}_pct"),
+    ("pens", "PENS-A, four", 0, "table_figure4", ("PENS-A",), "gap_tsp{}_pct"),
+    ("pens", "PENS-R, two", 0, "table_figure4", ("PENS-R",), "gap_tsp{}_pct"),
+    ("pens", "PENS-AR, one", 0, "table3", ("PENS-AR",), "gap_tsp{}_pct"),
+    ("pens", "BQ, LEHD", 0, "table3", ("BQ-NCO",), "gap_tsp{}_pct"),
+    ("sit", "random insertion, the first labels", 0, "table1", ("TSP", "Random Insertion"), "gap_1k_pct"),
+    ("sit", "SIT, greedy", 0, "table1", ("TSP", "Ours greedy"), "gap_1k_pct"),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}: {row[1]}")
+def test_numbers_are_those_of_the_kept_table(row: tuple[str, str, int, str, tuple[str, ...], str]) -> None:
+    page, label, which, table, labels, column = row
+    pattern = rf"^\| {re.escape(label)}(?: \(.*?\))? \|(.*)\|$"
+    cells = re.findall(pattern, (ROOT / "docs" / "results" / f"{page}.md").read_text(), re.M)[which].split("|")
+    with (ROOT / "docs" / "measured" / "laptop" / page / f"{table}.csv").open() as file:
+        kept = next(line for line in csv.DictReader(file) if tuple(line.values())[: len(labels)] == labels)
+    names = list(dict.fromkeys(column.format(size) for size in SIZES.get(page, (0,))))
+    here = [re.match(r"[\d.]+", cell.strip()) for cell in cells[: len(names)]]
+    assert [each and each[0] for each in here] == [f"{float(kept[f'{name}_measured']):.2f}" for name in names]
