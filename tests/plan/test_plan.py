@@ -133,6 +133,13 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
     assert ("neuroute.networks.lehd", "Lehd") not in places
 
 
+def test_every_drawing_hangs_on_how_records_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A study is given to a drawing, which names it in annotations alone."""
+    monkeypatch.setattr("neuroute.plan.plan.code_digest", lambda *entries: " ".join(entries))
+    plan = plan_of()
+    assert [a for a in plan.artifacts if "rendering.study:Study" not in plan.render_code(a)] == []
+
+
 def test_a_plan_imports_no_library_that_draws_or_trains() -> None:
     """Every job builds one: pandas, matplotlib, scipy and torch would take longer than the plan."""
     code = (

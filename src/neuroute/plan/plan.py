@@ -219,7 +219,8 @@ class Plan:
         files += [ROOT / "rendering" / "house.mplstyle"] if a.kind == "figure" else []
         benchmarks = {b for e in a.evaluations for b in self.benchmarks_of_evaluation(e)}
         files += [list_file(b) for b in sorted(benchmarks)]
-        return code_digest("neuroute.rendering.render:render", a.function) + _files_digest(files)
+        entries = ("neuroute.rendering.render:render", "neuroute.rendering.study:Study", a.function)
+        return code_digest(*entries) + _files_digest(files)
 
     def report_code(self) -> str:
         files = [ROOT / "rendering" / name for name in ("report.html", "spreads.csv")]
