@@ -21,6 +21,7 @@ from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
 from neuroute.plan.config import Compare
+from neuroute.plan.digest import code_digest, reach
 from neuroute.plan.objects import Network
 from neuroute.user.within_time import Construction
 
@@ -232,6 +233,24 @@ def test_methods_are_called_as_they_are_told_to(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(NeurouteError, match=r"mine=toy: these are 2 runs; take one, as toy/a"):
         parse("mine=toy", 2.0, ["tsp"], lambda name: runs, ())
     assert Compare(methods=["mine=toy/a@tsp", "lkh"]).sources == ["toy/a", "lkh"]
+
+
+@pytest.mark.parametrize(
+    ("given", "how", "hangs_on", "not_on"),
+    [
+        ("savings", "one pass", {"solvers.savings"}, {"decoding.tsp"}),
+        ("lkh", "2 s", {"solvers.lkh"}, {"solvers.savings"}),
+        ("tsp", "multistart", {"decoding.tsp", "networks.icam"}, {"solvers.savings", "networks.bq"}),
+        ("tsp", "2 s", {"decoding.prc.tsp", "solvers.savings", "user.within_time"}, {"decoding.cvrp"}),
+        ("cvrp", "2 s", {"decoding.cvrp", "decoding.prc.cvrp"}, {"decoding.prc.tsp"}),
+    ],
+)
+def test_an_answer_hangs_on_all_code_that_finds_it(given: str, how: str, hangs_on: set[str], not_on: set[str]) -> None:
+    (method,) = [m for m in parse(given, 2.0, ["tsp", "cvrp"], lambda name: {}, ()) if m.how == how]
+    modules = {module.removeprefix("neuroute.") for module, _ in reach(method.parts)}
+    assert hangs_on <= modules
+    assert not not_on & modules
+    assert method.identity()["code"] == code_digest(*method.parts)
 
 
 def test_a_comparison_that_fails_before_an_answer_leaves_no_folder(tmp_path: Path) -> None:

@@ -16,20 +16,21 @@ from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.config import split_method
 from neuroute.plan.decodings import name_of
-from neuroute.plan.digest import code_digest
-from neuroute.solvers.registry import SOLVERS, get
+from neuroute.plan.digest import exists
+from neuroute.problems.registry import entries
+from neuroute.solvers.registry import SOLVERS, entry, get
 from neuroute.user import zoo
 from neuroute.user.classical import QUICK, available
-from neuroute.user.model import SOLVES, default_decoding, load_model
+from neuroute.user.model import SOLVES, digest_of, load_model
+from neuroute.user.within_time import CONSTRUCTIONS
 from neuroute.user.zoo import sha256
 
 Kind = Literal["network", "solver", "function"]
 Checkpoints = Callable[[str], Mapping[str, Path]]  # a run's id, a paper's key or `trained` -> run -> checkpoint
 PROBLEMS = ("tsp", "cvrp")
-ENTRIES: dict[Kind, str] = {
-    "network": "neuroute.user.by_network:solve_by_network",
-    "solver": "neuroute.user.classical:solve_with",
-}
+BY_NETWORK, BY_SOLVER = "neuroute.user.by_network:solve_by_network", "neuroute.user.classical:solve_with"
+# What a search by a network begins with, in a process of its own.
+BEGINS = ("neuroute.user.within_time:construct", *map(entry, sorted({*sum(CONSTRUCTIONS.values(), ()), "nearest"})))
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Method:
     version: str  # of what answers: of a solver's package, or a digest of the weights
     trusted: tuple[str, ...] = field(default=(), repr=False)  # kinds of networks that its checkpoint may name
     decoding: str | None = None  # of a network, without a time; its name
+    parts: tuple[str, ...] = field(default=(), repr=False)  # definitions by which it answers
 
     @property
     def how(self) -> str:
@@ -55,13 +57,13 @@ class Method:
 
     @property
     def code(self) -> str:
-        """The digest of what answers for it; of a function its version says that."""
-        return code_digest(ENTRIES[self.kind]) if self.kind in ENTRIES else ""
+        """The digest of what answers for it; none of a function of an installed package, whose version says that."""
+        return digest_of(*self.parts) if self.parts else ""
 
     def identity(self) -> dict[str, Any]:
         """All that an answer depends on, besides the instance, the seed and the machine."""
         about = asdict(self)
-        for label in ("name", "problems", "draws"):
+        for label in ("name", "problems", "draws", "parts"):
             del about[label]
         return about | {"code": self.code}
 
@@ -131,7 +133,8 @@ def _solver(name: str, seconds: float | None) -> Method:
     able = tuple(p for p in PROBLEMS if name in available(p))
     if seconds is None and not quick:
         raise NeurouteError(f"--method {name}: searches; give it time by --seconds")
-    return Method(name, "solver", name, able, None if quick else seconds, name != "nearest", version)
+    parts = (BY_SOLVER, entry(name), *entries(("tsp", "vrp"), "spec"))
+    return Method(name, "solver", name, able, None if quick else seconds, name != "nearest", version, parts=parts)
 
 
 def _network(name: str, source: str, seconds: float | None, trusted: Collection[str]) -> list[Method]:
@@ -140,9 +143,13 @@ def _network(name: str, source: str, seconds: float | None, trusted: Collection[
     weights = zoo.checkpoint(source)[0] if model.card is not None else Path(source)
     version = f"sha256 {sha256(weights)[:16]}"
     kinds = tuple(sorted(trusted))
-    decoding = name_of(default_decoding(model.net))
-    built = Method(name, "network", source, able, None, model.net.random_embeddings, version, kinds, decoding)
-    return [built, *([] if seconds is None else [replace(built, seconds=seconds, draws=True, decoding=None)])]
+    how = model.decoding
+    stages = ("spec", "environment", "search", *([how.method] if how.is_own or how.method == "revise" else []))
+    parts = (BY_NETWORK, model.about["network"]["kind"], *entries([model.problem], *stages))
+    draws = model.net.random_embeddings
+    built = Method(name, "network", source, able, None, draws, version, kinds, name_of(how), parts)
+    searches = [replace(built, seconds=seconds, draws=True, decoding=None, parts=(*parts, *BEGINS))]
+    return [built, *([] if seconds is None else searches)]
 
 
 def _function(dotted: str, seconds: float | None) -> Method:
@@ -166,4 +173,5 @@ def _function(dotted: str, seconds: float | None) -> Method:
     version = f"sha256 {sha256(Path(file))[:16]}" if file else ""
     module, _, name = dotted.rpartition(":")
     name = module.rpartition(".")[2] if name == "solve" else name  # which says nothing
-    return Method(name, "function", dotted, PROBLEMS, seconds, True, version)
+    parts = (dotted,) if exists(dotted) else ()
+    return Method(name, "function", dotted, PROBLEMS, seconds, True, version, parts=parts)
