@@ -26,7 +26,6 @@ from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan
 from neuroute.dag.headlines import describe_measured, headlines
 from neuroute.plan.config import CONFIG_ENV, parse_config
-from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import GivenRun, formats
 from neuroute.plan.plan import MOMENTS, TRAINED
 from neuroute.dag.targets import ExplainTargets

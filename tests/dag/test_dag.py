@@ -140,6 +140,18 @@ def test_second_run_does_nothing(checkout: str, request: pytest.FixtureRequest) 
     assert stale(folder) == {}
 
 
+def test_a_comparison_is_asked_whenever_it_is_the_target(edited: Path) -> None:
+    """Which of its kept answers hold it finds out itself: by files of the user's and what is trained by now, too."""
+    run = snakemake_in(edited)
+    files = [line.partition("\t")[0] for line in run("--summary", "compare").stdout.splitlines()[1:]]
+    for file in (edited / name for name in [*files, "work/micro/usage/compare.tsv"]):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    run("--touch", "--forceall", "compare", check=False)
+    assert planned(run, "compare") == {"compare": 1}
+    assert planned(run) == {}
+
+
 @pytest.mark.slow
 def test_single_targets_run_only_what_they_need(tmp_path: Path) -> None:
     run = copy_checkout(tmp_path, "scaling", "pens")
