@@ -22,6 +22,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive
 from neuroute.core.job import SOCKET_ENV
 from neuroute.core.private import scratch_folder
+from neuroute.datasets.benchmarks import instance_file, published_instances
 from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan
 from neuroute.dag.headlines import describe_measured, headlines

@@ -38,13 +38,19 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def touched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout in which Snakemake knows of every job of paper `pens` as done; what they write is nearly empty."""
     folder = tmp_path_factory.mktemp("touched")
-    run = copy_checkout(folder, "pens")
-    for line in run("--summary", "all").stdout.splitlines()[1:]:
+    copy_checkout(folder, "pens")
+    pretend(folder, "all")
+    return folder
+
+
+def pretend(folder: Path, target: str) -> None:
+    """Let Snakemake know of every job of a target as done."""
+    run = snakemake_in(folder)
+    for line in run("--summary", target).stdout.splitlines()[1:]:
         file = folder / line.partition("\t")[0]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text('{"measured_on": {"scale": "micro"}}' if file.suffix == ".json" else "")
-    run("--touch", "--forceall", "all", check=False)  # it ends by what it says of a summary without verdicts
-    return folder
+    run("--touch", "--forceall", target, check=False)  # it ends by what it says of a summary without verdicts
 
 
 @pytest.fixture
@@ -143,13 +149,32 @@ def test_second_run_does_nothing(checkout: str, request: pytest.FixtureRequest) 
 def test_a_comparison_is_asked_whenever_it_is_the_target(edited: Path) -> None:
     """Which of its kept answers hold it finds out itself: by files of the user's and what is trained by now, too."""
     run = snakemake_in(edited)
-    files = [line.partition("\t")[0] for line in run("--summary", "compare").stdout.splitlines()[1:]]
-    for file in (edited / name for name in [*files, "work/micro/usage/compare.tsv"]):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    run("--touch", "--forceall", "compare", check=False)
+    (edited / "work/micro/usage").mkdir(exist_ok=True)
+    (edited / "work/micro/usage/compare.tsv").touch()  # which no summary lists
+    pretend(edited, "compare")
     assert planned(run, "compare") == {"compare": 1}
     assert planned(run) == {}
+
+
+def test_an_instance_that_joins_the_users_copy_of_a_library_is_measured(edited: Path) -> None:
+    run, evaluations = snakemake_in(edited), len([*edited.glob("work/micro/evaluations/*/*/*.csv")])
+    shutil.copy(ROOT / "src/neuroute/datasets/instances/tsplib/eil51.tsp", edited / "benchmarks")
+    jobs = planned(run)
+    assert (jobs["fetch_benchmark"], set(jobs) & {"labels", "train"}) == (1, set())
+    assert 0 < jobs["evaluate"] < evaluations
+
+
+def test_another_file_of_the_same_name_is_another_test_set(edited: Path) -> None:
+    run, source = snakemake_in(edited), edited / "mine.npz"
+    source.write_bytes(b"one")
+    with (edited / "config.yaml").open("a") as file:
+        file.write("testsets_dir: .\ntest_sets: {tsp_uniform_test_n6: mine.npz}\n")
+    pretend(edited, "all")
+    assert planned(run) == {}
+    source.write_bytes(b"other")
+    jobs = planned(run)
+    assert (jobs["labels"], set(jobs) & {"train", "fetch_benchmark"}) == (1, set())
+    assert jobs["evaluate"] >= 1
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 # offline does not fail: the manifest then says so, tables show what there is, and the next run with a network tries
 # again (fetch_what_was_missing), which reruns nothing unless something came.
 rule fetch_benchmark:
+    input:
+        own_instances,
     output:
         PLAN.benchmark_manifest("{benchmark}"),
     log:

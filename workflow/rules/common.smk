@@ -200,6 +200,14 @@ def artifact_inputs(w):
     )
 
 
+def own_instances(w):
+    """Instances of a benchmark in the user's copy: one that comes, goes or changes is new input."""
+    folder = PLAN.config.benchmarks_dir
+    names = published_instances(w.benchmark) if folder else ()
+    files = (instance_file(Path(folder), name, w.benchmark) for name in names)
+    return [file for file in files if file.is_file()]
+
+
 def evaluation_inputs(w):
     """The weights that are measured, the labels, the public benchmarks, and a sweep that went before."""
     e = f"{w.paper}/{w.name}/{w.group}"

@@ -1,5 +1,7 @@
 # Solutions of instance streams, one set a job, whoever reads it: its name says all of it.  The shards lie in the label store and survive a failed job.
 rule labels:
+    input:
+        lambda w: PLAN.published_files(w.labels),
     output:
         f"{PLAN.work}/labels/{{labels}}.json",
     log:

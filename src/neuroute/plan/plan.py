@@ -84,6 +84,14 @@ class Plan:
     def manifest(self, job: str) -> Path:
         return self.work / "labels" / f"{job}.json"
 
+    def published_files(self, job: str) -> list[Path]:
+        """The user's files that a label job reads: a published test set, and solutions beside it."""
+        dataset = self.label_jobs[job].dataset
+        if dataset.file is None:
+            return []
+        source = self.scale.source_of(dataset)
+        return [source, *sorted(source.parent.glob(f"*_{source.name}"))]
+
     def run_dir(self, run: str) -> Path:
         return self.work / "runs" / run
 
