@@ -177,6 +177,17 @@ def test_another_file_of_the_same_name_is_another_test_set(edited: Path) -> None
     assert jobs["evaluate"] >= 1
 
 
+def test_a_gpu_trains_anew_where_it_is_to_keep_all_digits(edited: Path) -> None:
+    run, text = snakemake_in(edited), (edited / "config.yaml").read_text()
+    (edited / "config.yaml").write_text(f"{text}tf32: false\n")
+    assert planned(run) == {}  # on a CPU
+    on_gpu = text.replace("device: cpu", "device: cuda")
+    (edited / "config.yaml").write_text(on_gpu)
+    assert set(planned(run)) == {"all", "evaluate", "render_figure", "render_table", "report"}
+    (edited / "config.yaml").write_text(f"{on_gpu}tf32: false\n")
+    assert planned(run)["train"] == len([*edited.glob("work/micro/runs/*/*/model.safetensors")])
+
+
 @pytest.mark.slow
 def test_single_targets_run_only_what_they_need(tmp_path: Path) -> None:
     run = copy_checkout(tmp_path, "scaling", "pens")

@@ -60,6 +60,8 @@ def test_a_run_of_the_dag_and_the_same_from_python_have_the_same_bytes(
     for name in ("model.safetensors", "run.json", "log.jsonl"):
         assert (work / "runs" / "toy" / "decoder" / name).exists()
     assert (work / "runs/toy/decoder/model.safetensors").read_bytes() == (job / "model.safetensors").read_bytes()
+    neuroute.Trainer(run, work, [tmp_path / "work" / "labels"], Settings("cpu", 1, tf32=False)).train()
+    assert len([*(work / "state").rglob("state.pt")]) == 2  # of a GPU's other products nothing is taken over
 
     shape = {"depth": 2, "width": 32, "heads": 4}
     same: dict[str, Any] = {"batches": 3, "batch_size": 32, "learning_rate": 2e-3, "validations": 4}

@@ -234,5 +234,10 @@ def training_inputs(w):
     return [PLAN.manifest(b) for b in PLAN.label_jobs_of_run(w.run)] + PLAN.files_to_start(w.run)
 
 
+def products():
+    """A parameter where a GPU keeps all digits of fp32 products, which gives other results than TF32."""
+    return {"products": "fp32"} if GPUS and not PLAN.config.tf32 else {}
+
+
 def launcher(w, resources):
     return f"-m torch.distributed.run --standalone --nproc-per-node {resources.gpu}" if resources.gpu > 1 else ""

@@ -21,6 +21,7 @@ rule evaluate:
         spec=lambda w: PLAN.evaluations[f"{w.paper}/{w.name}/{w.group}"].canonical(),
         code=lambda w: PLAN.evaluate_code(f"{w.paper}/{w.name}/{w.group}"),
         on=f"{PLAN.config.device}, {PLAN.scale.evaluate_threads} threads, {PLAN.config.memory_gb} GB",  # times depend on it
+        **products(),
     message:
         "evaluate {wildcards.paper}/{wildcards.name} ({wildcards.group})"
     shell:

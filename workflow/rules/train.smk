@@ -31,6 +31,7 @@ for name, urgency, files, runs in trainings():
             spec=lambda w: PLAN.runs[w.run].canonical(),
             code=lambda w: PLAN.train_code(w.run),
             launch=launcher,
+            **products(),
         message:
             "train {wildcards.run}"
         shell:

@@ -80,7 +80,8 @@ class Trainer:
         except (LookupError, SyntaxError, ValueError) as error:
             raise NeurouteError(f"{run.id}: {error}; define it in a module, at its top level") from None
         labels = labels_digest(self._manifest(job) for job in dict.fromkeys(labels.id for labels in run.labels))
-        key = _digest("|".join([run.canonical(), code, labels, *map(self._start_digest, self.start)]).encode())
+        parts = [run.canonical(), code, labels, *map(self._start_digest, self.start)]
+        key = _digest("|".join([*parts, *([] if self.settings.tf32 else ["no TF32"])]).encode())
         state, start = self.work / "state" / run.id / key[:16], self.start[0] if self.start else None
         codes: dict[str, str] = {"code": code, "network_code": network_code}
         dirs, more = list(self.label_dirs), {"start": start, "callbacks": self.callbacks}
