@@ -41,7 +41,7 @@ from neuroute.rendering.claims import (
 )
 from neuroute.rendering.report import Overview, write_report
 from neuroute.rendering.table import Cell, Column, Row, Table
-from neuroute.rendering.verdicts.comparisons import DrawnTables, compare, judge_all
+from neuroute.rendering.verdicts.comparisons import MORE_PAIRS, DrawnTables, compare, judge_all
 from test_all_tables import FABRICS
 
 CLAIMS = [(paper, claim) for paper, fabric in FABRICS.items() for claim in fabric.paper.claims()]
@@ -290,6 +290,18 @@ def test_times_are_compared_by_their_mean_ratio() -> None:
     assert got == pytest.approx([100 * math.expm1(expected.low), 100 * math.expm1(expected.high), mean, mean])
     (busy,) = compare(each, {"table2": of}, lambda table: f"load 9 of {table}")
     assert (found.sign(), busy.sign(), busy.busy) == (1, 0, "load 9 of table2")
+
+
+def test_of_many_ratios_one_below_must_be_far_below() -> None:
+    times = {"A": (2.0, 2.3, 2.9, 2.1), "B": (1.0, 1.9, 1.5, 1.6)}
+    columns = tuple(Column(f"time_{n}_s", "Time") for n in (10, 20, 40, 80))
+    of = Table("t", ("Model",), columns, tuple(Row((m,), tuple(map(Cell, times[m]))) for m in times))
+    (below,) = compare(claim(column="time_*", ratio=True), {"table2": of})
+    yes = finding(measured=2.0, low=1.0, high=3.0)
+    assert verdict(below)[0] == "contradicted"
+    assert verdict(below, *[yes] * 9)[0] == "inconclusive"
+    (open_one,) = compare(claim(column="time_[12]*", ratio=True), {"table2": of})
+    assert open_one.cost == MORE_PAIRS
 
 
 def test_parameters_are_held_against_times() -> None:

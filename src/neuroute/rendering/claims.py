@@ -80,14 +80,16 @@ class Finding:
     busy: str = ""  # of a claim about times: the load, where the machine was too busy
     lacks: str = LACKS  # what it takes to have an interval, where there is none
     terms: tuple[Term, ...] = ()  # whose sum is the variance of the difference, where the interval follows from them
+    log_ratio: float | None = None  # of which the terms are, where the difference is of a ratio
 
     def sign(self, level: float = LEVEL) -> int:
         """On which side of 0 the interval of this level lies, 1 or -1; 0 if it holds 0 or there is none."""
         d = self.difference
         low, high = d.low, d.high
-        if self.terms and isinstance(d.measured, float):
+        middle = d.measured if self.log_ratio is None else self.log_ratio
+        if self.terms and isinstance(middle, float):
             half = half_width(self.terms, level)
-            low, high = d.measured - half, d.measured + half
+            low, high = middle - half, middle + half
         if self.busy or low is None or high is None or low <= 0 <= high:
             return 0
         return 1 if low > 0 else -1
@@ -109,7 +111,7 @@ class Finding:
             return "times again, on an idle machine"
         if self.difference.low is None:
             return self.lacks
-        if not self.terms or not isinstance(self.difference.measured, float):
+        if not self.terms or self.log_ratio is not None or not isinstance(self.difference.measured, float):
             return "more trainings of each model" if self.lacks == LACKS else self.lacks
         instances = [term for term in self.terms if not term.trainings]
         trainings = [term.variance * term.trainings for term in self.terms if term.trainings]

@@ -216,14 +216,16 @@ def _ratio(comparison: Comparison, labels: tuple[str, str], pairs: Sequence[tupl
     def percent(log_ratio: Value) -> float | None:
         return 100 * math.expm1(log_ratio) if isinstance(log_ratio, float) else None
 
-    mean = mean_interval(logs((a.measured, b.measured) for a, b in pairs))
+    here = logs((a.measured, b.measured) for a, b in pairs)
+    mean = mean_interval(here)
+    terms = (Term(variance(here) / len(here), len(here) - 1),) if len(here) > 1 else ()
     in_print = mean_interval(logs((a.published, b.published) for a, b in pairs))
     difference = Cell(percent(mean.measured), percent(in_print.measured), percent(mean.low), percent(mean.high))
     sides = _both_sides(labels, *_means(*zip(*pairs, strict=True)))
     over = f"{' and '.join(('columns', *comparison.each))} (Student's t of the log ratio)"
-    return Finding(
-        f"{labels[1]} more than {labels[0]}, in %", difference, sides, over, pairs[0][0].at, lacks=MORE_PAIRS
-    )
+    what, at = f"{labels[1]} more than {labels[0]}, in %", pairs[0][0].at
+    log_ratio = _number(mean.measured)
+    return Finding(what, difference, sides, over, at, lacks=MORE_PAIRS, terms=terms, log_ratio=log_ratio)
 
 
 def _over_instances(comparison: Comparison, labels: tuple[str, str], lower: Sides, upper: Sides) -> Iterator[Finding]:
