@@ -52,6 +52,14 @@ def test_means_are_of_what_a_method_solved_and_say_how_many() -> None:
     assert cells("mad", records(COSTS))["solved_all"].measured == "5/6"  # a gap of 250 % is none
 
 
+def test_an_instance_that_lacks_a_seed_is_not_solved() -> None:
+    made = records({"a": [101.0, 102, 103, 104, 105, 106], "b": [110.0] * 6}, seeds=2)
+    made = made[~((made.method == "a") & (made.seed == 1) & (made.instance == "m32"))]
+    found = cells("a", made)
+    assert (found["solved_all"].measured, found["gap_all_pct"].measured) == ("5/6", pytest.approx(3))
+    assert "m32" not in Summary(made).common
+
+
 def test_on_what_all_solved_the_last_two_do_not_count() -> None:
     made = records(COSTS)
     assert Summary(made).common == ["m6", "m7", "m8", "m30"]

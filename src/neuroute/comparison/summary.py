@@ -106,7 +106,8 @@ class Summary:
     def solved_by(self, key: Key, among: Sequence[str] | None = None) -> list[str]:
         """The instances that a method solved, with every seed."""
         mine = self._of(key)
-        complete = set(mine.instance) - set(mine[mine.unsolved.fillna("") != ""].instance)
+        seeds = mine.groupby("instance").seed.nunique()
+        complete = set(seeds.index[seeds == mine.seed.nunique()]) - set(mine[mine.unsolved.fillna("") != ""].instance)
         return [name for name in (self.sizes if among is None else among) if name in complete]
 
     @cached_property
