@@ -2,9 +2,14 @@
 
 import csv
 import re
+from typing import Any
 
 import pytest
 
+from neuroute.accounting.counts import counts
+from neuroute.accounting.flops import lengths_of, trained_sample
+from neuroute.papers.scaling.paper import DECODER_ONLY
+from neuroute.plan.objects import Network
 from pages import ROOT
 
 SIZES = {"icam": (100, 200, 500, 1000), "pens": (100, 250, 500, 1000, 10_000)}
@@ -39,3 +44,17 @@ def test_numbers_are_those_of_the_kept_table(row: tuple[str, str, int, str, tupl
     names = list(dict.fromkeys(column.format(size) for size in SIZES.get(page, (0,))))
     here = [re.match(r"[\d.]+", cell.strip()) for cell in cells[: len(names)]]
     assert [each and each[0] for each in here] == [f"{float(kept[f'{name}_measured']):.2f}" for name in names]
+
+
+@pytest.mark.parametrize("reading", ["sub-path", "decision"])
+def test_hours_of_the_printed_steps_follow_from_flops(reading: Any) -> None:
+    page = (ROOT / "docs" / "results" / "scaling.md").read_text()
+    (cells,) = re.findall(rf"^\| `{reading}`[^|]*\| [\d,; ]+ \|(.*EFLOP.*)\|$", page, re.M)
+    models = [(6, 128, 8, 2), (42, 128, 8, 4), (42, 512, 16, 8)]
+    for cell, (depth, width, heads, cards) in zip(cells.split("|"), models, strict=True):
+        net = Network(kind=DECODER_ONLY, arguments={"depth": depth, "width": width, "heads": heads})
+        decision = counts(net).decision
+        flops = 60_000 * 1024 * trained_sample(decision, lambda nodes: 0, lengths_of(100), reading, cvrp=False)
+        eflop, hours = map(float, re.findall(r"[\d.]+", cell))
+        assert eflop == pytest.approx(flops / 1e18, rel=0.03)
+        assert hours == pytest.approx(flops / (40e12 * cards) / 3600, rel=0.1)
