@@ -133,12 +133,13 @@ def test_models_that_build_solutions_in_other_ways_are_compared_when_asked_to(tm
     assert call("difference", first, second, "--decodings", "multistart")[0] == 2
 
 
-def test_of_a_benchmark_gaps_are_means_over_instances(tmp_path: Path) -> None:
+@pytest.mark.parametrize("group", ["", "cvrplib/"])  # by itself, or measured together with others
+def test_of_a_benchmark_gaps_are_means_over_instances(tmp_path: Path, group: str) -> None:
     optima = np.array([10.0, 1000.0, 50.0])
     for name, gaps in (("a", [5, 10, 3]), ("b", [6, 11, 4])):
         (tmp_path / name).mkdir()
-        lengths = optima * (1 + np.array(gaps) / 100)
-        np.savez(tmp_path / name / f"lib_{name}.npz", names=["A-n3", "A-n4", "A-n5"], optima=optima, greedy=lengths)
+        own = {"names": ["A-n3", "A-n4", "A-n5"], "optima": optima, "greedy": optima * (1 + np.array(gaps) / 100)}
+        np.savez(tmp_path / name / f"lib_{name}.npz", **{f"{group}{key}": each for key, each in own.items()})
     (each,) = differences([tmp_path / "a"], [tmp_path / "b"])
     assert (each.test, each.instances) == ("3 instances, A-n3 to A-n5", 3)
     assert (each.first, each.second) == pytest.approx((6, 7))

@@ -96,8 +96,9 @@ def read_lengths(folder: Path) -> Lengths:
             arrays = read_arrays(path)
         except NeurouteError as error:
             raise NeurouteError(f"{error}; evaluate again") from None
-        if "optima" in arrays:
-            lengths.update(_of_benchmark(arrays))
+        for group in [key.removesuffix("optima") for key in arrays if key.endswith("optima")]:  # "" or "tsplib/"
+            own = {key.removeprefix(group): each for key, each in arrays.items() if key.startswith(group)}
+            lengths.update(_of_benchmark(own))
         for key, each in arrays.items():
             test, bar, decoding = key.rpartition("|")
             if bar:
