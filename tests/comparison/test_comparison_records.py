@@ -146,6 +146,12 @@ def test_a_table_says_why_instances_are_unsolved() -> None:
     assert "mad (one pass) 1, by gap" in notes
 
 
+def test_a_table_says_that_costs_of_others_are_below_the_best_known() -> None:
+    made = records({"mine": [90.0] + [99.0] + [100.0] * 4}, kinds={"mine": "file"})
+    assert "2 costs of results files below the best one known, most of all mine on m6: 90, known 100" in notes_of(made)
+    assert "below the best one known" not in notes_of(records(COSTS, kinds={"mad": "file"}))
+
+
 def test_pictures_show_the_common_instances_and_who_is_unbeaten() -> None:
     made = records({**COSTS, "worse": [111, 111, 111, 121, 121, 121]}, kinds={"better": "network"})
     with style.house():

@@ -303,6 +303,7 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
         "the instances solved; n: nodes (TSP) or customers (CVRP). Means over different instances do not compare: see "
         "`Solved by all`.",
         _unsolved(records),
+        *_below_best(records),
         f"Ranges are 95 % bootstrap intervals over instances ({RESAMPLES:,} resamples){of_seeds}.",
     ]
     if names:
@@ -354,3 +355,16 @@ def _unsolved(records: pd.DataFrame) -> str:
         for (method, how), rows in missed.groupby(["method", "how"], sort=True)
     ]
     return f"{rule}. Here: {'; '.join(counts)}." if counts else f"{rule}; here none is."
+
+
+def _below_best(records: pd.DataFrame) -> list[str]:
+    """Return a line on costs of results files below the best known, as of other units or of unrounded distances."""
+    below = records[(records.kind == "file") & (records.gap_pct < 0)].sort_values("gap_pct")
+    if below.empty:
+        return []
+    most = below.iloc[0]
+    return [
+        f"{len(below)} cost{'s' * (len(below) > 1)} of results files below the best one known, most of all "
+        f"{most.method} on {most.instance}: {most.cost:,g}, known {most.best_known:,g}; are they in the library's own "
+        "rounded distances?"
+    ]
