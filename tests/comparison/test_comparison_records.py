@@ -60,6 +60,12 @@ def test_an_instance_that_lacks_a_seed_is_not_solved() -> None:
     assert "m32" not in Summary(made).common
 
 
+def test_seeds_are_counted_whatever_their_numbers() -> None:
+    made = records(COSTS, seeds=2)
+    assert "2 seeds of methods that draw." in notes_of(made.assign(seed=made.seed + 1234))
+    assert "One seed." in notes_of(records(COSTS).assign(seed=1234))
+
+
 def test_on_what_all_solved_the_last_two_do_not_count() -> None:
     made = records(COSTS)
     assert Summary(made).common == ["m6", "m7", "m8", "m30"]

@@ -293,7 +293,8 @@ def _baseline(problem: str, summary: Summary, against: str | None) -> Key | None
 
 def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str | None) -> tuple[str, ...]:
     clock = "CPU (user and system)" if by_cpu(records) else "wall-clock"
-    seeds, here = int(records.seed.max()) + 1, records[records.kind.isin(MEASURED)]
+    seeds = int(records.groupby(["method", "how"]).seed.nunique().max())
+    here = records[records.kind.isin(MEASURED)]
     of_seeds = ", with Student's t of the seeds" if seeds > 1 else ""
     baselines = {problem: _baseline(problem, summary, against) for problem, summary in problems.items()}
     names = [f"{label(key)} ({problem.upper()})" for problem, key in baselines.items() if key]
