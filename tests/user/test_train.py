@@ -167,6 +167,18 @@ def test_it_stops_early_where_validations_get_no_better(gaps: list[float], ends:
     assert neuroute.StopEarly(patience=3).after_validation(progress) is ends
 
 
+class Failing(neuroute.Callback):
+    def after_validation(self, progress: neuroute.Progress) -> None:
+        raise KeyError("mine")
+
+
+def test_ctrl_c_stops_what_follows_a_training_that_fails_at_its_first_validation(tmp_path: Path) -> None:
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    with pytest.raises(KeyError, match="mine"):
+        train(own_parts.Starts, tmp_path, callbacks=[Failing()])
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
+
+
 SCRIPT = """
 import logging, sys
 sys.path.append(sys.argv[1])

@@ -172,9 +172,9 @@ class TrainingLoop:
         began = last_message = time.monotonic()
         before, start = self.seconds, self.done
         spent = self.processor_seconds - time.process_time()
-        if self.done == 0:
-            self._validate()
         try:
+            if self.done == 0:
+                self._validate()
             while self.done < self.total and not self.is_ended:
                 loss, updates = self.batches.train(self.done)
                 if checks_first and self.done == 0 and not (loss.isfinite() and all_finite(self.net)):
