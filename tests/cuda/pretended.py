@@ -51,6 +51,7 @@ READS = {
     "decoding.sampling:Sampled.and_round": "once a round, which is as many decisions as stops",
     "decoding.sampling:_by_round": "once a round",
     "decoding.sampling:sample_shortest": "whether scores are finite, once a page of instances",
+    "decoding.tsp:TspRollout.solutions": "whether scores were numbers, once a construction",
     "networks.blocks.experts.mixture:_from_chosen": "tokens of each expert, once a layer: the shapes of their products",
     "networks.blocks.experts.mixture:Hierarchical.forward": "which of two layers runs",
     "networks.weights:are_finite": "once a line of the log, and a batch of reinforcement: divergence stops it",

@@ -140,6 +140,11 @@ class Infinite(Squares):
         return super().train(index) / 0
 
 
+class LaterNoNumber(Squares):
+    def train(self, index: int) -> Tensor:
+        return super().train(index) * (1 if index < 2 else torch.nan)
+
+
 class Broken(Squares):
     def train(self, index: int) -> Tensor:
         return torch.zeros(2) @ torch.zeros(3)

@@ -179,6 +179,12 @@ def test_ctrl_c_stops_what_follows_a_training_that_fails_at_its_first_validation
     assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+def test_no_gap_is_told_of_a_model_that_diverges(tmp_path: Path) -> None:
+    """Its tours are none; as lengths they would be the shortest of all."""
+    with one_line("scores are no numbers; its training has diverged"):
+        train(own_parts.Starts, tmp_path, how=own_parts.LaterNoNumber)
+
+
 SCRIPT = """
 import logging, sys
 sys.path.append(sys.argv[1])

@@ -9,10 +9,9 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp_paths import Decide, greedy_solutions
 from neuroute.decoding.environment import B, Batch, Environment
-from neuroute.decoding.rollout import Rollout, empty_mask, pick_masks, pick_tours
+from neuroute.decoding.rollout import Rollout, empty_mask, no_numbers, pick_masks, pick_tours
 from neuroute.kernels import moves as kernel
 from neuroute.kernels.moves import Routes
 from neuroute.networks.base import PathNetwork
@@ -83,10 +82,7 @@ class RouteRollout:
         # Asking waits for a GPU, so not before the first moment when it may be so.
         complete = self._moves >= self._customers and bool((self._served == self._customers).all())
         if not complete and self._moves > 2 * self._customers + 1:  # every customer, the depot before each
-            raise NeurouteError(
-                "solutions are not complete when they must be: the network's scores are no numbers; its training has "
-                "diverged, train it with a lower learning rate"
-            )
+            raise no_numbers()
         return complete
 
     def pick(self, parents: Tensor) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import MultiStartNetwork
 
 Choose = Callable[[Tensor], Tensor]  # logits (batch, tours, nodes) -> nodes (batch, tours)
@@ -28,7 +29,7 @@ class Rollout(Protocol):
         """Go on with the solutions `parents` (batch, new) int64, each as often as it is among them, and no others."""
 
     def solutions(self) -> Tensor:
-        """What was built, int64 (batch, tours, ...)."""
+        """What was built, int64 (batch, tours, ...).  Raises NeurouteError if scores were no numbers."""
 
 
 def choose_best(logits: Tensor) -> Tensor:
@@ -46,6 +47,14 @@ def complete(net: MultiStartNetwork, prepared: Any, rollout: Rollout, choose: Ch
         state = prepared, rollout.context, rollout.current, rollout.mask
         rollout.go(net.decide_best(*state) if choose is None else choose(net.decide(*state)))
     return rollout.solutions()
+
+
+def no_numbers() -> NeurouteError:
+    """The error for decisions that went where they may not."""
+    return NeurouteError(
+        "solutions are not complete when they must be: the network's scores are no numbers; its training has "
+        "diverged, train it with a lower learning rate"
+    )
 
 
 def precision_of(prepared: Any) -> torch.dtype:

@@ -12,7 +12,7 @@ from torch import Tensor
 from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.greedy import Arrive, Decide, greedy_tours
 from neuroute.decoding.memory import pair_floats
-from neuroute.decoding.rollout import empty_mask, mask_stops, pick_masks, pick_tours
+from neuroute.decoding.rollout import empty_mask, mask_stops, no_numbers, pick_masks, pick_tours
 from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import Decoding
 
@@ -41,8 +41,11 @@ class TspRollout:
         self.mask = pick_masks(self.mask, parents)
 
     def solutions(self) -> Tensor:
-        """(batch, tours, n)"""
-        return torch.stack([*self._stops, self.mask.argmax(dim=-1)], dim=-1)  # one is left, where 0 is above -inf
+        """(batch, tours, n).  Raises NeurouteError unless one stop is left, as after scores that are no numbers."""
+        left = self.mask == 0
+        if not bool((left.sum(dim=-1) == 1).all()):
+            raise no_numbers()
+        return torch.stack([*self._stops, left.int().argmax(dim=-1)], dim=-1)
 
 
 @dataclass(frozen=True)
