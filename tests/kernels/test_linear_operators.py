@@ -68,7 +68,9 @@ def test_a_head_behind_an_ffn(nodes: slice, biased: bool) -> None:
 
 
 @pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize(("width", "heads", "q"), [(32, 3, 16), (20, 1, 32), (128, 8, 16), (5, 4, 48), (8, 2, 5)])
+@pytest.mark.parametrize(
+    ("width", "heads", "q"), [(32, 3, 16), (20, 1, 32), (128, 8, 16), (5, 4, 48), (8, 2, 5), (20, 3, 2), (16, 2, 17)]
+)
 def test_looking_up(width: int, heads: int, q: int, rows: int) -> None:
     stream, bias = drawn(2, rows, width), drawn(width)
     keys, values = drawn(2, 2, heads, q, width) / 2

@@ -64,7 +64,7 @@ def look_up(stream: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
 
     stream (batch, tokens, width), keys and values (batch, heads, q, width), bias (width,) -> like the stream.
     """
-    if stream.shape[1] >= ROWS and _runs(stream, keys, values, bias) and keys.shape[2] % lanes() == 0:
+    if stream.shape[1] >= ROWS and _runs(stream, keys, values, bias):
         out: Tensor = _look_up(stream, keys, values, bias)
         return out
     scores = stream @ keys.flatten(1, 2).transpose(1, 2)  # (batch, tokens, heads * q)
@@ -144,10 +144,12 @@ def _run_feed_forward(
 
 
 def _run_look_up(stream: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
-    out, group = torch.empty_like(stream), keys.shape[2]
-    rows = math.log2(math.e) * keys.flatten(1, 2)  # C's softmaxes are of base 2
+    out, beyond = torch.empty_like(stream), -keys.shape[2] % lanes()
+    hidden = F.pad(keys.new_zeros(keys.shape[1:3]), (0, beyond), value=-math.inf).flatten()
+    keys, values = (F.pad(each, (0, 0, 0, beyond)) for each in (keys, values))  # C's softmaxes are of whole vectors
+    rows, group = math.log2(math.e) * keys.flatten(1, 2), keys.shape[2]  # and of base 2
     for x, to, k, v in zip(stream, out, rows, values.flatten(1, 2).transpose(1, 2), strict=True):
-        _run(x, x, to, (k, None, None), (v, bias, None), group)
+        _run(x, x, to, (k, hidden, None), (v, bias, None), group)
     return out
 
 
