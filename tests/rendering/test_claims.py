@@ -57,9 +57,8 @@ SAYS_MORE = {
 }
 COMPARED = {"table": "table2", "column": "gap_*", "by": "model", "order": ["A", "B"]}
 DECLARED = {
-    "id": "a", "claim": "A is below B.", "where": "Table 2", "weight": "result", "kind": "order", "left": "A",
-    "right": "B", "quantity": "gap", "at": "TSP100", "artifacts": ["table2"], "printed": {"says": "supports"},
-    "needs": "both", "compare": [COMPARED],
+    "id": "a", "claim": "A is below B.", "where": "Table 2", "weight": "result", "kind": "order",
+    "artifacts": ["table2"], "printed": {"says": "supports"}, "compare": [COMPARED],
 }  # fmt: skip
 
 

@@ -71,7 +71,7 @@ class Comparison(Spec):
 
 
 class InPrint(Spec):
-    """What the paper prints of a claim's two sides, and what that says of it.
+    """What the paper prints of a claim's two sides, where no comparison names the cells, and what that says of it.
 
     A name -> the number; `[text]` is in the running text alone, `[calc]` is computed from tables.
     """
@@ -85,8 +85,8 @@ class InPrint(Spec):
 class Claim(Spec):
     """A statement of a paper on results, in words of our own.
 
-    `left` is to be smaller than `right`; of a law, trend or effect it is what the claim is about, and `right` what that
-    is held against.
+    What a comparison does not say stands in words: `left` is to be smaller than `right`; of a law, trend or effect it
+    is what the claim is about, and `right` what that is held against.
     """
 
     id: str
@@ -94,13 +94,13 @@ class Claim(Spec):
     where: str  # in the paper
     weight: Weight
     kind: Kind
-    left: str
-    right: str
-    quantity: str
-    at: str  # the paper's test sets
+    left: str = ""
+    right: str = ""
+    quantity: str = ""
+    at: str = ""  # the paper's test sets
     artifacts: tuple[str, ...] = ()  # whose numbers or curves are its evidence
     printed: InPrint
-    needs: str  # what it takes to look at it
+    needs: str = ""  # what it takes to look at it
     gpu: bool = False  # two cores cannot look at it as it is meant: its sizes, small differences or costs are of GPUs
     compare: tuple[Comparison, ...] = ()
     function: str = ""  # of the paper's claims.py
