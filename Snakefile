@@ -25,7 +25,7 @@ from neuroute.core.private import scratch_folder
 from neuroute.datasets.benchmarks import instance_file, published_instances
 from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan
-from neuroute.dag.headlines import describe_measured, headlines
+from neuroute.dag.headlines import headlines
 from neuroute.plan.config import CONFIG_ENV, parse_config
 from neuroute.plan.objects import GivenRun, formats
 from neuroute.plan.plan import MOMENTS, TRAINED
@@ -37,9 +37,6 @@ gc.set_threshold(100_000, 20, 20)  # nearly all objects of a plan and a DAG stay
 
 
 configfile: "config.yaml"
-
-
-report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"

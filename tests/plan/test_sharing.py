@@ -7,7 +7,6 @@ import yaml
 
 from neuroute.accounting.estimates import Estimates
 from neuroute.core.errors import NeurouteError
-from neuroute.dag.headlines import describe_measured
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import load_scale
@@ -43,7 +42,7 @@ def texts(plan: Plan) -> dict[tuple[str, str], object]:
         said["evaluate", name] = evaluation.canonical(), reads, more
     for name, artifact in plan.artifacts.items():
         scale = plan.scale.of(artifact.paper).canonical()
-        said["render", name] = artifact.canonical(), scale, describe_measured(plan, name), plan.artifact_stem(name)
+        said["render", name] = artifact.canonical(), scale, plan.artifact_stem(name)
     return said
 
 

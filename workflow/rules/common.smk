@@ -180,17 +180,6 @@ def drawn(artifacts):
     return [f"{PLAN.artifact_stem(a.id)}.{suffix}" for a in artifacts for suffix in formats(a.kind)]
 
 
-def in_report(suffix):
-    """An artifact's file that Snakemake's own report shows."""
-    return report(
-        f"{PLAN.config.results_dir}/{{artifact}}.{suffix}",
-        caption="../report/artifact.rst",
-        category=lambda w: artifact_at(w).paper,
-        subcategory=lambda w: f"{artifact_at(w).kind}s",
-        labels=lambda w: {"artifact": artifact_at(w).name, "title": artifact_at(w).title},
-    )
-
-
 def artifact_inputs(w):
     a = artifact_at(w)
     return (

@@ -20,8 +20,7 @@ rule render_table:
         rules.render.output,
         artifact_inputs,
     output:
-        in_report("html"),
-        multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".csv", ".md", ".tex", ".json"),
+        multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".csv", ".md", ".tex", ".html", ".json"),
     log:
         f"{PLAN.work}/logs/render/{{artifact}}.log",
     wildcard_constraints:
@@ -31,9 +30,6 @@ rule render_table:
         "../../environment.yml"
     params:
         id=lambda w: artifact_at(w).id,
-        title=lambda w: artifact_at(w).title,
-        paper=lambda w: PLAN.titles[artifact_at(w).paper],
-        measured=lambda w: describe_measured(PLAN, artifact_at(w).id),
         spec=lambda w: PLAN.shown_spec(artifact_at(w).id),
         code=lambda w: PLAN.render_code(artifact_at(w).id),
     message:
@@ -44,8 +40,7 @@ rule render_table:
 
 use rule render_table as render_figure with:
     output:
-        in_report("svg"),
-        multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".pdf", ".png", ".csv", ".json"),
+        multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".pdf", ".svg", ".png", ".csv", ".json"),
     wildcard_constraints:
         artifact=artifacts_of("figure"),
     localrule: True  # which is not inherited
