@@ -3,10 +3,8 @@
 import csv
 import gzip
 import http.server
-import io
 import json
 import shutil
-import tarfile
 import threading
 import time
 import urllib.request
@@ -38,7 +36,6 @@ from neuroute.problems.public_instances import PACKAGED, packaged_files
 from neuroute.solvers.matrix import SOLVERS
 
 SOME = ("eil51", "berlin52", "st70")
-ARCHIVE = "ALL_tsp.tar.gz"
 
 
 @pytest.fixture(scope="session")
@@ -250,14 +247,6 @@ def zipped(copy: Path, name: str) -> bytes:
     return gzip.compress((copy / f"{name}.tsp").read_bytes())
 
 
-def archive(home: Path, files: dict[str, bytes]) -> None:
-    with tarfile.open(home / ARCHIVE, "w:gz") as tar:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-
-
 def test_fetches_file_by_file_and_only_what_is_missing(
     copy: Path, home: Path, server: str, few: None, tmp_path: Path
 ) -> None:
@@ -291,26 +280,19 @@ def test_clustered_instances_are_made_from_their_names(name: str, logged: int, t
     assert instance.length(SOLVERS["nearest"].tour(all_distances(instance.coords, "EUC_2D"), 0, None)) == logged
 
 
-def test_corrupted_downloads_are_not_kept_and_the_archive_helps(
-    copy: Path, home: Path, server: str, few: None, tmp_path: Path
-) -> None:
+def test_corrupted_downloads_are_not_kept(copy: Path, home: Path, server: str, few: None, tmp_path: Path) -> None:
     other = (copy / "eil51.tsp").read_bytes().replace(b"1 37 52", b"1 37 53")
     assert other != (copy / "eil51.tsp").read_bytes()
     (home / "eil51.tsp.gz").write_bytes(gzip.compress(other))
     (home / "berlin52.tsp.gz").write_bytes(zipped(copy, "berlin52")[:-40])  # cut short
+    (home / "st70.tsp.gz").write_bytes(gzip.compress(b"\xff"))
     folder = tmp_path / "got"
     missing = fetch.fetch("tsplib", folder, server).missing
     assert set(missing) == set(SOME)
     assert "not TSPLIB's eil51" in missing["eil51"]
     assert "not a whole gzip file" in missing["berlin52"]
-    assert "404" in missing["st70"]
+    assert "not a text file" in missing["st70"]
     assert not folder.exists()
-    archive(home, {"../../st70.tsp.gz": zipped(copy, "st70"), "berlin52.tsp": b"\xff", "x/eil51.tsp.gz": b"no"})
-    missing = fetch.fetch("tsplib", folder, server).missing
-    assert set(missing) == {"eil51", "berlin52"}
-    assert [p.name for p in folder.iterdir()] == ["st70.tsp"]  # whatever folder the archive names
-    (home / ARCHIVE).write_bytes(b"no archive")
-    assert set(fetch.fetch("tsplib", folder, server).missing) == {"eil51", "berlin52"}
 
 
 def test_offline_is_said_and_is_no_error(
@@ -322,7 +304,7 @@ def test_offline_is_said_and_is_no_error(
     written = json.loads(manifest.read_text())
     assert written["available"] == []
     assert all("no connection" in why for why in written["missing"].values())
-    assert len(asked) == 1  # neither the other files nor the archive, which lies there, too
+    assert len(asked) == 1  # not for the other files
     assert "3 TSPLIB files are missing" in caplog.text
 
 

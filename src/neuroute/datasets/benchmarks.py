@@ -56,7 +56,6 @@ class Library:
     folders: tuple[str, ...]  # in which a copy may lie, inside the folder that is named
     home: str
     path: Callable[[PublishedInstance], str]  # from there to the file
-    archive: str | None  # one file there with all instances
     parse: Callable[[str, str, str], Instance]  # (text, where, name)
     sha256: Callable[[Instance], str]  # of what makes an instance the published one
     make: Callable[[PublishedInstance], str] | None = None  # its text, where a generator stands for files

@@ -1,13 +1,12 @@
-"""Download a benchmark from its home: file by file, else the one archive; nothing is kept that is not as it should be.
+"""Download a benchmark from its home, file by file; nothing is kept that is not as it should be.
 
-Single files come from TSPLIB and CVRPLIB, which has Solomon's too; TSPLIB has an archive as well.
+CVRPLIB has Solomon's files too.
 """
 
 import gzip
 import http.client
 import io
 import logging
-import tarfile
 import threading
 import time
 import urllib.error
@@ -75,10 +74,6 @@ def fetch(benchmark: str, folder: Path, source: str | None = None) -> Fetched:
             except NeurouteError as error:
                 failed[name] = str(error)
             progress.add(1)
-    if failed and about.archive and not offline:
-        first = next(iter(failed.values()))
-        log.warning("%d of %d files failed (%s); trying %s", len(failed), len(missing), first, about.archive)
-        failed = _from_archive(about, folder, f"{source}/{about.archive}", failed)
     if failed:
         log.warning("%d %s files are missing (%s)", len(failed), about.title, next(iter(failed.values())))
     return Fetched(failed, bool(offline))
@@ -163,33 +158,6 @@ def _within_reach(names: Mapping[str, str]) -> list[str]:
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
     return list(answers)
-
-
-def _from_archive(about: Library, folder: Path, url: str, missing: dict[str, str]) -> dict[str, str]:
-    """Take what is `missing` out of the one archive; returns what still is, with the reason it had before or a new one.
-
-    Members are read in memory: nothing of the archive decides where a file is written.
-    """
-    failed = dict(missing)
-    try:
-        data = _download(url)
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            for member in archive:
-                name = Path(member.name).name.removesuffix(".gz").removesuffix(about.suffix)
-                content = archive.extractfile(member) if name in failed and member.size <= LARGEST else None
-                if content is None:
-                    continue
-                raw = content.read()
-                try:
-                    _keep(about, folder, name, _unzip(raw) if member.name.endswith(".gz") else raw)
-                    del failed[name]
-                except NeurouteError as error:
-                    failed[name] = str(error)
-    except NeurouteError as error:
-        log.warning("%s", error)
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        log.warning("%s: not a readable archive (%s)", url, error)
-    return failed
 
 
 def _keep(about: Library, folder: Path, name: str, data: bytes) -> None:

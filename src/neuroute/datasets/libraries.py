@@ -97,16 +97,13 @@ TSPLIB = Library(
     folders=("tsplib",),
     home="http://comopt.ifi.uni-heidelberg.de/software/TSPLIB95/tsp",
     path=lambda instance: f"{instance.name}.tsp.gz",
-    archive="ALL_tsp.tar.gz",
     parse=parse_tsplib,
     sha256=lambda instance: _sha256(instance.distances, instance.coords),
 )
 
 
 def _of_the_survey(name: str, title: str, home: str) -> Library:
-    return replace(
-        TSPLIB, name=name, title=title, folders=(name,), home=home, path=lambda k: f"{k.name}.tsp", archive=None
-    )
+    return replace(TSPLIB, name=name, title=title, folders=(name,), home=home, path=lambda k: f"{k.name}.tsp")
 
 
 NATIONAL = _of_the_survey("national", "the National TSPs", "https://www.math.uwaterloo.ca/tsp/world")
@@ -120,7 +117,6 @@ CVRPLIB = Library(
     folders=("cvrplib", "cvrplib_x", "cvrplib_xxl", "cvrplib_li"),
     home=CVRPLIB_HOME,
     path=lambda instance: f"{instance.set}/{instance.name}.vrp",
-    archive=None,
     parse=parse_vrplib,
     sha256=lambda instance: _sha256(f"{instance.distances}\n{instance.capacity}", instance.coords, instance.demand),
 )
@@ -132,7 +128,6 @@ SOLOMON = Library(
     folders=("solomon",),
     home=CVRPLIB_HOME,
     path=lambda instance: f"Solomon/{instance.name}.txt",
-    archive=None,
     parse=parse_solomon,
     sha256=lambda k: _sha256(str(k.capacity), k.demand, k.coords, k.windows, k.service),
 )
