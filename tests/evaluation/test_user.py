@@ -202,11 +202,6 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
         (("scaling/x", "--model", checkpoint, "--data", data), "either an evaluation of the plan"),
         (("--model", tmp_path / "none", "--data", data), "no such checkpoint"),
         (("--model", checkpoint, "--data", tmp_path / "bad.npz"), "instance 0: its tour does not visit"),
-        (("--model", checkpoint, "--data", data, "--beam", 2, "--rrc", 2), "exclude each other"),
-        (("--model", checkpoint, "--data", data, "--prc", 2, "--rrc", 2), "exclude each other"),
-        (("--model", checkpoint, "--data", data, "--start", "nearest"), "--start and --longest are for --prc"),
-        (("--model", checkpoint, "--data", data, "--prc", 2, "--start", "none"), "--start none: unknown"),
-        (("--model", checkpoint, "--data", data, "--prc", 2, "--longest", 3), "--longest 3"),
         (("--model", checkpoint, "--data", data, "--prc", 2, "--longest", 10), "mine: --longest 10 is more than its 9"),
         *(
             (("--model", checkpoint, "--data", data, "--revise", text), f"--revise {text}: give nodes of a block")

@@ -247,11 +247,6 @@ def test_a_vrplib_file_is_solved_as_one_of_the_sixteen(tmp_path: Path, model: Pa
     assert "builds solutions and improves none" in refused("solve", tmp_path / "c.vrp", "--model", model, *own)
 
 
-def test_names_of_arrays_are_read_as_they_are(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="array 'length' holds <U1, not numbers"):
-        read_instances(npz(tmp_path, arrays("VRPL", length=np.array(["a"] * 3))))
-
-
 # -- in units of the user's own: what networks could not complete or add up is one line that names whom ---------------
 
 CUSTOMERS = 6
@@ -327,14 +322,3 @@ def test_loads_that_no_whole_number_holds_are_one_line(key: str, whose: str, tmp
     loads["demand"][0, 0] = 0
     loads[key][(0, 2) if key == "demand" else (0,)] = 1e300
     assert whose in unread(units(tmp_path, coords=corner(0.9, 0.5), variant=np.array("CVRP"), **loads))
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("key", ["node", "via_depot"])
-@pytest.mark.parametrize("value", [1.5, np.nan])
-def test_solutions_are_not_rounded_to_what_they_do_not_say(key: str, value: float, tmp_path: Path) -> None:
-    given = {"node": np.arange(1.0, 1 + CUSTOMERS)[None], "via_depot": np.ones((1, CUSTOMERS))}
-    here = {"coords": corner(0.9, 0.5), "variant": np.array("OVRP")}
-    assert read_instances(units(tmp_path, **here, **given)).groups[0].reference is not None
-    given[key][0, 0] = value
-    assert "'node' and 'via_depot' are whole numbers" in unread(units(tmp_path, **here, **given))
