@@ -17,6 +17,7 @@ from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.user.by_network import Best, TimeIsOverError, ended, keep_best, search_for
 from neuroute.user.classical import Answer
 from neuroute.user.within_time import Construction, construct
+from own_parts import Starts
 from stand_ins import Ship
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -184,6 +185,19 @@ def test_a_network_of_many_starts_improves_given_routes() -> None:
     decoding = neuroute.Decoding(method="prc", iterations=4, longest=6)
     assert neuroute.solve(instance, model="cvrp", decoding=decoding, start=start).cost < instance.cost(start)
     assert neuroute.solve(instance, model="cvrp", seconds=0.5, start=start).cost < instance.cost(start)
+
+
+def test_a_network_of_many_starts_without_paths_searches_by_sampling() -> None:
+    instance = neuroute.generate("tsp", 9)[0]
+    model = neuroute.Model(Starts(), {"run": "mine"}, torch.device("cpu"))
+    inputs, best = instance.inputs("tsp"), Best(instance.cost)
+    with pytest.raises(neuroute.NeurouteError, match="has no `path_rows`"):
+        neuroute.solve(instance, model=model, decoding="rrc5")
+    search_for(model.net, inputs, neuroute.Decoding(), 4.0, best, 0.0)
+    assert best.trace[-1][1] <= neuroute.solve(instance, model=model, seconds=0).cost
+    assert neuroute.solve(instance, model=model, seconds=0.5).cost <= best.trace[-1][1]
+    with pytest.raises(neuroute.NeurouteError, match="mine builds solutions and improves none"):
+        neuroute.solve(instance, model=model, start=np.arange(9))
 
 
 def test_a_network_that_improves_nothing_takes_no_start(ship: Ship) -> None:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Generic
+from typing import Any, Generic
 
 from torch import Tensor
 
@@ -17,7 +17,6 @@ class Search(ABC, Generic[B]):
     """Ways to decode a problem that go beyond greedy construction."""
 
     environment: Environment[B]
-    improves: ClassVar[bool] = True  # whether `reconstruct` takes networks
 
     @abstractmethod
     def check(self, net: RoutingNetwork, decoding: Decoding, *, improves: bool = False) -> None:
@@ -25,6 +24,10 @@ class Search(ABC, Generic[B]):
 
         improves: whatever the way is, it begins with one solution, which gets better.
         """
+
+    def improves(self, net: RoutingNetwork) -> bool:
+        """Whether `reconstruct` takes a network."""
+        return True
 
     @abstractmethod
     def reconstruct(

@@ -46,6 +46,9 @@ class TspSearch(Search[TspBatch]):
         if not isinstance(net, PathAdapter):
             check_starts(net, decoding)
 
+    def improves(self, net: RoutingNetwork) -> bool:
+        return not isinstance(net, MultiStartNetwork) or type(net).path_rows is not MultiStartNetwork.path_rows
+
     def path_network(self, net: RoutingNetwork) -> PathNetwork:
         return PathAdapter(net) if net.multi_start else super().path_network(net)  # type: ignore[arg-type]
 

@@ -204,7 +204,10 @@ VRP = VrpEnvironment()
 
 
 class VrpSearch(Search[VrpBatch]):
-    environment, improves = VRP, False
+    environment = VRP
+
+    def improves(self, net: RoutingNetwork) -> bool:
+        return False
 
     def check(self, net: RoutingNetwork, decoding: Decoding, *, improves: bool = False) -> None:
         if improves:

@@ -164,7 +164,7 @@ def search_for(
     """
     search = SEARCH.of(net.problem)
     method = getattr(net, "own_method", None)
-    improves = not method and search.improves
+    improves = not method and search.improves(net)
     if start is not None and not improves:
         raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
     ends, trace = ended(net, best.began + seconds, best) if seconds else nullcontext(), best.trace
@@ -299,7 +299,7 @@ def solve_by_network(
     seconds: from the `construction` on, which the search goes on from.  Raises NeurouteError if model, instance and
     decoding do not go together, and Interrupted, with the best solution so far, at Ctrl-C.
     """
-    if start is not None and not SEARCH.of(model.problem).improves:
+    if start is not None and not SEARCH.of(model.problem).improves(model.net):
         raise NeurouteError(f"{model.name} builds solutions and improves none; leave the start out")
     budget = memory_budget_gb(model.place, memory_gb)
     inputs = instance.inputs(model.problem)
