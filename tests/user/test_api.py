@@ -232,6 +232,14 @@ def test_variants_are_evaluated_together(ship: Ship) -> None:
     np.testing.assert_allclose(result.lengths, alone, rtol=1e-6)
 
 
+def test_records_of_an_evaluation_go_where_a_text_says(tmp_path: Path) -> None:
+    instances = neuroute.generate("tsp", 12, 2)
+    neuroute.evaluate("tsp", instances, out=str(tmp_path / "records.csv"), reference="nearest", workers=1)
+    assert {path.name for path in tmp_path.iterdir()} == {"records.csv", "records.npz", "records.nearest.npz"}
+    with pytest.raises(neuroute.NeurouteError, match="records are written as .csv"):
+        neuroute.evaluate("tsp", instances, out="records.txt")
+
+
 # -- what a user sees in a session ------------------------------------------------------------------------------------
 
 

@@ -155,7 +155,7 @@ def evaluate(
     instances: Instances | Instance | str | Path | Sequence[Instance],
     decoding: Decoding | str | None = None,
     memory_gb: float | None = None,
-    out: Path | None = None,
+    out: str | Path | None = None,
     *,
     reference: str | None = None,
     workers: int | None = None,
@@ -178,7 +178,7 @@ def evaluate(
         NeurouteError: before anything is solved or overwritten, if model, instances and decoding do not fit, or the
             reference cannot solve the instances.
     """
-    instances = gather(instances)
+    instances, out = gather(instances), None if out is None else Path(out)
     if not isinstance(model, Model):
         model = load_model(model, device)
     decoding = resolve_decoding(model.net, decoding)
