@@ -33,10 +33,15 @@ def build(network: Network) -> RoutingNetwork:
     kind = network_class(network.kind)
     try:
         net = kind(**network.arguments)
-    except (TypeError, ValueError) as error:
-        raise NeurouteError(f"{network.kind}: cannot be built with {network.arguments} ({error})") from None
-    if missing := [name for name in ("width", "depth") if not isinstance(getattr(net, name, None), int)]:
-        raise NeurouteError(f"{network.kind}: its constructor sets no `{missing[0]}`, which estimates of memory need")
+        parameters(net)  # of one that is no module yet, as its constructor calls no other, there are none
+    except NeurouteError:
+        raise
+    except Exception as error:  # whatever a user's constructor raises
+        why = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
+        raise NeurouteError(f"{network.kind}: cannot be built with {network.arguments} ({why})") from None
+    needs = {"width": "estimates of memory need", "depth": "estimates of memory need", "train_nodes": "decodings need"}
+    if missing := [name for name in needs if not isinstance(getattr(net, name, None), int)]:
+        raise NeurouteError(f"{network.kind}: its constructor sets no `{missing[0]}`, which {needs[missing[0]]}")
     return net
 
 
