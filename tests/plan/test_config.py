@@ -59,6 +59,17 @@ def test_a_folder_that_cannot_be_written_stops_snakemake_before_its_first_job(tm
     folders[key] = str(tmp_path / "file" / "below")
     with pytest.raises(NeurouteError, match=r"file/below.*: cannot write here \(.*\); check the folder's rights$"):
         check(build_plan(parse_config({"papers": ["pens"], **folders})))
+    folders[key] = str(tmp_path / "my own")
+    with pytest.raises(NeurouteError, match=rf"^config.yaml: {key}: '.*/my own' holds ' '"):
+        check(build_plan(parse_config({"papers": ["pens"], **folders})))
+    assert not (tmp_path / "my own").exists()
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/someone")
+    config = parse_config({"work_dir": "~/work", "testsets_dir": "~/sets", "label_caches": ["~", "a~"]})
+    assert (config.work_dir, config.testsets_dir) == ("/home/someone/work", "/home/someone/sets")
+    assert config.label_caches == ["/home/someone", "a~"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, create_model, field_validator, model_validator
+from pydantic import AfterValidator, Field, create_model, field_validator, model_validator
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.papers import add_folders, all_papers, load_paper, paper_folders
@@ -68,6 +68,7 @@ class Machine(Strict):
     gpu_tflops: Annotated[float | None, Field(gt=0, description="of a GPU, likewise")] = None
 
 
+Folder = Annotated[str, AfterValidator(os.path.expanduser)]  # `~` in a file is no shell's
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -165,7 +166,7 @@ class Config(Strict):
         dict[str, Any], Field(description="keys of the scale file with other values: {scaling: {depths: {60: 6}}}")
     ] = {}
     papers_path: Annotated[
-        list[str], Field(description="folders with papers of your own, beside those of this package")
+        list[Folder], Field(description="folders with papers of your own, beside those of this package")
     ] = []
     papers: Annotated[
         list[str] | None, Field(min_length=1, description="whose artifacts to make; null: all papers of the scale")
@@ -190,7 +191,7 @@ class Config(Strict):
     label_workers: Annotated[
         int | None, Field(ge=1, description="solver processes per label job; null: one for each 5 minutes of solving")
     ] = None
-    label_caches: Annotated[list[str], Field(description="folders with label shards to reuse")] = []
+    label_caches: Annotated[list[Folder], Field(description="folders with label shards to reuse")] = []
     substitutes: Annotated[
         dict[str, str] | None,
         Field(
@@ -199,9 +200,10 @@ class Config(Strict):
         ),
     ] = None
     benchmarks_dir: Annotated[
-        str | None, Field(description="a local copy of TSPLIB (its folder or the one above); null: download the rest")
+        Folder | None,
+        Field(description="a local copy of TSPLIB (its folder or the one above); null: download the rest"),
     ] = None
-    testsets_dir: Annotated[str | None, Field(description="folder of test sets, for `test_sets` and by name")] = None
+    testsets_dir: Annotated[Folder | None, Field(description="folder of test sets, for `test_sets` and by name")] = None
     test_sets: Annotated[
         Literal["drawn", "published"] | dict[str, str],
         Field(
@@ -213,8 +215,8 @@ class Config(Strict):
         list[Literal["csv", "tensorboard", "wandb", "mlflow"]],
         Field(description="where trainings log besides log.jsonl: log.csv, TensorBoard, Weights & Biases, MLflow"),
     ] = []
-    work_dir: str = "work"
-    results_dir: str = "results"
+    work_dir: Folder = "work"
+    results_dir: Folder = "results"
     machine: Machine = Machine()
     compare: Compare = Compare()
     runs: Annotated[dict[str, RunChange], Field(description="changes to single runs, by id")] = {}

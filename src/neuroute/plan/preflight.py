@@ -11,6 +11,8 @@ from neuroute.core.files import check_folder
 from neuroute.plan.config import Config
 from neuroute.plan.plan import Plan
 
+SPECIAL = re.compile(r"[\s'\"\\$&;|<>()*?\[\]{}`]")  # in a path that jobs are started with
+
 
 def has_gpu() -> bool:
     """Whether an NVIDIA GPU is visible, found without importing torch."""
@@ -53,9 +55,13 @@ def check_gpus(config: Config, at_once: int) -> None:
 
 
 def check(plan: Plan) -> None:
-    """Raises NeurouteError when a folder that config.yaml names is not there, or cannot be written."""
+    """Raises NeurouteError when a folder that config.yaml names is not there, or cannot be written by jobs."""
     for key in ("work_dir", "results_dir"):
-        check_folder(Path(getattr(plan.config, key)))
+        folder = getattr(plan.config, key)
+        if special := SPECIAL.search(folder):
+            where = f"{plan.config.where}: {key}: '{folder}'"
+            raise NeurouteError(f"{where} holds '{special[0]}', which no shell takes as it is; leave it out")
+        check_folder(Path(folder))
     for cache in plan.config.label_caches:
         if not Path(cache).is_dir():
             raise NeurouteError(
