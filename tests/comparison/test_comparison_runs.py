@@ -6,16 +6,18 @@ import sys
 import urllib.error
 from pathlib import Path
 
+import numpy as np
 import pytest
 from commands import call
 from untrained import untrained
 
 import neuroute
-from compared import members, method, tsp_file
+from compared import members, method, records, tsp_file
 from neuroute.comparison import worker
 from neuroute.comparison.methods import Method, parse
 from neuroute.comparison.run import run, tasks
 from neuroute.comparison.sets import collect, listed
+from neuroute.comparison.summary import table
 from neuroute.comparison.worker import Answer, Machine, Worker
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
@@ -353,6 +355,23 @@ def test_a_process_that_takes_too_long_or_too_much_memory_costs_one_answer(
         assert "with n = 7 is expected" in refused.unsolved
         with pytest.raises(NeurouteError, match="no_such: cannot be loaded"):
             process.answer(method("no_such", 1.0, kind="network"), eight, 0, 60)
+
+
+def test_why_an_instance_is_unsolved_says_what_not_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, instance = method("mine", 1.0, kind="function"), members()[0].instance
+    for answer, why in (([1.5], "a tour of whole numbers"), (KeyError("x"), r"KeyError('x')")):
+
+        def stops(instance: Instance, _: int, answer: object = answer) -> np.ndarray:
+            if isinstance(answer, Exception):
+                raise answer
+            return instance.stops_of(answer)
+
+        monkeypatch.setitem(worker._methods, own, worker._Loaded(stops))
+        assert worker.solve(own, instance, 0).unsolved.startswith(why)
+    rows = records({"mine": [None] * 6, "other": [110.0] * 6})
+    rows.loc[rows.method == "mine", "unsolved"] = list("edcbaa")
+    note = next(note for note in table(rows, [0]).notes if note.startswith("Unsolved"))
+    assert note.endswith("Here: mine (one pass) 6, by a and b and c and 2 more.")
 
 
 def test_what_builds_for_a_search_is_loaded_before_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from neuroute.user.within_time import CONSTRUCTIONS
 Key = tuple[str, str]  # a method's name, and how it solved
 FEWEST = 2  # instances that an interval needs
 RANKING = 5  # instances that an order of methods needs
+REASONS = 3  # why a method solved no instance, that are said
 
 
 def label(key: Key) -> str:
@@ -352,7 +353,7 @@ def _unsolved(records: pd.DataFrame) -> str:
     rule += f" ({' or '.join(limits)} s)" if limits else ""
     missed = records[(records.unsolved.fillna("") != "") & ~records.how.str.startswith("published")]
     counts = [
-        f"{method} ({how}) {len(rows)}, by {' and '.join(sorted(rows.unsolved.unique()))}"
+        f"{method} ({how}) {len(rows)}, by {_first_of(sorted(rows.unsolved.unique()))}"
         for (method, how), rows in missed.groupby(["method", "how"], sort=True)
     ]
     return f"{rule}. Here: {'; '.join(counts)}." if counts else f"{rule}; here none is."
@@ -369,3 +370,9 @@ def _below_best(records: pd.DataFrame) -> list[str]:
         f"{most.method} on {most.instance}: {most.cost:,g}, known {most.best_known:,g}; are they in the library's own "
         "rounded distances?"
     ]
+
+
+def _first_of(reasons: Sequence[str]) -> str:
+    """Return the first reasons; those that name a size are as many as there are sizes."""
+    more = f" and {len(reasons) - REASONS} more" if len(reasons) > REASONS else ""
+    return " and ".join(reasons[:REASONS]) + more

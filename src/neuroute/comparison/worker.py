@@ -178,7 +178,8 @@ def solve(method: Method, instance: neuroute.Instance, seed: int) -> Answer:
         return Answer(cost, seconds, cpu, loaded.gflops(instance))
     except Exception as error:  # whatever a method raises is no solution of this instance
         memory = isinstance(error, MemoryError) or any(word in str(error) for word in ("memory", "alloc"))
-        why = "memory" if memory else " ".join(str(error).split())[:200] or repr(error)
+        text = str(error).removeprefix(f"{instance.name}: ") if isinstance(error, NeurouteError) else repr(error)
+        why = "memory" if memory else " ".join(text.split())[:200]
         return Answer(None, wall() - began, _cpu() - busy, unsolved=why)
 
 
