@@ -121,7 +121,9 @@ def read_about(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise NeurouteError(f"{path}: no such checkpoint; train it with `neuroute train <run>`") from None
     except (SafetensorError, OSError) as error:
-        raise NeurouteError(f"{path}: not a readable safetensors file ({error})") from None
+        raise NeurouteError(
+            f"{path}: not a readable safetensors file ({error}); delete it and make it again: `neuroute train <run>`"
+        ) from None
     if KEY not in metadata:
         raise NeurouteError(f"{path}: no '{KEY}' metadata; this is not a checkpoint written by neuroute")
     try:
