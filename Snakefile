@@ -31,6 +31,7 @@ from neuroute.plan.objects import GivenRun, formats
 from neuroute.plan.plan import MOMENTS, TRAINED
 from neuroute.dag.targets import ExplainTargets
 from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu, without_gpu
+from neuroute.plan.yaml_files import read_yaml
 
 min_version("9.20")
 gc.set_threshold(100_000, 20, 20)  # nearly all objects of a plan and a DAG stay: looked through seldom
@@ -42,6 +43,8 @@ configfile: "config.yaml"
 include: "workflow/rules/common.smk"
 
 
+for file in workflow.configfiles:
+    clear(read_yaml, Path(file))  # what Snakemake says nothing of: a key that comes twice
 PLAN = clear(lambda: settle(build_plan(parse_config(config, config_files()))))
 config["substitutes"] = PLAN.config.substitutes  # settled once: a solver that comes or goes meanwhile changes no job
 GPUS = gpus(PLAN.config)

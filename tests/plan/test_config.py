@@ -11,6 +11,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config, load_scale, parse_config, schemas
 from neuroute.plan.preflight import check
+from neuroute.plan.yaml_files import read_yaml
 from plans import ROOT, plan_of
 
 
@@ -42,6 +43,15 @@ def test_text_values_from_the_command_line_are_coerced() -> None:
 def test_bad_config_is_one_clear_line(values: dict[str, Any], message: str) -> None:
     with one_line(message):
         parse_config(values)
+
+
+def test_a_key_that_comes_twice_is_refused_as_the_first_would_be_lost(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("scale: smoke\nruns: {scaling/bq: {seeds: 2}}\nruns:\n  scaling/sigd: {seeds: 2}\n")
+    with pytest.raises(NeurouteError, match=r"config\.yaml: .*line 3: key 'runs' comes twice; put"):
+        read_yaml(path)
+    path.write_text("a: &a {x: 1, y: {z: 1}}\nb: {<<: *a, x: 2}\nc: [*a, {x: 3}]\n")  # an override is none
+    assert read_yaml(path)["b"] == {"x": 2, "y": {"z": 1}}
 
 
 def test_unknown_scale_and_run_name_the_nearest() -> None:

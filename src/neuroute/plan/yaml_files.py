@@ -37,7 +37,29 @@ def how_to_get_there() -> str:
 
 
 def parse_yaml(text: str) -> Any:
-    return yaml.load(text, Loader=_Loader)
+    """What a text says.  Raises yaml.YAMLError, also for a key that comes twice, of which yaml would take the last."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        _check_keys(node, set())
+        return None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_keys(node: yaml.Node | None, checked: set[int]) -> None:
+    if id(node) in checked or not isinstance(node, yaml.CollectionNode):  # an anchor's node stands in several places
+        return
+    checked.add(id(node))
+    keys = set[str]()
+    for each in node.value:
+        for part in each if isinstance(each, tuple) else (each,):
+            _check_keys(part, checked)
+        if isinstance(each, tuple) and isinstance(key := each[0], yaml.ScalarNode):
+            if key.value in keys:
+                line = key.start_mark.line + 1
+                raise yaml.YAMLError(f"line {line}: key '{key.value}' comes twice; put what is under both under one")
+            keys.add(key.value)
 
 
 def set_key(values: dict[str, Any], change: str) -> None:
