@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import yaml
 from refusals import one_line
-from scipy.stats import ttest_1samp, ttest_ind
+from scipy.stats import t, ttest_1samp, ttest_ind
 
 from fabricated import Fabric, drawn_table
 from neuroute.analysis.intervals import Behind, Term, half_width, of_trainings
@@ -221,6 +221,19 @@ def test_a_difference_is_of_paired_instances_and_of_trainings() -> None:
     assert found.difference.high == pytest.approx(7 + 1.984 * 0.5 * 2**0.5, rel=0.05)
     (found,) = compare(claim(), {"table2": table(gaps_of(3.0), None)})
     assert (found.difference.measured, found.difference.published) == (None, 1.0)
+
+
+def test_instances_of_two_test_sets_are_no_pairs() -> None:
+    gaps = gaps_of(10.0, noise=1.0)  # of both: what is drawn together is as alike as can be
+    columns = tuple(Column(f"gap_{n}_pct", "Gap", at=f"TSP{n}, 100 instances") for n in (20, 50))
+    cells = (Cell(10.0, behind=gaps), Cell(12.0, behind=replace(gaps, samples=gaps.samples + 2)))
+    each = claim(by="column", column=(), order=["gap_20_pct", "gap_50_pct"], one_training=True)
+    (apart,) = compare(each, {"table2": Table("t", ("Model",), columns, (Row(("A",), cells),))})
+    same = tuple(replace(column, at="TSP20, 100 instances") for column in columns)
+    (paired,) = compare(each, {"table2": Table("t", ("Model",), same, (Row(("A",), cells),))})
+    error = 2**0.5 * float(np.std(gaps.samples, ddof=1))
+    assert apart.difference.high - apart.difference.low == pytest.approx(2 * t.ppf(0.975, 198) * error)
+    assert paired.difference.high == pytest.approx(paired.difference.low)
 
 
 def test_trainings_that_go_on_from_others_are_pairs() -> None:

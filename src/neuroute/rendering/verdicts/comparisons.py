@@ -19,7 +19,16 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Comparison
 from neuroute.plan.paper import Paper
 from neuroute.rendering.cells import FEWEST, MEANS
-from neuroute.rendering.claims import INSTANCES, Finding, Judged, Side, mean_interval, printed_difference, spread_of
+from neuroute.rendering.claims import (
+    INSTANCES,
+    INSTANCES_APART,
+    Finding,
+    Judged,
+    Side,
+    mean_interval,
+    printed_difference,
+    spread_of,
+)
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Table, Value, snake
 
@@ -189,7 +198,8 @@ def _difference(comparison: Comparison, labels: tuple[str, str], of: str, lower:
     a, b = lower.measured, upper.measured
     gap = float(b) - float(a) if isinstance(a, int | float) and isinstance(b, int | float) else None
     sides = _both_sides(labels, lower, upper)
-    terms, over = _terms(comparison, upper.behind, lower.behind) if gap is not None else ((), "")
+    is_paired = upper.at == lower.at  # of other test sets what is drawn together has nothing in common
+    terms, over = _terms(comparison, upper.behind, lower.behind, is_paired) if gap is not None else ((), "")
     half = half_width(terms) if terms and gap is not None else None
     bounds = (None, None) if half is None or gap is None else (gap - half, gap + half)
     difference = Cell(gap, printed_difference(*sides), *bounds)
@@ -279,14 +289,19 @@ def _number(value: Value) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _terms(comparison: Comparison, upper: Behind | None, lower: Behind | None) -> tuple[tuple[Term, ...], str]:
+def _terms(
+    comparison: Comparison, upper: Behind | None, lower: Behind | None, is_paired: bool
+) -> tuple[tuple[Term, ...], str]:
     """The variances of a difference of two gaps, and what they are over, in words; none without instances."""
     if upper is None or lower is None or min(upper.instances, lower.instances) < FEWEST:
         return (), ""
-    of_instances = float(np.var(upper.samples - lower.samples, ddof=1))
-    terms = [Term(of_instances, min(upper.instances, lower.instances) - 1)]
+    fewest = min(upper.instances, lower.instances)
+    resamples = [(upper.samples - lower.samples, fewest)]
+    if not is_paired:
+        resamples = [(side.samples, side.instances) for side in (upper, lower)]
+    terms = [Term(float(np.var(samples, ddof=1)), count - 1) for samples, count in resamples]
     if comparison.one_training:
-        return tuple(terms), f"{INSTANCES}, of one training"
+        return tuple(terms), f"{INSTANCES if is_paired else INSTANCES_APART}, of one training"
     if comparison.continued and len(upper.gaps) == len(lower.gaps) >= ENOUGH:
         pairs = [b - a for a, b in zip(lower.gaps, upper.gaps, strict=True)]
         terms.append(Term(variance(pairs) / len(pairs), len(pairs) - 1, trainings=len(pairs)))
