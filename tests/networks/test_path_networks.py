@@ -55,6 +55,16 @@ def test_a_batch_decides_as_its_instances_do(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PATH)
+def test_in_float32_which_kernels_compute_it_decides_as_in_float64(name: str) -> None:
+    net = make(name)
+    seen = decision(net, rows=100)
+    wanted = without_gradients(net, *seen)
+    rows, *left = (part.float() for part in seen)
+    found = without_gradients(net.float(), rows.double() if net.remembers else rows, *left)
+    torch.testing.assert_close(found.double(), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", PATH)
 def test_rows_are_not_overwritten(name: str) -> None:
     net = make(name)
     seen = decision(net)

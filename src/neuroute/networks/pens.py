@@ -13,6 +13,7 @@ from neuroute.core.seeds import stream_seed
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits, in_products
 from neuroute.networks.blocks.attention import attend, attend_in_parts, split_heads
+from neuroute.networks.blocks.norms import feed_forward, scaled_linear
 from neuroute.networks.blocks.positions import (
     alibi_slopes,
     axial_frequencies,
@@ -48,7 +49,7 @@ class PreNormLayer(nn.Module):
 
         sharpness (batch,) multiplies the scores of an instance.
         """
-        q, k, v = split_heads(self.qkv(self.attention_norm(x)), self.heads)
+        q, k, v = split_heads(scaled_linear(self.attention_norm(x), self.qkv), self.heads)
         if sharpness is not None:
             q = q * sharpness.view(-1, 1, 1, 1).to(q)
         if rotation is not None:
@@ -62,8 +63,7 @@ class PreNormLayer(nn.Module):
         q, k, v = self.queries_keys_values(x, sharpness, rotation)
         attended = attend(q, k, v, scale * self.scale).transpose(1, 2).reshape(x.shape)
         x = x + (attended if self.out is None else self.out(attended))
-        out: Tensor = x + self.down(F.relu(self.up(self.feed_forward_norm(x))))
-        return out
+        return feed_forward(self.feed_forward_norm(x), self.up, self.down, stream=x)
 
 
 POSITIONS = ("alibi", "rope", "both", "coordinates")
