@@ -68,7 +68,8 @@ class Reinforcement(Batches):
         self.problem = scheme.run.validation.dataset.problem
         self.environment = ENVIRONMENT.of(self.problem)
         self.acting: Any = scheme.model  # encodes and decides as the network does; it may be compiled
-        if any(isinstance(part, BatchNorm) for part in self.net.modules()):  # over all instances of a batch
+        self.together = any(isinstance(part, BatchNorm) for part in self.net.modules())  # norms look at whole batches
+        if self.together:
             self.sharers = self.world.size
         if start is not None and not self.training.fresh:
             recall_moments(start, self.net, self.optimizer)
@@ -291,12 +292,14 @@ class Reinforcement(Batches):
     def _instances_per_part(self, spec: BatchSpec, count: int) -> int:
         """How many of so many instances are in hand at a time.
 
-        On a CPU they may be as few as one pass takes, if they keep it busy.
+        On a CPU they may be as few as one pass takes, if they keep it busy.  Norms over a batch look at all of it,
+        unless the memory is too small.
         """
         starts, graphs = self._starts(spec), self._graphs(spec)
-        nodes = starts * self.environment.nodes(spec.n)
-        most = MAX_NODES_PER_BATCH[self.device.type] / nodes
-        fit = max(1, int(min(self._half / self._bytes_of(spec.n, starts), most)))
+        nodes, in_memory = starts * self.environment.nodes(spec.n), self._half / self._bytes_of(spec.n, starts)
+        if self.together:
+            return max(1, min(count, int(in_memory)))
+        fit = max(1, int(min(in_memory, MAX_NODES_PER_BATCH[self.device.type] / nodes)))
         busy = self.device.type == "cpu" and graphs * nodes >= LEAST_NODES
         return min(fit, graphs) if busy and graphs < count else fit
 

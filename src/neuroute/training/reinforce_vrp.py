@@ -82,12 +82,12 @@ class VrpReinforcement(Reinforcement):
     bytes = 2 * BYTES  # ways and times of all nodes are in double precision
 
     def __init__(self, scheme: Scheme) -> None:
-        self.whole = any(isinstance(module, Gate | BatchNorm) for module in scheme.net.modules())
-        # Of each token an FFN has two copies and what experts make of them.
-        self.floats = 26 if self.whole else Reinforcement.floats
         super().__init__(scheme, scheme.start)
-        self.sharers = self.world.size if self.whole else 1
-        for stage in self.training.stages if self.whole else ():
+        self.together = any(isinstance(module, Gate | BatchNorm) for module in scheme.net.modules())
+        # Of each token an FFN has two copies and what experts make of them.
+        self.floats = 26 if self.together else Reinforcement.floats
+        self.sharers = self.world.size if self.together else 1
+        for stage in self.training.stages if self.together else ():
             n = stage.sizes[1]
             batch = stage.batch_of(n)
             self._check_memory(batch, n, 2 * batch * self._bytes_of(n, stage.starts_of(n)) / 1e9)
@@ -102,9 +102,6 @@ class VrpReinforcement(Reinforcement):
         prepared = self.acting.prepare(self.acting.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
         first = batch.rollout(starts, precision_of(prepared))
         return self.net.begin_episode(prepared, first.context, first.current, first.mask), auxiliary
-
-    def _instances_per_part(self, spec: BatchSpec, count: int) -> int:
-        return spec.size if self.whole else super()._instances_per_part(spec, count)
 
 
 def reinforce(scheme: Scheme) -> VrpReinforcement:

@@ -96,6 +96,18 @@ def test_the_gradient_is_that_of_a_plain_loop(
     assert_alike(gradients(batches, 1), wanted, 1e-11)
 
 
+def test_norms_over_a_batch_look_at_all_of_it_however_busy_fewer_keep_a_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(stage(batch_size=7), kind="pointerformer")
+    whole = gradients(batches_of(run, tmp_path, double=True))
+    monkeypatch.setitem(reinforce.MAX_NODES_PER_BATCH, "cpu", 3 * 8 * 8)
+    assert_alike(gradients(batches_of(run, tmp_path, double=True)), whole, 1e-11)
+    monkeypatch.setattr(reinforce, "LEAST_NODES", 1)
+    monkeypatch.setattr(Reinforcement, "_graphs", lambda *_: 2)
+    assert_alike(gradients(batches_of(run, tmp_path, double=True)), whole, 1e-11)
+
+
 @pytest.mark.usefixtures("rounded_lengths")
 @pytest.mark.parametrize("kind", ["pomo", "icam_cvrp", "elg", "elg_cvrp"])
 @pytest.mark.parametrize("elite", [None, Elite(k=4)])
