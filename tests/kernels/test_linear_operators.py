@@ -131,6 +131,7 @@ def gradients(x: Tensor, up: nn.Linear, down: nn.Linear, out: Tensor) -> list[Te
     return [out.detach(), *torch.autograd.grad((out * given).sum(), [x, *up.parameters(), *down.parameters()])]
 
 
+@compiled
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("rows", [1, 7, PART, 2 * PART + 3])
 def test_an_ffn_learns_as_two_layers(rows: int, dtype: torch.dtype) -> None:
