@@ -10,7 +10,6 @@ from torch import Tensor
 
 from networks import make
 from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.cvrp_paths import greedy_solutions
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prefixes import RoutePrefixes, search_beams
 from neuroute.networks.base import PathNetwork
@@ -31,16 +30,6 @@ def net(request: pytest.FixtureRequest) -> PathNetwork:
 
 def prefixes_of(net: PathNetwork, batch: CvrpBatch) -> RoutePrefixes:
     return RoutePrefixes(net.decide, net.encode(batch.coords, batch.share), batch.demand, batch.capacity)
-
-
-def test_a_beam_of_one_is_greedy(net: PathNetwork) -> None:
-    some = instances(12, V)
-    batch = CvrpBatch.of(some, CPU)
-    found, length = search_beams(prefixes_of(net, batch), batch.lengths, 1)
-    with torch.inference_mode():
-        nodes = net.encode(batch.coords, batch.share)
-        assert torch.equal(found, greedy_solutions(net.decide, nodes, batch.demand, batch.capacity))
-    np.testing.assert_allclose(length, cost(some, found.numpy()))
 
 
 @pytest.mark.parametrize("beam", [2, 5, 40])

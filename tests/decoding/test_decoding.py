@@ -128,17 +128,6 @@ def test_what_is_kept_never_takes_more_than_a_quarter_of_the_memory() -> None:
 # -- searches -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_beam_of_one_is_greedy(coords: Tensor, name: str) -> None:
-    net = network(name)
-    rows = net.encode(coords)
-    found, length = search_beams(TourPrefixes(net.decide, rows), TspBatch(coords).lengths, 1)
-    assert torch.equal(found, greedy_tours(net.decide, rows))
-    np.testing.assert_allclose(length, lengths(coords, found))
-    one = decode("tsp", net, coords, Decoding(method="beam", beam=1))
-    assert torch.equal(one, decode("tsp", net, coords, Decoding()))
-
-
 def test_a_wide_beam_finds_the_best_of_all_tours() -> None:
     """A beam that holds every tour of 6 nodes returns the optimum, whatever the network says."""
     net, coords = network("decoder-only"), torch.rand(4, 6, 2, dtype=torch.float64)

@@ -159,15 +159,6 @@ def test_tours_of_larger_instances_are_distinct_and_known_log_probabilities() ->
     torch.testing.assert_close(sampled.log_p[2, 11, prefix], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_advancing_shortens_what_later_rounds_find() -> None:
-    coords = torch.rand(64, 15, 2, generator=generator(1))
-    means = [
-        float(sample_distinct(*tours_of(attract, coords), 8, 6, sigma, generator()).lengths[:, -8:].mean())
-        for sigma in (0.0, 2.0)
-    ]
-    assert means[1] < 0.97 * means[0]
-
-
 def test_the_shortest_is_returned_and_parts_change_nothing() -> None:
     coords = torch.rand(5, 12, 2, generator=generator(1))
     sampled = sample_distinct(*tours_of(attract, coords), 6, 2, 0.3, generator())

@@ -113,12 +113,3 @@ def test_the_shortest_is_returned_and_parts_change_nothing() -> None:
     best = sample_shortest(*sampling_of(some), 6, 2, 0.3, generator())
     np.testing.assert_allclose(cost(some, best.numpy()), sampled.lengths.amin(dim=1))
     assert torch.equal(best, sample_shortest(*sampling_of(some, tokens=40), 6, 2, 0.3, generator()))
-
-
-def test_advancing_shortens_what_later_rounds_find() -> None:
-    some = instances(64, 12, 3)
-    means = [
-        float(sample_distinct(*sampling_of(some), 8, 6, sigma, generator()).lengths[:, -8:].mean())
-        for sigma in (0.0, 3.0)
-    ]
-    assert means[1] < 0.97 * means[0]
