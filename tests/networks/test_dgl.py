@@ -1,4 +1,4 @@
-"""DGL: its running statistics, what it reads, and instances at the edge."""
+"""DGL: its running statistics, and instances at the edge."""
 
 from itertools import permutations
 
@@ -47,14 +47,6 @@ def test_the_first_statistics_are_those_of_all_distances(monkeypatch: pytest.Mon
     torch.testing.assert_close(whole[..., 3], apart.var(2, correction=0))
     monkeypatch.setattr(dgl, "PART", 100)
     torch.testing.assert_close(make("dgl").encode(coords), whole, rtol=0, atol=1e-15)
-
-
-def test_only_the_nearest_may_follow() -> None:
-    net, coords = make("dgl near"), torch.rand(4, 20, 2, dtype=torch.float64)
-    rows = rows_of(net, coords, 3)
-    logits = net.decide(rows)
-    apart = (rows[:, 1:-1, :2] - rows[:, :1, :2]).norm(dim=-1)
-    assert torch.equal(logits.isfinite(), apart <= apart.sort(dim=1).values[:, 4:5])
 
 
 def test_where_an_instance_lies_and_how_large_it_is_does_not_matter() -> None:

@@ -1,10 +1,10 @@
-"""ELG: what is near, its edges, and its switch.  The equations: test_published_layouts."""
+"""ELG: its edges and its switch.  The equations: test_published_layouts."""
 
 import pytest
 import torch
 
 from networks import N, awake, features, midway
-from neuroute.systems.elg.network import Elg, ElgCvrp, LocalPolicy
+from neuroute.systems.elg.network import Elg, ElgCvrp
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -51,13 +51,3 @@ def test_without_its_local_policy_it_is_pomo_with_a_penalty(kind: type[Elg]) -> 
     assert (logits.amax(dim=-1) > far).all()
     customers = logits[..., 1:] if kind is ElgCvrp else logits
     assert ((customers - far).abs() < 1e-3).any()
-
-
-def test_closed_neighbours_do_not_count() -> None:
-    torch.manual_seed(0)
-    policy = LocalPolicy(2, 6).double()
-    x, is_open = torch.randn(1, 1, 6, 2).double(), torch.tensor([[[True] * 4 + [False] * 2]])
-    changed = x.clone()
-    changed[..., 4:, :] = 9
-    torch.testing.assert_close(policy(x, is_open)[..., :4], policy(changed, is_open)[..., :4])
-    torch.testing.assert_close(policy(x, is_open)[..., :4], policy(x[..., :4, :], is_open[..., :4]))

@@ -23,7 +23,7 @@ from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp
-from neuroute.systems.invit.network import Invit, InvitCvrp, Prepared, nearest, to_unit_box
+from neuroute.systems.invit.network import Invit, InvitCvrp, Prepared, to_unit_box
 from published_code import HEADS, Size, weights
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -110,17 +110,6 @@ def test_decisions_of_the_cvrp_are_the_published_ones(
 # -- views ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_nearest_are_those_of_a_plain_sort() -> None:
-    coords = points(40, 3)
-    here, allowed = coords[:, :5], torch.rand(3, 5, 40, generator=torch.Generator().manual_seed(3)) < 0.3
-    nodes, are_there = nearest(coords, here, allowed, 12)
-    for b in range(3):
-        for t in range(5):
-            open_ = [i for i in range(40) if allowed[b, t, i]]
-            wanted = sorted(open_, key=lambda i: float((coords[b, i] - here[b, t]).norm()))[:12]
-            assert nodes[b, t][are_there[b, t]].tolist() == wanted
-
-
 def test_views_of_one_place_have_no_size() -> None:
     """Coincident nodes: a range of 0 counts as 1."""
     seen, here, other = to_unit_box(
@@ -141,16 +130,6 @@ def test_moved_and_scaled_instances_are_decided_alike(kind: type[Invit]) -> None
         torch.testing.assert_close(decided(net(kind), moved), logits, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [Invit, InvitCvrp])
-def test_turned_instances_have_the_same_candidates(kind: type[Invit]) -> None:
-    """A view's nodes do not change with a rotation; their coordinates do, which is what images are for."""
-    logits, angle = decided(net(kind), points(30)), torch.tensor(0.7, dtype=torch.float64)
-    turn = torch.stack([torch.stack([angle.cos(), -angle.sin()]), torch.stack([angle.sin(), angle.cos()])])
-    turned = decided(net(kind), points(30) @ turn.T)
-    assert torch.equal(turned.isfinite(), logits.isfinite())
-    assert not torch.allclose(turned[turned.isfinite()], logits[logits.isfinite()])
-
-
 def decided(network: Any, coords: Tensor) -> Tensor:
     """Of three tours each, some steps on."""
     n, generator = coords.shape[1], torch.Generator().manual_seed(5)
@@ -163,19 +142,6 @@ def decided(network: Any, coords: Tensor) -> Tensor:
     fits = mask.masked_fill(share[:, None] > 0.4, -torch.inf)
     fits[..., 0] = 0
     return network.decide(network.encode(coords, share), context, tours[..., -1], fits)
-
-
-def test_far_nodes_and_other_tours_change_nothing() -> None:
-    coords, network = points(30, 1), net()
-    first, here, mask = torch.tensor([[2, 5]]), torch.tensor([[2, 5]]), closed_at(30, [2], [5])
-    logits = network.decide(network.encode(coords), first, here, mask)
-    near, there_ = nearest(coords, coords[:, [2]], mask[:, :1] == 0, 9)
-    moved = coords.clone()
-    far = [i for i in range(30) if i not in near.flatten().tolist() and i not in (2, 5)]
-    moved[0, far] += 100
-    assert bool(there_.all())
-    found = network.decide(network.encode(moved), first[:, :1], here[:, :1], mask[:, :1])
-    torch.testing.assert_close(found[0, 0], logits[0, 0], **EXACT)
 
 
 def test_paths_are_decided_as_tours_are() -> None:

@@ -1,4 +1,4 @@
-"""MDAM: the same probabilities as by its description, sizes, invariances, FLOPs, what is refused."""
+"""MDAM: the same probabilities as by its description, sizes, FLOPs, what is refused."""
 
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ def closed(tours: list[list[int]], stops: int) -> Tensor:
 def test_tours_are_as_probable_as_by_the_book(tmp_path: Path, every: int) -> None:
     """Every decision of tours of several instances: their last layers are normalised together."""
     net, p = imported(tmp_path, state_of("tsp"), glimpse_every=every)
+    assert net.is_batch_dependent
     (coords,) = features("tsp", 3)
     tours = [torch.randperm(N).tolist() for _ in range(3)]
     for d in range(book.DECODERS):
@@ -100,55 +101,6 @@ def test_routes_are_as_probable_as_by_the_book(tmp_path: Path) -> None:
             known = torch.cat([nodes_here[at[b, t]], left[b, t, None]])
             hidden_now = torch.isneginf(masks[1][b, t]).nonzero().flatten().tolist()
             torch.testing.assert_close(log_p, book.step(p, 1, nodes_here, known, hidden_now), **EXACT)
-
-
-# -- invariances ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("problem", NETWORKS)
-def test_the_order_of_nodes_does_not_matter(problem: str) -> None:
-    """Of the CVRP that of customers."""
-    net, given = small(problem), features(problem)
-    order = torch.randperm(N) if problem == "tsp" else torch.cat([torch.zeros(1).long(), 1 + torch.randperm(N - 1)])
-    place = order.argsort()
-    mask = torch.zeros(2, 1, N, dtype=torch.float64)
-    mask[:, 0, [2, 5, 7]] = -torch.inf
-    here = torch.tensor([[5], [7]])
-    known = torch.tensor([[2], [5]]) if problem == "tsp" else torch.rand(2, 1, dtype=torch.float64)
-    encoded = net.encode(*given)
-    wanted = net.decide(0, net.prepare(0, net.glimpse(encoded, mask)), known, here, mask)
-    turned, closed_there = net.encode(*(each[:, order] for each in given)), mask[..., order]
-    known = place[known] if problem == "tsp" else known
-    found = net.decide(0, net.prepare(0, net.glimpse(turned, closed_there)), known, place[here], closed_there)
-    torch.testing.assert_close(found, wanted[..., order], **EXACT)
-
-
-@pytest.mark.parametrize("problem", NETWORKS)
-def test_copies_of_an_instance_are_as_one(problem: str) -> None:
-    """Their statistics are those of the one; beside another instance it is decided on otherwise, as published."""
-    net, given = small(problem), features(problem)
-    assert net.is_batch_dependent
-    mask = torch.zeros(1, 1, N, dtype=torch.float64)
-    mask[..., [2, 5]] = -torch.inf
-    for training in (True, False):
-        net.train(training)
-        one = [each[:1] for each in given]
-        alone = net.glimpse(net.encode(*one), mask)
-        many = net.glimpse(net.encode(*(each.repeat(4, *[1] * (each.dim() - 1)) for each in one)), mask.repeat(4, 1, 1))
-        torch.testing.assert_close(many, alone.expand_as(many), **EXACT)
-        beside = net.glimpse(net.encode(*given), mask.repeat(2, 1, 1))[:1]
-        assert (beside - alone).abs().max().item() > 1e-3
-
-
-def test_attention_goes_to_what_is_open() -> None:
-    """What is closed changes nothing but as a query; with all open the last layer is as encoded."""
-    net, (coords,) = small("tsp", depth=1), features("tsp")
-    encoded = net.encode(coords)
-    torch.testing.assert_close(net.glimpse(encoded, torch.zeros(2, 1, N).double()), encoded.nodes, rtol=1e-7, atol=1e-7)
-    mask = torch.zeros(2, 1, N, dtype=torch.float64)
-    mask[..., 4] = -torch.inf
-    other = encoded._replace(values=encoded.values.index_fill(2, torch.tensor(4), 3.0))
-    torch.testing.assert_close(net.glimpse(other, mask), net.glimpse(encoded, mask), **EXACT)
 
 
 # -- FLOPs and refusals -----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Pointerformer: features at the edges of the square, what decisions know, and whose statistics norms use."""
+"""Pointerformer: features at the edges of the square, and whose statistics norms use."""
 
 import math
 
@@ -29,26 +29,6 @@ def test_coincident_nodes_and_corners_give_scores() -> None:
     known, current, mask = (part[:1] for part in midway(net, 1))
     logits = net.decide(net.prepare(net.encode(coords)), known, current, mask)
     assert torch.equal(logits.isfinite(), mask == 0)
-
-
-def test_distances_are_those_of_the_features() -> None:
-    """About sqrt(8) times those in the plane, and the angles besides: never less."""
-    net, seen = make("pointerformer"), features(make("pointerformer"))
-    apart = net.prepare(net.encode(*seen)).distances
-    plane = torch.cdist(*[seen[0]] * 2)
-    assert (apart >= math.sqrt(8) * plane - 1e-9).all()
-    assert (apart > math.sqrt(8) * plane + 1e-3).any()
-
-
-def test_what_was_visited_is_known() -> None:
-    """Two tours that are at the same stop from the same start, but came another way."""
-    net = make("pointerformer")
-    (coords,) = features(net, 1)
-    mask = torch.zeros(1, 2, coords.shape[1]).double()
-    mask[0, 0, [0, 1, 2]] = mask[0, 1, [0, 3, 2]] = -torch.inf
-    zero, two = torch.zeros(1, 2, dtype=torch.long), torch.full((1, 2), 2)
-    logits = net.decide(net.prepare(net.encode(coords)), zero, two, mask)
-    assert (logits[0, 0, 4:] - logits[0, 1, 4:]).abs().min() > 1e-6
 
 
 def test_norms_learn_from_the_batch_and_remember() -> None:

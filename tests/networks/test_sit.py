@@ -66,11 +66,6 @@ def test_detached_the_cvrps_embedding_learns_through_the_depot_alone() -> None:
     assert net.embed.weight.grad.abs().sum(0).gt(0).tolist() == [True, True, False]
 
 
-def test_encoding_the_cvrp_puts_demands_beside_coordinates() -> None:
-    coords, demand = torch.rand(2, 5, 2), torch.rand(2, 5)
-    assert torch.equal(small(kind=SitCvrp).encode(coords, demand), torch.cat([coords, demand[..., None]], dim=-1))
-
-
 def test_the_published_shape_equals_the_equations_in_float32() -> None:
     net, seen = small({}, torch.float32), rows(2, 300)
     assert folds(net.width, net.decoder.layers[0].gather.heads, 16, 314)
@@ -127,25 +122,6 @@ def test_nothing_larger_than_the_stream_is_ever_there() -> None:
     with torch.no_grad(), Largest() as largest:
         net.decide(seen)
     assert largest.numbers == (30_000 + 3) * 24
-
-
-@pytest.mark.parametrize("shape", [FOLDING, TWIN])
-def test_both_ends_and_every_candidate_matter(shape: dict) -> None:
-    net, seen = small(shape), rows(1)
-    logits = net.decide(seen)
-    assert not torch.allclose(net.decide(seen.flip(1)).flip(1), logits)  # destination and current are told apart
-    for place in (0, 30, 59):
-        moved = seen.clone()
-        moved[:, place] += 0.3
-        assert ((net.decide(moved) - logits).abs() > 1e-9).all(), place
-
-
-def test_repetitions_are_told_apart() -> None:
-    net, seen = small(), rows()
-    logits = net.decide(seen)
-    weight = net.decoder.current.weight
-    weight.data[24:48] = weight.data[:24]  # the second repetition becomes a copy of the first
-    assert not torch.allclose(net.decide(seen), logits)
 
 
 def test_the_attention_scale_scales() -> None:
