@@ -12,7 +12,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
 from neuroute.decoding.rollout import choose_best
-from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.tsp import is_permutation
@@ -184,17 +183,6 @@ def test_instances_grow_together_as_alone() -> None:
     assert torch.equal(together, torch.cat(alone))
     split = decode("tsp", net, coords, OWN.model_copy(update={"batch_size": 4}))
     assert torch.equal(together, split)
-
-
-def test_the_order_of_nodes_does_not_matter() -> None:
-    """But for the first node, where tours begin."""
-    net, coords = make(), instances(33, 3)
-    order = np.concatenate([[0], 1 + np.random.default_rng(1).permutation(32)])
-    lengths = [
-        TspBatch(torch.from_numpy(each)).lengths(decode("tsp", net, each, OWN)[:, None])
-        for each in (coords, coords[:, order])
-    ]
-    torch.testing.assert_close(*lengths)
 
 
 def test_a_place_decides() -> None:

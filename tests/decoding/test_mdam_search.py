@@ -137,15 +137,6 @@ def test_beams_find_what_plain_loops_find(problem: str, beam: int, every: int) -
             )
 
 
-def test_wide_beams_find_the_optimum() -> None:
-    """What differs in first stop, last stop or visited ones is at most 6 x 10 x 3 partial tours of one length."""
-    net, batch = make("tsp"), batch_of("tsp", 6, 1)
-    encoded = net.encode(*batch.features)
-    tours = torch.tensor([[0, *rest] for rest in itertools.permutations(range(1, 6))]).expand(1, -1, -1)
-    found = search_beams(net, 0, encoded, batch, 180, expand=6)
-    torch.testing.assert_close(batch.lengths(found[:, None])[:, 0], batch.lengths(tours).amin(dim=1))
-
-
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_a_beam_of_one_is_greedy(problem: str) -> None:
     net, batch = make(problem), batch_of(problem, 9, 5)
