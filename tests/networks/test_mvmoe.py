@@ -1,4 +1,4 @@
-"""MVMoE: POMO as a special case, what is read of a variant, what its gates keep and draw."""
+"""MVMoE: what is read of a variant, what its gates keep and draw."""
 
 from typing import Any
 
@@ -10,7 +10,6 @@ from networks import idle
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
-from neuroute.networks.pomo import PomoCvrp
 
 SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
 V, TOURS = 8, 4
@@ -46,30 +45,6 @@ def moves(count: int, batch: int = 3) -> list[tuple[Tensor, Tensor, Tensor, Tens
         closed = closed.scatter(2, chosen[..., None], 0.0)
         made.append((torch.rand(batch, TOURS, 4).double(), torch.randint(0, V + 1, (batch, TOURS)), closed, chosen))
     return made
-
-
-def test_without_experts_and_for_the_cvrp_it_is_pomo() -> None:
-    net, pomo = small(experts=0, inputs="CVRP"), PomoCvrp(**SHAPE).double()
-    pomo.load_state_dict(net.state_dict())
-    coords, demand, windows = case()
-    known, current, closed, _ = moves(1)[0]
-    expected = pomo.decide(pomo.prepare(pomo.encode(coords, demand)), known[..., 0], current, closed)
-    found = net.decide(net.prepare(net.encode(coords, demand, windows)), known, current, closed)
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
-
-
-def test_a_mixture_of_equal_experts_is_a_dense_layer() -> None:
-    """Gate values sum to 1, so MVMoE begins where POMO-MTL is if its experts do."""
-    net, dense = small(), small(experts=0)
-    own = net.state_dict()
-    for name, value in dense.state_dict().items():
-        for part in ("up", "down"):
-            name = name.replace(f".{part}.", f".mixture.experts.{part}.")
-        name = name.replace("combine.", "combine.experts.")
-        own[name].copy_(value)  # to each expert
-    known, current, closed, _ = moves(1)[0]
-    decided = [each.decide(each.prepare(each.encode(*case())), known, current, closed) for each in (net, dense)]
-    torch.testing.assert_close(decided[0], decided[1], rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(
