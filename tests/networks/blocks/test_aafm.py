@@ -52,12 +52,6 @@ def test_gradients_are_those_of_the_dense_reference() -> None:
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
 
 
-def test_no_bias_is_a_bias_of_zero() -> None:
-    query, keys, values, bias = drawn()
-    expected = dense(query, keys, values, torch.zeros_like(bias))
-    torch.testing.assert_close(aafm(query, weigh(keys, values)), expected, rtol=1e-10, atol=1e-10)
-
-
 @pytest.mark.parametrize("alpha", [-3.0, 1.0, 40.0])
 @pytest.mark.parametrize("scale", [1.0, 1e4, 1e12])
 @pytest.mark.parametrize("log_n", [3.3, 16.6])
@@ -90,29 +84,6 @@ def test_the_adaptation_function() -> None:
     alpha = one_alpha()
     assert alpha.item() == 1
     assert slope(alpha, math.log2(1024)).item() == -10
-
-
-def by_the_book(layer: AafmLayer, x: Tensor, apart: Tensor, log_n: float) -> Tensor:
-    def normalised(x: Tensor, norm: torch.nn.Module) -> Tensor:
-        return torch.nn.functional.instance_norm(x.transpose(1, 2), weight=norm.weight, bias=norm.bias).transpose(1, 2)
-
-    query, keys, values = (x @ w.T for w in layer.qkv.weight.chunk(3))
-    bias = torch.zeros_like(apart) if layer.alpha is None else -layer.alpha * log_n * apart
-    h = normalised(x + dense(query, keys, values, bias), layer.attention_norm)
-    return normalised(h + layer.down(torch.relu(layer.up(h))), layer.feed_forward_norm)
-
-
-@pytest.mark.parametrize("adaptation", [True, False])
-def test_a_layer_equals_the_equations(adaptation: bool) -> None:
-    torch.manual_seed(0)
-    layer = AafmLayer(12, 20, adaptation).double()
-    for name, p in layer.named_parameters():
-        if "norm" in name or name == "alpha":
-            p.data.normal_(1.0, 0.3)
-    x, coords = torch.randn(2, 9, 12, dtype=torch.float64), torch.rand(2, 9, 2, dtype=torch.float64)
-    apart = pairwise_distances(coords, coords)
-    found = layer(x, apart if adaptation else None, 3.0)
-    torch.testing.assert_close(found, by_the_book(layer, x, apart, 3.0), rtol=1e-10, atol=1e-10)
 
 
 def test_memory_is_one_number_a_pair() -> None:
