@@ -1,5 +1,6 @@
 """One protocol for all: `neuroute compare`."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -122,9 +123,12 @@ def _sizes(text: str | None) -> list[int] | None:
 
 def _numbers(text: str | None) -> list[float] | None:
     try:
-        return None if text is None else [float(part) for part in text.split(",")]
+        numbers = None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
-        raise NeurouteError(f"--seconds {text}: numbers are expected, as in 5 or 0.5,1,2") from None
+        numbers = [0.0]
+    if numbers and not all(0 < number < math.inf for number in numbers):
+        raise NeurouteError(f"--seconds {text}: numbers above 0 are expected, as in 5 or 0.5,1,2")
+    return numbers
 
 
 def _checkpoints(config: Path | None, scale: str | None, name: str) -> dict[str, Path]:

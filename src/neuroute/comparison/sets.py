@@ -126,7 +126,7 @@ def _of_file(path: Path, least: int, most: int) -> list[Member]:
         if each.best_known is None:
             raise NeurouteError(
                 f"--set {path}: no best cost of {each.name} is known, to which gaps could be; put a solution beside it "
-                "(.tour, .sol)"
+                "(.tour, .sol), or into the .npz (tour or length)"
             )
         if least <= each.n <= most:
             name = each.name if each.file else f"{path.stem}_{number}"

@@ -301,9 +301,9 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
     names = [f"{label(key)} ({problem.upper()})" for problem, key in baselines.items() if key]
     lines = [
         " ".join(_described(problem, summary) for problem, summary in problems.items()),
-        "Gaps are means of the instances' gaps to the best cost known, in the library's own rounded distances, over "
-        "the instances solved; n: nodes (TSP) or customers (CVRP). Means over different instances do not compare: see "
-        "`Solved by all`.",
+        "Gaps are means of the instances' gaps to the best cost known, in the instances' own distances (rounded in "
+        "libraries), over the instances solved; n: nodes (TSP) or customers (CVRP). Means over different instances do "
+        "not compare: see `Solved by all`.",
         _unsolved(records),
         *_below_best(records),
         f"Ranges are 95 % bootstrap intervals over instances ({RESAMPLES:,} resamples){of_seeds}.",
