@@ -5,8 +5,8 @@ from neuroute.user.zoo import HEADS, Card, Gap, models
 HEAD = """# Models
 
 Trained networks come with neuroute: `neuroute solve` and `neuroute.solve` pick the one for an instance, or take it by
-name (`--model NAME`). `neuroute models` lists them; gaps are at the largest size trained on. Scale
-`zoo` trains them again: `snakemake all --config scale=zoo`.
+name (`--model NAME`). `neuroute models` lists them; gaps are of the largest tests within
+the sizes trained on. Scale `zoo` trains them again: `snakemake all --config scale=zoo`.
 
 A card says what a network was measured to do, on which machine, by which commit. A network is checked when loaded:
 its first decision on a fixed instance must be the one on its card.

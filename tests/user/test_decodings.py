@@ -4,9 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from commands import call, done
 
 import neuroute
+import own_parts
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.decodings import name_of, parse_decoding
 from neuroute.user import zoo
@@ -80,6 +82,15 @@ def test_the_default_is_the_same_by_command_line_and_python(
     solution = neuroute.solve(neuroute.load(tmp_path / "x.npz", 0), model=problem, seconds=0)
     assert solution.method == f"{problem}, {default}"
     assert solution.cost == pytest.approx(result.lengths[0])
+
+
+def test_a_summary_says_the_sizes_of_the_training() -> None:
+    for about, nodes in (({"spec": {"n": 6, "training": {}}}, (6, 6)), ({}, (8, 8))):  # the class says 8 in any case
+        assert neuroute.Model(own_parts.Path(), {"run": "mine", **about}, torch.device("cpu")).trained_nodes == nodes
+    for model, sizes in (("tsp", "20 to 150"), ("cvrp", "20 to 160")):
+        result, card = neuroute.evaluate(model, neuroute.generate(model, 12, 2)), neuroute.load_model(model).card
+        assert f"trained at n = {sizes}, multistart" in str(result)
+        assert f"instances of {sizes} " in str(card)
 
 
 def test_the_shipped_network_of_the_tsp_decodes_from_all_starts() -> None:

@@ -228,6 +228,6 @@ def models(
         print(card_of(name))
     elif there := list(cards().values()):
         print(table(there))
-        print("Gaps are measured at the largest size trained on; `neuroute models NAME` says more.")
+        print("Gaps are of the largest tests within the sizes trained on; `neuroute models NAME` says more.")
     else:
         print(f"no networks in {FOLDER}; give a checkpoint of your own to `solve` and `evaluate` with --model")

@@ -141,11 +141,12 @@ class Evaluation:
             lines.append("gap     " + ", ".join(_gap(key, value) for key, value in self.gaps.items()) + of)
         else:
             lines.append("gap     unknown: the data have no reference solutions; name a solver as reference")
-        place = self.model.place
-        on = devices.name(place) + (f", {torch.get_num_threads()} threads" if place.type == "cpu" else "")
+        place, threads = self.model.place, torch.get_num_threads()
+        on = devices.name(place) + (f", {threads} thread{'s' * (threads > 1)}" if place.type == "cpu" else "")
         lines.append(f"time    {self.seconds:.2f} s on {on}")
-        net = self.model.net
-        what = f"{type(net).__name__}, {parameters(net):,} parameters, trained at n = {net.train_nodes}"
+        net, (low, high) = self.model.net, self.model.trained_nodes
+        trained = f"trained at n = {low}" + (f" to {high}" if high > low else "")
+        what = f"{type(net).__name__}, {parameters(net):,} parameters, {trained}"
         lines.append(f"model   {self.model.name}, {what}, {name_of(self.decoding)}")
         return "\n".join(lines)
 

@@ -64,6 +64,14 @@ class Model:
         """Of a shipped network; else the run that trained it."""
         return str(self.about["run"]) if self.card is None else self.card.name
 
+    @property
+    def trained_nodes(self) -> tuple[int, int]:
+        """The least and the most nodes (customers) of its training; of imported weights, what its network says."""
+        spec = self.about.get("spec", {})
+        stages = spec.get("training", {}).get("stages", ())
+        sizes = [n for stage in stages for n in stage["sizes"]] or [spec.get("n", self.net.train_nodes)]
+        return min(sizes), max(sizes)
+
     def save(self, path: str | Path) -> None:
         """Write its checkpoint (.safetensors), which `load_model`, `neuroute solve` and `compare` read.
 

@@ -87,7 +87,7 @@ class Card(Spec):
 
     @property
     def gap(self) -> Gap | None:
-        """What it does at the largest size that it was trained on, without search, rotations and reflections."""
+        """What it does at the largest size measured within those trained on, without search, rotations, reflections."""
         sized = [(int(match[1]), gap) for gap in self.gaps if (match := re.search(r"[A-Z](\d+)$", gap.set))]
         inside = [(n, gap) for n, gap in sized if n <= self.trained_nodes[1]]
         most = max((n for n, _ in inside), default=None)
