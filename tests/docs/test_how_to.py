@@ -14,7 +14,7 @@ import torch
 from commands import done
 from untrained import ready, tsp_text, untrained, vrp_text
 
-from neuroute.networks.import_weights import export_weights
+from neuroute.networks.import_weights import export_weights, layouts
 from neuroute.plan import needs
 from neuroute.plan.objects import Dataset, Labels, Network
 from neuroute.user.classical import available
@@ -54,6 +54,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = "".join(f"{i} {x} {y} {int(i > 0)} 0 1000 0\n" for i, (x, y) in enumerate(points))
     Path("R101.txt").write_text(f"R101\n\nVEHICLE\nNUMBER CAPACITY\n25 200\n\nCUSTOMER\n\n{rows}")
     return tmp_path
+
+
+def test_the_page_of_published_weights_has_every_layout() -> None:
+    page = (ROOT / "docs" / "how-to" / "published_weights.md").read_text()
+    assert [each.name for each in layouts() if each.name.split()[0].strip(",") not in page] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

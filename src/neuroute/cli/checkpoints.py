@@ -62,8 +62,8 @@ def import_weights(
 
     Or keep a checkpoint after rewriting its network's code.
 
-    Reads what the published code of LEHD, BQ-NCO, SIT, POMO, ICAM, POMO-MTL and MVMoE writes, and any file whose
-    tensors are called as here. Nothing in the file is executed.
+    Reads what the published code of some twenty networks writes (docs/how-to/published_weights.md lists them), and any
+    file whose tensors are called as here. Nothing in the file is executed.
     """
     from neuroute.networks.import_weights import import_weights as convert
 

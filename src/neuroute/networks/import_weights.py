@@ -14,7 +14,7 @@ from neuroute.networks.foreign_weights import Weights, fit, read_weights, write_
 from neuroute.networks.layouts.arguments import read_arguments, unsettled
 from neuroute.networks.layouts.rules import knows, restore, some
 from neuroute.networks.layouts.tables import layouts
-from neuroute.networks.weights import describe, is_bundled, load_checkpoint
+from neuroute.networks.weights import describe, is_bundled, load_checkpoint, read_about
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 
@@ -69,11 +69,16 @@ def export_weights(checkpoint: Path, out: Path) -> str:
 
     Raises NeurouteError for a network whose published code has no such tensors.
     """
+    network = Network.model_validate(read_about(checkpoint)["network"])
+    of_kind = [layout for layout in layouts() if layout.kind == network.kind]
+    unknown = NeurouteError(f"{checkpoint}: no published layout is known for {describe(network)}")
+    if not of_kind:
+        raise unknown
     net, about = load_checkpoint(checkpoint)
-    network, tensors = Network.model_validate(about["network"]), net.state_dict()
-    layout = next((each for each in layouts() if each.kind == network.kind and knows(each, tensors)), None)
+    tensors = net.state_dict()
+    layout = next((each for each in of_kind if knows(each, tensors)), None)
     if layout is None:
-        raise NeurouteError(f"{checkpoint}: no published layout is known for {describe(network)}")
+        raise unknown
     usual = {name: each.default for name, each in signature(type(net)).parameters.items()}
     published = restore(layout, tensors, usual | network.arguments)
     write_whole(out, lambda opened: torch.save({layout.holder: published}, opened))

@@ -86,6 +86,15 @@ def test_a_checkpoint_cannot_call_anything_but_a_network(tmp_path: Path, kind: s
     assert not (tmp_path / "called").exists()
 
 
+def test_a_network_of_ones_own_says_how_it_is_trusted(tmp_path: Path) -> None:
+    about = {"run": "x", "network": {"kind": "mine:Net", "arguments": {}}, "code": "c"}
+    save_checkpoint(tmp_path / "a.safetensors", build(SMALL), about)
+    with pytest.raises(NeurouteError, match="name it there, or give mine:Net=.*/a.safetensors, if you trust"):
+        load_checkpoint(tmp_path / "a.safetensors")
+    with pytest.raises(NeurouteError, match="no published layout is known for Net"):  # whether it is trusted or not
+        export_weights(tmp_path / "a.safetensors", tmp_path / "b.pt")
+
+
 def test_a_network_without_a_published_layout_is_not_exported(tmp_path: Path) -> None:
     written(tmp_path / "a.safetensors")
     with pytest.raises(NeurouteError, match="no published layout is known for DecoderOnly"):
