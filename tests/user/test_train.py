@@ -238,6 +238,8 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "no such argument": ({"arguments": {"depth": 3}}, "cannot be built with"),
     "no such logger": ({"loggers": ["wandv"]}, "no logger 'wandv'; did you mean wandb"),
     "no number": ({"learning_rate": "fast"}, "learning_rate"),
+    "no nodes": ({"n": 0}, "train: n 0, seed .*give n from 4"),
+    "a seed below 0": ({"seed": -1}, "train: n .*, seed -1: give .* a seed from 0"),
     "a rate that is far too high": ({"learning_rate": 1e38}, "finite numbers.*learning rate"),
     "a loss that is a number": ({"how": own_parts.Number}, "returns float, where a loss is needed"),
     "a loss without a gradient": ({"how": own_parts.Detached}, "a loss without a gradient"),

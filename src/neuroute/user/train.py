@@ -9,11 +9,13 @@ from typing import Any
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import network_class
+from neuroute.plan.config import LAST_SEED
 from neuroute.plan.objects import Dataset, Labels, Network, Run
 from neuroute.plan.reinforced import Reinforced, Stage
 from neuroute.plan.specs import BLOCK, Spec
 from neuroute.plan.trainings import OwnLoss, SelfImprovement, Supervised
 from neuroute.plan.yaml_files import validate
+from neuroute.problems.tsp import FEWEST_NODES
 from neuroute.problems.vrp import SWITCHES, Variant
 from neuroute.solvers.registry import is_installed, stand_in
 from neuroute.training.callbacks import Callback
@@ -82,6 +84,8 @@ def train(
         NeurouteError: before the first batch, or at it, for a setting, network or loss that does not fit, a solver or
             logger that is missing, and numbers that are not finite.
     """
+    if n < FEWEST_NODES or not 0 <= seed <= LAST_SEED:
+        raise NeurouteError(f"train: n {n}, seed {seed}: give n from {FEWEST_NODES}, a seed from 0 to {LAST_SEED:,}")
     spec, kind = _network(network, n, arguments)
     variants = _variants(problem, kind)
     how = how or ("reinforce" if kind.multi_start else "labels")
