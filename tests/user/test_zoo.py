@@ -30,6 +30,16 @@ def test_networks_that_come_with_the_package_compute_what_their_cards_say(name: 
     assert card.run == model.about["run"]
 
 
+@pytest.mark.parametrize("name", sorted(zoo.cards()))
+def test_a_shipped_network_that_is_saved_is_a_checkpoint_like_any(name: str, tmp_path: Path) -> None:
+    model = neuroute.load_model(name, "cpu")
+    model.save(tmp_path / "copy.safetensors")
+    assert (
+        neuroute.load_model(tmp_path / "copy.safetensors", "cpu").net.state_dict().keys()
+        == model.net.state_dict().keys()
+    )
+
+
 @pytest.mark.parametrize(
     ("problems", "variant", "n", "name"),
     [

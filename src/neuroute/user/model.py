@@ -80,7 +80,10 @@ class Model:
         """
         if Path(path).suffix != ".safetensors":
             raise NeurouteError(f"{path}: a checkpoint ends in .safetensors; give it this ending")
-        save_checkpoint(Path(path), self.net, dict(self.about))
+        about = dict(self.about)
+        if self.card is not None:  # whose decision was checked when it was loaded, so this code is as good as its own
+            about["code"] = digest_of(about["network"]["kind"])
+        save_checkpoint(Path(path), self.net, about)
 
     @property
     def source(self) -> str:
