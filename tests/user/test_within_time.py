@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -186,3 +187,20 @@ def test_a_construction_of_routes_is_waited_for(monkeypatch: pytest.MonkeyPatch)
         answer = within_time.Construction(instance, HANG_S, 0).answer(HANG_S)
     assert answer.solver == "savings"
     assert process.looks == 5
+
+
+def test_what_is_waited_for_in_vain_leaves_the_network_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    class Busy(Slow):
+        def wait(self, seconds: float | None) -> bool:
+            now[0] += seconds or 0.0
+            return False
+
+    monkeypatch.setattr(within_time, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    instance = neuroute.generate("cvrp", 12)[0]
+    with Busy() as process:
+        monkeypatch.setattr(within_time, "_process", lambda _: process)
+        answer = within_time.Construction(instance, 10.0, 0).answer(10.0)
+    assert answer.solver == "sweep"
+    assert now[0] < 9.1
