@@ -103,6 +103,7 @@ onstart:
     say_expected()
     clear(check_label_jobs)
     clear(check_weights)
+    clear(check_networks)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     clear(RUNNING.enter_context, exclusive(PLAN.label_store.parent / ".lock", "Snakemake"))
     start_warm_process()

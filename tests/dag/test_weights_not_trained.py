@@ -57,3 +57,15 @@ def test_those_of_another_network_stop_it_before_the_first_job(checkout: tuple[P
     assert "left over: alpha, compatibility_alpha, layers.0.alpha" in said
     assert not list((folder / "work").rglob("*.safetensors"))
     assert not list((folder / "work").rglob("*.npy"))
+
+
+def test_a_network_of_ones_own_that_does_not_fit_stops_it_before_the_first_job(tmp_path: Path) -> None:
+    run = copy_checkout(tmp_path, "scaling")
+    (tmp_path / "mine.py").write_text("from neuroute.networks.pomo import Pomo\n\n\nclass Net(Pomo):\n    pass\n")
+    with (tmp_path / "config.yaml").open("a") as file:
+        file.write("runs: {scaling/base_6x128: {network: 'mine:Net'}}\n")
+    done = run("work/micro/runs/scaling/base_6x128/model.safetensors", check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert "scaling/base_6x128: Net builds many solutions at once" in said, said
+    assert not list((tmp_path / "work").rglob("*.npy"))

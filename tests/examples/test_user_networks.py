@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint, parameters
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
+from neuroute.training.network_checks import check_run
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -202,6 +204,28 @@ def test_a_network_that_does_not_fit_is_one_clear_line(
     network = planned(folder, "unfit:Net", arguments).runs[RUN].network
     with one_line(f"unfit:Net.*{says}"):
         counts(network)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (TINY.replace("Tiny", "Net"), ""),
+        (TINY.replace("Tiny", "Net").replace(".squeeze(-1)", ""), "unfit:Net: decide returns logits .* are needed"),
+        (
+            "from neuroute.networks.pomo import Pomo\nclass Net(Pomo): pass",
+            f"{RUN}: Net builds many solutions at once",
+        ),
+        ("from neuroute.networks.bq import BqCvrp\nclass Net(BqCvrp): pass", "is a network of problem 'cvrp'"),
+    ],
+)
+def test_a_network_is_looked_at_before_anything_is_solved_for_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, source: str, says: str
+) -> None:
+    monkeypatch.delitem(sys.modules, "unfit", raising=False)
+    (folder / "unfit.py").write_text(source)
+    run = planned(folder, "unfit:Net", {}).runs[RUN]
+    with one_line(says) if says else nullcontext():
+        check_run(run)
 
 
 def test_arguments_alone_change_the_declared_network(folder: Path) -> None:

@@ -143,6 +143,18 @@ def check_weights():
             tensors_of(PLAN.runs[run], PLAN.network_code(run), PLAN.config.where)
 
 
+def check_networks():
+    """Stop before the first job when a network of the user's own is none for its run."""
+    outputs = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}
+    own = {kind for kind in PLAN.config.networks if not kind.startswith("neuroute.")}
+    runs = [run for run in PLAN.runs.values() if run.network.kind in own and str(PLAN.checkpoint(run.id)) in outputs]
+    if waiting := [run for run in runs if run.id not in GIVEN]:
+        from neuroute.training.network_checks import check_run  # loads torch, so only where it is needed
+
+        for run in waiting:
+            check_run(run)
+
+
 def one_of(ids):
     """A wildcard that matches these alone."""
     return "|".join(map(re.escape, ids)) or "(?!)"

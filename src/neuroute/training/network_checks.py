@@ -16,13 +16,14 @@ from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.decoding.multi_start import begin
 from neuroute.decoding.rollout import precision_of
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import is_bundled
-from neuroute.plan.objects import Labels, Network
+from neuroute.networks.weights import build, is_bundled, network_class
+from neuroute.plan.objects import Labels, Network, Run
 from neuroute.plan.reinforced import Reinforced
 from neuroute.training.batches import Scheme
 
 FAILURES = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)
 COUNT = 2  # instances that are tried
+MOST_NODES = 1000  # of them, where it is not sure that there is a GPU
 
 
 @contextmanager
@@ -103,6 +104,20 @@ def _shape(tensor: Tensor) -> str:
     return str(tuple(tensor.shape))
 
 
+def check_run(run: Run) -> None:
+    """Look at the network of a run before anything is solved for it, as its training does, on the CPU.
+
+    Raises NeurouteError as `check_network` does, and for one of many starts where paths are learnt, or the other way.
+    """
+    kind = network_class(run.network.kind)
+    if kind.multi_start and run.training.learns_decisions:
+        raise NeurouteError(f"{run.id}: {kind.__name__} builds many solutions at once; take a network of one path here")
+    if not kind.multi_start and run.training.kind == "reinforce":
+        raise _single(run)
+    if kind.problem != run.validation.dataset.problem or run.n <= MOST_NODES:
+        check_network(build(run.network), run.network, run.validation, torch.device("cpu"))
+
+
 # -- what a training by REINFORCE refuses before it begins -----------------------------------------------------------
 
 
@@ -110,7 +125,11 @@ def check(scheme: Scheme) -> None:
     """Raises NeurouteError for a network of a single solution, and for stages that draw what the problem lacks."""
     check_stages(scheme)
     if not getattr(scheme.net, "multi_start", False):
-        raise NeurouteError(f"{scheme.run.id}: reinforcement learning takes a network with many starts, such as Pomo")
+        raise _single(scheme.run)
+
+
+def _single(run: Run) -> NeurouteError:
+    return NeurouteError(f"{run.id}: reinforcement learning takes a network with many starts, such as Pomo")
 
 
 def check_stages(scheme: Scheme) -> Reinforced:
