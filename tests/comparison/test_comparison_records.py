@@ -204,6 +204,8 @@ def test_results_of_others_become_rows(tmp_path: Path) -> None:
     assert found.rows[0]["gap_pct"] == pytest.approx(4)
     with pytest.raises(NeurouteError, match="two methods are called 'theirs'"):
         check_rows([], [found, found])
+    file.write_text(file.read_text(), encoding="utf-8-sig")  # as spreadsheets write it
+    assert read_results(file, KNOWN) == found
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,9 @@ def read_results(
     say of it; `option` named the file.  Raises NeurouteError with the line, for what is no number, or a pair of method
     and instance that comes twice; and if no line is of an instance that is compared.
     """
+    opens: Any = gzip.open if path.suffix == ".gz" else open
     try:
-        with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
+        with opens(path, "rt", encoding="utf-8-sig", newline="") as file:  # spreadsheets begin with a mark
             reader = csv.DictReader(file)
             lacking = [name for name in REQUIRED if name not in (reader.fieldnames or ())]
             lines = list(reader)
