@@ -97,8 +97,8 @@ def read_lengths(folder: Path) -> Lengths:
         except NeurouteError as error:
             raise NeurouteError(f"{error}; evaluate again") from None
         for group in [key.removesuffix("optima") for key in arrays if key.endswith("optima")]:  # "" or "tsplib/"
-            own = {key.removeprefix(group): each for key, each in arrays.items() if key.startswith(group)}
-            lengths.update(_of_benchmark(own))
+            library = {key.removeprefix(group): each for key, each in arrays.items() if key.startswith(group)}
+            lengths.update(_of_benchmark(library))
         for key, each in arrays.items():
             test, bar, decoding = key.rpartition("|")
             if bar:
