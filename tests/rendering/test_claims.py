@@ -437,7 +437,7 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
         file.write_text(f"run,metric,value,reference,test,decoding,n_instances\n{run},gap_pct,{gap},lkh,t,greedy,8\n")
     first, second, third = headlines(plan)
     assert first == "3 claims at scale smoke: supported 1, contradicted 0, inconclusive 1, not measured 1"
-    assert second.startswith(f"{told['numbers']['measured']:,} numbers measured")
+    assert second.startswith(f"{told['numbers']['measured']:,} cells measured")
     assert third == "scaling/lehd_24x64: 2.50 % above lkh on 8 instances of t (greedy), the best of 2 models"
     write_report(
         stems,

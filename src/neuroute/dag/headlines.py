@@ -34,7 +34,9 @@ def headlines(plan: Plan, most: int = 3) -> list[str]:
     numbers, lines = summary["numbers"], list[str]()
     if summary["claims"]:
         lines.append(in_short(summary["scale"], summary["verdicts"]))
-    lines.append(f"{numbers['measured']:,} numbers measured, {numbers['beside_printed']:,} of them beside printed ones")
+    lines.append(
+        f"{numbers['measured']:,} cells measured, {numbers['beside_printed']:,} of them beside printed numbers"
+    )
     # Those of which nothing is printed come last.
     papers = sorted(plan.papers, key=lambda paper: plan.papers[paper].optional)
     gaps = (_best_gap(list(_gaps(plan, paper))) for paper in papers)

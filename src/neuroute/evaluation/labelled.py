@@ -130,10 +130,14 @@ def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: in
 def describe_repeats(
     loaded: LoadedModel, decoding: Decoding, nodes: int, lengths: np.ndarray, reference: np.ndarray
 ) -> dict[str, float]:
-    """Return the spread of lengths (repeats, count) over repeats, and the scaling factor, where there are any."""
+    """Return the gaps' standard deviation over repeats, and the scaling factor, where there are any.
+
+    lengths: (repeats, count); of a network that has nothing to draw, one repeat.
+    """
     values = {}
     if decoding.repeats > 1:
-        values["gap_spread_pct"] = float(np.std(100 * lengths.mean(axis=1) / reference.mean()))
+        gaps = 100 * lengths.mean(axis=1) / reference.mean()
+        values["gap_spread_pct"] = float(np.std(gaps, ddof=1)) if len(gaps) > 1 else 0.0
     if decoding.rescale != 1:
         values["rescale_factor"] = float(loaded.resolve_decoding(decoding, nodes).rescale)
     return values
