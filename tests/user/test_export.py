@@ -1,6 +1,7 @@
 """Exported instances are read back with the same solutions, lengths and gaps; what a format cannot hold is refused."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,15 @@ def test_pickles_hold_instances_alone(made: Instances, tmp_path: Path) -> None:
     if own.demand is not None:
         assert np.array_equal(group.demand, own.demand)
         assert np.array_equal(group.capacity, own.capacity)
+
+
+def test_what_is_written_is_said_and_what_is_left_out(tmp_path: Path) -> None:
+    lengths = Instances.of_arrays("set", {"points": tsp().coords, "best_known": np.full(COUNT, 4.0), "solution": None})
+    left_out = "none with a solution, in .*; the lengths that gaps are to are left out, which an .npz holds$"
+    for form in ("lehd", "pickle"):
+        assert re.search(left_out, export(lengths, tmp_path / "x", form))
+    assert "left out" not in export(lengths, tmp_path / "x.npz") + export(tsp(), tmp_path / "x.txt")
+    assert export(vrp("OVRPTW"), tmp_path / "x.npz").startswith(f"{COUNT} OVRPTW instances of set, {COUNT} with")
 
 
 def test_files_of_tsplib_are_whole_numbers_that_its_rules_measure(tmp_path: Path) -> None:

@@ -39,8 +39,10 @@ def export(instances: Instances, to: Path, form: str | None = None, option: str 
     form = check_export(instances, to, form, option)
     FORMATS[form][1](instances, to)
     solved = sum(each.solution is not None and form != "pickle" for each in instances.members)
-    what = f"{instances.count} {instances.problem.upper()} instances of {instances.name}"
-    return f"{what}, {solved or 'none'} with a solution, in {to} ({form})"
+    lost = form != "npz" and solved < sum(each.best_known is not None for each in instances.members)
+    what = f"{instances.count} {', '.join(sorted({each.variant for each in instances.members}))} instances"
+    note = "; the lengths that gaps are to are left out, which an .npz holds" if lost else ""
+    return f"{what} of {instances.name}, {solved or 'none'} with a solution, in {to} ({form}){note}"
 
 
 def check_export(instances: Instances, to: Path, form: str | None, option: str = "--to") -> str:
