@@ -39,6 +39,21 @@ def test_a_change_holds_for_that_run_alone(run: str, seed: int, training: dict[s
     assert changed(plan, "smoke") == {run}
 
 
+@pytest.mark.parametrize(
+    ("run", "table"),
+    [
+        ("scaling/base_12x128", "scaling/table9"),
+        ("icam/abl_aafm", "icam/table5"),
+        ("sit/tsp_1k", "sit/table6"),
+        ("mvmoe/mtl_50", "mvmoe/table3"),
+    ],
+)
+def test_a_table_of_settings_hangs_on_a_change_of_any_run(run: str, table: str) -> None:
+    """It reads no log and no record of the runs whose settings it shows, and says which of them are changed."""
+    before, after = plan_of("smoke", (run.partition("/")[0],)), plan_with(run, "smoke", seed=5)
+    assert before.shown_spec(table) != after.shown_spec(table)
+
+
 def test_a_change_of_a_run_holds_for_all_its_seeds() -> None:
     plan = plan_with("scaling/base_6x128", "laptop", training={"learning_rate": 2e-4})
     assert changed(plan, "laptop") == {f"scaling/base_6x128{seed}" for seed in ("", "-s1", "-s2")}

@@ -256,9 +256,13 @@ class Plan:
         return self.shown_spec(job), self.render_code(job)
 
     def shown_spec(self, artifact: str) -> str:
-        """What an artifact shows besides its inputs: its paper's part of the scale, and the runs that it reads."""
+        """What an artifact shows besides its inputs: its paper's part of the scale, and the runs that it reads.
+
+        One without inputs of runs, such as a table of settings, may show any of its paper.
+        """
         a = self.artifacts[artifact]
-        runs = sorted({*a.runs, *(self.evaluations[e].run for e in a.evaluations)})
+        of_paper = [run.id for run in self.runs.values() if run.paper == a.paper]
+        runs = sorted({*a.runs, *(self.evaluations[e].run for e in a.evaluations)} or of_paper)
         return "\n".join([a.canonical(), self.scale.of(a.paper).canonical(), *(self.runs[r].canonical() for r in runs)])
 
     # -- lookups ----------------------------------------------------------------------------------------------
