@@ -164,7 +164,6 @@ def test_paths_of_several_sizes_are_completed_as_each_alone(net: LehdCvrp) -> No
     assert left.tolist() == [20, 0, 5, 9, 3]
 
 
-@pytest.mark.usefixtures("rounded_lengths")
 def test_seeds_fix_everything_and_splitting_changes_nothing(net: LehdCvrp) -> None:
     instances, solutions = random_instances(6, 24, 0, grid=False)
     go = partial(prc, lambda m: net.decide, net.encode, iterations=8, longest=13)

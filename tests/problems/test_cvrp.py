@@ -156,6 +156,20 @@ def test_the_length_of_a_whole_solution_is_its_cost_and_of_a_part_its_share():
         assert float(path_lengths(depot, square, torch.tensor([via]))) == pytest.approx(expected)
 
 
+def test_copies_of_the_first_stop_before_a_piece_change_no_digit_of_its_length() -> None:
+    """They fill up the shorter pieces of a batch, and which these are hangs on the memory."""
+    rng = torch.Generator().manual_seed(0)
+    for size in range(2, 40):
+        depot, points = (torch.rand(50, count, 2, generator=rng, dtype=torch.float64) for count in (1, size))
+        via = torch.randint(2, (50, size), generator=rng)
+        via[:, 0] = 0
+        alone = path_lengths(depot[:, 0], points, via)
+        for copies in (1, 3, 8, 29):
+            longer = torch.cat([points[:, :1].expand(-1, copies, -1), points], dim=1)
+            flags = torch.nn.functional.pad(via, (copies, 0))
+            assert torch.equal(path_lengths(depot[:, 0], longer, flags), alone)
+
+
 def test_chance_is_an_instances_own_and_covers_everything():
     whole = draw(3, 7, V, 0, 20)
     part = draw(3, 7, V, 11, 4)

@@ -86,7 +86,9 @@ def path_lengths(depot: Tensor, points: Tensor, via: Tensor) -> Tensor:
     out: Tensor = (points - depot[:, None]).norm(dim=-1)
     direct = (points[:, 1:] - points[:, :-1]).norm(dim=-1)
     legs = torch.where(via[:, 1:] == 1, out[:, :-1] + out[:, 1:], direct)
-    return torch.where(via[:, 0] == 1, out[:, 0], 0) + legs.sum(1) + out[:, -1]
+    ways = torch.cat([torch.where(via[:, :1] == 1, out[:, :1], 0), legs], dim=1)
+    # One after the other, so that copies of the first stop before it, which are no way, change no digit.
+    return ways.cumsum(1)[:, -1] + out[:, -1]
 
 
 def draw_within(seed: int, index: int, customers: int, first: int, count: int, longest: int) -> Draw:
