@@ -42,10 +42,10 @@ class TspRollout:
 
     def solutions(self) -> Tensor:
         """(batch, tours, n).  Raises NeurouteError unless one stop is left, as after scores that are no numbers."""
-        left = self.mask == 0
-        if not bool((left.sum(dim=-1) == 1).all()):
+        is_open = self.mask == 0
+        if not bool((is_open.sum(dim=-1) == 1).all()):
             raise no_numbers()
-        return torch.stack([*self._stops, left.int().argmax(dim=-1)], dim=-1)
+        return torch.stack([*self._stops, is_open.int().argmax(dim=-1)], dim=-1)
 
 
 @dataclass(frozen=True)
