@@ -197,7 +197,7 @@ def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Pat
     assert drawing.read_text().rstrip().endswith("</svg>")
     text = done("evaluate", "--model", model, "--data", path, *how)
     assert f"length  {length:.5f}" in text
-    assert "t1: 1 VRPTW instances, n = 25" in text
+    assert "t1: 1 VRPTW instance, n = 25" in text
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from refusals import one_line
 
@@ -236,6 +237,7 @@ def test_records_of_an_evaluation_go_where_a_text_says(tmp_path: Path) -> None:
     instances = neuroute.generate("tsp", 12, 2)
     neuroute.evaluate("tsp", instances, out=str(tmp_path / "records.csv"), reference="nearest", workers=1)
     assert {path.name for path in tmp_path.iterdir()} == {"records.csv", "records.npz", "records.nearest.npz"}
+    assert set(pd.read_csv(tmp_path / "records.csv").reference) == {"nearest"}  # to which the gaps are
     with pytest.raises(neuroute.NeurouteError, match="records are written as .csv"):
         neuroute.evaluate("tsp", instances, out="records.txt")
 

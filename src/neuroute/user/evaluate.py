@@ -127,7 +127,7 @@ class Evaluation:
         sizes = sorted({m.group.n for m in self.groups})
         n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         variants = sorted({str(vrp.variant) for m in self.groups if (vrp := m.group.vrp) is not None})
-        lines = [f"{self.name}: {total} {' '.join([*variants, 'instances'])}, n = {n}"]
+        lines = [f"{self.name}: {total} {' '.join([*variants, 'instance' + 's' * (total > 1)])}, n = {n}"]
         if len(self.groups) > 1:
             width = max(len(m.group.name) for m in self.groups)
             for m in self.groups:
@@ -196,7 +196,7 @@ def evaluate(
         for group in instances.groups:
             results.append(_measure(model, group, decoding, budget, progress))
     if out is not None:
-        rows = [row for m in results for row in _rows(model, m, decoding, budget)]
+        rows = [row for m in results for row in _rows(model, m, decoding, budget, reference or "given")]
         write_records(out, rows, {f"{m.group.name}|{name_of(decoding)}": m.lengths for m in results})
     return Evaluation(instances.name, tuple(results), model, decoding)
 
@@ -240,7 +240,7 @@ def _measure(model: Model, group: Instances, decoding: Decoding, memory_gb: floa
     return GroupResult(group, group.reference, np.concatenate(lengths), in_integers, seconds)
 
 
-def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float) -> Rows:
+def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float, reference: str) -> Rows:
     run, group = str(model.about["run"]), m.group
     shared = {
         "paper": run.partition("/")[0],
@@ -251,7 +251,7 @@ def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float) ->
         "distribution": "tsplib" if group.library == "tsplib" else "user",
         "n": group.n,
         "n_instances": group.count,
-        "reference": "" if m.reference is None else "given",
+        "reference": "" if m.reference is None else reference,
         "batch_size": instances_per_batch(model.net, group.members[0].nodes, decoding, memory_gb),
         "weights": describe_source(model.about["source"]) if "source" in model.about else None,
         "precision": "fp32",
