@@ -277,6 +277,7 @@ def test_messages_name_the_argument_and_the_part_that_is_missing(tmp_path: Path)
         (("export", "nofile", "--to", tmp_path / "a.npz"), "error: DATA nofile: no such file"),
         (("export", tmp_path / "empty.tsp", "--to", tmp_path / "a.npz"), "no EDGE_WEIGHT_TYPE in the file"),
         (("export", tmp_path / "empty.vrp", "--to", tmp_path / "a.npz"), "no TYPE in the file"),
+        (("export", tmp_path / "empty.vrp", "--to", tmp_path / "empty.vrp"), "empty.vrp: is what is read"),
     ):
         code, said = call(*command)
         assert (code, says in said) == (2, True)

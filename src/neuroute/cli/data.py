@@ -95,6 +95,8 @@ def export(
     from neuroute.instances.export import export as write
     from neuroute.user.evaluate import find_instances
 
+    if Path(data).is_file() and to.exists() and to.samefile(data):
+        raise NeurouteError(f"--to {to}: is what is read; name another file")
     p = load_plan(config, scale) if config or scale or Path("config.yaml").exists() else None
     testsets = p.config.testsets_dir if p else None
     instances = find_instances(data, testsets, p.label_jobs if p else {}, p.label_dirs if p else [], "DATA")
