@@ -98,6 +98,7 @@ def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
             {"papers": ["scaling"], "scale": "zoo"},
             "no block 'scaling', which mine.yaml asks for",
         ),
+        ({"papers": ["rivals"], "scale": "gpu"}, "^mine.yaml: papers: scale gpu has nothing of rivals; take another"),
     ],
 )
 def test_messages_name_the_config_that_was_given(values: dict[str, Any], words: str) -> None:

@@ -94,7 +94,7 @@ def check_seeds(scale: Scale, runs: Iterable[str], papers: Iterable[str]) -> Non
 
 
 def build_plan(config: Config) -> Plan:
-    """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run."""
+    """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run, and for nothing to make."""
     substitutes = config.substitutes or {}
     scale = _scale_of(config).with_solvers(substitutes)
     test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels", config.where)
@@ -132,6 +132,10 @@ def build_plan(config: Config) -> Plan:
         needs |= {f"{paper.key}/{d.name}": each for d, each in paper_needs.items()}
         lost |= paper_lost
     check_seeds(scale, runs, papers)
+    if not artifacts:
+        raise NeurouteError(
+            f"{config.where}: papers: scale {scale.name} has nothing of {', '.join(papers)}; take another scale"
+        )
     plan = Plan(
         config=config,
         scale=scale,
