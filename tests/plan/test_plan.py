@@ -138,6 +138,8 @@ def test_every_drawing_hangs_on_how_records_are_read(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("neuroute.plan.plan.code_digest", lambda *entries: " ".join(entries))
     plan = plan_of()
     assert [a for a in plan.artifacts if "rendering.study:Study" not in plan.render_code(a)] == []
+    for counted, network in (("scaling/table1", "DecoderOnly"), ("icam/table4", "Icam")):  # while they are drawn
+        assert f":{network} " in f"{plan.render_code(counted)} "
 
 
 def test_a_plan_imports_no_library_that_draws_or_trains() -> None:

@@ -227,7 +227,9 @@ class Plan:
         files += [ROOT / "rendering" / "house.mplstyle"] if a.kind == "figure" else []
         benchmarks = {b for e in a.evaluations for b in self.benchmarks_of_evaluation(e)}
         files += [list_file(b) for b in sorted(benchmarks)]
-        entries = ("neuroute.rendering.render:render", "neuroute.rendering.study:Study", a.function)
+        entries = ["neuroute.rendering.render:render", "neuroute.rendering.study:Study", a.function]
+        if not self._inputs_of_runs(artifact):  # it may count what networks have or do while it is drawn
+            entries += sorted({self.runs[run].network.kind for run in self._shown_runs(artifact)})
         return code_digest(*entries) + _files_digest(files)
 
     def report_code(self) -> str:
@@ -256,14 +258,18 @@ class Plan:
         return self.shown_spec(job), self.render_code(job)
 
     def shown_spec(self, artifact: str) -> str:
-        """What an artifact shows besides its inputs: its paper's part of the scale, and the runs that it reads.
-
-        One without inputs of runs, such as a table of settings, may show any of its paper.
-        """
-        a = self.artifacts[artifact]
-        of_paper = [run.id for run in self.runs.values() if run.paper == a.paper]
-        runs = sorted({*a.runs, *(self.evaluations[e].run for e in a.evaluations)} or of_paper)
+        """What an artifact shows besides its inputs: its paper's part of the scale, and the runs that it reads."""
+        a, runs = self.artifacts[artifact], self._shown_runs(artifact)
         return "\n".join([a.canonical(), self.scale.of(a.paper).canonical(), *(self.runs[r].canonical() for r in runs)])
+
+    def _inputs_of_runs(self, artifact: str) -> set[str]:
+        a = self.artifacts[artifact]
+        return {*a.runs, *(self.evaluations[e].run for e in a.evaluations)}
+
+    def _shown_runs(self, artifact: str) -> list[str]:
+        """Runs that an artifact may show: one without inputs of runs, such as a table of settings, any of its paper."""
+        paper = self.artifacts[artifact].paper
+        return sorted(self._inputs_of_runs(artifact) or (run.id for run in self.runs.values() if run.paper == paper))
 
     # -- lookups ----------------------------------------------------------------------------------------------
 
