@@ -30,7 +30,11 @@ ROWS = [  # page, row of the page, which row of that name, kept table, labels of
     ("pens", "PENS-AR, one", 0, "table3", ("PENS-AR",), "gap_tsp{}_pct"),
     ("pens", "BQ, LEHD", 0, "table3", ("BQ-NCO",), "gap_tsp{}_pct"),
     ("sit", "random insertion, the first labels", 0, "table1", ("TSP", "Random Insertion"), "gap_1k_pct"),
+    ("sit", "SIT after the warm-up, greedy", 0, "table1", ("TSP", "Ours, warm-up only, greedy"), "gap_1k_pct"),
     ("sit", "SIT, greedy", 0, "table1", ("TSP", "Ours greedy"), "gap_1k_pct"),
+    ("sit", "PRC, 100 iterations", 0, "table1", ("TSP", "Ours PRC1,000, here 100"), "gap_1k_pct"),
+    ("sit", "LEHD, greedy; 100 re-constructions", 0, "table1", ("TSP", "LEHD greedy"), "gap_1k_pct"),
+    ("sit", "ELG, all starts and eight images", 0, "table1", ("TSP", "ELG aug×8"), "gap_1k_pct"),
 ]
 
 
