@@ -259,7 +259,7 @@ def test_vrplib_with_the_solution_beside_it(public: Callable[[str], Path], tmp_p
         read_instances(tmp_path)
 
 
-def test_coordinates_in_the_unit_square_stay_and_others_are_scaled_by_one_factor(tmp_path: Path) -> None:
+def test_coordinates_that_fill_the_unit_square_stay_and_others_are_scaled_by_one_factor(tmp_path: Path) -> None:
     inside = read_instances(npz(tmp_path, coords=COORDS)).groups[0]
     np.testing.assert_array_equal(inside.inputs(), COORDS.astype(np.float32))
     outside = read_instances(npz(tmp_path, coords=COORDS * [100, 1])).groups[0].inputs()
@@ -269,6 +269,8 @@ def test_coordinates_in_the_unit_square_stay_and_others_are_scaled_by_one_factor
     mixed = read_instances(npz(tmp_path, coords=COORDS * np.array([1, 100, 1])[:, None, None])).groups[0]
     np.testing.assert_array_equal(mixed.inputs()[::2], COORDS[::2].astype(np.float32))
     np.testing.assert_array_equal(mixed.slice(1, 2).inputs(), mixed.inputs()[1:2])
+    small = read_instances(npz(tmp_path, coords=COORDS / 1000 + 0.4)).groups[0].inputs()
+    assert (np.ptp(small, axis=(1, 2)) == 1).all()
 
 
 @pytest.mark.parametrize(

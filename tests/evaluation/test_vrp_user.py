@@ -88,11 +88,11 @@ def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, m
 def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
     small = instances("OVRPBLTW")
     assert in_unit_square(small, np.float32).coords.tobytes() == small.coords.tobytes()
-    stretch = np.array([10.0, 250.0, 7.0])
+    stretch = np.array([10.0, 250.0, 0.01])
     nodes = stretch[:, None, None]
     large = replace(
         small,
-        coords=small.coords * nodes - 3,
+        coords=small.coords * nodes + [[[-3]], [[0]], [[0.2]]],
         limit=small.limit * stretch,
         windows=small.windows * nodes,
         service=small.service * stretch[:, None],

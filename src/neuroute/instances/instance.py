@@ -12,7 +12,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.text import printable
 from neuroute.instances.arrays import check_arrays, check_distances, row
 from neuroute.instances.distances import distances
-from neuroute.instances.unit_square import LATE, in_unit_square, scale_points
+from neuroute.instances.unit_square import LATE, fills_unit_square, in_unit_square, scale_points
 from neuroute.problems.cvrp import check_routes, check_served
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
@@ -210,7 +210,7 @@ class Instance:
         low, high = self.coords.min(), self.coords.max()
         if problem == "vrp" and self.library and not per_axis and low >= 0 and GRID / 2 < high <= GRID:
             points = (self.coords / GRID).astype(np.float32)
-        elif not self.library and low >= 0 and high <= 1:
+        elif not self.library and fills_unit_square(low, high, high - low):
             points = self.coords.astype(np.float32)
         else:
             points = scale_points(self.coords, per_axis)

@@ -7,7 +7,14 @@ import numpy as np
 from neuroute.problems.vrp import Vrp
 
 HORIZON = 3.0  # when the depot closes in the instances that networks learn from
+FILLED = 0.5  # of the unit square's side at least: networks learn from instances that fill it, and see scale
 LATE = 1e-3  # by how much, of the unit square, solutions may be late: solvers compute on integer grids
+
+
+def fills_unit_square(low: np.ndarray, high: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Return whether instances stay as they are, by their least and largest coordinate and their extent."""
+    fills: np.ndarray = (low >= 0) & (high <= 1) & (size >= FILLED)
+    return fills
 
 
 def scale_points(coords: np.ndarray, per_axis: bool = False) -> np.ndarray:
@@ -20,13 +27,13 @@ def scale_points(coords: np.ndarray, per_axis: bool = False) -> np.ndarray:
 def in_unit_square(vrp: Vrp, dtype: type[np.floating], scale: float | None = None) -> Vrp:
     """Return the instances with coordinates and times of a type.
 
-    One that lies in the unit square stays as it is; others are moved and scaled into it, times and limits too, by one
+    One that fills the unit square stays as it is; others are moved and scaled into it, times and limits too, by one
     scale that also brings the depot's closing to 3 or below.  `scale`: instead, all are divided by it, and stay where
     they are.
     """
     low, high = (f(vrp.coords, axis=(1, 2)) for f in (np.min, np.max))
-    stays = (low >= 0) & (high <= 1)
     size = high - low if vrp.windows is None else np.maximum(high - low, vrp.windows[:, 0, 1] / HORIZON)
+    stays = fills_unit_square(low, high, size)
     size, low = np.where(stays, 1.0, size), np.where(stays, 0.0, low)
     if scale is not None:
         size, low = np.full(len(vrp), scale), np.zeros(len(vrp))
