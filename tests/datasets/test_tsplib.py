@@ -10,6 +10,7 @@ from refusals import one_line
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.distances import distances
 from neuroute.instances.tsplib import read_tsplib
+from neuroute.user.files import load_all
 
 GOOD = """NAME : square5
 TYPE: TSP
@@ -39,6 +40,18 @@ def test_reads_coordinates_and_rounds_as_tsplib(tmp_path: Path) -> None:
     tour = np.array([0, 1, 2, 4, 3])
     assert instance.length(tour) == 10 + 10 + 7 + 7 + 10
     assert instance.length(tour, rounded=False) == pytest.approx(30 + 2 * np.hypot(5, 5.5))
+
+
+def test_a_mark_before_the_text_is_no_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "x.tsp").write_text(GOOD, encoding="utf-8-sig")
+    assert read_tsplib(tmp_path / "x.tsp").name == "square5"
+
+
+def test_a_folder_says_which_instances_it_leaves_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("a.tsp", "b.TSP", "c.vrp", "notes.md"):
+        (tmp_path / name).write_text(GOOD)
+    assert [each.name for each in load_all(tmp_path)] == ["square5"]
+    assert [Path(line.partition(":")[0]).name for line in caplog.messages] == ["b.TSP", "c.vrp"]
 
 
 def test_nodes_on_one_point_are_named_by_the_file_s_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

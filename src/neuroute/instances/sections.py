@@ -40,7 +40,7 @@ def read_text(path: Path, what: str) -> str:
     """Return the text of a file.  Raises NeurouteError, naming `what` is expected, if it cannot be read as text."""
     check_regular(path)
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
     except OSError as error:
         raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:

@@ -93,8 +93,11 @@ def read_instances(path: Path) -> Instances:
 
 
 def _folder(path: Path) -> Instances:
-    """All .tsp files of a folder, else all .vrp, else all .txt; types that are not read are left out with a line."""
+    """All .tsp files of a folder, else all .vrp, else all .txt; what is not read is left out with a line."""
     files = next((matches for ending in FILES if (matches := sorted(path.glob(f"*{ending}")))), [])
+    for file in sorted(path.iterdir()):
+        if file.suffix.lower() in (".tsp", ".vrp") and file not in files:
+            log.warning("%s: of a folder its .tsp files are read, else its .vrp files; left out", file)
     members: list[Instance] = []
     for file in files:
         try:
