@@ -1,6 +1,7 @@
 """Train a network from Python: the run that a paper would declare, by the DAG's own training."""
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
@@ -43,7 +44,7 @@ def train(
     name: str | None = None,
     work: str | Path = "work",
     callbacks: Sequence[Callback] = (),
-    loggers: Sequence[str] = (),
+    loggers: str | Sequence[str] = (),
     device: str = "auto",
     threads: int | None = None,
     memory_gb: float | None = None,
@@ -86,6 +87,8 @@ def train(
     """
     if n < FEWEST_NODES or not 0 <= seed <= LAST_SEED:
         raise NeurouteError(f"train: n {n}, seed {seed}: give n from {FEWEST_NODES}, a seed from 0 to {LAST_SEED:,}")
+    if name is not None and not re.fullmatch(r"\w[\w.-]*", name):
+        raise NeurouteError(f"train: name {name!r}: give one of letters, digits, '-', '_' and '.'; a folder is called so")
     spec, kind = _network(network, n, arguments)
     variants = _variants(problem, kind)
     how = how or ("reinforce" if kind.multi_start else "labels")
@@ -114,7 +117,7 @@ def train(
         also_validation=tuple(more),
         seed=seed,
     )
-    folder, followers = Path(work), [*callbacks, *make_loggers(loggers)]
+    folder, followers = Path(work), [*callbacks, *make_loggers([loggers] if isinstance(loggers, str) else loggers)]
     trainer = Trainer(
         run,
         folder / "python",
