@@ -1,16 +1,26 @@
-"""Figure 6 of paper `mvmoe`: where experts are, how many there are, how they are chosen, and what that takes."""
+"""Figure 6 of paper `mvmoe`, and its bars as a table: where experts are, how many, how chosen, and what that takes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from neuroute.core.lazy import mpl, pd
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.cells import amounts, mean_gap_cell, quoted, references_note, rule_notes
+from neuroute.papers.mvmoe.cells import (
+    amounts,
+    mean_gap_cell,
+    models_here,
+    quoted,
+    references_note,
+    rule_notes,
+    sets_of,
+    trained_note,
+)
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.tables_comparison import GROUPS
@@ -19,11 +29,11 @@ from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
 from neuroute.rendering.cells import printed_gap, printed_numbers
 from neuroute.rendering.columns import decimal
-from neuroute.rendering.notes import notes
+from neuroute.rendering.notes import draw_table, notes
 from neuroute.rendering.plots import line, mark
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
-from neuroute.rendering.table import duration
+from neuroute.rendering.table import HERE, Cell, Column, Row, Table, duration
 
 PANELS = {
     "a": "position of experts",
@@ -57,29 +67,41 @@ class Setting:
     panel: str
     label: str
     name: str  # of the run
-    gap: float | None
-    low: float | None
-    high: float | None
-    printed: float | None
+    cell: Cell
     seconds: float | None  # of the training
+
+    @property
+    def gap(self) -> float | None:
+        value = self.cell.measured
+        return float(value) if isinstance(value, float | int) and np.isfinite(value) else None
+
+    @property
+    def printed(self) -> float | None:
+        return self.cell.published if isinstance(self.cell.published, float) else None
 
     def rows(self) -> list[dict[str, Any]]:
         about = {"panel": self.panel, "setting": self.label, "run": run_id(self.name)}
         rows = []
         if self.gap is not None:
-            values = {"side": MEASURED, "gap_pct": self.gap, "low_pct": self.low, "high_pct": self.high}
+            values = {"side": MEASURED, "gap_pct": self.gap, "low_pct": self.cell.low, "high_pct": self.cell.high}
             rows.append(about | values | {"time_s": self.seconds})
         if self.printed is not None:
             rows.append(about | {"side": PUBLISHED, "gap_pct": self.printed})
         return rows
 
 
-def _figure6_needs(scale: Scale) -> Iterator[Need]:
+def _runs(scale: Scale) -> list[str]:
     panels = [name for name in roles.ABLATIONS if name.startswith("figure6")]
-    for run in (run_id(name) for panel in panels for name in roles.trained_ablations(scale, panel).values()):
-        yield Log(run)
-        for variant in UNSEEN:
-            yield from tested(run, roles.reference(scale, variant, SIZES[0]), roles.X8)
+    return [run_id(name) for panel in panels for name in roles.trained_ablations(scale, panel).values()]
+
+
+def _bars_needs(scale: Scale) -> Iterator[Need]:
+    for run, variant in product(_runs(scale), UNSEEN):
+        yield from tested(run, roles.reference(scale, variant, SIZES[0]), roles.X8)
+
+
+def _figure6_needs(scale: Scale) -> list[Need]:
+    return [*_bars_needs(scale), *map(Log, _runs(scale))]
 
 
 @artifact(
@@ -110,20 +132,34 @@ def figure6(study: Study) -> Drawing:
     return Drawing(figure, pd.DataFrame(rows, columns=columns), _notes(study, settings), alt)
 
 
+@artifact("Figure 6's bars", needs=_bars_needs, printed_files=("quoted", "table5"))
+def table_figure6(study: Study) -> Table:
+    """Mean gaps on the ten unseen problems, setting by setting."""
+    every = [setting for letter in "abcd" for setting in _settings(study, letter)]
+    rows = [Row((PANELS[s.panel], s.label, models_here(study, run_id(s.name))), (s.cell,)) for s in every]
+    column = Column("gap_unseen_pct", f"{len(UNSEEN)} unseen problems", "gap %", at=sets_of(study.scale, SIZES[0]))
+    runs = [run_id(s.name) for s in every if s.gap is not None]
+    return draw_table(
+        study,
+        ("Panel", "Setting", HERE),
+        [column],
+        rows,
+        trained=trained_note(study, runs, "50 million, and up to 200 million by number of experts,", [SIZES[0]]),
+        references=references_note(study.scale, UNSEEN),
+        rule_notes=rule_notes(study, [roles.reference(study.scale, v, SIZES[0]) for v in UNSEEN], runs),
+    )
+
+
 def _settings(study: Study, letter: str) -> list[Setting]:
     """All settings of a panel, whether or not they are trained here."""
     names = roles.trained_ablations(study.scale, f"figure6{letter}")
     tests = [roles.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
     settings = []
     for label, name in ABLATIONS[f"figure6{letter}"].items():
-        value = _published_gap(study, name)
-        if label not in names:
-            settings.append(Setting(letter, label, name, None, None, None, value, None))
-            continue
-        cell = mean_gap_cell(study, run_id(name), tests, value)
-        gap = float(cell.measured) if isinstance(cell.measured, float | int) and np.isfinite(cell.measured) else None
-        seconds = study.summary(run_id(name)).get("wall_time_s") if letter == "e" else None
-        settings.append(Setting(letter, label, name, gap, cell.low, cell.high, value, seconds))
+        here, printed = label in names, _published_gap(study, name)
+        cell = mean_gap_cell(study, run_id(name), tests, printed) if here else Cell(None, printed)
+        seconds = study.summary(run_id(name)).get("wall_time_s") if here and letter == "e" else None
+        settings.append(Setting(letter, label, name, cell, seconds))
     return settings
 
 
@@ -142,7 +178,7 @@ def _published_gap(study: Study, name: str) -> float | None:
 
 
 def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[str, str]) -> None:
-    reach = max([0.0, *(v for s in settings for v in (s.gap, s.high, s.printed) if v is not None)])
+    reach = max([0.0, *(v for s in settings for v in (s.gap, s.cell.high, s.printed) if v is not None)])
     for i, setting in enumerate(settings):
         if setting.gap is None:
             marked = setting.printed is not None  # whose mark is not to lie on the words
@@ -151,8 +187,8 @@ def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[s
         else:
             colour = colours.get(setting.label, DEFAULT_BAR if setting.name == DEFAULT else BAR)
             axes.barh(i, setting.gap, 0.66, color=colour)
-            if setting.low is not None and setting.high is not None:
-                axes.plot([setting.low, setting.high], [i, i], color=style.INK, linewidth=0.8, zorder=3)
+            if setting.cell.low is not None and setting.cell.high is not None:
+                axes.plot([setting.cell.low, setting.cell.high], [i, i], color=style.INK, linewidth=0.8, zorder=3)
             axes.text(0.995, i, decimal(setting.gap), transform=axes.get_yaxis_transform(), ha="right", va="center",
                       fontsize=5.8)  # fmt: skip
         if setting.printed is not None:
