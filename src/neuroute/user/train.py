@@ -88,7 +88,7 @@ def train(
     if n < FEWEST_NODES or not 0 <= seed <= LAST_SEED:
         raise NeurouteError(f"train: n {n}, seed {seed}: give n from {FEWEST_NODES}, a seed from 0 to {LAST_SEED:,}")
     if name is not None and not re.fullmatch(r"\w[\w.-]*", name):
-        raise NeurouteError(f"train: name {name!r}: give one of letters, digits, '-', '_' and '.'; a folder is called so")
+        raise NeurouteError(f"train: name {name!r}: give one of letters, digits, '-', '_' and '.': it names a folder")
     spec, kind = _network(network, n, arguments)
     variants = _variants(problem, kind)
     how = how or ("reinforce" if kind.multi_start else "labels")
