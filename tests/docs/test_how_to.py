@@ -15,6 +15,7 @@ from commands import done
 from untrained import ready, tsp_text, untrained, vrp_text
 
 from neuroute.networks.import_weights import export_weights, layouts
+from neuroute.networks.lehd import Lehd
 from neuroute.plan import needs
 from neuroute.plan.objects import Dataset, Labels, Network
 from neuroute.user.classical import available
@@ -44,6 +45,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lehd = ready(Network(kind="neuroute.networks.lehd:Lehd", arguments=SHAPE))
     torch.save({"model_state_dict": lehd.state_dict()}, "lehd.pt")
     export_weights(Path("icam.safetensors"), Path("checkpoint-3000.pt"))
+    Path("my_module.py").write_text("from neuroute.networks.lehd import Lehd\n\n\nclass MyNet(Lehd):\n    pass\n")
+    torch.save(Lehd(depth=3).state_dict(), "mine.pt")
     points = np.random.default_rng(0).integers(0, 100, (N, 2))
     Path("berlin52.tsp").write_text(tsp_text(points))
     Path("x.vrp").write_text(vrp_text(points, [1] * N, 6))

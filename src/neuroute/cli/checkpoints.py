@@ -52,7 +52,8 @@ def import_weights(
     file: Annotated[Path, typer.Argument(help="weights: .pt, .pth or .safetensors")],
     out: Annotated[Path, typer.Option(help="the checkpoint to write (.safetensors)")],
     network: Annotated[
-        str | None, typer.Option(help="where tensors are called as neuroute calls them: lehd, bq-cvrp, icam, ...")
+        str | None,
+        typer.Option(help="where tensors are called as neuroute calls them: lehd, bq-cvrp, ...; or module:Net, yours"),
     ] = None,
     argument: Annotated[
         list[str] | None, typer.Option(help="of the network, where no tensor tells: heads=4, inputs=OVRP")

@@ -38,7 +38,8 @@ log = logging.getLogger("neuroute.import")
 def import_weights(file: Path, out: Path, network: str | None, arguments: Mapping[str, Any]) -> str:
     """Write the weights in `file` to the checkpoint `out`; returns a line that says what they are.
 
-    A published layout says what network it is; of tensors that are called as here `network` (a key of NETWORKS) does.
+    A published layout says what network it is; of tensors that are called as here `network` does: a key of NETWORKS, or
+    module:Class of a network outside this package, whose module is imported.
     `arguments` are the network's; what neither it nor a tensor tells is as published.  A checkpoint of ours
     needs neither: see `_stamp_anew`.
     Raises NeurouteError, and writes nothing, when a tensor is missing, left over, of another shape or not finite.
@@ -88,15 +89,18 @@ def export_weights(checkpoint: Path, out: Path) -> str:
 def _described(weights: Weights, network: str | None, arguments: Mapping[str, Any]) -> Network:
     """What network the weights are, and its arguments; what is given goes first."""
     file, layout = weights.file, weights.layout
-    kind = layout.kind if layout else NETWORKS.get(network or "")
+    named = None if network is None else NETWORKS.get(network, network)
+    kind = layout.kind if layout else named
     if kind is None:
         raise NeurouteError(
             f"{file}: no published layout that is known here ({len(weights.tensors)} tensors: "
             f"{some(sorted(weights.tensors))}); if they are called as neuroute calls them, give --network "
-            f"{', '.join(NETWORKS)}"
+            f"{', '.join(NETWORKS)}, or module:Net of a network of your own"
         )
-    if layout and network is not None and NETWORKS[network] != kind:
+    if layout and named not in (None, kind):
         raise NeurouteError(f"{file}: is laid out as {layout.name}, not as {network}; leave out --network")
+    if not is_bundled(kind):  # its class says the rest
+        return Network(kind=kind, arguments=dict(arguments))
     usual = dict(layout.usual) if layout else next((dict(each.usual) for each in layouts() if each.kind == kind), {})
     file_arguments = weights.told or _read_arguments(kind, weights)
     if variants := () if "inputs" in arguments else unsettled(kind, weights.tensors):

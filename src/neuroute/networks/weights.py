@@ -115,17 +115,20 @@ def weights_digest(net: nn.Module) -> str:
 
 def read_about(path: Path) -> dict[str, Any]:
     """What a checkpoint says of itself; raises NeurouteError when it is not one of ours."""
+    foreign = "this is not a checkpoint written by neuroute; `neuroute import-weights` makes one of others' weights"
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
     except FileNotFoundError:
         raise NeurouteError(f"{path}: no such checkpoint; train it with `neuroute train <run>`") from None
     except (SafetensorError, OSError) as error:
+        if path.suffix != ".safetensors":
+            raise NeurouteError(f"{path}: {foreign}") from None
         raise NeurouteError(
             f"{path}: not a readable safetensors file ({error}); delete it and make it again: `neuroute train <run>`"
         ) from None
     if KEY not in metadata:
-        raise NeurouteError(f"{path}: no '{KEY}' metadata; this is not a checkpoint written by neuroute")
+        raise NeurouteError(f"{path}: no '{KEY}' metadata; {foreign}")
     try:
         about = json.loads(metadata[KEY])
         network = Network.model_validate(about["network"])

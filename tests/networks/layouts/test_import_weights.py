@@ -115,6 +115,26 @@ def test_heads_are_the_published_ones_unless_given(tmp_path: Path) -> None:
         import_weights(tmp_path / "b.pt", tmp_path / "b.safetensors", "decoder-only", NONE)
 
 
+def test_a_network_of_ones_own_takes_the_tensors_that_its_class_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its module is called, and only where it is named."""
+    module = "from neuroute.networks.bq import Bq\n\n\nclass MvMoe(Bq):\n    pass\n"
+    (tmp_path / "sit.py").write_text(module)
+    monkeypatch.chdir(tmp_path)
+    state = {f"module.{name}": tensor for name, tensor in Bq(**SIZE).state_dict().items()}
+    torch.save({"state_dict": state, "epoch": 3}, "a.ckpt")
+    arguments = [f"{name}={value}" for name, value in SIZE.items()]
+    options = ("--network", "sit:MvMoe", *(part for each in arguments for part in ("--argument", each)))
+    said = done("import-weights", "a.ckpt", "--out", "a.safetensors", *options)
+    assert "MvMoe(depth=2" in said
+    assert load_checkpoint(Path("a.safetensors"), trusted=["sit:MvMoe"])[0].width == SIZE["width"]
+    refused(tmp_path, state, r"does not fit MvMoe\(.*depth=3", "sit:MvMoe", **SIZE | {"depth": 3})
+    refused(tmp_path, published(), "is laid out as .*, not as sit:MvMoe", "sit:MvMoe")
+    refused(tmp_path, state, "no such class in a module", "sit:Net")
+    refused(tmp_path, state, "or module:Net of a network of your own")
+
+
 # -- a checkpoint of ours -------------------------------------------------------------------------------------------
 
 

@@ -62,9 +62,12 @@ def test_missing_or_extra_tensors_are_named(tmp_path: Path) -> None:
 
 
 def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
-    (tmp_path / "garbage").write_bytes(b"\x80\x04pickle")
+    (tmp_path / "garbage.safetensors").write_bytes(b"\x80\x04pickle")
     with pytest.raises(NeurouteError, match="not a readable safetensors file .*; delete it and make it again"):
-        load_checkpoint(tmp_path / "garbage")
+        load_checkpoint(tmp_path / "garbage.safetensors")
+    torch.save(build(SMALL).state_dict(), tmp_path / "theirs.pt")
+    with pytest.raises(NeurouteError, match="theirs.pt: this is not a checkpoint .*import-weights"):
+        load_checkpoint(tmp_path / "theirs.pt")
     save_file({"w": torch.zeros(1)}, tmp_path / "foreign")
     with pytest.raises(NeurouteError, match="not a checkpoint written by neuroute"):
         load_checkpoint(tmp_path / "foreign")
