@@ -6,9 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from commands import done
 from refusals import one_line
 
+from neuroute.networks.weights import build
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.decodings import name_of
@@ -61,6 +63,17 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
     done("report")
     assert "Beam search" in plan.report.read_text()
     assert plan.render_code("sample/table2") != plan.render_code("sample/figure1")
+
+
+def test_weights_that_are_given_leave_no_curve_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    network = plan_in(tmp_path, "given").runs["given/decoder"].network
+    torch.save(build(network).state_dict(), "mine.pt")
+    with (tmp_path / "config.yaml").open("a") as config:
+        config.write("runs: {given/decoder: {weights: mine.pt}}\n")
+    done("train", "given/decoder")
+    done("render", "given/figure1")
+    assert "gap_pct" in (tmp_path / "results" / "given" / "figure1.csv").read_text()
 
 
 WRONG = """
