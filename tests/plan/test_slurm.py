@@ -60,6 +60,13 @@ def test_longer_jobs_may_go_on_more_often() -> None:
     assert needs["scaling/base_42x512"] > needs["pens/small_a_zero"] == 2
 
 
+def test_benchmarks_ask_for_the_time_that_their_instances_take() -> None:
+    """The largest alone takes hours to improve: a job of minutes would end before it, at each attempt."""
+    requests = Requests(plan_of("paper", ("sit",), device="cuda"), 16)
+    large, small = (requests.runtime("evaluate", e) for e in ("sit/tsp_1k/tsplib", "rivals/elg_cvrp/cvrplib_sit"))
+    assert large > 2 * 60 > small
+
+
 def test_jobs_that_are_sent_together_do_not_hang_on_each_other() -> None:
     plan = plan_of("smoke")
     requests = Requests(plan, 16)

@@ -161,7 +161,6 @@ class Estimates:
         return Cost("train", run, path, self.start_s + seconds, threads, self.gpus, flops, memory, 4 * weights_mb)
 
     def evaluate(self, evaluation: str) -> Cost:
-        """Benchmarks are left out (their instances are not known before they are fetched)."""
         e = self.plan.evaluations[evaluation]
         r, devices = self.plan.runs[e.run], min(self.gpus, 1)
         flops, threads = e.flops(RunFlops(r)), self.plan.scale.evaluate_threads

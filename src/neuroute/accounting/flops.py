@@ -6,8 +6,18 @@ from itertools import accumulate
 from typing import Literal
 
 from neuroute.accounting.counts import Amount, Counts, counts
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.plan.decodings import Revision
-from neuroute.plan.objects import Dataset, Decoding, Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.objects import (
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    Network,
+    Reconstruction,
+    Reinforced,
+    Run,
+    SelfImprovement,
+)
 from neuroute.plan.trainings import CountsItself, Step
 from neuroute.problems.longest import SHORTEST, longest_sub_path
 
@@ -220,6 +230,13 @@ class RunFlops:
             * dataset.count
             * self._solution(dataset.nodes, images * starts * decoding.beam, images, shrinks)
         )
+
+    def instances(self, evaluation: BenchmarkEvaluation) -> list[Dataset]:
+        """The sizes of a public benchmark's instances, as data sets of one each."""
+        e, like = evaluation, self.run.validation.dataset
+        depots = int(like.problem != "tsp")
+        each = study_instances(e.max_nodes, e.min_nodes, e.benchmark, e.sets, e.names)
+        return [like.model_copy(update={"n": k.nodes - depots, "count": 1}) for k in each]
 
     def improve(self, dataset: Dataset, decoding: Decoding) -> float:
         """Count their re-construction."""

@@ -1,5 +1,6 @@
 """What is measured of a model, one spec for each kind of measurement.  Papers add kinds of their own, their probes."""
 
+from collections.abc import Iterable
 from typing import ClassVar, Literal, Protocol
 
 from pydantic import Field, SerializeAsAny
@@ -18,6 +19,9 @@ class Price(Protocol):
 
     def improve(self, dataset: Dataset, decoding: Decoding) -> float:
         """To re-construct them."""
+
+    def instances(self, evaluation: "BenchmarkEvaluation") -> Iterable[Dataset]:
+        """The sizes of a public benchmark's instances, as data sets of one each."""
 
 
 class RunEvaluation(Spec):
@@ -53,8 +57,13 @@ class RunEvaluation(Spec):
         return any(decoding.rescale == "best" for decoding in self.decodings_used())
 
     def flops(self, price: Price) -> float:
-        """What it takes, as far as it is known before instances are."""
+        """What it takes, as far as it is known beforehand."""
         return 0.0
+
+
+def _solve(price: Price, dataset: Dataset, decoding: Decoding) -> float:
+    first = price.construct(dataset, decoding) if decoding.start == "greedy" else 0.0
+    return first + price.improve(dataset, decoding)
 
 
 class _OfTests(RunEvaluation):
@@ -68,11 +77,7 @@ class _OfTests(RunEvaluation):
         return tuple(dict.fromkeys(t.decoding for t in self.tests))
 
     def flops(self, price: Price) -> float:
-        return sum(
-            (price.construct(t.labels.dataset, t.decoding) if t.decoding.start == "greedy" else 0.0)
-            + price.improve(t.labels.dataset, t.decoding)
-            for t in self.tests
-        )
+        return sum(_solve(price, t.labels.dataset, t.decoding) for t in self.tests)
 
 
 class Evaluation(_OfTests):
@@ -110,6 +115,9 @@ class BenchmarkEvaluation(RunEvaluation):
 
     def decodings_used(self) -> tuple[Decoding, ...]:
         return self.decodings
+
+    def flops(self, price: Price) -> float:
+        return sum(_solve(price, each, how) for each in price.instances(self) for how in self.decodings)
 
 
 class Sweep(Spec):
