@@ -15,13 +15,15 @@ import pytest
 import torch
 
 from neuroute.accounting.estimates import Estimates, Requests, typical_ratio
+from neuroute.accounting.flops import RunFlops
 from neuroute.accounting.overview import describe
 from neuroute.accounting.rates import rehearsal_of
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import parse_config
-from neuroute.plan.objects import Network, Run
+from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Network, Run
 from neuroute.rehearsal import rehearse as rehearsal
 from neuroute.rehearsal.findings import Findings
 from neuroute.rehearsal.rehearse import Trial, rehearse
@@ -204,6 +206,17 @@ def test_plan_and_requests_go_by_what_was_rehearsed(plan: Plan, monkeypatch: pyt
     assert all(requests.runtime("train", run) > before[run] for run in plan.runs)
     assert requests.runtime("train", BQ, 2) > requests.runtime("train", BQ)
     assert any(line.startswith("all ") for line in said)
+
+
+def test_a_benchmark_takes_the_time_of_all_its_instances(plan: Plan) -> None:
+    """Those, too, that do not come with the package; each way to decode for itself."""
+    ways = (Decoding(), Decoding(method="rrc", iterations=50))
+    evaluation = BenchmarkEvaluation(run=BQ, max_nodes=5000, decodings=ways)
+    parts, price = list(pieces(evaluation, "cpu")), RunFlops(plan.runs[BQ])
+    (tried,) = {name for p in parts for name in p.part.names}  # type: ignore[attr-defined]
+    nodes = {k.name: k.nodes for k in study_instances(5000)}
+    assert [p.times for p in parts] == [sum(nodes.values()) / nodes[tried]] * 2
+    assert sum(p.whole.flops(price) for p in parts) == evaluation.flops(price) > 0
 
 
 def test_what_was_not_rehearsed_is_off_by_as_much(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:

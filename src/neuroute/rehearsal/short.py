@@ -203,17 +203,18 @@ def _short_decoding(decoding: Decoding) -> Decoding:
 
 
 def _of_benchmark(evaluation: BenchmarkEvaluation) -> Iterator[Piece]:
-    """One instance that comes with the package, of the middle size; time goes with nodes, at least."""
+    """One instance of those that come with the package, of the middle size; time goes with nodes, at least."""
     e = evaluation
     listed = study_instances(e.max_nodes, e.min_nodes, e.benchmark, e.sets, e.names)
     there = sorted((i for i in listed if i.name in packaged_files(e.benchmark)), key=lambda i: i.nodes)
     if not there or not PACKAGED.is_dir():
         return
     middle = there[len(there) // 2]
-    times = sum(i.nodes for i in there) / middle.nodes
+    times = sum(i.nodes for i in listed) / middle.nodes
     for decoding in e.decodings:
-        update = {"names": (middle.name,), "decodings": (_short_decoding(decoding),)}
-        yield Piece(e, e.model_copy(update=update), times * decoding.repeats, decoding.iterations)
+        whole = e.model_copy(update={"decodings": (decoding,)})
+        part = e.model_copy(update={"names": (middle.name,), "decodings": (_short_decoding(decoding),)})
+        yield Piece(whole, part, times * decoding.repeats, decoding.iterations)
 
 
 # -- labels -----------------------------------------------------------------------------------------------------------
