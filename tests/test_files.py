@@ -1,6 +1,7 @@
 """Outputs appear whole or not at all."""
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from neuroute.core import files
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive, read_json, write_json, write_text, write_whole
 from neuroute.core.outputs import check_writable
+from neuroute.core.private import scratch_folder
 
 
 def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -76,6 +78,17 @@ def test_lock_is_exclusive_and_released(tmp_path: Path) -> None:
         pass
     with exclusive(lock, "training"):
         pass
+
+
+def test_a_disk_without_locks_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with one_line(r"/lock: its disk has no locks \(Function not"), exclusive(tmp_path / "lock", "training"):
+        pass
+    with scratch_folder() as folder:
+        assert folder.is_dir()
 
 
 def test_a_lock_is_no_link_to_another_file(tmp_path: Path) -> None:

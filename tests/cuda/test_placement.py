@@ -6,6 +6,7 @@ import torch
 from neuroute.core import device as devices
 from neuroute.core import gpus
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import lock, open_lock
 from pretended import pretended_gpu
 
 
@@ -13,8 +14,8 @@ def test_a_job_takes_a_gpu_that_no_other_has_and_keeps_it(monkeypatch: pytest.Mo
     placed: list[torch.device] = []
     with pretended_gpu(monkeypatch, count=2):
         monkeypatch.setattr(torch.cuda, "set_device", placed.append)
-        other = gpus._lock(gpus.LOCKS / "pretended-0.0")
-        assert other is not None
+        other = open_lock(gpus.LOCKS / "pretended-0.0")
+        assert lock(other)
         for _ in range(2):
             assert devices.claim("auto") == torch.device("cuda", 1)
         assert placed[0] == torch.device("cuda", 1)

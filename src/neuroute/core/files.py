@@ -112,11 +112,28 @@ def read_json(path: Path, mend: str) -> Any:
 def open_lock(path: Path) -> BinaryIO:
     """Open a file to lock, made if there is none.  Raises NeurouteError if it is a link, or cannot be opened."""
     try:
-        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b")
+        return open(path, "r+b", opener=lambda name, _: os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666))
     except OSError as error:
         raise NeurouteError(
             f"{path}: is to be locked, and cannot be opened ({error.strerror}); remove it or mend its rights"
         ) from None
+
+
+def lock(file: BinaryIO, waits: bool = False) -> bool:
+    """Lock a file until it is closed; False if another process has it, unless this one `waits`.
+
+    Raises NeurouteError on a disk that has no locks.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise NeurouteError(
+            f"{file.name}: its disk has no locks ({error.strerror}); work on another one, or have it mounted with them "
+            "(of Lustre: `-o flock`)"
+        ) from None
+    return True
 
 
 @contextmanager
@@ -124,10 +141,8 @@ def exclusive(path: Path, what: str) -> Iterator[None]:
     """Hold a lock file while the block runs; raises NeurouteError at once when another process holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_lock(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not lock(file):
             raise NeurouteError(
                 f"{path.parent}: {what} is already running there in another process; wait for it or stop it"
-            ) from None
+            )
         yield

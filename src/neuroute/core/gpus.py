@@ -4,7 +4,6 @@ Whoever starts jobs side by side, Snakemake or torchrun or a person, needs to kn
 process may see (CUDA_VISIBLE_DEVICES) is all that it takes from.  Imports no torch.
 """
 
-import fcntl
 import logging
 import os
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import open_lock
+from neuroute.core.files import lock, open_lock
 from neuroute.core.private import cache_folder, private_folder
 
 log = logging.getLogger(__name__)
@@ -48,10 +47,11 @@ def take(names: tuple[str, ...], jobs_per_gpu: int = 1, patience_s: float = PATI
     while True:
         for share in range(jobs_per_gpu):
             for place, name in enumerate(names):
-                lock = _lock(folder / f"{name}.{share}")
-                if lock is not None:
-                    _open_locks.append(lock)
+                file = open_lock(folder / f"{name}.{share}")
+                if lock(file):
+                    _open_locks.append(file)
                     return place
+                file.close()
         if time.monotonic() > until:
             amount = "the only GPU is" if len(names) == 1 else f"all {len(names)} GPUs are"
             raise NeurouteError(
@@ -69,13 +69,3 @@ def _folder() -> Path:
         instead = private_folder(cache_folder() / "gpus")
         log.warning("%s; until then jobs mark their GPU in %s", error, instead)
         return instead
-
-
-def _lock(path: Path) -> BinaryIO | None:
-    file = open_lock(path)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        return None
-    return file

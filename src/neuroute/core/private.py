@@ -1,6 +1,5 @@
 """Folders of this user alone: what is kept between runs, and what is thrown away after one."""
 
-import fcntl
 import os
 import shutil
 import stat
@@ -11,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import open_lock
+from neuroute.core.files import lock, open_lock
 
 LOCK = ".neuroute-scratch"  # held while a process uses its scratch folder
 
@@ -55,9 +54,9 @@ def scratch_folder(what: str = "") -> Iterator[Path]:
     _sweep(tempfile.gettempdir())
     with tempfile.TemporaryDirectory(prefix=f"neuroute-{what}", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        with open_lock(folder / "lock") as lock:
-            with suppress(OSError):  # a disk without locks: nothing is swept there
-                fcntl.flock(lock, fcntl.LOCK_EX)
+        with open_lock(folder / "lock") as file:
+            with suppress(OSError, NeurouteError):  # a disk without locks: nothing is swept there
+                lock(file)
                 os.replace(folder / "lock", folder / LOCK)  # seen by others only now that it is held
             yield folder
 
@@ -66,8 +65,8 @@ def scratch_folder(what: str = "") -> Iterator[Path]:
 def _sweep(place: str) -> None:
     """Remove this user's scratch folders whose lock nobody holds: their process, wherever it ran, is gone."""
     for folder in Path(place).glob("neuroute-*"):
-        with suppress(OSError):
+        with suppress(OSError, NeurouteError):
             if folder.lstat().st_uid == os.geteuid():
-                with open(os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)) as lock:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(folder, ignore_errors=True)
+                with open(os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW), "r+b") as file:
+                    if lock(file):
+                        shutil.rmtree(folder, ignore_errors=True)

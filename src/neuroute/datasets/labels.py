@@ -5,7 +5,6 @@ tours go from node 0 on, its smaller neighbour second; for CVRP see `problem_spe
 which may be missing, says how they were made (`shard_files.Facts`).
 """
 
-import fcntl
 import hashlib
 import logging
 import shutil
@@ -19,7 +18,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from neuroute.core.files import check_folder, exclusive, open_lock, write_whole
+from neuroute.core.files import check_folder, exclusive, lock, open_lock, write_whole
 from neuroute.datasets.chunks import Chunk, Pool, chunks, solve_chunks, solver_pool
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
@@ -321,9 +320,7 @@ def _turn(store: Path, labels: Labels, shard: int) -> Iterator[None]:
     locks = store / ".partial"
     locks.mkdir(exist_ok=True)
     with open_lock(locks / f"{stem}.lock") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not lock(file):
             log.info("%s: another process is making this shard; waiting for it", stem)
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file, waits=True)
         yield
