@@ -107,6 +107,8 @@ onstart:
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     clear(RUNNING.enter_context, exclusive(PLAN.label_store.parent / ".lock", "Snakemake"))
     start_warm_process()
+    # What Snakemake is to run until never starts after another of its kind, as tests that read a sweep before them.
+    workflow.dag.untilrules.clear()
 
 
 onsuccess:

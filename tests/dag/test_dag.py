@@ -239,6 +239,23 @@ def test_what_is_lost_of_an_artifact_is_drawn_again(edited: Path) -> None:
     assert drawn(output) == {f"pens/{name}" for name in ("table1", "table2", "table3", "table4", "figure3", "figure4")}
 
 
+def test_what_is_made_alone_is_looked_at_by_what_follows(edited: Path) -> None:
+    """As of a single figure, or `--until evaluate`: pictures and arrays may be others where rows and notes are not."""
+    for name, rerun in (
+        ("results/pens/figure2.png", {"report"}),
+        ("work/micro/evaluations/pens/pens_a/all.json", {"report", "render_figure", "render_table"}),
+    ):
+        (edited / name).write_text('{"measured_on": {"scale": "micro"}, "npz_sha256": "another"}')
+        assert planned(snakemake_in(edited)).keys() == {"all", *rerun}
+
+
+@pytest.mark.slow
+def test_evaluations_that_read_others_run_with_until(rerun: Path) -> None:
+    replace(rerun / "workflow/scales/micro.yaml", "evaluate_together: true", "evaluate_together: false")
+    snakemake_in(rerun)("--until", "evaluate", "--", "results/pens/figure2.png")
+    assert (rerun / "work/micro/evaluations/pens/pens_a/attention.json").exists()
+
+
 def test_a_printed_number_redraws_what_shows_it(edited: Path) -> None:
     printed = edited / "src/neuroute/papers/pens/published/table1.csv"
     printed.write_text(printed.read_text() + "\n")

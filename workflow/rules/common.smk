@@ -195,7 +195,7 @@ def drawn(artifacts):
 def artifact_inputs(w):
     a = artifact_at(w)
     return (
-        [PLAN.evaluation_file(e) for e in a.evaluations]
+        [PLAN.evaluation_file(e).with_suffix(".json") for e in a.evaluations]  # which states what rows and arrays hold
         + [PLAN.run_dir(r) / file for r in a.runs for file in ("log.jsonl", "run.json")]
         + [PLAN.manifest(b) for b in a.label_jobs]
     )

@@ -48,7 +48,7 @@ use rule render_table as render_figure with:
 
 rule report:
     input:
-        [f"{PLAN.artifact_stem(a)}.json" for a in PLAN.artifacts],
+        drawn(PLAN.artifacts.values()),
     output:
         PLAN.report,
         PLAN.summary,
@@ -70,7 +70,7 @@ rule report:
 # claims --kept docs/measured/laptop`.
 rule claims:
     input:
-        [f"{PLAN.artifact_stem(a)}.json" for a in PLAN.artifacts],
+        drawn(PLAN.artifacts.values()),
     output:
         f"{PLAN.config.results_dir}/claims.csv",
     log:
