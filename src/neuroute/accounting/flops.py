@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from typing import Literal
 
@@ -122,6 +123,7 @@ def sub_paths(decision: Flops, lengths: range, *, cvrp: bool) -> Iterator[tuple[
     yield from ((stops, total.get(stops, 0)) for stops in lengths)
 
 
+@cache  # many runs are of one network
 def trained_sample(decision: Flops, encoder: Flops, lengths: range, step: Step, *, cvrp: bool) -> float:
     """Count the expected cost of one training instance; a backward pass counts as two forward passes.
 
@@ -146,6 +148,7 @@ def lengths_of(nodes: int, cut: SubPaths = "random", *, cvrp: bool = False) -> r
     return range(3 if cut == "suffix" else min(SHORTEST, nodes), nodes + 1 + more)
 
 
+@cache
 def reconstruction(
     decision: Flops, encoder: Flops, stops: int, longest: int, most_blocks: int | None = None, *, cvrp: bool
 ) -> float:
