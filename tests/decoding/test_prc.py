@@ -1,4 +1,4 @@
-"""PRC for the TSP: never worse, never broken, equal to a loop over instances and blocks, optimal with an oracle."""
+"""PRC for the TSP: never worse, never broken, equal to a loop over instances and blocks."""
 
 import itertools
 from functools import partial
@@ -76,7 +76,7 @@ def test_never_worse_and_never_broken_whatever_is_decided(seed: int) -> None:
 
 
 def plain(
-    net: Lehd, coords: Tensor, tours: Tensor, iterations: int, longest: int, seed: int, blocks: int = 99
+    net: Lehd, coords: Tensor, tours: Tensor, iterations: int, longest: int, seed: int, blocks: int
 ) -> list[list[int]]:
     """Instance by instance, block by block, on lists."""
     generator, n = torch.Generator().manual_seed(seed), tours.shape[1]
@@ -98,12 +98,13 @@ def plain(
     return now
 
 
-def test_equals_the_loop_over_instances_and_blocks(net: Lehd) -> None:
+@pytest.mark.parametrize("most", [None, 2])
+def test_equals_the_loop_over_instances_and_blocks(net: Lehd, most: int | None) -> None:
     coords, tours = torch.rand(5, 23, 2).double(), torch.stack([torch.randperm(23) for _ in range(5)])
     with torch.inference_mode():
-        found = [tours, *prc(lambda m: net.decide, net.encode, coords, tours, 12, longest=9, seed=4)]
-        assert found[-1].tolist() == plain(net, coords, tours, 12, 9, 4)
-    assert not torch.equal(found[-1], tours)
+        *_, found = prc(lambda m: net.decide, net.encode, coords, tours, 12, longest=9, most_blocks=most, seed=4)
+        assert found.tolist() == plain(net, coords, tours, 12, 9, 4, most or 23)
+    assert not torch.equal(found, tours)
 
 
 def test_seeds_fix_everything_and_splitting_changes_nothing(net: Lehd) -> None:
@@ -140,50 +141,6 @@ def test_random_re_construct_is_one_block_of_any_length(net: Lehd) -> None:
     assert not torch.equal(found[-1], tours)
 
 
-def ranks_in_the_best_path(coords: Tensor) -> Tensor:
-    """Rows of one number: the place of each node (blocks, m, 2) in the shortest path between its block's ends."""
-    m = coords.shape[1]
-    every = torch.tensor([(0, *middle, m - 1) for middle in itertools.permutations(range(1, m - 1))])
-    steps = coords[:, every].diff(dim=2).norm(dim=-1).sum(-1)
-    return every[steps.argmin(1)].argsort(1)[..., None].double()
-
-
-@pytest.mark.parametrize("longest", [4, 7])
-def test_a_network_that_knows_the_best_paths_leaves_nothing_else(longest: int) -> None:
-    """After one iteration each block is a shortest path between its ends, and the stops behind the blocks stay."""
-    n = 21
-    coords, tours = torch.rand(30, n, 2).double(), torch.stack([torch.randperm(n) for _ in range(30)])
-    lengths = []
-
-    def decide_for(m: int):
-        lengths.append(m)
-        return lambda rows: -rows[:, 1:-1, 0]
-
-    for now in prc(decide_for, ranks_in_the_best_path, coords, tours, 6, longest=longest, seed=1):
-        (m,) = lengths
-        blocks = coords.gather(1, now[..., None].expand(-1, -1, 2))[:, : n // m * m].reshape(-1, m, 2)
-        every = torch.tensor([(0, *middle, m - 1) for middle in itertools.permutations(range(1, m - 1))])
-        best = blocks[:, every].diff(dim=2).norm(dim=-1).sum(-1).amin(1)
-        torch.testing.assert_close(blocks.diff(dim=1).norm(dim=-1).sum(-1), best)
-        lengths.clear()
-
-
-def test_a_cap_leaves_the_blocks_behind_it_alone() -> None:
-    coords, tours = torch.rand(8, 40, 2).double(), torch.stack([torch.randperm(40) for _ in range(8)])
-    start, length, backwards = draw_within(torch.Generator().manual_seed(7), 40, 4)
-    cut = (tours.flip(1) if backwards else tours).roll(-start, dims=1)
-    free, capped = (
-        next(prc(lambda m: lambda r: -r[:, 1:-1, 0], ranks_in_the_best_path, coords, tours, 1, longest=4,
-                 most_blocks=most, seed=7))
-        for most in (None, 3)
-    )  # fmt: skip
-    assert length == 4
-    assert torch.equal(capped[:, 12:], cut[:, 12:])
-    assert torch.equal(capped[:, :12], free[:, :12])
-    assert not torch.equal(free[:, 12:], cut[:, 12:])
-    assert torch.equal(free[:, 40:], cut[:, 40:])
-
-
 @pytest.mark.parametrize("solver", [insertion, nearest])
 def test_any_tours_will_do_and_stay_plain_tensors(net: Lehd, solver) -> None:
     """Tours of other solvers; and what comes out may be trained on: no tensor of inference mode."""
@@ -196,16 +153,12 @@ def test_any_tours_will_do_and_stay_plain_tensors(net: Lehd, solver) -> None:
     assert torch.equal(last.sort(1).values, torch.arange(30).expand(4, -1))
 
 
-@pytest.mark.parametrize("longest", [3, 0, -1, 21])
-def test_a_longest_sub_path_that_cannot_be_is_refused_at_once(longest: int) -> None:
-    coords, tours = random_instances(1, 20, 0)
-    with one_line(r"give a number from 4 to 20"):
-        prc(lambda m: whims(0), lambda c: c, coords, tours, 1, longest=longest)
-
-
-def test_without_a_stated_longest_it_is_1000_or_all() -> None:
+def test_the_longest_sub_path_is_1000_or_all_or_what_is_stated() -> None:
     assert [longest_sub_path(None, n) for n in (20, 1000, 100_000)] == [20, 1000, 1000]
     assert longest_sub_path(20, 20) == 20
+    for longest in (3, 0, -1, 21):
+        with one_line(r"give a number from 4 to 20"):
+            longest_sub_path(longest, 20)
 
 
 def test_lengths_starts_and_directions_are_drawn_alike() -> None:

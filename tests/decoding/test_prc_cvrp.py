@@ -1,14 +1,14 @@
-"""PRC for the CVRP: never worse, always feasible, equal to a loop over instances and pieces, optimal with an oracle."""
+"""PRC for the CVRP: never worse, always feasible, equal to a loop over instances and pieces."""
 
 import itertools
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from random_cvrp import drive, random_instances
-from refusals import one_line
 from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
@@ -82,10 +82,25 @@ def test_never_worse_and_never_broken_whatever_is_decided(seed: int, rule) -> No
     assert sum(before) < first
 
 
+def cut_by_hand(via: list[int], length: int) -> list[tuple[int, int]]:
+    """Begin and end of the pieces by the paper's rule, as far as there is more than a stop."""
+    pieces = []
+    for begin in range(0, len(via) // length * length, length):
+        end = begin + length
+        while end > begin and end < len(via) and via[end] == 0:  # the route that goes on behind it
+            end -= 1
+        pieces.append((begin, end))
+    return [(begin, end) for begin, end in pieces if end - begin > 1]
+
+
+def cut_as_published(via: list[int], length: int) -> list[tuple[int, int]]:
+    return [(first, first + length) for first in from_the_end(torch.tensor([via]), length).first.tolist()]
+
+
 def plain(
-    net: LehdCvrp, instances: Vrp, solutions: Tensor, iterations: int, longest: int, seed: int
+    net: LehdCvrp, instances: Vrp, solutions: Tensor, iterations: int, longest: int, seed: int, rule: str
 ) -> list[list[list[int]]]:
-    """Instance by instance, piece by piece, on lists, by the paper's rule; only the arrangement is not written anew."""
+    """Instance by instance, piece by piece, on lists; only the arrangement is not written anew."""
     batch, customers = len(instances), instances.customers
     tensors = CvrpBatch.of(instances, CPU)
     for index in range(iterations):
@@ -93,13 +108,7 @@ def plain(
         now = arranged(by_angle(tensors.coords, solutions), drawn).tolist()
         for i, (order, via) in enumerate(now):
             points = [complex(*p) for p in instances.coords[i].tolist()]
-            for block in range(customers // drawn.length):
-                begin = block * drawn.length
-                end = begin + drawn.length
-                while end > begin and end < customers and via[end] == 0:  # the route that goes on behind it
-                    end -= 1
-                if end - begin < 2:
-                    continue
+            for begin, end in (cut_by_hand if rule == "cut-off" else cut_as_published)(via, drawn.length):
                 head = begin
                 while via[head] == 0:
                     head -= 1
@@ -137,13 +146,14 @@ def decided(net: LehdCvrp, instances: Vrp, i: int, stops: list[int], left: int) 
 
 
 @pytest.mark.usefixtures("rounded_lengths")
-def test_equals_the_loop_over_instances_and_pieces(net: LehdCvrp) -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_equals_the_loop_over_instances_and_pieces(net: LehdCvrp, rule: Any) -> None:
     instances, solutions = random_instances(12, 23, 1, grid=False)
     with torch.inference_mode():
-        *_, found = prc(
-            lambda m: net.decide, net.encode, CvrpBatch.of(instances, CPU), solutions, 12, longest=11, seed=4
-        )
-        assert found.tolist() == plain(net, instances, solutions, 12, 11, 4)
+        batch = CvrpBatch.of(instances, CPU)
+        *_, found = prc(lambda m: net.decide, net.encode, batch, solutions, 12, rule=rule, longest=11, seed=4)
+        assert found.tolist() == plain(net, instances, solutions, 12, 11, 4, rule)
+    assert not torch.equal(found, solutions)
 
 
 def test_paths_of_several_sizes_are_completed_as_each_alone(net: LehdCvrp) -> None:
@@ -180,69 +190,6 @@ def test_seeds_fix_everything_and_splitting_changes_nothing(net: LehdCvrp) -> No
     assert not torch.equal(together[-1], list(go(batch, solutions, seed=4))[-1])
 
 
-def best_way_on(rows: Tensor, demand: list[int], left: int, capacity: int) -> tuple[float, int]:
-    """(length, first choice 2 * place + flag) of the best way from rows[0] over all others to the last row."""
-    points = [complex(*p) for p in rows[:, :2].tolist()]
-    home, best = points[-1], (math.inf, 0)
-    customers = range(1, len(points) - 1)
-    for order in itertools.permutations(customers):
-        for flags in itertools.product((0, 1), repeat=len(order)):
-            here, load, length = points[0], left, 0.0
-            for customer, flag in zip(order, flags, strict=True):
-                if flag:
-                    length, here, load = length + abs(here - home), home, capacity
-                length, here, load = length + abs(points[customer] - here), points[customer], load - demand[customer]
-                if load < 0:
-                    break
-            else:
-                best = min(best, (length + abs(here - home), 2 * (order[0] - 1) + flags[0]))
-    return best
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_a_network_that_knows_the_best_way_leaves_no_other(rule) -> None:
-    """After each iteration no piece can be arranged any better with what is in the vehicle where it begins."""
-    instances, solutions = random_instances(5, 12, 5)
-    batch = CvrpBatch.of(instances, CPU)
-    scale = 10_000  # capacities of one size, so that loads can be told from shares
-
-    def decide(rows: Tensor, left: Tensor) -> Tensor:
-        logits = torch.zeros(len(rows), rows.shape[1] - 2, 2)
-        for i in range(len(rows)):
-            demand = (rows[i, :, 2] * scale).round().int().tolist()
-            choice = best_way_on(rows[i], demand, round(float(left[i]) * scale), scale)[1]
-            logits[i].view(-1)[choice] = 1
-        return logits
-
-    even = CvrpBatch(batch.coords, batch.demand, torch.full_like(batch.capacity, scale))
-    even = CvrpBatch(even.coords, even.demand * (scale // batch.capacity)[:, None], even.capacity)
-    improved = 0
-    for index, now in enumerate(prc(lambda m: decide, features, even, solutions, 6, rule=rule, longest=5, seed=2)):
-        drawn = draw_within(2, index, 12, 0, 5, 5)
-        pieces = RULES[rule](arranged(by_angle(even.coords, solutions), drawn)[:, 1], drawn.length)
-        for i, first, size in zip(pieces.instance, pieces.first, pieces.size, strict=True):
-            order, via = now[i].tolist()
-            nodes = [*order[first : first + size], 0]
-            head = max(k for k in range(first + 1) if via[k])
-            left = scale - int(even.demand[i, order[head : first + 1]].sum())
-            best, _ = best_way_on(even.coords[i, nodes], even.demand[i, nodes].tolist(), left, scale)
-            points = [complex(*p) for p in even.coords[i, nodes].tolist()]
-            flags = [*via[first + 1 : first + size], 0]
-            found = sum(
-                abs(a - points[-1]) + abs(b - points[-1]) if flag else abs(a - b)
-                for (a, b), flag in zip(itertools.pairwise(points), flags, strict=True)
-            )
-            assert found == pytest.approx(best)
-        improved += not torch.equal(cost_of(even, now), cost_of(even, solutions))
-        solutions = now
-    assert improved
-
-
-def cost_of(batch: CvrpBatch, solutions: Tensor) -> Tensor:
-    instances = Vrp(batch.coords.numpy(), batch.demand.numpy(), batch.capacity.numpy())
-    return torch.from_numpy(cost(instances, solutions.numpy())).round(decimals=9)
-
-
 def test_any_solutions_will_do_and_stay_plain_tensors(net: LehdCvrp) -> None:
     """Insertion in its forms, nearest neighbour and the network's own; what comes out may be trained on."""
     net.float()
@@ -269,13 +216,6 @@ def test_one_route_longer_than_every_piece_stays_as_it_is() -> None:
     decide = whims(0)
     for now in prc(lambda m: decide, features, CvrpBatch.of(instances, CPU), solutions, 6, longest=6):
         assert is_feasible(instances, now.numpy()).all()
-
-
-@pytest.mark.parametrize("longest", [3, 0, -1, 21])
-def test_a_longest_sub_path_that_cannot_be_is_refused_at_once(longest: int) -> None:
-    instances, solutions = random_instances(1, 20, 0)
-    with one_line(r"give a number from 4 to 20"):
-        prc(lambda m: whims(0), features, CvrpBatch.of(instances, CPU), solutions, 1, longest=longest)
 
 
 # -- pieces: as printed and as published, apart, and by which routes they go ------------------------------------------
