@@ -1,4 +1,4 @@
-"""Networks of many starts with tiny instances of their problems, and a network that sees all that a VRP has."""
+"""Networks of many starts with tiny instances, a vehicle by definitions, and a network that sees all of a VRP."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from neuroute.problems.vrp import Vrp, lengths
 from neuroute.problems.vrp_checker import valid
 
 N = 11
+EPS = 1e-5
 CPU = torch.device("cpu")
 NETWORKS: dict[str, tuple[str, type, dict[str, Any]]] = {
     "pomo": ("tsp", Pomo, {"heads": 2}),
@@ -86,6 +87,69 @@ def case_of(name: str) -> Case:
     problem, kind, shape = NETWORKS[name]
     torch.manual_seed(0)
     return Case(problem, kind(depth=1, width=16, feed_forward=24, **shape).double().eval())
+
+
+class Vehicle:
+    """One solution that is being built: after each move what is known and what is open, one condition at a time."""
+
+    def __init__(self, batch: Vrp, row: int) -> None:
+        self.on, self.row, self.batch = batch.switches, row, batch
+        self.coords = batch.coords[row].astype(float)
+        self.demand, self.capacity = batch.demand[row].tolist(), int(batch.capacity[row])
+        self.waiting, self.at = set(range(1, batch.customers + 1)), 0
+        self.load, self.time, self.length = self.filled(), 0.0, 0.0
+
+    def filled(self) -> int:
+        return 0 if self.on.backhaul and all(self.demand[c] <= 0 for c in self.waiting) else self.capacity
+
+    def way(self, a: int, b: int) -> float:
+        return float(np.linalg.norm(self.coords[a] - self.coords[b]))
+
+    def window(self, node: int) -> tuple[float, float, float]:
+        return *self.batch.windows[self.row, node].astype(float).tolist(), float(self.batch.service[self.row, node])
+
+    def move(self, to: int) -> None:
+        if to == 0:
+            self.load, self.time, self.length = self.filled(), 0.0, 0.0
+        else:
+            way = self.way(self.at, to)
+            self.load, self.length = self.load - self.demand[to], self.length + way
+            if self.on.windows:
+                opens, _, service = self.window(to)
+                self.time = max(self.time + way, opens) + service
+            self.waiting.discard(to)
+        self.at = to
+
+    def context(self) -> list[float]:
+        return [self.load / self.capacity, self.time, self.length, float(self.on.open)]
+
+    def may_go(self, to: int) -> bool:
+        if to == 0:
+            if self.at == 0:
+                return not self.waiting
+        elif to not in self.waiting:
+            return False
+        load = self.load / self.capacity
+        if load + EPS < self.demand[to] / self.capacity:
+            return False
+        if self.on.backhaul and to and load - self.demand[to] / self.capacity > 1 + EPS:
+            return False
+        way, home = self.way(self.at, to), self.way(to, 0)
+        if self.on.limit:
+            limit = float(self.batch.limit[self.row]) + EPS
+            if self.on.open:
+                if to and self.length + way > limit:
+                    return False
+            elif self.length + way + home > limit:
+                return False
+        if self.on.windows:
+            opens, closes, service = self.window(to)
+            begins = max(self.time + way, opens)
+            if (to or not self.on.open) and begins > closes + EPS:
+                return False
+            if not self.on.open and begins + service + home > self.window(0)[1] + EPS:
+                return False
+        return True
 
 
 class Prepared(NamedTuple):

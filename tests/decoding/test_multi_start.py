@@ -8,14 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_cvrp import drive
-from torch import Tensor
 
-from many_starts import CPU, AnyLogits, Case, N, case_of
+from many_starts import CPU, NETWORKS, AnyLogits, Case, N, Vehicle, case_of
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, route_lengths
 from neuroute.decoding.environment import BYTES
 from neuroute.decoding.multi_start import augment8, roll_out
-from neuroute.decoding.tsp import TSP, TspBatch
+from neuroute.decoding.tsp import TSP
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import SWITCHES, Vrp, from_routes
 
@@ -41,22 +40,17 @@ def plain_tour(net: Any, coords: np.ndarray, start: int) -> np.ndarray:
 @torch.no_grad()
 def plain_routes(net: Any, one: Vrp, start: int) -> np.ndarray:
     """A greedy solution of one instance, as published: forced to the depot, then to the start; 0: the net's choice."""
-    batch = CvrpBatch.of(one, CPU)
+    batch, vehicle, stops = CvrpBatch.of(one, CPU), Vehicle(one, 0), [start] if start else []
     prepared = net.prepare(net.encode(batch.coords, batch.share))
-    capacity, demand = int(one.capacity[0]), one.demand[0].tolist()
-    stops, left, waiting = [0], capacity, set(range(1, len(demand)))
     if start:
-        stops, left, waiting = [0, start], capacity - demand[start], waiting - {start}
-    while waiting or stops[-1]:
-        mask = torch.full((1, 1, len(demand)), -torch.inf, dtype=torch.float64)
-        mask[..., [c for c in waiting if demand[c] <= left]] = 0
-        if stops[-1]:
-            mask[..., 0] = 0
-        share = torch.tensor([[left / capacity]], dtype=torch.float64)
-        chosen = int(net.decide(prepared, share, torch.tensor([[stops[-1]]]), mask)[0, 0].argmax())
-        left = capacity if chosen == 0 else left - demand[chosen]
-        stops, waiting = [*stops, chosen], waiting - {chosen}
-    text = ",".join(map(str, stops[1:-1]))
+        vehicle.move(start)
+    while vehicle.waiting:
+        mask = torch.full((1, 1, N + 1), -torch.inf, dtype=torch.float64)
+        mask[..., [node for node in range(N + 1) if vehicle.may_go(node)]] = 0
+        share = torch.tensor([[vehicle.context()[0]]], dtype=torch.float64)
+        stops.append(int(net.decide(prepared, share, torch.tensor([[vehicle.at]]), mask)[0, 0].argmax()))
+        vehicle.move(stops[-1])
+    text = ",".join(map(str, stops))
     return from_routes([[int(c) for c in route.split(",") if c] for route in text.split(",0,")])
 
 
@@ -81,9 +75,9 @@ def test_equals_a_plain_loop(planar: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", SWITCHES)
-def test_the_best_of_a_vrp_is_that_of_one_start_and_one_image_after_the_other(variant: str) -> None:
-    case = case_of(variant)
+@pytest.mark.parametrize("name", [*NETWORKS, *SWITCHES])
+def test_the_best_is_that_of_one_start_and_one_image_after_the_other(name: str) -> None:
+    case = case_of(name)
     instances = case.instances(n=8)
     batch, number = case.batch(instances), case.environment.count_starts(instances, None)
     solutions, with_images = case.solve(instances), case.solve(instances, augment=True)
@@ -126,21 +120,6 @@ def test_random_routes_are_feasible_and_lengths_right(
             assert starts[row, tour] in (0, solutions[row, tour, 0, 0])
 
 
-def test_a_vehicle_step_by_step() -> None:
-    """Loads 3, 2 and 2 in a vehicle of 4: two at once is too much, the depot waits between them."""
-    batch = CvrpBatch(torch.zeros(1, 4, 2), torch.tensor([[0, 3, 2, 2]]), torch.tensor([4]))
-    routes = batch.rollout(torch.tensor([[1, 2, 0]]), torch.float32)
-    assert routes.context.tolist() == [[0.25, 0.5, 1.0]]
-    assert (routes.mask == 0).tolist() == [[[1, 0, 0, 0], [1, 0, 0, 1], [0, 1, 1, 1]]]
-    for stops in ([0, 3, 2], [2, 0, 3], [3, 1, 0], [0, 0, 1]):
-        assert not routes.is_complete()
-        routes.go(torch.tensor([stops]))
-    assert routes.is_complete()
-    assert (routes.mask[0, 1] == 0).tolist() == [1, 0, 0, 0]  # complete, and at the depot
-    orders = [[[1, 2, 3], [1, 1, 0]], [[2, 3, 1], [1, 0, 1]], [[2, 3, 1], [1, 0, 1]]]
-    assert routes.solutions().tolist() == [orders]
-
-
 # -- sizes, parts, images ---------------------------------------------------------------------------------------------
 
 
@@ -153,14 +132,6 @@ def test_solutions_of_any_size_are_valid(case: Case, n: int) -> None:
         assert solutions.dtype == torch.int64
         assert case.valid(instances, solutions)
     assert case.solve(case.instances(3, n)[:0]).shape == (0, *case.environment.shape(n))
-
-
-def test_capacities_may_differ_and_one_vehicle_may_do() -> None:
-    for name in ("pomo_cvrp", "icam_cvrp"):
-        case = case_of(name)
-        instances = case.instances()
-        instances = Vrp(instances.coords, instances.demand, np.array([9, 20, 35, 1000]))
-        assert case.valid(instances, case.solve(instances))
 
 
 @pytest.mark.slow
@@ -195,21 +166,6 @@ def test_images_of_the_square() -> None:
         assert form == forms[0]
 
 
-def test_with_images_the_best_length_is_the_same_of_every_image_and_never_longer(planar: Case) -> None:
-    instances = planar.instances()
-    coords = instances if planar.problem == "tsp" else instances.coords
-
-    def length(coords: np.ndarray, augment: bool) -> np.ndarray:
-        moved = coords if planar.problem == "tsp" else Vrp(coords, instances.demand, instances.capacity)
-        return planar.lengths(moved, planar.solve(moved, augment=augment))
-
-    with_images = length(coords, True)
-    assert (with_images <= length(coords, False) + 1e-12).all()
-    assert (with_images < length(coords, False) - 1e-6).any()
-    for image in augment8(torch.from_numpy(coords)):
-        np.testing.assert_allclose(length(image.numpy(), True), with_images, rtol=1e-9)
-
-
 def test_starts_that_are_not_there_and_too_little_memory_are_refused(case: Case) -> None:
     """One start of an instance takes little memory, its encoder no less than with many."""
     for starts in (0, N + 1):
@@ -225,24 +181,3 @@ def test_what_the_encoder_needs_counts() -> None:
         assert TSP.batch_sizes(net, 1000, 1, 1, 4.0)[1] <= 4e9 / (64 * 16 * 1000)
         assert TSP.batch_sizes(net, 1000, 8, 8, 4.0)[1] <= 4e9 / (64 * 16 * 1000) / 8
         assert TSP.batch_sizes(net, 1000, 1000, 1, 1.0) == (20833, 8)
-
-
-# -- decisions --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["pomo", "icam"])
-def test_logits_of_every_decision_pass_through_choose(name: str) -> None:
-    """The stops before are masked, and a tour does not change what another sees."""
-    case, seen = case_of(name), []
-    batch = TspBatch(torch.from_numpy(case.instances(2, 6)))
-
-    def last(logits: Tensor) -> Tensor:
-        seen.append(logits)
-        return 5 - (logits > -torch.inf).flip(-1).int().argmax(-1)
-
-    with torch.no_grad():
-        tours = roll_out(case.net, case.prepare(batch), batch, torch.arange(6).expand(2, -1), last)
-    assert tours[0].tolist() == [[start, *(j for j in range(5, -1, -1) if j != start)] for start in range(6)]
-    for place, logits in enumerate(seen):
-        masked = torch.zeros(2, 6, 6, dtype=torch.bool).scatter(2, tours[..., : place + 1], True)
-        assert torch.equal(logits == -torch.inf, masked)

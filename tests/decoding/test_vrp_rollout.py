@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from refusals import one_line
 from torch import Tensor
 
-from many_starts import CPU, AnyLogits, N, Taste, case_of
+from many_starts import CPU, AnyLogits, N, Taste, Vehicle, case_of
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.vrp import VRP, VrpBatch, VrpRollout, open_or_closed_lengths
@@ -23,7 +23,6 @@ from neuroute.solvers.nearest import vrp_solutions
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 V = 12
-EPS = 1e-5
 
 
 def instances(variant: str, count: int = 4, n: int = V, capacity: int | None = 14) -> Vrp:
@@ -31,69 +30,6 @@ def instances(variant: str, count: int = 4, n: int = V, capacity: int | None = 1
 
 
 # -- what may come next ------------------------------------------------------------------------------------------------
-
-
-class Vehicle:
-    """One solution that is being built: after each move what is known and what is open, one condition at a time."""
-
-    def __init__(self, batch: Vrp, row: int) -> None:
-        self.on, self.row, self.batch = batch.switches, row, batch
-        self.coords = batch.coords[row].astype(float)
-        self.demand, self.capacity = batch.demand[row].tolist(), int(batch.capacity[row])
-        self.waiting, self.at = set(range(1, batch.customers + 1)), 0
-        self.load, self.time, self.length = self.filled(), 0.0, 0.0
-
-    def filled(self) -> int:
-        return 0 if self.on.backhaul and all(self.demand[c] <= 0 for c in self.waiting) else self.capacity
-
-    def way(self, a: int, b: int) -> float:
-        return float(np.linalg.norm(self.coords[a] - self.coords[b]))
-
-    def window(self, node: int) -> tuple[float, float, float]:
-        return *self.batch.windows[self.row, node].astype(float).tolist(), float(self.batch.service[self.row, node])
-
-    def move(self, to: int) -> None:
-        if to == 0:
-            self.load, self.time, self.length = self.filled(), 0.0, 0.0
-        else:
-            way = self.way(self.at, to)
-            self.load, self.length = self.load - self.demand[to], self.length + way
-            if self.on.windows:
-                opens, _, service = self.window(to)
-                self.time = max(self.time + way, opens) + service
-            self.waiting.discard(to)
-        self.at = to
-
-    def context(self) -> list[float]:
-        return [self.load / self.capacity, self.time, self.length, float(self.on.open)]
-
-    def may_go(self, to: int) -> bool:
-        if to == 0:
-            if self.at == 0:
-                return not self.waiting
-        elif to not in self.waiting:
-            return False
-        load = self.load / self.capacity
-        if load + EPS < self.demand[to] / self.capacity:
-            return False
-        if self.on.backhaul and to and load - self.demand[to] / self.capacity > 1 + EPS:
-            return False
-        way, home = self.way(self.at, to), self.way(to, 0)
-        if self.on.limit:
-            limit = float(self.batch.limit[self.row]) + EPS
-            if self.on.open:
-                if to and self.length + way > limit:
-                    return False
-            elif self.length + way + home > limit:
-                return False
-        if self.on.windows:
-            opens, closes, service = self.window(to)
-            begins = max(self.time + way, opens)
-            if (to or not self.on.open) and begins > closes + EPS:
-                return False
-            if not self.on.open and begins + service + home > self.window(0)[1] + EPS:
-                return False
-        return True
 
 
 @pytest.mark.parametrize("variant", SWITCHES)
@@ -122,21 +58,6 @@ def test_states_and_closed_nodes_are_those_of_the_definitions(variant: str) -> N
         routes.go(moved)
     assert (empties > 0) == SWITCHES[variant].backhaul
     assert all(not vehicle.waiting for row in vehicles for vehicle in row)
-
-
-def test_each_constraint_binds() -> None:
-    """On the same ground and the same random numbers, every switch changes what is driven."""
-
-    def driven(variant: str) -> Tensor:
-        torch.manual_seed(0)
-        batch = VrpBatch.of(instances(variant, 20, 30, 60), CPU)
-        return roll_out(AnyLogits(), AnyLogits, batch, batch.start_nodes(5))
-
-    plain = driven("CVRP")
-    assert all(not torch.equal(plain, driven(variant)) for variant in ("VRPB", "VRPL", "VRPTW"))
-    assert torch.equal(plain, driven("OVRP"))  # an open route changes no constraint of its own
-    for variant in ("L", "TW"):
-        assert not torch.equal(driven(f"VRP{variant}"), driven(f"OVRP{variant}"))
 
 
 # -- any instances -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""REINFORCE on 16 VRPs: against a plain loop and against one graph, its parts, its draws, what is refused."""
+"""REINFORCE on 16 VRPs: against one graph, its parts, its draws, what is refused."""
 
 import itertools
 from pathlib import Path
@@ -21,14 +21,14 @@ from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset, Run
 from neuroute.plan.reinforced import Elite
 from neuroute.problems.registry import Part
-from neuroute.problems.vrp import SWITCHES, Vrp, lengths, number_of_starts
+from neuroute.problems.vrp import SWITCHES, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
 from neuroute.training.policy_gradient import weights
 from neuroute.training.reinforce import MAX_NODES_PER_BATCH, Reinforcement
 from neuroute.training.reinforce import reinforce as reinforce_tsp
 from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
 from neuroute.training.sampling_streams import noise, sampling, shapes, variants
-from reinforcing import Alone, assert_alike, backward, close, gradients, plain_loss
+from reinforcing import Alone, assert_alike, backward, close, gradients
 from tiny import CPU, scheme_of
 from tiny_reinforced_vrp import DENSE, SHAPE, SIX, batches_of, make_run, stage
 
@@ -36,73 +36,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 
 # -- the gradient ---------------------------------------------------------------------------------------------------
-
-
-def plain_route(net: Any, one: Vrp, start: int, draws: list[float]) -> tuple[float, Tensor]:
-    """A solution of one instance, a decision at a time by the rules: reward and log-probability."""
-    on, demand, cap = one.switches, one.demand[0].tolist(), int(one.capacity[0])
-    coords = one.coords[0].astype(float)
-    way = lambda i, j: float(np.hypot(*(coords[i] - coords[j])))  # noqa: E731
-    opens, closes = one.windows[0].T.tolist() if one.windows is not None else ([0.0] * 99, [np.inf] * 99)
-    serves = one.service[0].tolist() if one.service is not None else [0.0] * 99
-    inputs = VrpBatch.of(one, CPU)
-    tensors = (inputs.coords, inputs.demand / inputs.capacity[:, None], inputs.windows)
-    prepared = net.prepare(net.encode(*(each.double() for each in tensors)))
-    customers = range(1, len(demand))
-
-    def begin(served: set[int]) -> list[float]:
-        only_pick_ups = on.backhaul and not any(demand[i] > 0 for i in customers if i not in served)
-        return [0.0 if only_pick_ups else float(cap), 0.0, 0.0]  # load, time, length
-
-    def gone(i: int, j: int, load: float, time: float, length: float) -> list[float]:
-        begins = max(time + way(i, j), opens[j])
-        return [load - demand[j], begins + serves[j] if on.windows else 0.0, length + way(i, j)]
-
-    def shut(i: int, j: int, load: float, time: float, length: float) -> bool:
-        home = 0.0 if on.open else way(j, 0)
-        after, ends, so_far = gone(i, j, load, time, length)
-        return (
-            not 0 <= after <= cap
-            or (on.limit and so_far + home > 3.0)
-            or (on.windows and (max(time + way(i, j), opens[j]) > closes[j] or (not on.open and ends + home > 3.0)))
-        )
-
-    walk, state = [0, start], gone(0, start, *begin(set()))
-    log_p = torch.zeros((), dtype=torch.float64)
-    for draw in draws:
-        if len(set(walk)) == len(demand):
-            break
-        closed = torch.full((1, 1, len(demand)), -torch.inf, dtype=torch.float64)
-        closed[0, 0, [j for j in customers if j not in walk and not shut(walk[-1], j, *state)]] = 0
-        closed[0, 0, 0] = -torch.inf if walk[-1] == 0 else 0
-        known = torch.tensor([[[state[0] / cap, *state[1:], float(on.open)]]], dtype=torch.float64)
-        p = torch.softmax(net.decide(prepared, known, torch.tensor([[walk[-1]]]), closed)[0, 0], dim=0)
-        sums = list(itertools.accumulate(p.tolist()))
-        chosen = next(i for i, below in enumerate(sums) if below > draw * sums[-1])
-        log_p = log_p + torch.log(p[chosen])
-        state = gone(walk[-1], chosen, *state) if chosen else begin(set(walk))
-        walk.append(chosen)
-    legs = zip(walk, [*walk[1:], 0], strict=True)
-    return -sum(way(i, j) for i, j in legs if j or not on.open), log_p
-
-
-@pytest.mark.parametrize("variant", SWITCHES)
-def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, variant: str) -> None:
-    """In all 16 problems, without experts."""
-    batches = batches_of(make_run(stage(batch_size=2, variants=(variant,)), network=DENSE), tmp_path)
-    instances = vrp_dataset(Dataset(problem="vrp", variant=variant, split="train", n=8, first=4096, count=2))
-    starts = number_of_starts(instances)
-    assert starts == (7 if SWITCHES[variant].backhaul else 8)
-    first = VrpBatch.of(instances, CPU).start_nodes(starts).tolist()
-    uniform = noise(0, 1, range(2), (starts, 14)).double().tolist()
-    built = [
-        [plain_route(batches.net, instances[i : i + 1], first[i][j], uniform[i][j]) for j in range(starts)]
-        for i in range(2)
-    ]
-    wanted = backward(batches.net, plain_loss(built, None))
-    assert len(wanted[1]) == len(list(batches.net.parameters()))
-    assert max(float(g.abs().max()) for g in wanted[1].values()) > 1e-3
-    assert_alike(gradients(batches, 1), wanted, 1e-6)  # windows are stored in float32
 
 
 def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[Tensor, Tensor]:
@@ -128,6 +61,16 @@ def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[T
     found = instances.lengths(routes.solutions())
     aside = balance * (encoder.loss() + decoder.loss())
     return -(weights(found, None) * log_p).sum() / spec.size + aside, aside
+
+
+@pytest.mark.parametrize("variant", SWITCHES)
+def test_the_gradient_is_that_of_one_graph(tmp_path: Path, variant: str) -> None:
+    """In all 16 problems, without experts."""
+    batches = batches_of(make_run(stage(batch_size=2, variants=(variant,)), network=DENSE), tmp_path)
+    wanted = backward(batches.net, one_graph(batches, 1, 0.0)[0])
+    assert len(wanted[1]) == len(list(batches.net.parameters()))
+    assert max(float(g.abs().max()) for g in wanted[1].values()) > 1e-3
+    assert_alike(gradients(batches, 1), wanted, 1e-9)
 
 
 @pytest.mark.parametrize("way", [*MIXTURES, {"top": 4}, {"norm": "batch-untracked", "experts": 0}], ids=str)
