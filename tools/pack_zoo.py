@@ -16,8 +16,7 @@ import pandas as pd
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_whole
 from neuroute.networks.weights import describe, parameters
-from neuroute.papers.zoo.paper import CVRP, KEY, TSP, VARIANTS, VRP
-from neuroute.papers.zoo.scale import ZooScale
+from neuroute.papers.zoo.paper import CVRP, KEY, TSP, VARIANTS, VRP, ZooScale
 from neuroute.papers.zoo.tables import IMAGES, STARTS
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config

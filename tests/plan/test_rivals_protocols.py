@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from neuroute.accounting.counts import counts
-from neuroute.papers.rivals.scale import rivals
+from neuroute.papers.rivals.paper import rivals
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import Reinforced, Run
 from neuroute.plan.reinforced import GreedyBaseline

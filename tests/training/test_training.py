@@ -13,7 +13,7 @@ from refusals import one_line
 from neuroute.core import device
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
-from neuroute.decoding.precision import in_precision_of_device
+from neuroute.decoding.memory import in_precision_of_device
 from neuroute.networks.weights import load_checkpoint, weights_digest
 from neuroute.plan.config import parse_config
 from neuroute.plan.digest import locate

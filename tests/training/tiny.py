@@ -16,7 +16,7 @@ import torch
 
 from neuroute.datasets.labels import make_labels
 from neuroute.networks.weights import build
-from neuroute.papers.rivals.scale import rivals
+from neuroute.papers.rivals.paper import rivals
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.problems.registry import PARTS

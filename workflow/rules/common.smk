@@ -137,7 +137,7 @@ def check_weights():
     outputs = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}
     waiting = [run for run in GIVEN if str(PLAN.checkpoint(run)) in outputs]
     if waiting:
-        from neuroute.networks.given_weights import tensors_of  # loads torch, so only where it is needed
+        from neuroute.networks.import_weights import tensors_of  # loads torch, so only where it is needed
 
         for run in waiting:
             tensors_of(PLAN.runs[run], PLAN.network_code(run), PLAN.config.where)

@@ -28,7 +28,7 @@ def train(
     p = load_plan(config, scale, device, changes)
     r = p.find(p.runs, run, "run")
     if isinstance(r, GivenRun):
-        from neuroute.networks.given_weights import take_weights
+        from neuroute.networks.import_weights import take_weights
 
         take_weights(r, p.run_dir(run), p.network_code(run))
         return

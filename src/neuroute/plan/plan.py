@@ -307,7 +307,7 @@ class Plan:
 def train_entries(run: Run) -> list[str]:
     """The definitions that make a run's weights, for a code digest."""
     if isinstance(run, GivenRun):
-        return ["neuroute.networks.given_weights:take_weights", run.network.kind]
+        return ["neuroute.networks.import_weights:take_weights", run.network.kind]
     decision = ("decision",) if run.training.learns_decisions else ()
     problem = entries([run.validation.dataset.problem], "spec", "environment", *decision, run.training.scheme)
     own_loss = [run.training.loss] if isinstance(run.training, OwnLoss) else []

@@ -18,7 +18,7 @@ from neuroute.core import device as devices
 from neuroute.datasets.chunks import Chunk, chunks, solve_chunk
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import stream_part, write_shard
-from neuroute.decoding.precision import in_precision_of_device
+from neuroute.decoding.memory import in_precision_of_device
 from neuroute.evaluation.driver import measure
 from neuroute.evaluation.loaded import RunContext, load_run
 from neuroute.evaluation.records import write_records

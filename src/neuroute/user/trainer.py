@@ -13,7 +13,7 @@ from neuroute.core.files import read_json, write_json
 from neuroute.datasets.chunks import solver_pool
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.stored_labels import labels_digest
-from neuroute.decoding.precision import in_precision_of_device
+from neuroute.decoding.memory import in_precision_of_device
 from neuroute.plan.objects import Run
 from neuroute.plan.plan import train_entries
 from neuroute.training.callbacks import Callback

@@ -13,8 +13,7 @@ import published_code as there
 from neuroute.core.files import read_json
 from neuroute.networks import foreign_weights
 from neuroute.networks.foreign_weights import faults
-from neuroute.networks.given_weights import take_weights, tensors_of
-from neuroute.networks.import_weights import import_weights
+from neuroute.networks.import_weights import import_weights, take_weights, tensors_of
 from neuroute.networks.tensor_files import read_tensors
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.build import Plan, build_plan

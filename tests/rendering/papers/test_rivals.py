@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from fabricated import Fabric
-from neuroute.papers.rivals.paper import BUDGETS, PAPER, problems_of
-from neuroute.papers.rivals.scale import RivalsScale, StudyBlock, rivals
+from neuroute.papers.rivals.paper import BUDGETS, PAPER, RivalsScale, StudyBlock, problems_of, rivals
 from neuroute.papers.rivals.tables import figure1, table1, table2
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.objects import Dataset, Decoding, Reinforced, Run

@@ -12,6 +12,7 @@ from fabricated import edit_arrays
 from fabricated_scaling import SCALE, study_of
 from figure_checks import drawn_figure
 from neuroute.papers.scaling.figures_probes import success
+from neuroute.papers.scaling.figures_training import largest_rise
 from neuroute.papers.scaling.roles import PROBED, validation
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering.render import render
@@ -111,6 +112,18 @@ def test_spikes_are_measured_against_the_least_loss_before(copy: Path) -> None:
     drawing = draw("figure8", copy)
     assert rows_of(drawing, "loss_rise")["without ReZero"][0] == pytest.approx(8)
     assert "without ReZero 8.00 times" in " ".join(drawing.notes)
+
+
+@pytest.mark.parametrize(
+    ("losses", "peaks", "rise"),
+    [
+        ([], None, 1), ([2.0], None, 1), ([4.0, 3.0, 1.0], None, 1), ([4.0, 2.0, 3.0, 1.0, 5.0, 0.9], None, 5),
+        ([1.0, math.nan, 0.5], None, math.inf), ([4.0, 2.0, 2.0], [5.0, 3.0, 9.0], 4.5),
+        ([4.0, 2.0], [5.0, math.inf], math.inf),
+    ],
+)  # fmt: skip
+def test_the_largest_rise_is_over_the_least_before(losses: list[float], peaks: list[float] | None, rise: float) -> None:
+    assert largest_rise(losses, peaks) == rise
 
 
 def test_figure12_counts_every_decision_under_both_readings(work: Path) -> None:

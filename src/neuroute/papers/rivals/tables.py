@@ -4,8 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from neuroute.core.lazy import pd
-from neuroute.papers.rivals.paper import BUDGETS, decodings, problems_of, studied, tests
-from neuroute.papers.rivals.scale import RivalsScale, StudyBlock, rivals
+from neuroute.papers.rivals.paper import (
+    BUDGETS,
+    RivalsScale,
+    StudyBlock,
+    decodings,
+    problems_of,
+    rivals,
+    studied,
+    tests,
+)
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Log, Need, Solved, artifact, tested

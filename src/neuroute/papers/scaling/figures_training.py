@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from neuroute.analysis.convergence import first_failure, largest_rise
 from neuroute.core.lazy import mpl
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.curves import DEPTH_COLOUR, HERE, PAPER
@@ -52,8 +52,7 @@ class Trace:
     @property
     def failure(self) -> int | None:
         """Batch at which the logged loss was not finite for the first time."""
-        at = first_failure(self.losses)
-        return None if at is None else int(self.train[at]["batch"])
+        return next((int(line["batch"]) for line in self.train if not math.isfinite(line["loss"])), None)
 
     def points(self, panel: str) -> Points:
         """(batch, loss), (batch, peak) or (batch, gap in %) that are drawn: from batch 1 on, until the failure."""
@@ -302,3 +301,18 @@ def _table(study: Study, variants: Sequence[Variant]) -> Table:
         Column("gap_last_pct", "Last gap", "%", at=described(roles.validation(study.scale).dataset)),
     )
     return Table("Ends of the curves", ("Training", "Seeds"), columns, tuple(rows))
+
+
+def largest_rise(losses: Sequence[float], peaks: Sequence[float] | None = None) -> float:
+    """The largest ratio of a loss to the least before it; 1 when none rises.  Infinite when a loss is not finite.
+
+    peaks: what rises instead, such as the largest of the losses that each is the mean of.
+    """
+    least, rise = math.inf, 1.0
+    for loss, peak in zip(losses, peaks or losses, strict=True):
+        if not (math.isfinite(loss) and math.isfinite(peak)):
+            return math.inf
+        if 0 < least < math.inf:
+            rise = max(rise, peak / least)
+        least = min(least, loss)
+    return rise

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from neuroute.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, test_sets, vrp_labels
-from neuroute.papers.zoo.scale import ZooScale
+from neuroute.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, ZooScale, test_sets, vrp_labels
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
