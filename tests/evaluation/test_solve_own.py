@@ -1,17 +1,22 @@
-"""`neuroute solve`: tours of each PENS variant, and routes and solutions that users bring, which get no longer."""
+"""`neuroute solve`: files as decoding solves them, solutions that users bring, which get no longer, and refusals."""
 
-import re
+import csv
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from untrained import coordinates, done, invoke, refused, tsp_text, untrained, vrp_text
 
 from neuroute.decoding.decode import decode
 from neuroute.instances.tsplib import read_solution, read_tour, read_tsplib, read_vrplib
-from neuroute.networks.weights import load_checkpoint
+from neuroute.networks.weights import load_checkpoint, save_checkpoint
+from neuroute.plan.digest import locate
 from neuroute.plan.objects import Decoding, Network
+from neuroute.problems.tsp import tour_length
+from neuroute.problems.vrp import from_routes
 from neuroute.user.solution import Solution
 from neuroute.user.solve_file import solve_file
 
@@ -20,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 NODES = 30
 POINTS = np.random.default_rng(7).integers(0, 1000, (NODES, 2))
 DEMANDS = np.random.default_rng(8).integers(1, 10, NODES)
+COORDS = np.random.default_rng(3).random((5, 9, 2))
 PRC = Decoding(method="prc", iterations=40, longest=12)
 
 
@@ -42,18 +48,32 @@ def sol(routes: list[list[int]]) -> str:
 ALONE = [[customer] for customer in range(1, NODES)]  # a vehicle for each
 
 
+SHAPE: dict[str, Any] = {"depth": 1, "width": 16, "feed_forward": 32, "train_nodes": 20}
+HEADS = {"heads": 2}
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "tsp": ("sit:Sit", HEADS),
+    "cvrp": ("sit:SitCvrp", HEADS),
+    "pens": ("pens:Pens", HEADS),
+    "icam": ("icam:Icam", {}),
+    "icam_cvrp": ("icam:IcamCvrp", {}),
+    "pomo_cvrp": ("pomo:PomoCvrp", HEADS),
+    "invit": ("invit:Invit", HEADS | {"views": [6, 9], "actions": 4}),
+}
+
+
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder, paths = tmp_path_factory.mktemp("models"), {}
-    for problem, name in (("tsp", "sit:Sit"), ("cvrp", "sit:SitCvrp")):
-        arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
-        network = Network(kind=f"neuroute.networks.{name}", arguments=arguments)
-        paths[problem] = untrained(folder / f"{problem}.safetensors", network, f"sit/{problem}")
+    for name, (kind, more) in KINDS.items():
+        network = Network(kind=locate(f"neuroute.networks.{kind}"), arguments=SHAPE | more)
+        paths[name] = untrained(folder / f"{name}.safetensors", network, f"sit/{name}")
     return paths
 
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path: Path) -> None:
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside of any checkout."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.tsp").write_text(tsp())
     (tmp_path / "mine.vrp").write_text(vrp())
 
@@ -64,19 +84,96 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Solution, "plot", lambda *_: None)
 
 
-def test_a_tour_that_is_brought_gets_shorter_and_is_kept(tmp_path: Path, models: dict[str, Path]) -> None:
+# -- files ----------------------------------------------------------------------------------------------------------
+
+OPTIONS: list[tuple[tuple[str, ...], Decoding]] = [
+    (("--starts", "1"), Decoding()),
+    (("--starts", "4"), Decoding(starts=4)),
+    (("--starts", "all"), Decoding(starts="all")),
+    (("--augment",), Decoding(augment=True)),
+    (("--starts", "all", "--augment"), Decoding(starts="all", augment=True)),
+    (("--images", "3"), Decoding(images=3)),
+]
+SEARCHES: list[tuple[tuple[str, ...], Decoding]] = [
+    (("--decoding", "greedy"), Decoding()),
+    (("--beam", "3"), Decoding(method="beam", beam=3)),
+    (("--rrc", "5"), Decoding(method="rrc", iterations=5)),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "decoding"),
+    [
+        *((name, *each) for name in ("icam", "icam_cvrp") for each in OPTIONS),
+        *((name, *each) for name in ("pens", "cvrp") for each in SEARCHES),
+    ],
+)
+def test_files_are_solved_as_decoding_does(
+    tmp_path: Path, models: dict[str, Path], name: str, options: tuple[str, ...], decoding: Decoding
+) -> None:
+    net, _ = load_checkpoint(models[name])
+    ending, save = (".vrp", "m.sol") if net.problem == "cvrp" else (".tsp", "m.tour")
+    text = done("solve", f"mine{ending}", "--model", models[name], "--save", save, "--out", "m.svg", *options)
+    if net.problem == "cvrp":
+        routing = read_vrplib(tmp_path / "mine.vrp")
+        routes, length = read_solution(tmp_path / save)
+        routing.check(routes, save)
+        found, wanted = from_routes(routes), decode("cvrp", net, routing.inputs(), decoding)[0].numpy()
+        assert length == routing.cost(routes)
+    else:
+        instance = read_tsplib(tmp_path / "mine.tsp")
+        found, wanted = read_tour(tmp_path / save, instance), decode("tsp", net, instance.inputs(), decoding)[0].numpy()
+        length = instance.length(found)
+    np.testing.assert_array_equal(found, wanted)
+    assert text.startswith("mine: n=")
+    assert f"length {length:,.0f} (EUC_2D)" in text
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_the_tour_is_drawn(tmp_path: Path, models: dict[str, Path], ending: str) -> None:
+    assert f"tour in t.{ending}" in done("solve", "mine.tsp", "--model", models["tsp"], "--out", f"t.{ending}")
+    assert (tmp_path / f"t.{ending}").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("images", [1, 5])
+def test_the_best_of_invits_images_is_evaluated(tmp_path: Path, models: dict[str, Path], images: int) -> None:
+    np.savez(tmp_path / "mine.npz", coords=COORDS)
+    done(
+        "evaluate",
+        "--model",
+        models["invit"],
+        "--data",
+        "mine.npz",
+        "--images",
+        images,
+        "--out",
+        tmp_path / "found.csv",
+    )
+    tours = decode(
+        "tsp", load_checkpoint(models["invit"])[0], COORDS.astype(np.float32), Decoding(images=images)
+    ).numpy()
+    with (tmp_path / "found.csv").open() as lines:
+        (row,) = [row for row in csv.DictReader(lines) if row["metric"] == "length"]
+    assert float(row["value"]) == pytest.approx(float(tour_length(COORDS, tours).mean()), rel=1e-6)
+
+
+# -- solutions of the user's ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["tsp", "icam"])
+def test_a_tour_that_is_brought_gets_shorter_and_is_kept(tmp_path: Path, models: dict[str, Path], model: str) -> None:
     (tmp_path / "own.tour").write_text(tour([int(i) for i in np.random.default_rng(0).permutation(NODES) + 1]))
     instance = read_tsplib(tmp_path / "mine.tsp")
     before = instance.length(read_tour(tmp_path / "own.tour", instance))
     out, save = tmp_path / "t.svg", tmp_path / "better.tour"
     options = ("--prc", 40, "--longest", 12, "--from", tmp_path / "own.tour", "--out", out, "--save", save)
-    text = done("solve", tmp_path / "mine.tsp", "--model", models["tsp"], *options)
+    text = done("solve", tmp_path / "mine.tsp", "--model", models[model], *options)
     after = instance.length(read_tour(save, instance))
     assert after < 0.9 * before
     assert f"mine: n=30, length {after:,.0f} (EUC_2D), before {before:,.0f}" in text
     assert out.read_text().rstrip().endswith("</svg>")
     options = ("--prc", 5, "--from", save, "--out", out, "--save", save)
-    text = done("solve", tmp_path / "mine.tsp", "--model", models["tsp"], *options)
+    text = done("solve", tmp_path / "mine.tsp", "--model", models[model], *options)
     assert instance.length(read_tour(save, instance)) <= after
 
 
@@ -98,15 +195,6 @@ def test_routes_that_are_brought_get_shorter_and_are_kept(tmp_path: Path, models
     assert stated == instance.cost(routes) < 0.9 * before
     assert f"mine: n=29, {len(routes)} routes, length {stated:,.0f} (EUC_2D), before {before:,.0f}" in said
     assert (tmp_path / "r.png").stat().st_size > 1000
-
-
-def test_beams_find_routes(tmp_path: Path, models: dict[str, Path]) -> None:
-    how, save = Decoding(method="beam", beam=4), tmp_path / "a.sol"
-    solve_file(tmp_path / "mine.vrp", models["cvrp"], how, tmp_path / "x.svg", "cpu", save=save)
-    routes, stated = read_solution(save)
-    instance = read_vrplib(tmp_path / "mine.vrp")
-    instance.check(routes, "a.sol")
-    assert stated == instance.cost(routes)
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -234,7 +322,8 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
     own.write_text(tour(GOOD))
     routes.write_text(sol(ALONE))
     tsp_file, vrp_file, of_tsp = tmp_path / "mine.tsp", tmp_path / "mine.vrp", ("--model", models["tsp"])
-    of_cvrp = ("--model", models["cvrp"])
+    of_cvrp, many = ("--model", models["cvrp"]), ("--model", models["icam"])
+    many_routes = ("--model", models["pomo_cvrp"])
     cases: list[tuple[tuple[object, ...], str]] = [
         ((tsp_file, *of_cvrp), "mine: is a TSP, but sit/cvrp solves CVRP; take a network for TSP"),
         ((vrp_file, *of_tsp), "mine: is a CVRP, but sit/tsp solves TSP; take a network for CVRP"),
@@ -253,6 +342,20 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
         ((vrp_file, *of_cvrp, "--prc", 5, "--from", own), "is a file that ends in .sol"),
         ((vrp_file, *of_cvrp, "--save", tmp_path / "s.tour"), "--save"),
         ((vrp_file, *of_cvrp, "--rescale", 2), "leave it out for the CVRP"),
+        ((tsp_file, *of_tsp, "--starts", "all"), "Sit builds one solution of an instance"),
+        ((tsp_file, *of_tsp, "--augment"), "leave `starts`, `augment` and `images` out"),
+        ((tsp_file, *many, "--starts", "0"), "--starts 0: a number from 1 on, or all, is expected"),
+        ((tsp_file, *many, "--starts", "some"), "--starts some: a number from 1 on, or all"),
+        ((tsp_file, *many, "--starts", NODES + 1), "mine: --starts 31 is more than its 30 stops"),
+        ((vrp_file, *many_routes, "--starts", NODES), "mine: --starts 30 is more than its 29 stops"),
+        ((tsp_file, *many, "--starts", "all", "--prc", 3), "--starts: --prc begins with one solution"),
+        ((tsp_file, *many, "--augment", "--beam", 3), "leave --beam, --rrc and --prc out"),
+        ((tsp_file, *many, "--augment", "--prc", 3), "leave --beam, --rrc and --prc out"),
+        ((tsp_file, *many, "--images", 2, "--rrc", 3), "--images is for greedy solutions; leave --beam, --rrc"),
+        ((tsp_file, *many, "--images", 2, "--augment"), "--augment has eight images of its own; leave --images"),
+        ((tsp_file, *of_tsp, "--images", 2), "Sit builds one solution of an instance"),
+        ((tsp_file, *many, "--rescale", 2), "leave `rescale` and `esf` out"),
+        ((vrp_file, *many_routes, "--rrc", 3), "PomoCvrp: re-construction and beam search are for the TSP"),
         ((own, *of_tsp), "a TSPLIB file (.tsp, .atsp) or a VRPLIB file (.vrp) is expected"),
     ]
     for arguments, message in cases:
@@ -260,6 +363,9 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
     assert "must end in" in refused("solve", tsp_file, *of_tsp, "--out", tmp_path / "tour.txt")
     assert not (tmp_path / "t.svg").exists()
     assert not (tmp_path / "s.tour").exists()
+    for options in (("--starts", "all"), ("--augment",), ("--images", 2)):
+        code, text = invoke("evaluate", "scaling/x", *options)
+        assert (code, "either an evaluation of the plan" in text) == (2, True), text
 
 
 def test_tours_use_the_files_own_numbers(tmp_path: Path) -> None:
@@ -270,62 +376,19 @@ def test_tours_use_the_files_own_numbers(tmp_path: Path) -> None:
     assert read_tour(tmp_path / "odd.tour", instance).tolist() == [1, 4, 0, 3, 2]
 
 
-# -- each PENS variant ----------------------------------------------------------------------------------------------
-
-KIND = "neuroute.networks.pens:Pens"
-VARIANTS = [("alibi", "gaussian"), ("rope", "gaussian"), ("both", "zero"), ("coordinates", "gaussian")]
-LINE = re.compile(
-    r"^(\S+): n=(\d+), length ([\d,]+) \((\w+)\)(?:, gap [\d.]+ %)?, [\d.]+ s, pens/\w+, [\w, -]+; tour in (.+)$"
-)
-
-
-def checkpoint(folder: Path, positions: str = "both", initial: str = "gaussian", code: str | None = None) -> Path:
-    arguments = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
-    network = Network(kind=KIND, arguments={**arguments, "positions": positions, "initial": initial})
-    return untrained(folder / "model.safetensors", network, f"pens/{positions}", code)
-
-
-def dozen(folder: Path, x5: float = 500.0) -> Path:
-    """A file of twelve nodes; x5: the first coordinate of node 5."""
-    points = np.random.default_rng(5).integers(0, 1000, (12, 2)).astype(float)
-    points[4, 0] = x5
-    (folder / "dozen.tsp").write_text(tsp_text(points, name="dozen"))
-    return folder / "dozen.tsp"
-
-
-@pytest.mark.parametrize(("positions", "initial"), VARIANTS)
-@pytest.mark.parametrize("how", [Decoding(), Decoding(method="beam", beam=3), Decoding(method="rrc", iterations=5)])
-@pytest.mark.parametrize("name", ["dozen", "berlin52"])
-def test_each_variant_solves_a_file(
-    tmp_path: Path, public: Callable[[str], Path], name: str, how: Decoding, positions: str, initial: str
+@pytest.mark.parametrize("name", ["icam", "icam_cvrp", "pomo_cvrp"])
+def test_a_diverged_model_is_refused_where_decoding_would_never_end(
+    tmp_path: Path, models: dict[str, Path], name: str
 ) -> None:
-    path = dozen(tmp_path) if name == "dozen" else public("benchmarks/tsplib/berlin52.tsp")
-    model, drawing = checkpoint(tmp_path, positions, initial), tmp_path / "tour.svg"
-    said = LINE.match(solve_file(path, model, how, drawing, "cpu"))
-    assert said
-    net, _ = load_checkpoint(model)
-    instance = read_tsplib(path)
-    tour = decode("tsp", net, instance.inputs(), how)[0].numpy()
-    nodes = len(instance.coords)
-    assert sorted(tour) == list(range(nodes))
-    assert said.groups() == (name, str(nodes), f"{instance.length(tour):,.0f}", "EUC_2D", str(drawing))
-    assert drawing.read_text().rstrip().endswith("</svg>")
-    if name == "berlin52":
-        assert instance.length(tour) >= 7542  # the published optimum
-
-
-@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
-def test_the_command_line_prints_a_length_and_draws_the_tour(tmp_path: Path, ending: str) -> None:
-    drawing = tmp_path / f"tour.{ending}"
-    text = done("solve", dozen(tmp_path), "--model", checkpoint(tmp_path), "--beam", 2, "--out", drawing)
-    assert "dozen: n=12, length" in text
-    assert drawing.stat().st_size > 1000
-
-
-def test_bad_files_and_checkpoints_of_other_code_are_one_line(tmp_path: Path) -> None:
-    model = checkpoint(tmp_path)
-    said = refused("solve", dozen(tmp_path, x5=np.nan), "--model", model)
-    assert "node 5 has a coordinate that is not a number" in said
-    assert invoke("solve", dozen(tmp_path), "--model", tmp_path / "none", "--beam", 0)[0] == 2
-    said = refused("solve", dozen(tmp_path), "--model", checkpoint(tmp_path, code="other"))
-    assert "another version of the network's code" in said
+    """The last tensor of its checkpoint holds a NaN."""
+    loads = {"demand": np.tile(np.append(0, DEMANDS[:8]), (5, 1)), "capacity": np.full(5, 20)}
+    np.savez(tmp_path / "mine.npz", coords=COORDS, **(loads if "cvrp" in name else {}))
+    model = tmp_path / "diverged.safetensors"
+    net, about = load_checkpoint(models[name])
+    with torch.no_grad():
+        list(net.parameters())[-1].view(-1)[0] = torch.nan
+    save_checkpoint(model, net, about)
+    said = refused("evaluate", "--model", model, "--data", "mine.npz", "--starts", "all", "--out", "found.csv")
+    assert said.startswith(f"error: {model}: weights of sit/{name} are no finite numbers")
+    assert "learning rate" in said
+    assert not (tmp_path / "found.csv").exists()
