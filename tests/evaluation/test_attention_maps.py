@@ -85,12 +85,6 @@ def test_mixed_precision_is_near() -> None:
     assert 0 < (mixed - exact).abs().max() < 0.1 * np.ptp(exact.numpy())
 
 
-def test_the_network_is_left_as_it_was() -> None:
-    net, coords = small(run_of("alibi")), torch.from_numpy(dataset_coordinates(DATASET)[0])
-    origin_logits(net, coords, 0, 1)
-    assert all(not layer._forward_pre_hooks for layer in net.layers)
-
-
 def test_the_ends_of_the_path_are_far_apart_and_distinct() -> None:
     coords = np.random.default_rng(0).random((400, 2), dtype=np.float32)
     origin, destination = path_ends(coords)

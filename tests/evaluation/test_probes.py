@@ -62,37 +62,23 @@ def small() -> Any:
     return ready(NETWORK)
 
 
-def test_the_nearest_neighbour_rule_succeeds_at_rank_1_only() -> None:
-    counts = success_by_rank(Policy(nearest), *some_tours())
-    hits, decisions = counts["hits_available"], counts["decisions_available"]
-    assert hits[0] == decisions[0] > 0
-    assert not hits[1:].any()
-    assert decisions[1:].sum() > decisions[0]
-    for name in ("available", "all"):
-        assert counts[f"decisions_{name}"].sum() == COUNT * (N - 3)
-        assert counts[f"hits_{name}"].sum() == hits.sum()
-        assert counts[f"hits_{name}"].shape == (N - 1,)
-
-
-def test_the_farthest_neighbour_rule_fails_at_rank_1() -> None:
-    counts = success_by_rank(Policy(lambda rows: -nearest(rows)), *some_tours())
-    assert not counts["hits_available"][0]
-    assert counts["hits_available"].sum() > 0
-
-
-def test_ranks_are_those_of_a_sort() -> None:
-    coords, tours = some_tours(7, 3)
-    available, everywhere = np.zeros(6, int), np.zeros(6, int)
+@pytest.mark.parametrize("sign", [1, -1], ids=["nearest", "farthest"])
+def test_ranks_and_hits_are_those_of_a_sort(sign: int) -> None:
+    coords, tours = some_tours(7, 30)
+    counts = {name: np.zeros(6, int) for name in ("available", "all", "hits_available", "hits_all")}
     for points, tour in zip(coords.numpy().astype(float), tours.numpy(), strict=True):
         for step in range(1, 5):  # neither the first nor the last, forced decision
             here, optimal = tour[step], tour[step + 1]
             far = np.linalg.norm(points - points[here], axis=1)
             neighbours = [k for k in np.argsort(far) if k != here]
-            everywhere[neighbours.index(optimal)] += 1
-            available[[k for k in neighbours if k in tour[step + 1 :]].index(optimal)] += 1
-    counts = success_by_rank(Policy(nearest), coords, tours)
-    np.testing.assert_array_equal(counts["decisions_available"], available)
-    np.testing.assert_array_equal(counts["decisions_all"], everywhere)
+            left = [k for k in neighbours if k in tour[step + 1 :]]
+            is_hit = optimal == left[0 if sign > 0 else -1]
+            for name, ranked in (("available", left), ("all", neighbours)):
+                counts[name][ranked.index(optimal)] += 1
+                counts[f"hits_{name}"][ranked.index(optimal)] += is_hit
+    found = success_by_rank(Policy(lambda rows: sign * nearest(rows)), coords, tours)
+    for name, count in counts.items():
+        np.testing.assert_array_equal(found[name if name.startswith("hits") else f"decisions_{name}"], count)
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")], ids=["equal", "nan"])
