@@ -15,6 +15,7 @@ from neuroute.user.files import load_all
 GOOD = """NAME : square5
 TYPE: TSP
 COMMENT : five points, two spellings of the header
+COMMENT : and two of these
 DIMENSION: 5
 EDGE_WEIGHT_TYPE : EUC_2D
 NODE_COORD_SECTION
@@ -72,14 +73,20 @@ def test_distances_by_definition() -> None:
     ("before", "after", "message"),
     [
         ("3 1e1 10\n", "", "DIMENSION says 5, but 4 nodes"),
-        ("4 0 10", "4 nan 10", "line 10: node 4 has a coordinate that is not a number"),
-        ("4 0 10", "3 0 10", "line 10: node 3 appears twice"),
-        ("4 0 10", "4 0", "line 10: expected `node x y`"),
-        ("4 0 10", "4 0 ten", "line 10: expected `node x y`"),
+        ("4 0 10", "4 nan 10", "line 11: node 4 has a coordinate that is not a number"),
+        ("4 0 10", "3 0 10", "line 11: node 3 appears twice"),
+        ("4 0 10", "4 0", "line 11: expected `node x y`"),
+        ("4 0 10", "4 0 ten", "line 11: expected `node x y`"),
         ("4 0 10", "4 0 10 1", "two-dimensional"),
         ("EUC_2D", "EXPLICIT", "EDGE_WEIGHT_TYPE EXPLICIT is not read"),
         ("TYPE: TSP", "TYPE: ATSP", "TYPE ATSP is not read"),
         (GOOD[GOOD.index("1 0 0") :], "", "DIMENSION says 5, but 0 nodes"),
+        ("EOF", "VEHICLES : 3\nEOF", "VEHICLES is not read"),
+        ("EOF", "NODE_COORD_SECTION\n6 1 1\nEOF", "a second NODE_COORD_SECTION"),
+        ("EOF", "COMMENT : \x1b[31m\nEOF", "a control character"),
+        ("4 0 10", "4 0 ٣", "expected `node x y`"),
+        ("4 0 10", "4" * 5000 + " 0 10", "expected `node x y`"),
+        ("4 0 10", "9" * 30 + " 0 10", "expected `node x y`"),
     ],
 )
 def test_bad_files_are_one_clear_line(tmp_path: Path, before: str, after: str, message: str) -> None:
