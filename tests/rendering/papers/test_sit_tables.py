@@ -12,7 +12,7 @@ from fabricated import keep_records, solve_all
 from fabricated_sit import FABRIC, RUNS, SCALE, draw, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.figure_training import figure3
+from neuroute.papers.sit.figures_model import figure3
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.tables_comparison import GROUPS
 from neuroute.papers.sit.tables_efficiency import exponent
