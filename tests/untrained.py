@@ -46,10 +46,10 @@ def tiny_run(paper: str, kind: str, labels: Labels, **arguments: Any) -> Run:
 
 
 def evaluated(
-    folder: Path, evaluation: RunEvaluation, run: Run, net: Any = None, **context: Any
+    folder: Path, evaluation: RunEvaluation, run: Run, net: Any = None, out: Path | None = None, **context: Any
 ) -> tuple[pd.DataFrame, Arrays]:
     """Records and arrays of an evaluation of a run that was never trained, and which `folder` then holds."""
-    out = folder / "out" / f"{evaluation.group}.csv"
+    out = out or folder / "out" / f"{evaluation.group}.csv"
     untrained(folder / "m", run.network, run.id, CONTEXT.network_code, net)
     evaluate(evaluation, run, folder / "m", out, replace(CONTEXT, **context))
     with np.load(out.with_suffix(".npz"), allow_pickle=False) as file:

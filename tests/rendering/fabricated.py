@@ -326,17 +326,13 @@ def stored(work: Path, evaluation: str) -> dict[str, np.ndarray]:
         return dict(file)
 
 
-def _times(gap: GapLaw, factor: float) -> GapLaw:
-    return lambda run, dataset, decoding: factor * gap(run, dataset, decoding)
-
-
 def write_stages(fabric: Fabric, work: Path, evaluation: Any, run: Run) -> None:
     """What the checkpoints of a run's stages leave: each is better than the one before."""
     path = work / "evaluations" / f"{evaluation.id}.csv"
     frames, arrays = [], {}
     for number, stage in enumerate(evaluation.stages, 1):
         tests = Evaluation(run=evaluation.run, group=evaluation.group, tests=evaluation.tests)
-        write_tests(fabric.by(_times(fabric.gap, 3 / number)), work, tests, run)
+        write_tests(fabric.by(lambda *of, factor=3 / number: factor * fabric.gap(*of)), work, tests, run)
         frames.append(pd.read_csv(path).assign(run=f"{run.id}@{stage}"))
         with np.load(path.with_suffix(".npz")) as file:
             arrays |= {f"{stage}|{key}": file[key] for key in file.files}
@@ -346,15 +342,11 @@ def write_stages(fabric: Fabric, work: Path, evaluation: Any, run: Run) -> None:
 
 def measure(evaluation: RunEvaluation, run: Run, net: Any, work: Path) -> None:
     """Evaluate a network that was never trained."""
-    from neuroute.evaluation.driver import evaluate
-    from neuroute.evaluation.loaded import RunContext
-    from neuroute.networks.weights import save_checkpoint
+    from untrained import evaluated  # loads torch
 
-    context = RunContext("test", "c", "n", "cpu", threads=1, label_dirs=[work / "labels"])
-    checkpoint, out = work / run.name, work / "evaluations" / f"{evaluation.id}.csv"
+    out = work / "evaluations" / f"{evaluation.id}.csv"
     out.parent.mkdir(parents=True, exist_ok=True)
-    save_checkpoint(checkpoint, net, {"run": run.id, "network": run.network.model_dump(), "code": "n"})
-    evaluate(evaluation, run, checkpoint, out, context)
+    evaluated(work, evaluation, run, net, out, label_dirs=[work / "labels"])
 
 
 # -- logs and manifests -----------------------------------------------------------------------------------------------

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import untrained
 
 from fabricated import CONFIG, measure
 from fabricated_icam import ARTIFACTS, SCALE
 from neuroute.datasets.labels import make_labels
-from neuroute.networks.weights import build
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import StructureEvaluation
-from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network, Run
 from neuroute.rendering.study import Study
 
 N, DECISION = 30, 9
@@ -27,16 +27,8 @@ SHAPE = {"depth": 3, "width": 16, "feed_forward": 24}
 
 def run_of(run: str, **arguments: Any) -> Run:
     kind, own = ("icam:Icam", {}) if run == ICAM else ("pomo:Pomo", {"heads": 4})
-    labels = OPTIMAL[0]  # not read
-    return Run(
-        paper=roles.PAPER,
-        name=run.rpartition("/")[2],
-        network=Network(kind=f"neuroute.networks.{kind}", arguments={**SHAPE, **own, **arguments}),
-        training=Supervised(samples=1),
-        n=N,
-        data=(labels,),
-        validation=labels,
-    )
+    network = Network(kind=f"neuroute.networks.{kind}", arguments={**SHAPE, **own, **arguments})
+    return untrained.run_of(network, OPTIMAL[0], run).model_copy(update={"n": N})
 
 
 RUNS = {run: run_of(run) for run in (ICAM, POMO)}
@@ -44,8 +36,7 @@ RUNS = {run: run_of(run) for run in (ICAM, POMO)}
 
 def small(run: Run) -> Any:
     """A network with random weights; ICAM's alphas are others than the first ones."""
-    torch.manual_seed(3)
-    net = build(run.network).eval()
+    net = untrained.ready(run.network, 3)
     with torch.no_grad():
         for i, (name, parameter) in enumerate(net.named_parameters()):
             if name.endswith("alpha"):

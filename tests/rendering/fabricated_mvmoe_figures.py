@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from untrained import ready
 
 from fabricated import CONFIG, measure
 from fabricated_mvmoe import FABRIC, SCALE, changed
-from neuroute.networks.weights import build
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.paper import PAPER
 from neuroute.papers.mvmoe.roles import RoutingEvaluation
@@ -64,8 +64,7 @@ def _shaped(run: Run) -> Run:
 
 def small(run: Run) -> Any:
     """A network with random weights, gates among them."""
-    torch.manual_seed(5)
-    net = build(run.network).eval()
+    net = ready(run.network, 5)
     with torch.no_grad():
         for name, parameter in net.named_parameters():
             if "gate" in name:
