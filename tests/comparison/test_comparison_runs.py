@@ -217,6 +217,29 @@ def test_a_network_of_ones_own_needs_its_weights_and_its_name(tmp_path: Path, mo
         named("m.safetensors")
 
 
+def test_a_network_that_looks_at_more_nodes_than_a_toy_has_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that looks at more than it was trained with says why it is not."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("nearest_of_mine.py").write_text(
+        "import torch\n\nfrom neuroute.networks.bq import Bq\n\n\nclass Net(Bq):\n    def encode(self, coords):\n"
+        "        torch.cdist(coords, coords).topk(self.train_nodes)\n        return super().encode(coords)\n\n\n"
+        "class More(Net):\n    def encode(self, coords):\n        torch.zeros(9).topk(10)\n"
+    )
+    arguments = {"depth": 1, "width": 8, "heads": 2, "feed_forward": 8, "train_nodes": 20}
+    with Worker(Machine()) as process:
+        for kind in ("Net", "More"):
+            network = Network(kind=f"nearest_of_mine:{kind}", arguments=arguments)
+            untrained(Path(f"{kind}.safetensors"), network, "x/y")
+        greedy, *_ = parse("nearest_of_mine:Net=Net.safetensors", None, ["tsp"], lambda name: {}, ())
+        assert process.answer(greedy, members()[3].instance, 0, 60).cost is not None
+        greedy, *_ = parse("nearest_of_mine:More=More.safetensors", None, ["tsp"], lambda name: {}, ())
+        with pytest.raises(NeurouteError, match="More: cannot be loaded: RuntimeError.*out of range"):
+            process.answer(greedy, members()[3].instance, 0, 60)
+
+
 def test_methods_are_called_as_they_are_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert named("quick=lkh") == [("quick", "2 s")]

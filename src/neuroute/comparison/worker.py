@@ -21,6 +21,7 @@ from neuroute.solvers import limited
 
 wall = time.perf_counter  # whatever becomes of that name in the process
 LOADS = (1.0, 20.0)  # least and most that a machine's load stretches a solver's time by
+FEW_NODES, WARM_UP_NODES = 8, 100  # of an instance to warm up by: of solvers and functions; of networks, at most
 WARM_UP_S = 60.0  # at most, for a process that builds to load
 OWN_BYTES = 2**30  # bytes for the process itself, beside `memory_gb`
 
@@ -117,18 +118,18 @@ def _set_up(machine: Machine) -> None:
 
 
 def load(machine: Machine, method: Method, instance: neuroute.Instance) -> bool | Answer:
-    """Make a method ready, by a small instance of the same problem."""
+    """Make a method ready, by a small instance of the same problem as this one."""
     if not _methods:
         _set_up(machine)
     loaders = {"network": _load_network, "solver": _load_solver, "function": _load_function}
     try:
-        _methods[method] = loaders[method.kind](machine, method, _small(instance))
-    except NeurouteError as error:
-        return Answer(None, None, None, unsolved=str(error))
+        _methods[method] = loaders[method.kind](machine, method, instance)
+    except Exception as error:  # whatever a method raises
+        return Answer(None, None, None, unsolved=str(error) if isinstance(error, NeurouteError) else repr(error))
     return True
 
 
-def _load_network(machine: Machine, method: Method, small: neuroute.Instance) -> _Loaded:
+def _load_network(machine: Machine, method: Method, instance: neuroute.Instance) -> _Loaded:
     model = neuroute.load_model(method.source, machine.device, method.trusted)
     budget, memory = method.seconds, machine.memory_gb
 
@@ -136,16 +137,17 @@ def _load_network(machine: Machine, method: Method, small: neuroute.Instance) ->
         how = model.decoding.model_copy(update={"draw": seed}) if budget is None else None
         return neuroute.solve(instance, model=model, decoding=how, seconds=budget, seed=seed, memory_gb=memory).stops
 
-    neuroute.solve(small, model=model, decoding=model.decoding, memory_gb=memory)
+    nodes = min(model.net.train_nodes, WARM_UP_NODES)  # of which it may look at many as the nearest ones
+    neuroute.solve(_small(instance, nodes), model=model, decoding=model.decoding, memory_gb=memory)
     if budget is None:
         return _Loaded(run, model.gflops)
     from neuroute.user.within_time import Construction
 
     # The search begins with what a process of its own builds, which is gone when it was too late the last time.
-    return _Loaded(run, warm_up=lambda: Construction(small, WARM_UP_S, 0).answer(WARM_UP_S))
+    return _Loaded(run, warm_up=lambda: Construction(_small(instance), WARM_UP_S, 0).answer(WARM_UP_S))
 
 
-def _load_solver(machine: Machine, method: Method, small: neuroute.Instance) -> _Loaded:
+def _load_solver(machine: Machine, method: Method, instance: neuroute.Instance) -> _Loaded:
     from neuroute.user.classical import solve_with
 
     def run(instance: neuroute.Instance, seed: int) -> np.ndarray:
@@ -154,11 +156,11 @@ def _load_solver(machine: Machine, method: Method, small: neuroute.Instance) -> 
             seconds *= _load_of_machine  # it looks at nothing but the wall clock
         return solve_with(method.source, instance, seconds, seed).solution
 
-    solve_with(method.source, small, None if method.seconds is None else 0.1)
+    solve_with(method.source, _small(instance), None if method.seconds is None else 0.1)
     return _Loaded(run)
 
 
-def _load_function(machine: Machine, method: Method, small: neuroute.Instance) -> _Loaded:
+def _load_function(machine: Machine, method: Method, instance: neuroute.Instance) -> _Loaded:
     function = resolve(method.source)
     return _Loaded(lambda instance, seed: instance.stops_of(function(instance, method.seconds)))
 
@@ -188,9 +190,9 @@ def _cpu() -> float:
     return sum(u.ru_utime + u.ru_stime for u in used)
 
 
-def _small(instance: neuroute.Instance) -> neuroute.Instance:
-    """Return an instance of few nodes of the same problem, in coordinates."""
-    points = np.random.default_rng(0).random((8, 2))
+def _small(instance: neuroute.Instance, nodes: int = FEW_NODES) -> neuroute.Instance:
+    """Return an instance of so many nodes, at least FEW_NODES, of the same problem, in coordinates."""
+    points = np.random.default_rng(0).random((max(nodes, FEW_NODES), 2))
     if instance.problem == "tsp":
         return neuroute.Instance.from_arrays(points)
-    return neuroute.Instance.from_arrays(points, np.array([0] + [1] * 7), 3)
+    return neuroute.Instance.from_arrays(points, np.array([0] + [1] * (len(points) - 1)), 3)
