@@ -8,6 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
+
 # rows (batch, 1 + available + 1, E), share of the capacity that is left (batch,) -> logits (batch, available, 2)
 Decide = Callable[[Tensor, Tensor], Tensor]
 
@@ -32,6 +34,7 @@ def complete_routes(
     Paths of few stops wait until the longer ones have no more left, so that at each step all candidates count alike.
     Returns positions in `rows` and flags, both int64 (paths, m - 1); up to a path's first stop they are their own.
 
+    Raises NeurouteError for logits that do not tell the two ways apart.
     As in TSP's `complete_paths` the chosen row is swapped to the front, so rows and demand are overwritten.
     """
     paths, m = demand.shape
@@ -44,7 +47,10 @@ def complete_routes(
             started += 1
         on, path = slice(started), index[:started]
         share = (remaining[on] / capacity[on]).to(rows.dtype)
-        best = decide(rows[on, step:], share).flatten(1).argmax(1)
+        ways = decide(rows[on, step:], share)
+        if ways.dim() != 3:
+            raise NeurouteError(f"decide returns logits {tuple(ways.shape)}; (batch, available, 2) are needed here")
+        best = ways.flatten(1).argmax(1)
         place, flag = best // 2 + (step + 1), best % 2
         for array in (rows, demand, order):
             moved = array[on, step + 1].clone()
