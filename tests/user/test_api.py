@@ -11,6 +11,7 @@ import pytest
 from refusals import one_line
 
 import neuroute
+from neuroute.rendering import style
 from stand_ins import Ship, checkpoint
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -131,6 +132,15 @@ def test_a_drawing_takes_any_name_and_any_number_of_routes() -> None:
     drawing = instance.plot([[customer] for customer in range(1, stops + 1)])
     drawing.draw_without_rendering()
     assert len(drawing.findobj()) < 1000
+
+
+def test_pictures_fill_no_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Of one who follows trainings at level INFO, and then compares."""
+    caplog.set_level("INFO")
+    figure = style.new_figure()
+    figure.subplots().set_xlabel("n")
+    style.save_figure(figure, tmp_path / "a")
+    assert not caplog.records
 
 
 def test_solutions_are_drawn_and_kept(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -78,6 +79,7 @@ def ramp(family: str, count: int) -> list[str]:
 @contextmanager
 def house() -> Iterator[None]:
     """Everything drawn inside has the house style; the Agg canvas, whatever the machine's display."""
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells of each glyph of a PDF
     with (
         as_file(files("neuroute.rendering") / "house.mplstyle") as path,
         mpl.rc_context(fname=path),
