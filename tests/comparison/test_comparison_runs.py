@@ -345,6 +345,7 @@ def test_a_network_and_a_heuristic_are_compared_from_python_and_kept(tmp_path: P
     again = neuroute.compare(["nearest", "tsp"], [str(file)], **how)  # type: ignore[arg-type]
     assert again.records.equals(found.records)
     assert {path: path.stat().st_mtime_ns for path in (out / "answers").iterdir()} == kept
+    assert set(neuroute.compare("nearest", str(file), **how).records.method) == {"nearest"}  # type: ignore[arg-type]
     with pytest.raises(NeurouteError, match="seconds"):
         neuroute.compare(["nearest"], [str(file)], benchmarks=tmp_path, seconds=0, out=out)
     left = neuroute.compare(["nearest", "none.safetensors"], [str(file)], **how)  # type: ignore[arg-type]

@@ -64,8 +64,8 @@ class Comparison:
 
 
 def compare(
-    methods: Sequence[str | Model] | None = None,
-    sets: Sequence[str] | None = None,
+    methods: str | Model | Sequence[str | Model] | None = None,
+    sets: str | Sequence[str] | None = None,
     *,
     published: str | Sequence[str] | None = None,
     against: str | None = None,
@@ -109,11 +109,10 @@ def compare(
     Raises:
         NeurouteError: before anything is solved, if there is no such method, set or folder, or nothing to compare.
     """
-    given_methods = None if methods is None else [m.source if isinstance(m, Model) else m for m in methods]
-    published = [published] if isinstance(published, str) else published
+    given_methods = None if methods is None else [m.source if isinstance(m, Model) else m for m in _several(methods)]
     checkpoints = checkpoints or (lambda name: {})
-    options: dict[str, Any] = {"methods": given_methods, "sets": sets, "published": published, "against": against}
-    options |= {"seconds": seconds, "max_nodes": max_nodes}
+    options: dict[str, Any] = {"methods": given_methods, "against": against, "seconds": seconds, "max_nodes": max_nodes}
+    options |= {"sets": _several(sets), "published": _several(published)}
     set_options = {key: value for key, value in options.items() if value is not None}
     choice = validate(Compare, (settings or Compare()).model_dump() | set_options, "compare")
     folder, hand = Path(out), None if benchmarks is None else Path(benchmarks)
@@ -153,6 +152,10 @@ def compare(
     machine = Machine(devices.choose(device).type, choice.threads, memory_gb, choice.clock)
     records = run(members, list(rows), results, folder, seeds=choice.seeds, limit=choice.limit, machine=machine)
     return replace(write(records, choice.groups, folder, notes, choice.against), left_out=left_out)
+
+
+def _several(value: Any) -> Any:
+    return [value] if isinstance(value, str | Model) else value
 
 
 def write(
