@@ -62,7 +62,8 @@ def test_an_instance_that_lacks_a_seed_is_not_solved() -> None:
 
 def test_seeds_are_counted_whatever_their_numbers() -> None:
     made = records(COSTS, seeds=2)
-    assert "2 seeds of methods that draw." in notes_of(made.assign(seed=made.seed + 1234))
+    made = made[(made.seed == 0) | (made.method == "better")]  # the others may draw, too
+    assert "At most 2 seeds of a method." in notes_of(made.assign(seed=made.seed + 1234))
     assert "One seed." in notes_of(records(COSTS).assign(seed=1234))
 
 

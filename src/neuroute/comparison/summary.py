@@ -331,7 +331,7 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
         f"Times are {clock} time of one instance, one at a time, without loading; GFLOPs are of a solution without "
         "search, all its starts together.",
         *([THEIRS] if records.how.str.startswith("published").any() else []),
-        f"{seeds} seeds of methods that draw." if seeds > 1 else "One seed.",
+        f"At most {seeds} seeds of a method." if seeds > 1 else "One seed.",
     ]
     machines = {
         f"{d}, {t:g} thread{'s' if t != 1 else ''}" for d, t in zip(here.device, here.threads, strict=True) if d == d
