@@ -94,15 +94,15 @@ def export_weights(checkpoint: Path, out: Path) -> str:
 def _described(weights: Weights, network: str | None, arguments: Mapping[str, Any]) -> Network:
     """What network the weights are, and its arguments; what is given goes first."""
     file, layout = weights.file, weights.layout
-    named = None if network is None else NETWORKS.get(network, network)
-    kind = layout.kind if layout else named
+    kind_of_name = None if network is None else NETWORKS.get(network, network)
+    kind = layout.kind if layout else kind_of_name
     if kind is None:
         raise NeurouteError(
             f"{file}: no published layout that is known here ({len(weights.tensors)} tensors: "
             f"{some(sorted(weights.tensors))}); if they are called as neuroute calls them, give --network "
             f"{', '.join(NETWORKS)}, or module:Net of a network of your own"
         )
-    if layout and named not in (None, kind):
+    if layout and kind_of_name not in (None, kind):
         raise NeurouteError(f"{file}: is laid out as {layout.name}, not as {network}; leave out --network")
     if not is_bundled(kind):  # its class says the rest
         return Network(kind=kind, arguments=dict(arguments))
