@@ -301,15 +301,15 @@ def draw_gaps(axes: mpl.axes.Axes, course: Course) -> None:
         mine = [(a, gap) for a, gap, v in zip(x, gaps, validations, strict=True) if v["warm_up"] is warm]
         axes.plot([a for a, _ in mine], [gap for _, gap in mine], "o", color=COLOURS[not warm], **points)
     axes.set_xlim(0, course.epochs * 1.02)
-    style.log_axis(axes, "y", gaps, pad=0.14)
+    style.log_axis(axes, "y", gaps, pad=0.18)
     finite = [i for i, gap in enumerate(gaps) if math.isfinite(gap)]
     bests = {
         min(some, key=gaps.__getitem__) for some in ([i for i in finite if validations[i]["warm_up"]], finite) if some
     }
-    for i in bests:  # the best gap of the warm-up, and the best of all
-        late = x[i] > 0.6 * course.epochs  # the curve comes from above
-        place = ("right", "top") if late else ("left", "bottom")
-        _label(axes, x[i], gaps[i] * (0.97 if late else 1), f" {gaps[i]:.2f} % ", *place)
+    for i in bests:  # the best gap of the warm-up, and the best of all: below the curve, which comes from above
+        side = "right" if x[i] > 0.6 * course.epochs else "left"
+        axes.annotate(f"{gaps[i]:.2f} %", (x[i], gaps[i]), (0, -4), textcoords="offset points", ha=side, va="top",
+                      fontsize=6, zorder=4)  # fmt: skip
 
 
 def _label(axes: mpl.axes.Axes, x: float, y: float, text: str, ha: str, va: str) -> None:
