@@ -44,6 +44,26 @@ def test_a_departure_is_marked_and_an_agreement_is_not(smoke: Plan) -> None:
     assert table4["precision"] == ("fp32 (paper: not stated)", False)
 
 
+def test_what_is_done_as_in_print_is_no_departure() -> None:
+    """Other authors' systems that a paper ran itself, too; those whose numbers it cites are one."""
+    paper = build_plan(parse_config({"scale": "paper"}))
+    sit, icam, pens = (protocol_lines(paper, key) for key in ("sit", "icam", "pens"))
+    for where, test in (
+        ("Table 2", "TSPLIB"),
+        ("Table 2", "CVRPLIB"),
+        ("Table 9", "TSP300"),
+        ("Tables 1, 7", "TSP50000"),
+    ):
+        assert not find(sit, where, test)["budget"][1]
+    for where, test in (("Tables 1, 7", "CVRP1000"), ("Table 3", "CVRP5000")):
+        assert not find(icam, where, test)["budget"][1]
+    cited, _, ran = find(icam, "Tables 1, 7, 8, 9, 10, 11", "TSP1000")["budget"][0].partition(" (paper: ")
+    assert "tree_search" in cited
+    assert "tree_search" not in ran
+    (largest,) = (line for line in pens if "TSP10000" in line.cells()[1][0])
+    assert not largest.cells()[HEADS.index("reference")][1]
+
+
 def test_numbers_of_the_scale_change_the_table(smoke: Plan) -> None:
     paper = build_plan(parse_config({"scale": "paper"}))
     table4 = find(protocol_lines(paper, "scaling"), "Table 4", "TSP100")

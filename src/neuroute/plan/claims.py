@@ -4,8 +4,8 @@
 tables, whose measured and whose printed numbers are then compared alike; or `function`, one of `claims.py` beside it;
 or else `unjudged`, why neither can.
 
-`protocol.py` holds the paper's test sets, each declared once: where they are used, and what of them differs here,
-follows from the plan.
+`protocol` in its `paper.py` yields the paper's test sets, each declared once: where they are used, and what of them
+differs here, follows from the plan.
 """
 
 from collections import Counter

@@ -93,7 +93,7 @@ def protocol_lines(plan: Plan, paper: str) -> list[Line]:
         use = min(unclaimed, key=lambda use: (use.artifact, use.run))
         raise NeurouteError(
             f"{use.artifact}: tests {use.run} on {_name(use.here)}, which {paper}'s protocol does not name; add it to "
-            f"papers/{paper}/protocol.py"
+            "`protocol` in its paper.py"
         )
     return _merged(lines)
 

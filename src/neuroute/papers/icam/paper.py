@@ -19,21 +19,25 @@ SOLVERS: dict[Problem, str] = {"tsp": "Concorde", "cvrp": "LKH3"}
 GREEDILY = (SINGLE, MULTI, roles.AUGMENTED)
 RRC, BEAM = Decoding(method="rrc", iterations=100), beam_search(16)
 SEARCHES = tuple(way.model_copy(update={"starts": starts}) for way in (RRC, BEAM) for starts in (1, "all"))
+MDAM = Decoding(method=roles.DECODERS, beam=50)
+OF_OTHERS: dict[tuple[Problem, int], tuple[Decoding, ...]] = {  # Table 1's systems that the paper ran itself
+    ("tsp", 500): (roles.GROWN,), ("tsp", 1000): (roles.GROWN,), ("cvrp", 1000): (roles.PARTED,),
+}  # fmt: skip
 
 
 def protocol(scale: Scale) -> Iterator[Protocol]:
     """Four sizes of both problems, larger ones, TAM's, and Set-X."""
     for problem in PROBLEMS:
-        ways = GREEDILY + (SEARCHES if problem == "tsp" else ())
+        alike = (*GREEDILY, MDAM, *((*SEARCHES, roles.REVISED) if problem == "tsp" else ()))
         for size in SIZES:
-            labels = roles.reference(scale, problem, size)
+            labels, ways = roles.reference(scale, problem, size), alike + OF_OTHERS.get((problem, size), ())
             yield Protocol(f"{problem.upper()}{size}", labels, COUNTS[size], SOLVERS[problem], ways, "files of LEHD")
     for size in roles.LARGE_SIZES:
         yield Protocol(f"TSP{size}", large(scale, size), None, "LKH3", (SINGLE, MULTI))
     for size in roles.TAM_SIZES:
         name, by_lkh3 = f"CVRP{size} C={200 if size == 1000 else 300}", size in (3000, 4000)
         solver = "LKH3" if by_lkh3 else "LKH3, as TAM printed it"
-        yield Protocol(name, roles.tam(scale, size), None, solver, (SINGLE, MULTI))
+        yield Protocol(name, roles.tam(scale, size), None, solver, (SINGLE, MULTI, roles.PARTED))
     yield on_benchmark("cvrplib", 100, SINGLE, MULTI)
 
 

@@ -44,6 +44,7 @@ SEARCHED = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")  # m
 MERGED = Decoding(method="neuroute.decoding.edge_maps.tours:merging")
 REVISED, PARTED = revise(), Decoding(method="neuroute.systems.glop.decoding:partition", solver="lkh")  # GLOP, GLOP-G
 GROWN = Decoding(method="neuroute.systems.htsp.decoding:grow")  # H-TSP
+DECODERS = "neuroute.systems.mdam.decoding:decoders"  # MDAM's search
 
 
 group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group
@@ -119,7 +120,7 @@ def beam(scale: Scale, starts: Starts = 1) -> Decoding:
 
 def decoder_beams(scale: Scale) -> Decoding:
     """MDAM's search."""
-    return Decoding(method="neuroute.systems.mdam.decoding:decoders", beam=scale[IcamScale].decoder_beam)
+    return Decoding(method=DECODERS, beam=scale[IcamScale].decoder_beam)
 
 
 def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:

@@ -21,7 +21,7 @@ COUNTS = {100: 128, 250: 128, 500: 128, 1000: 128, 10_000: 10}
 FIVE = Decoding(repeats=5)
 RESCALED = Decoding(repeats=5, rescale="best")
 TIMES = (TIMED, TIMED.model_copy(update={"esf": True}))
-SOLVERS = dict.fromkeys(SIZES[:-1], "Concorde") | {SIZES[-1]: "Concorde, at most 6 h"}
+SOLVERS = dict.fromkeys(SIZES[:-1], "Concorde") | {SIZES[-1]: "Concorde (six hours)"}
 ON_SMALL = ("figure5", "table_figure5")
 of_means = partial(Protocol, averaging=AVERAGING[MEAN_OF_GAPS], shown=MEAN_OF_GAPS)
 

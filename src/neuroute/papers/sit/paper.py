@@ -10,7 +10,7 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decodings import Decoding, beam_search
+from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, beam_search
 from neuroute.plan.objects import Labels, Network, Problem, Reconstruction, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
@@ -35,8 +35,10 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         from_others = tuple(Decoding(method="prc", start=other, iterations=100) for other in ("greedy", "nearest"))
         lengths = tuple(Decoding(method="prc", start=start, iterations=100, longest=most) for most in roles.LONGEST)
         for size in SIZES:
-            # Beams and POMO end, by memory, at 5K; random re-construct by time at 10K.
+            # Beams, POMO and ELG end, by memory, at 5K; random re-construct by time at 10K, as H-TSP and GLOP-G.
             searches = (RRC, BEAM, POMO) if size <= 5000 else (RRC,) if size == 10_000 else ()
+            searches += (roles.REVISED,) if problem == "tsp" else ()
+            searches += (roles.GROWN if problem == "tsp" else roles.PARTED,) if size <= 10_000 else ()
             ways = (GREEDY, *searches, budgets, *from_others, *(lengths if (problem, size) == ("tsp", 10_000) else ()))
             yield Protocol(
                 f"{name}{size}", reference(scale, problem, size), COUNTS[size], SOLVERS[problem], ways,
@@ -45,6 +47,7 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         for size in roles.SMALL_SIZES:
             capacity = " C=100" if problem == "cvrp" else ""
             searched = (GREEDY, POMO, Decoding(method="prc", start=start, iterations=10))
+            searched += (roles.REVISED, roles.GROWN) if problem == "tsp" else ()
             yield Protocol(
                 f"{name}{size}{capacity}", small(scale, problem, size), None, SMALL_SOLVERS[problem], searched
             )
@@ -53,8 +56,12 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         yield Protocol(name, tam(scale, size), None, "none", shown=None, averaging="no gaps", source="files of TAM")
     for problem in PROBLEMS:
         prc = Decoding(method="prc", start=INITIAL[problem], iterations=1000)
-        ways = (GREEDY, RRC, BEAM, prc)
-        yield on_benchmark("tsplib", 33, *ways) if problem == "tsp" else on_benchmark("cvrplib", 14, *ways)
+        ways = (GREEDY, RRC, BEAM, POMO, prc)
+        yield (
+            on_benchmark("tsplib", 33, *ways, REVISED_LIBRARY)
+            if problem == "tsp"
+            else on_benchmark("cvrplib", 14, *ways, roles.PARTED)
+        )
 
 
 # -- labels ---------------------------------------------------------------------------------------------------------
