@@ -14,6 +14,7 @@ from neuroute.datasets.benchmarks import study_instances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.papers.icam import roles
+from neuroute.papers.icam.methods import reference_note, sets_of
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.tables_settings import CLIPPING, ROWS, ReinforcedRun
 from neuroute.papers.icam.tables_test_sets import GROUPS
@@ -61,6 +62,27 @@ def test_table2_names_what_is_lacking(copy: Path) -> None:
 
 
 # -- what the notes say of the printed numbers ------------------------------------------------------------------------
+
+
+def test_notes_say_whose_instances_are_tested(work: Path) -> None:
+    """LEHD's files have neither TAM's capacities nor more than 1,000 nodes; instances of files are not drawn."""
+    said = {
+        name: "the paper's are LEHD's" in " ".join(draw(name, work).notes) for name in ("table1", "table3", "table6")
+    }
+    assert said == {"table1": True, "table3": False, "table6": False}
+    drawn = sets_of(SCALE, "tsp")
+    filed = {
+        n: test.model_copy(update={"dataset": test.dataset.model_copy(update={"file": "a.npz"})})
+        for n, test in drawn.items()
+    }
+    for sets, anew in (
+        (drawn, "Test instances are drawn"),
+        (drawn | {100: filed[100]}, "Those of no file are"),
+        (filed, ""),
+    ):
+        note = reference_note({"tsp": sets}, {"tsp": "Concorde"})
+        assert anew in note
+        assert ("drawn anew" in note) == bool(anew)
 
 
 def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:

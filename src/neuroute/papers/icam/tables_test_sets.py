@@ -20,6 +20,7 @@ from neuroute.rendering.cells import (
     model_here,
     number,
     printed_numbers,
+    references_by_problem,
     summary_over_seeds,
 )
 from neuroute.rendering.columns import HERE, WHOLE, described
@@ -96,7 +97,7 @@ def table3(study: Study) -> Table:
         study,
         ("Method",),
         table3_grid(study.scale),
-        reference=reference_note({"cvrp": tests}, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
+        reference=references_by_problem({"cvrp": tests}, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
         trained=_trained(study, "cvrp"),
         baselines=baselines_note(study, ["cvrp"]),
     )
@@ -115,7 +116,7 @@ def table6(study: Study) -> Table:
         study,
         ("Method",),
         table6_grid(study.scale),
-        reference=reference_note({"tsp": tests}, {"tsp": "LKH3"}),
+        reference=references_by_problem({"tsp": tests}, {"tsp": "LKH3"}),
         trained=_trained(study, "tsp"),
         baselines=baselines_note(study, ["tsp"]),
     )
