@@ -85,10 +85,10 @@ def sets_of(scale: Scale, problem: Problem) -> dict[int, Labels]:
 def reference_note(tests: Mapping[Problem, Tests], published: Mapping[Problem, str]) -> str:
     """Say against whose solutions the gaps on these test sets are, here and in print, and whose instances they are."""
     note = references_by_problem(tests, published)
-    drawn = [labels.dataset.file is None for sets in tests.values() for labels in sets.values()]
-    which = "Test instances" if all(drawn) else "Those of no file"
+    files = [labels.dataset.file for sets in tests.values() for labels in sets.values()]
+    which = "Those of no file" if any(files) else "Test instances"
     anew = f" {which} are drawn anew, from the same distribution; the paper's are LEHD's."
-    return note + (anew if any(drawn) else "")
+    return note + ("" if all(files) else anew)
 
 
 def baselines_note(study: Study, problems: Sequence[Problem] = roles.PROBLEMS) -> str:

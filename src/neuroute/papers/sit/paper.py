@@ -36,7 +36,7 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         lengths = tuple(Decoding(method="prc", start=start, iterations=100, longest=most) for most in roles.LONGEST)
         for size in SIZES:
             # Beams, POMO and ELG end, by memory, at 5K; random re-construct by time at 10K, as H-TSP and GLOP-G.
-            searches = (RRC, BEAM, POMO) if size <= 5000 else (RRC,) if size == 10_000 else ()
+            searches: tuple[Decoding, ...] = (RRC, BEAM, POMO) if size <= 5000 else (RRC,) if size == 10_000 else ()
             searches += (roles.REVISED,) if problem == "tsp" else ()
             searches += (roles.GROWN if problem == "tsp" else roles.PARTED,) if size <= 10_000 else ()
             ways = (GREEDY, *searches, budgets, *from_others, *(lengths if (problem, size) == ("tsp", 10_000) else ()))
@@ -46,8 +46,8 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
             )  # fmt: skip
         for size in roles.SMALL_SIZES:
             capacity = " C=100" if problem == "cvrp" else ""
-            searched = (GREEDY, POMO, Decoding(method="prc", start=start, iterations=10))
-            searched += (roles.REVISED, roles.GROWN) if problem == "tsp" else ()
+            ours = Decoding(method="prc", start=start, iterations=10)
+            searched = (GREEDY, POMO, ours, *((roles.REVISED, roles.GROWN) if problem == "tsp" else ()))
             yield Protocol(
                 f"{name}{size}{capacity}", small(scale, problem, size), None, SMALL_SOLVERS[problem], searched
             )
