@@ -12,6 +12,7 @@ from neuroute.datasets.benchmarks import study_instances
 from neuroute.plan import digest
 from neuroute.plan.objects import BenchmarkEvaluation
 from neuroute.plan.papers import paper_folders
+from neuroute.plan.plan import COUNTING
 from plans import PAPERS, ROOT, SCALES, plan_of
 
 ARTIFACTS = {  # of each paper: tables, figures, and figures with a table
@@ -140,6 +141,7 @@ def test_every_drawing_hangs_on_how_records_are_read(monkeypatch: pytest.MonkeyP
     assert [a for a in plan.artifacts if "rendering.study:Study" not in plan.render_code(a)] == []
     for counted, network in (("scaling/table1", "DecoderOnly"), ("icam/table4", "Icam")):  # while they are drawn
         assert f":{network} " in f"{plan.render_code(counted)} "
+        assert COUNTING in plan.render_code(counted)
 
 
 def test_a_plan_imports_no_library_that_draws_or_trains() -> None:

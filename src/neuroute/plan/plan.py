@@ -229,7 +229,7 @@ class Plan:
         files += [list_file(b) for b in sorted(benchmarks)]
         entries = ["neuroute.rendering.render:render", "neuroute.rendering.study:Study", a.function]
         if not self._inputs_of_runs(artifact):  # it may count what networks have or do while it is drawn
-            entries += sorted({self.runs[run].network.kind for run in self._shown_runs(artifact)})
+            entries += [COUNTING, *sorted({self.runs[run].network.kind for run in self._shown_runs(artifact)})]
         return code_digest(*entries) + _files_digest(files)
 
     def report_code(self) -> str:
