@@ -1,8 +1,10 @@
 """Code digests follow definitions, not text; those that an earlier process found hold until a source file changes."""
 
 import atexit
+import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -176,6 +178,17 @@ def test_a_moved_definition_is_located() -> None:
 def test_unknown_definition_is_an_error(package: Write) -> None:
     with pytest.raises(LookupError, match="nowhere"):
         package("digested.nets:nowhere")
+
+
+def test_the_language_of_the_machine_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "of_ones_own.py").write_text('TEXT = "α × β"\n', encoding="utf-8")
+    command = [sys.executable, "-c", "from neuroute.plan.digest import code_digest; print(code_digest('of_ones_own:'))"]
+    base = os.environ | {"PYTHONPATH": f"{tmp_path}:{digest.ROOT.parent}", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    digests = {
+        subprocess.run(command, env=base | {"PYTHONUTF8": each}, capture_output=True, check=True).stdout
+        for each in "01"
+    }
+    assert len(digests) == 1
 
 
 def test_a_module_that_was_asked_for_too_early_is_found_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

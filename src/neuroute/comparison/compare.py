@@ -238,7 +238,7 @@ def page(
         for title, file, drawing in pictures
     ]
     data = {"rows": rows, "groups": [str(group) for group in sizes], "figures": figures, "notes": list(notes)}
-    return TEMPLATE.read_text().replace("{{data}}", json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"))
+    return TEMPLATE.read_text("utf-8").replace("{{data}}", json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"))
 
 
 def _cell(summary: Summary, key: Key, instances: Sequence[str]) -> tuple[int, int, float, float | None]:

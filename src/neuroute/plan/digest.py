@@ -270,7 +270,7 @@ def _module(name: str) -> _Module:
     if path is None:
         raise LookupError(f"no module {name}")
     module = _Module()
-    for raw in ast.parse(path.read_text()).body:
+    for raw in ast.parse(path.read_bytes()).body:
         statement = _Behaviour().visit(raw)
         if isinstance(statement, ast.Import | ast.ImportFrom):
             module.imports.update(_imported(statement))
