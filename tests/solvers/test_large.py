@@ -97,8 +97,24 @@ def test_hgs_is_refused_where_its_distances_do_not_fit(monkeypatch: pytest.Monke
     assert hgs.memory(2000) > 0
 
 
-def test_memory_of_a_control_group_counts() -> None:
+@pytest.mark.parametrize(
+    ("groups", "limits"),
+    [
+        ("0::/user.slice/job\n", {"user.slice/memory.max": "8000000\n", "user.slice/job/memory.max": "max\n"}),
+        ("2:cpu:/\n1:memory:/job\n0::/\n", {"memory/job/memory.limit_in_bytes": "8000000\n"}),
+        ("0::/as/the/host/calls/it\n", {"memory.max": "8000000\n"}),  # in a container
+    ],
+)
+def test_memory_of_a_control_group_counts(
+    groups: str, limits: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert 1e8 < base.machine_memory() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for name, text in {"groups": groups, **limits}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(base, "GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(base, "LIMITS", tmp_path)
+    assert base.machine_memory() == 8e6
 
 
 def test_concorde_with_a_limit_is_not_taken_for_optimal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from neuroute.problems.vrp import Vrp
 GRID = 1e6  # grid units per unit of length
 # Bytes for each pair of nodes, measured on 2,000 to 3,000 nodes (x86-64): how many nodes fit into memory.
 PAIR_BYTES = {"hgs": 10, "lkh": 3, "ortools": 57, "pyvrp": 40}
+GROUPS, LIMITS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # of this process; and what they may use
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,16 @@ class Solver:
 
 
 def machine_memory() -> float:
-    """Return the bytes of this machine, or of the control group that this process is in."""
-    limit = Path("/sys/fs/cgroup/memory.max")
-    text = limit.read_text().strip() if limit.is_file() else ""
-    total = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return min(total, float(text)) if text.isdigit() else total
+    """Return the bytes of this machine, or of the smallest of the control groups that this process is in."""
+    limits = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
+    for line in GROUPS.read_text().splitlines() if GROUPS.is_file() else ():
+        _, kind, path = line.split(":", 2)
+        # Version 1 has a tree for memory; version 2 has one for all, and says no kind.
+        tree, name = (LIMITS / "memory", "memory.limit_in_bytes") if kind == "memory" else (LIMITS, "memory.max")
+        group = tree / path.lstrip("/")
+        files = (each / name for each in (group, *group.parents))
+        limits += [float(text) for file in files if file.is_file() and (text := file.read_text().strip()).isdigit()]
+    return min(limits)
 
 
 def free_memory() -> float:
