@@ -1,6 +1,5 @@
 """Claims: all are declared, name cells that exist, and are judged by intervals alone, in print by the same cells."""
 
-import json
 import math
 import os
 import shutil
@@ -23,12 +22,9 @@ from neuroute.analysis.intervals import Behind, Term, half_width, of_trainings
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.stated import state
-from neuroute.dag.headlines import headlines
 from neuroute.papers.mvmoe.claims import capacity_before_time
 from neuroute.papers.scaling.claims import deep_gains_faster_from_data
-from neuroute.plan.build import build_plan
 from neuroute.plan.claims import Claim, check_claims, read_claims
-from neuroute.plan.config import parse_config
 from neuroute.rendering.claims import (
     Finding,
     Judged,
@@ -37,9 +33,7 @@ from neuroute.rendering.claims import (
     mean_interval,
     slope_interval,
     spread_of,
-    told_in_short,
 )
-from neuroute.rendering.report import Overview, write_report
 from neuroute.rendering.table import Cell, Column, Row, Table
 from neuroute.rendering.verdicts.comparisons import MORE_PAIRS, DrawnTables, compare, judge_all
 from test_all_tables import FABRICS
@@ -398,62 +392,3 @@ def test_intervals_by_student() -> None:
     assert noisy.low < noisy.measured < noisy.high  # type: ignore[operator]
     assert slope_interval(sizes[:2], [1.0, 10.0]) == Cell(pytest.approx(1.0))
     assert slope_interval(sizes[:1], [1.0]).measured is None
-
-
-def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path: Path) -> None:
-    from neuroute.rendering.render import render
-
-    fabric = FABRICS["scaling"]
-    for name in ("figure2", "table3"):
-        render(fabric.study(name, work), tmp_path / name)
-    claims = {claim.id: claim for claim in fabric.paper.claims()}
-    judged = [
-        Judged(claims["depth-exponent-larger"], (finding(measured=2.0, low=1.0, high=3.0),)),
-        Judged(claims["few-samples-deep-wins"], tuple([finding(measured=1.0, low=-1.0, high=2.0)] * 9)),
-        Judged(claims["error-tenfold"].model_copy(update={"claim": "1 < 2."}), missing="A ratio."),
-    ]
-    stems = {"scaling": [tmp_path / name for name in ("figure2", "table3", "table2")]}
-    overview = Overview(judged, ("figure2", "figure9"))
-    judging = fabric.scale.model_copy(update={"verdicts": True})
-    write_report(stems, tmp_path / "index.html", judging, {"scaling": "A title"}, {"scaling": overview})
-    page = (tmp_path / "index.html").read_text()
-    assert page.index("What became of the claims") < page.index('id="scaling-figure2"')
-    assert page.count("data:image/png;base64,") == 1
-    assert told_in_short("smoke", judged) in page
-    assert '<a href="#scaling-figure2">' in page
-    assert "1 &lt; 2." in page
-    assert all(f'<span class="verdict {name}">' in page for name in ("supported", "inconclusive", "not-measured"))
-    assert "and 1 more, in summary.json" in page
-    assert "chance alone would decide" in page
-    told = json.loads((tmp_path / "summary.json").read_text())
-    assert told["verdicts"] == {"supported": 1, "contradicted": 0, "inconclusive": 1, "not measured": 1}
-    assert told["by_printed"]["contradicts"]["not measured"] == told["by_printed"]["supports"]["supported"] == 1
-    assert told["numbers"]["measured"] >= told["numbers"]["beside_printed"] > 0
-    assert [len(each["differences"]) for each in told["claims"]] == [1, 9, 0]
-    plan = build_plan(parse_config({"papers": ["scaling"], "work_dir": str(tmp_path), "results_dir": str(tmp_path)}))
-    for run, gap in (("scaling/base_6x128", 3.0), ("scaling/lehd_24x64", 2.5)):
-        file = next(plan.evaluation_file(each.id) for each in plan.evaluations.values() if each.run == run)
-        file.parent.mkdir(parents=True)
-        file.write_text(f"run,metric,value,reference,test,decoding,n_instances\n{run},gap_pct,{gap},lkh,t,greedy,8\n")
-    first, second, third = headlines(plan)
-    assert first == "3 claims at scale smoke: supported 1, contradicted 0, inconclusive 1, not measured 1"
-    assert second.startswith(f"{told['numbers']['measured']:,} cells measured")
-    assert third == "scaling/lehd_24x64: 2.50 % above lkh on 8 instances of t (greedy), the best of 2 models"
-    write_report(
-        stems,
-        tmp_path / "other.html",
-        fabric.scale,
-        overviews={"scaling": Overview([replace(each, is_judged=False) for each in judged])},
-    )
-    told = json.loads((tmp_path / "summary.json").read_text())
-    assert told["verdicts"] == {"not judged": 3}
-    assert "No claim is judged at this scale" in (tmp_path / "other.html").read_text()
-    told["coverage"]["scaling"] |= {f"table{n}": {"measured": 0, "quoted": n} for n in (6, 12)}
-    plan.summary.write_text(json.dumps(told))
-    unjudged, *_, library, other = headlines(plan)
-    assert unjudged.startswith("3 claims at scale smoke: shown, not judged")
-    assert library.startswith("Nothing measured in scaling/table6: no instance of TSPLIB was there; run again where")
-    assert other == f"Nothing measured in scaling/table12: its notes say why ({tmp_path}/table12.md)"
-    plan.summary.unlink()
-    with pytest.raises(NeurouteError, match=r"summary.json: missing; run `neuroute report`"):
-        headlines(plan)
