@@ -87,18 +87,6 @@ def test_equals_the_equations(name: str, customers: int) -> None:
         torch.testing.assert_close(net.decide(rows, left).clone(), expected, **EXACT)
 
 
-@pytest.mark.parametrize("name", WITH_LOADS)
-def test_what_does_not_fit_cannot_be_reached_straight(name: str) -> None:
-    net = make(name)
-    rows, left = decision(net, 3, 41, capacity=1.0)
-    logits = net.decide(rows, left)
-    too_much = rows[:, 1:-1, 2] > left[:, None]
-    assert 0 < too_much.sum() < too_much.numel()
-    assert torch.equal(logits[..., 0] == -torch.inf, too_much)
-    assert logits[..., 1].isfinite().all()
-    assert net.decide(rows, left + 1).isfinite().all()
-
-
 def test_what_just_fits_does_fit() -> None:
     net = make("bq cvrp")
     rows, _ = decision(net, 1, 41)
