@@ -51,6 +51,9 @@ def test_costs_are_in_the_instances_own_units() -> None:
     opened = neuroute.Instance.from_arrays(SQUARE, demand=np.array([0, 1, 1, 1]), capacity=2, open=True)
     assert (opened.problem, opened.variant) == ("vrp", "OVRP")
     assert opened.cost([[1], [3, 2]]) == pytest.approx(3)
+    assert neuroute.Instance.from_arrays(SQUARE, np.array([0, 3, -2, 4]), 6).variant == "VRPB"
+    with pytest.raises(neuroute.NeurouteError, match="limit"):
+        neuroute.Instance.from_arrays(SQUARE, np.array([0, 1, 1, 1]), 2, limit=0.5)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +78,6 @@ def test_what_is_no_solution_is_said(arrays: dict[str, Any], solution: Any, says
         neuroute.Solution(instance, solution)
 
 
-def test_arrays_that_are_no_instance_are_said() -> None:
-    with pytest.raises(neuroute.NeurouteError, match="limit"):
-        neuroute.Instance.from_arrays(SQUARE, np.array([0, 1, 1, 1]), 2, limit=0.5)
-
-
 @pytest.mark.parametrize("problem", ["tsp", "cvrp", "ovrptw", "VRPB"])
 def test_generated_instances_are_functions_of_their_number(problem: str) -> None:
     several, third = neuroute.generate(problem, 10, 3), neuroute.generate(problem, 10, first=2)[0]
@@ -93,6 +91,7 @@ def test_generated_instances_are_functions_of_their_number(problem: str) -> None
     ("arguments", "says"),
     [
         ({"problem": "xyz"}, "no routing problem 'XYZ'"),
+        ({"problem": "tps"}, "no routing problem 'tps'; is tsp meant"),
         ({"n": 3}, "give n from 4"),
         ({"count": 0}, "count from 1"),
         ({"distribution": "normal"}, "distribution"),
@@ -220,27 +219,26 @@ def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
     with pytest.raises(neuroute.NeurouteError, match="is a OVRP, but vrp solves CVRP, VRPTW"):
         neuroute.solve(ovrp, model="vrp")
     assert neuroute.solve(cvrp, seconds=0).method == "vrp, multistart"
+    with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; did you mean tsp"):
+        neuroute.methods("tps")
 
 
-def test_instances_are_evaluated_together(ship: Ship) -> None:
-    ship("tsp")
-    instances = [*neuroute.generate("tsp", 10, 3), *neuroute.generate("tsp", 12, 2)]
-    result = neuroute.evaluate("tsp", instances, device="cpu")
-    model = neuroute.load_model("tsp")
-    alone = [neuroute.solve(each, model=model, decoding=neuroute.Decoding()).cost for each in instances]
+@pytest.mark.parametrize(
+    ("model", "sizes", "decoding"),
+    [("tsp", {10: 3, 12: 2}, neuroute.Decoding()), ("vrp", {8: 3}, neuroute.Decoding(starts="all"))],
+)
+def test_instances_are_evaluated_together(
+    ship: Ship, model: str, sizes: dict[int, int], decoding: neuroute.Decoding
+) -> None:
+    ship(model)
+    problem = {"tsp": "tsp", "vrp": "ovrpbltw"}[model]
+    instances = [each for n, count in sizes.items() for each in neuroute.generate(problem, n, count)]
+    result = neuroute.evaluate(model, instances, decoding, device="cpu")
+    alone = [neuroute.solve(each, model=model, decoding=decoding).cost for each in instances]
     np.testing.assert_allclose(result.lengths, alone, rtol=1e-6)
-    assert "5 instances, n = 10 to 12" in str(result)
     assert result.gaps == {}
-    with pytest.raises(neuroute.NeurouteError, match="of one problem are evaluated together, not of CVRP, TSP"):
+    with pytest.raises(neuroute.NeurouteError, match="of one problem are evaluated together, not of CVRP, "):
         neuroute.evaluate(model, [*instances, *neuroute.generate("cvrp", 10)])
-
-
-def test_variants_are_evaluated_together(ship: Ship) -> None:
-    ship("vrp")
-    instances = neuroute.generate("ovrpbltw", 8, 3)
-    result = neuroute.evaluate("vrp", instances, neuroute.Decoding(starts="all"))
-    alone = [neuroute.solve(i, model="vrp", decoding=neuroute.Decoding(starts="all")).cost for i in instances]
-    np.testing.assert_allclose(result.lengths, alone, rtol=1e-6)
 
 
 def test_records_of_an_evaluation_go_where_a_text_says(tmp_path: Path) -> None:
@@ -288,15 +286,3 @@ def test_seeds_give_other_instances_and_first_goes_on_in_one() -> None:
     for seed in (-1, 400_001):
         with pytest.raises(neuroute.NeurouteError, match=f"seed {seed}: .* from 0 to 400,000"):
             neuroute.generate(seed=seed)
-
-
-def test_a_typo_of_tsp_is_one() -> None:
-    with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; is tsp meant"):
-        neuroute.generate("tps")
-    with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; did you mean tsp"):
-        neuroute.methods("tps")
-
-
-def test_demands_below_0_are_backhauls() -> None:
-    instance = neuroute.Instance.from_arrays(np.random.default_rng(0).random((5, 2)), np.array([0, 3, -2, 4, 1]), 6)
-    assert instance.variant == "VRPB"

@@ -28,7 +28,7 @@ from neuroute.training.reinforce import MAX_NODES_PER_BATCH, Reinforcement
 from neuroute.training.reinforce import reinforce as reinforce_tsp
 from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
 from neuroute.training.sampling_streams import noise, sampling, shapes, variants
-from reinforcing import Alone, assert_alike, backward, close, gradients
+from reinforcing import assert_alike, backward, gradients
 from tiny import CPU, scheme_of
 from tiny_reinforced_vrp import DENSE, SHAPE, SIX, batches_of, make_run, stage
 
@@ -141,16 +141,6 @@ def test_what_depends_on_a_batch_learns_from_all_of_it(
     assert learnt(run, tmp_path, monkeypatch)[1] == [5]
     with pytest.raises(NeurouteError, match=r"5 instances of 8 customers take about .* GB; memory_gb is 0.0001"):
         batches_of(run, tmp_path, memory_gb=1e-4)
-
-
-@pytest.mark.parametrize("network", [DENSE, {"hierarchy": "step"}], ids=str)
-def test_processes_share_a_batch(tmp_path: Path, network: dict[str, Any]) -> None:
-    run = make_run(network=network, balance=0.1)
-    loss, whole = gradients(batches_of(run, tmp_path))
-    ranks = [gradients(batches_of(run, tmp_path, world=Alone(rank, 3))) for rank in range(3)]
-    assert sum(value for value, _ in ranks) / 3 == pytest.approx(loss, rel=1e-9)
-    none = {name: torch.zeros_like(gradient) for name, gradient in whole.items()}
-    close({name: sum((none | found)[name] for _, found in ranks) for name in whole}, whole, 1e-11)  # type: ignore[misc]
 
 
 # -- draws ----------------------------------------------------------------------------------------------------------
