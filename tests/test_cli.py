@@ -37,9 +37,26 @@ def test_the_package_runs_as_a_module() -> None:
     assert done.stdout.startswith("Usage: neuroute [OPTIONS] COMMAND")
 
 
-def test_the_help_waits_for_nothing_that_plans_or_computes() -> None:
-    script = "import sys, neuroute.cli; print(*{'numpy', 'pandas', 'pydantic', 'torch', 'yaml'} & {*sys.modules})"
-    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "\n"
+@pytest.mark.parametrize(
+    ("script", "heavy"),
+    [
+        ("import neuroute.cli", "numpy pandas pydantic torch yaml"),
+        ("import neuroute", "numpy"),
+        (
+            "import neuroute; neuroute.Instance, neuroute.load, neuroute.generate, neuroute.models",
+            "torch pandas matplotlib numba ortools",
+        ),
+        (  # which every job does; these would take longer than the plan
+            "from neuroute.plan.build import build_plan; from neuroute.plan.config import Config; "
+            "build_plan(Config(scale='smoke'))",
+            "pandas matplotlib scipy torch",
+        ),
+    ],
+    ids=["help", "package", "instances", "plan"],
+)
+def test_nothing_is_loaded_that_is_not_needed(script: str, heavy: str) -> None:
+    script += f"; import sys; print(*{set(heavy.split())} & {{*sys.modules}})"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True, cwd=ROOT) == "\n"
 
 
 @pytest.mark.parametrize("width", [50, 80, 120])
