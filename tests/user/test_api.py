@@ -41,7 +41,6 @@ def test_costs_are_in_the_instances_own_units() -> None:
     opened = neuroute.Instance.from_arrays(SQUARE, demand=np.array([0, 1, 1, 1]), capacity=2, open=True)
     assert (opened.problem, opened.variant) == ("vrp", "OVRP")
     assert opened.cost([[1], [3, 2]]) == pytest.approx(3)
-    assert neuroute.Instance.from_arrays(SQUARE, np.array([0, 3, -2, 4]), 6).variant == "VRPB"
     with pytest.raises(neuroute.NeurouteError, match="limit"):
         neuroute.Instance.from_arrays(SQUARE, np.array([0, 1, 1, 1]), 2, limit=0.5)
 
@@ -280,3 +279,7 @@ def test_a_typo_of_tsp_is_one() -> None:
         neuroute.generate("tps")
     with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; did you mean tsp"):
         neuroute.methods("tps")
+
+
+def test_demands_below_0_are_backhauls() -> None:
+    assert neuroute.Instance.from_arrays(SQUARE, np.array([0, 3, -2, 4]), 6).variant == "VRPB"
