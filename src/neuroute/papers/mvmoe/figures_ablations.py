@@ -221,7 +221,7 @@ def _draw_times(axes: mpl.axes.Axes, settings: Sequence[Setting]) -> None:
     axes.set_ylim(min(gaps) - spread, max(gaps) + spread)
     axes.margins(x=0.16)
     axes.set_xlim(left=0)
-    axes.legend(loc="best", fontsize=5.8)
+    axes.legend(loc="best", fontsize=5.8, frameon=True)  # its marks are no points
 
 
 # -- notes ----------------------------------------------------------------------------------------------------------
