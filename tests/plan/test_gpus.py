@@ -13,6 +13,7 @@ import pytest
 
 from neuroute.core import gpus
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import lock, open_lock
 from neuroute.plan.config import Config
 from neuroute.plan.preflight import check_gpus, without_gpu
 
@@ -119,7 +120,8 @@ def test_jobs_that_share_take_the_emptiest(take: Any) -> None:
 
 def test_a_job_waits_for_one_that_is_ending(locks: Path) -> None:
     locks.mkdir(0o700)
-    held = [gpus._lock(locks / f"{name}.0") for name in "ab"]
+    held = [open_lock(locks / f"{name}.0") for name in "ab"]
+    assert all(map(lock, held))
     began = time.monotonic()
     with pytest.raises(NeurouteError, match="taken by other jobs"):
         gpus.take.__wrapped__(("a", "b"), 1, 0.5)

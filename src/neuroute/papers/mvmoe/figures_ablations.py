@@ -76,7 +76,7 @@ class Setting:
         return float(value) if isinstance(value, float | int) and np.isfinite(value) else None
 
     @property
-    def printed(self) -> float | None:
+    def printed_gap(self) -> float | None:
         return self.cell.published if isinstance(self.cell.published, float) else None
 
     def rows(self) -> list[dict[str, Any]]:
@@ -85,8 +85,8 @@ class Setting:
         if self.gap is not None:
             values = {"side": MEASURED, "gap_pct": self.gap, "low_pct": self.cell.low, "high_pct": self.cell.high}
             rows.append(about | values | {"time_s": self.seconds})
-        if self.printed is not None:
-            rows.append(about | {"side": PUBLISHED, "gap_pct": self.printed})
+        if self.printed_gap is not None:
+            rows.append(about | {"side": PUBLISHED, "gap_pct": self.printed_gap})
         return rows
 
 
@@ -118,7 +118,7 @@ def figure6(study: Study) -> Drawing:
         if letter == "e":
             _draw_times(axes, settings[letter])
         else:
-            bars = [s for s in settings[letter] if s.gap is not None or s.printed is not None]
+            bars = [s for s in settings[letter] if s.gap is not None or s.printed_gap is not None]
             _draw_bars(axes, bars, METHODS if letter == "d" else {})
     handles = [
         mark("here", "s", BAR),
@@ -156,8 +156,8 @@ def _settings(study: Study, letter: str) -> list[Setting]:
     tests = [roles.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
     settings = []
     for label, name in ABLATIONS[f"figure6{letter}"].items():
-        here, printed = label in names, _published_gap(study, name)
-        cell = mean_gap_cell(study, run_id(name), tests, printed) if here else Cell(None, printed)
+        here, published = label in names, _published_gap(study, name)
+        cell = mean_gap_cell(study, run_id(name), tests, published) if here else Cell(None, published)
         seconds = study.summary(run_id(name)).get("wall_time_s") if here and letter == "e" else None
         settings.append(Setting(letter, label, name, cell, seconds))
     return settings
@@ -178,10 +178,10 @@ def _published_gap(study: Study, name: str) -> float | None:
 
 
 def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[str, str]) -> None:
-    reach = max([0.0, *(v for s in settings for v in (s.gap, s.cell.high, s.printed) if v is not None)])
+    reach = max([0.0, *(v for s in settings for v in (s.gap, s.cell.high, s.printed_gap) if v is not None)])
     for i, setting in enumerate(settings):
         if setting.gap is None:
-            marked = setting.printed is not None  # whose mark is not to lie on the words
+            marked = setting.printed_gap is not None  # whose mark is not to lie on the words
             axes.annotate("not trained here", (0, i), (3, 2.5 * marked), textcoords="offset points", fontsize=5.6,
                           va="bottom" if marked else "center", color=style.GREY)  # fmt: skip
         else:
@@ -191,8 +191,8 @@ def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[s
                 axes.plot([setting.cell.low, setting.cell.high], [i, i], color=style.INK, linewidth=0.8, zorder=3)
             axes.text(0.995, i, decimal(setting.gap), transform=axes.get_yaxis_transform(), ha="right", va="center",
                       fontsize=5.8)  # fmt: skip
-        if setting.printed is not None:
-            axes.plot(setting.printed, i, markersize=4, zorder=4, **HOLLOW)
+        if setting.printed_gap is not None:
+            axes.plot(setting.printed_gap, i, markersize=4, zorder=4, **HOLLOW)
     axes.set_yticks(range(len(settings)), [SHORT.get(s.label, s.label) for s in settings], fontsize=6)
     axes.set_ylim(max(3, len(settings)) - 0.4, -0.6)
     axes.set_xlim(min([0.0, *(1.1 * s.gap for s in settings if s.gap is not None)]), 1.3 * reach or 1)
