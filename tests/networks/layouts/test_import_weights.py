@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import os
+import sys
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -120,18 +121,19 @@ def test_a_network_of_ones_own_takes_the_tensors_that_its_class_has(
 ) -> None:
     """Whatever its module is called, and only where it is named."""
     module = "from neuroute.networks.bq import Bq\n\n\nclass MvMoe(Bq):\n    pass\n"
-    (tmp_path / "sit.py").write_text(module)
+    (tmp_path / "lehd.py").write_text(module)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     state = {f"module.{name}": tensor for name, tensor in Bq(**SIZE).state_dict().items()}
     torch.save({"state_dict": state, "epoch": 3}, "a.ckpt")
     arguments = [f"{name}={value}" for name, value in SIZE.items()]
-    options = ("--network", "sit:MvMoe", *(part for each in arguments for part in ("--argument", each)))
+    options = ("--network", "lehd:MvMoe", *(part for each in arguments for part in ("--argument", each)))
     said = done("import-weights", "a.ckpt", "--out", "a.safetensors", *options)
     assert "MvMoe(depth=2" in said
-    assert load_checkpoint(Path("a.safetensors"), trusted=["sit:MvMoe"])[0].width == SIZE["width"]
-    refused(tmp_path, state, r"does not fit MvMoe\(.*depth=3", "sit:MvMoe", **SIZE | {"depth": 3})
-    refused(tmp_path, published(), "is laid out as .*, not as sit:MvMoe", "sit:MvMoe")
-    refused(tmp_path, state, "no such class in a module", "sit:Net")
+    assert load_checkpoint(Path("a.safetensors"), trusted=["lehd:MvMoe"])[0].width == SIZE["width"]
+    refused(tmp_path, state, r"does not fit MvMoe\(.*depth=3", "lehd:MvMoe", **SIZE | {"depth": 3})
+    refused(tmp_path, published(), "is laid out as .*, not as lehd:MvMoe", "lehd:MvMoe")
+    refused(tmp_path, state, "no such class in a module", "lehd:Net")
     refused(tmp_path, state, "or module:Net of a network of your own")
 
 
