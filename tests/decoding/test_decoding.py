@@ -258,3 +258,38 @@ def test_ten_thousand_nodes_keep_distances_alone() -> None:
     few = partial(net.pairs, torch.rand(1, 101, 194))
     kept = [few(12 * 101**2), few(12 * 101**2 - 1), few(101**2 - 1)]
     assert [pairs is not None and pairs.shape[1] for pairs in kept] == [12, 1, False]
+
+
+class Undefined(DecoderOnly):
+    """Divides by nothing in its third decision."""
+
+    def decide(self, rows: Tensor, *more: Any) -> Tensor:
+        scores = super().decide(rows, *more)
+        return torch.where(torch.arange(scores.shape[1]) == 1, torch.nan, scores) if rows.shape[1] == N - 1 else scores
+
+
+@pytest.mark.parametrize("how", [{}, {"method": "beam", "beam": 3}, {"method": "rrc", "iterations": 1}])
+def test_scores_that_are_no_numbers_are_refused(coords: Tensor, how: dict[str, Any]) -> None:
+    net = Undefined(1, 16, 2, train_nodes=10).eval()
+    with pytest.raises(NeurouteError, match="scores are no numbers"):
+        decode("tsp", net, coords.float().numpy(), Decoding.model_validate(how))
+
+
+def own_way(net: Any, batch: TspBatch, decoding: Decoding, memory_gb: float, first: int) -> Any:
+    return net.returned
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (np.zeros((3, N), dtype=np.int64), "returned ndarray"),
+        (torch.zeros(3, N), r"returned torch.float32 of shape \(3, 40\)"),
+        (torch.zeros(1, N, dtype=torch.int64), r"an int64 tensor \(3, ...\)"),
+        (torch.arange(N).repeat(3, 1) + 1, "of no node; there are 0..39"),
+    ],
+)
+def test_an_own_way_that_returns_no_solutions_is_named(coords: Tensor, returned: Any, said: str) -> None:
+    net: Any = network("decoder-only").float()
+    net.returned = returned
+    with pytest.raises(NeurouteError, match=f"test_decoding:own_way.*{said}"):
+        decode("tsp", net, coords.float().numpy(), Decoding(method="test_decoding:own_way"))

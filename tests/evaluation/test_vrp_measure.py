@@ -99,7 +99,7 @@ def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, mon
     monkeypatch.setattr(labelled, "load_tours", lambda labels, _: bad)
     monkeypatch.setattr(labelled, "decode_instances", lambda *_: (torch.from_numpy(bad), 0.0))
     evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=(Test(labels=LABELS[0], decoding=MULTI),))
-    with pytest.raises(AssertionError, match="decoding returned no feasible solution"):
+    with pytest.raises(NeurouteError, match="multistart returned no feasible solution"):
         evaluated(tmp_path, evaluation, RUN)
 
 

@@ -13,7 +13,9 @@ from torch import Tensor
 
 import neuroute
 from neuroute.core.errors import Interrupted
+from neuroute.decoding.decode import decode
 from neuroute.decoding.environment import ENVIRONMENT
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.user.by_network import Best, TimeIsOverError, ended, keep_best, search_for
 from neuroute.user.classical import Answer
 from neuroute.user.within_time import Construction, construct
@@ -177,6 +179,12 @@ def test_the_smallest_instances_are_searched(problem: str) -> None:
     demand = {"demand": np.array([0, 6, 6, 3]), "capacity": 10} if problem == "cvrp" else {}
     instance = neuroute.Instance.from_arrays(corners, **demand)
     assert neuroute.solve(instance, model=problem, seconds=0.3).cost > 0
+    if problem == "cvrp":  # its customers are fewer than a sub-path has
+        paths, best = LehdCvrp(1, 8, 2, 8), Best(instance.cost)
+        search_for(paths, instance.inputs("cvrp"), neuroute.Decoding(), 4.0, best, 0.1)
+        assert best.own is not None
+        with pytest.raises(neuroute.NeurouteError, match="4 stops or more, and there are 3"):
+            decode("cvrp", paths, instance.inputs("cvrp"), neuroute.Decoding(method="prc", iterations=1))
 
 
 def test_a_network_of_many_starts_improves_given_routes() -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
+from neuroute.decoding.greedy import check_numbers
 
 # rows (batch, 1 + available + 1, E), share of the capacity that is left (batch,) -> logits (batch, available, 2)
 Decide = Callable[[Tensor, Tensor], Tensor]
@@ -34,7 +35,7 @@ def complete_routes(
     Paths of few stops wait until the longer ones have no more left, so that at each step all candidates count alike.
     Returns positions in `rows` and flags, both int64 (paths, m - 1); up to a path's first stop they are their own.
 
-    Raises NeurouteError for logits that do not tell the two ways apart.
+    Raises NeurouteError for logits that do not tell the two ways apart, or are no numbers.
     As in TSP's `complete_paths` the chosen row is swapped to the front, so rows and demand are overwritten.
     """
     paths, m = demand.shape
@@ -42,6 +43,7 @@ def complete_routes(
     order = torch.arange(m, device=rows.device).repeat(paths, 1)
     index = torch.arange(paths, device=rows.device)
     started = paths if sizes is None else 0
+    total = rows.new_zeros(paths)
     for step in range(m - 2):  # the last customer is certain, the way to it is not
         while sizes and started < paths and sizes[started] >= m - 1 - step:
             started += 1
@@ -50,7 +52,8 @@ def complete_routes(
         ways = decide(rows[on, step:], share)
         if ways.dim() != 3:
             raise NeurouteError(f"decide returns logits {tuple(ways.shape)}; (batch, available, 2) are needed here")
-        best = ways.flatten(1).argmax(1)
+        score, best = ways.flatten(1).max(dim=1)
+        total[on] += score
         place, flag = best // 2 + (step + 1), best % 2
         for array in (rows, demand, order):
             moved = array[on, step + 1].clone()
@@ -60,4 +63,5 @@ def complete_routes(
         flag = torch.where(served > remaining[on], 1, flag)
         remaining[on] = torch.where(flag == 1, capacity[on], remaining[on]) - served
         via[on, step + 1] = flag
+    check_numbers(total)
     return order[:, :-1], via[:, :-1]

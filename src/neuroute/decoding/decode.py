@@ -202,7 +202,7 @@ def _improving(
         yield search.search_beams(net, batch, decoding, first)
         return
     elif decoding.is_own or decoding.method == "revise":
-        yield Part[OwnWay](decoding.method).of(problem)(net, batch, decoding, memory_gb, first)
+        yield solve_in_own_way(problem, net, batch, decoding, memory_gb, first)
         return
     else:
         if decoding.start == "greedy":
@@ -214,6 +214,24 @@ def _improving(
         yield from search.reconstruct(
             net, batch, solutions, decoding, memory_gb, first=first, iterations_before=iterations_before
         )
+
+
+def solve_in_own_way(
+    problem: str, net: RoutingNetwork, batch: Batch, decoding: Decoding, memory_gb: float, first: int
+) -> Tensor:
+    """Solutions (batch, ...) int64 by the method that a decoding names.
+
+    Raises NeurouteError if it returns no such tensor, or numbers that no node has.
+    """
+    solutions = Part[OwnWay](decoding.method).of(problem)(net, batch, decoding, memory_gb, first)
+    count, nodes = batch.coords.shape[:2]
+    is_tensor = isinstance(solutions, Tensor)
+    if not is_tensor or solutions.dtype != torch.int64 or solutions.shape[:1] != (count,):
+        what = f"{solutions.dtype} of shape {tuple(solutions.shape)}" if is_tensor else type(solutions).__name__
+        raise NeurouteError(f"{decoding.method} returned {what}; it is to return an int64 tensor ({count}, ...)")
+    if solutions.numel() and not 0 <= solutions.min() <= solutions.max() < nodes:
+        raise NeurouteError(f"{decoding.method} returned numbers that are of no node; there are 0..{nodes - 1}")
+    return solutions
 
 
 def start_greedily(

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
+
 # rows (batch, 1 + available + 1, E) -> logits (batch, available); a network that reads pairs of rows takes them second
 Decide = Callable[..., Tensor]
 Arrive = Callable[[Tensor], None]  # rows (batch, 1 + available + 1, E), in place: their first is the current stop now
@@ -22,25 +24,36 @@ def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None, ar
     The chosen row is swapped to the front and the view moves on by one, so every step computes on the open rows
     only and moves two rows per instance (of pairs: two rows and two columns).  Ties fall on the first of the candidates
     in their present order.  Pairs are packed anew whenever an eighth of their rows has been left: attention reads
-    neighbouring memory then.
+    neighbouring memory then.  Raises NeurouteError for scores that are no numbers.
     """
     batch, m = rows.shape[:2]
     order = torch.arange(m, device=rows.device).repeat(batch, 1)
     instance = torch.arange(batch, device=rows.device)
     offset = 0  # rows that pairs no longer has
+    total = rows.new_zeros(batch)
     for step in range(m - 3):  # the last decision has a single candidate
         if pairs is not None and PACK * (step - offset) > pairs.shape[-1]:
             pairs, offset = pairs[:, :, step - offset :, step - offset :].contiguous(), step
         if arrive is not None:
             arrive(rows[:, step:])
         state = (rows[:, step:],) if pairs is None else (rows[:, step:], pairs[:, :, step - offset :, step - offset :])
-        places = decide(*state).argmax(dim=1) + (step + 1)
+        best, places = decide(*state).max(dim=1)  # `argmax` takes longer on a CPU
+        total, places = total + best, places + (step + 1)
         for array in (rows, order):
             _swap(array, step + 1, instance, places)
         if pairs is not None:
             for side in (pairs.transpose(1, 2), pairs.permute(0, 3, 1, 2)):  # rows first, then columns
                 _swap(side[..., step + 1 - offset :], step + 1 - offset, instance, places - offset)
+    check_numbers(total)
     return order
+
+
+def check_numbers(scores: Tensor) -> None:
+    """Raises NeurouteError if a network's scores, or sums of them, are no numbers: any may come out as the best."""
+    if bool(scores.isnan().any()):
+        raise NeurouteError(
+            "the network's scores are no numbers; train it with a lower learning rate, or look at how it divides"
+        )
 
 
 def _swap(array: Tensor, place: int, instance: Tensor, places: Tensor) -> None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from neuroute.decoding.greedy import Arrive, closed_tour_rows
+from neuroute.decoding.greedy import Arrive, check_numbers, closed_tour_rows
 
 ANY = 1 << 62  # tokens: no limit
 
@@ -180,7 +180,8 @@ def search_beams(prefixes: Prefixes, lengths: Callable[[Tensor], Tensor], beam: 
     lengths(solutions (batch, beam, ...)) -> (batch, beam)
 
     As in BQ-NCO: sums of log-probabilities, the best `beam` over all (beam, option) pairs at every step, a single
-    beam at the start, no merging of equal partial solutions; the answer is the shortest one, not the most probable.
+    beam at the start, no merging of equal partial solutions; the answer is the shortest one, not the most probable.  Raises
+    NeurouteError for scores that are no numbers.
     """
     log_p: Tensor | None = None
     for _ in range(prefixes.decisions):
@@ -190,6 +191,8 @@ def search_beams(prefixes: Prefixes, lengths: Callable[[Tensor], Tensor], beam: 
         options = scores.shape[2]
         log_p, pairs = scores.flatten(1).topk(min(beam, scores[0].numel()), dim=1)
         prefixes.go(pairs // options, pairs % options)
+    if log_p is not None:
+        check_numbers(log_p)
     solutions = prefixes.solutions_of(prefixes.moves)
     least, shortest = lengths(solutions).min(dim=1)
     return solutions[torch.arange(len(solutions), device=solutions.device), shortest], least

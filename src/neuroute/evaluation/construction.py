@@ -8,6 +8,7 @@ import time
 import numpy as np
 
 from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.loaded import LoadedModel
@@ -52,6 +53,6 @@ def timed(loaded: LoadedModel, evaluation: ConstructionEvaluation, dataset: Data
         solution = decode(dataset.problem, loaded.net, one, decoding, loaded.memory_gb, precision).numpy()
         seconds.append(time.perf_counter() - began)
         if not valid(one, solution).all():
-            raise AssertionError(f"{dataset.id}: decoding returned no {spec.noun}")  # a bug, never the user's
+            raise NeurouteError(f"{dataset.id}: {name_of(decoding)} returned no {spec.noun}")
         lengths.append(spec.lengths(one, solution)[0])
     return np.array(seconds), np.array(lengths)

@@ -155,7 +155,7 @@ def _decode_test(
     valid = spec.built or spec.valid
     for part, repeats, seconds in results:
         if not all(valid(instances, solutions).all() for solutions in repeats):
-            raise AssertionError(f"{test.labels.id}: decoding returned no {spec.noun}")  # a bug, never the user's
+            raise NeurouteError(f"{test.labels.id}: {name_of(decoding)} returned no {spec.noun}")
         yield part, np.stack([spec.lengths(instances, solutions) for solutions in repeats]), seconds, peak
 
 

@@ -106,15 +106,12 @@ class Instances:
         return np.concatenate(parts) if self.problem == "tsp" else _batch(parts)
 
     def lengths(self, solutions: np.ndarray, rounded: bool = False) -> np.ndarray:
-        """Return the lengths (count,) of what decoding built.
-
-        Raises AssertionError if it is no solution, which is a bug, never the user's fault.
-        """
+        """Return the lengths (count,) of what decoding built.  Raises NeurouteError if it is no solution."""
         try:
             pairs = zip(self.members, solutions, strict=True)
             return np.array([each.length(solution, rounded, "network") for each, solution in pairs])
         except NeurouteError as error:
-            raise AssertionError(f"decoding returned no solution: {error}") from error
+            raise NeurouteError(f"decoding returned no solution: {error}") from error
 
     def with_solutions(self, solutions: Iterable[np.ndarray], costs: Sequence[float] | None = None) -> "Instances":
         """Return the instances with solutions, and their costs as references."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.datasets.progress import Progress
-from neuroute.decoding.decode import OwnWay, decode, instances_per_batch
+from neuroute.decoding.decode import decode, instances_per_batch, solve_in_own_way
 from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.memory import batch_size_for, device_of, inference
 from neuroute.decoding.multi_start import augment8, roll_out
@@ -22,7 +22,7 @@ from neuroute.decoding.search import SEARCH, Search
 from neuroute.instances.instance import Instance
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding
-from neuroute.problems.registry import Part
+from neuroute.problems.longest import SHORTEST
 from neuroute.problems.vrp import Vrp
 from neuroute.user.classical import Answer
 from neuroute.user.model import Model, name_of_search, resolve_decoding, search_step
@@ -241,6 +241,8 @@ def _by_reconstruction(
         solutions = first
         if copies > 1:
             yield (solutions := torch.cat([first, build(several[1:].at(images[1:copies]))]))
+    if stops - environment.depots < SHORTEST:
+        return  # nothing is long enough to be rebuilt
     generator = torch.Generator().manual_seed(seed)
     for number in itertools.count(1):
         if net.problem == "tsp":  # pieces begin at the same place of all tours, so tours begin anywhere
@@ -261,7 +263,7 @@ def _in_its_own_way(net: Any, method: Any, batch: Batch, memory_gb: float) -> It
     for beam in BEAMS if net.own_beams else (1,):
         for coords in augment8(batch.coords):
             decoding = Decoding(method=method, beam=beam)
-            yield Part[OwnWay](method).of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
+            yield solve_in_own_way(net.problem, net, batch.at(coords), decoding, memory_gb, 0)
 
 
 def _from_many_starts(
