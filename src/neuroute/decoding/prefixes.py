@@ -180,8 +180,8 @@ def search_beams(prefixes: Prefixes, lengths: Callable[[Tensor], Tensor], beam: 
     lengths(solutions (batch, beam, ...)) -> (batch, beam)
 
     As in BQ-NCO: sums of log-probabilities, the best `beam` over all (beam, option) pairs at every step, a single
-    beam at the start, no merging of equal partial solutions; the answer is the shortest one, not the most probable.  Raises
-    NeurouteError for scores that are no numbers.
+    beam at the start, no merging of equal partial solutions; the answer is the shortest one, not the most probable.
+    Raises NeurouteError for scores that are no numbers.
     """
     log_p: Tensor | None = None
     for _ in range(prefixes.decisions):
