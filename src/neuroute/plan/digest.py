@@ -37,6 +37,7 @@ FILE = ROOT / "__pycache__" / "digests.json"
 Place = tuple[str, str]  # (module, name of a top-level definition; "" for the module itself)
 INSTALLED = {"site-packages", "dist-packages"}  # folders of packages
 MODULE = "module"  # stands for a module that is used as a whole, whatever its name
+OWN: dict[str, tuple[Path, bytes]] = {}  # a user's modules: file and text, as they were read
 DOTTED = re.compile(rf"{PACKAGE}(?:\.\w+)+(?::(\w*))?")
 
 
@@ -78,6 +79,13 @@ def reach(entries: Iterable[str]) -> set[Place]:
             reached.add(place)
             waiting.extend(_definition(place)[1])
     return reached
+
+
+def forget_own() -> None:
+    """Read a user's modules anew when they are next asked for."""
+    OWN.clear()
+    for remembered in (_module, _definition, _signature):
+        remembered.cache_clear()
 
 
 def exists(entry: str) -> bool:
@@ -269,8 +277,10 @@ def _module(name: str) -> _Module:
     path = _path(name)
     if path is None:
         raise LookupError(f"no module {name}")
-    module = _Module()
-    for raw in ast.parse(path.read_bytes()).body:
+    module, text = _Module(), path.read_bytes()
+    if not name.startswith(f"{PACKAGE}."):
+        OWN[name] = path, text
+    for raw in ast.parse(text).body:
         statement = _Behaviour().visit(raw)
         if isinstance(statement, ast.Import | ast.ImportFrom):
             module.imports.update(_imported(statement))

@@ -5,12 +5,15 @@ How it builds solutions where nothing is said is one rule for the command line, 
 
 import hashlib
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dis import get_instructions
+from inspect import unwrap
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 
 from neuroute.accounting.flops import per_solution
@@ -21,7 +24,7 @@ from neuroute.instances.instance import Instance
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, is_bundled, load_checkpoint, save_checkpoint
 from neuroute.plan.decodings import Decoding, name_of, parse_decoding, revise
-from neuroute.plan.digest import code_digest, exists
+from neuroute.plan.digest import OWN, code_digest, exists, forget_own
 from neuroute.plan.objects import Network
 from neuroute.problems.longest import SHORTEST
 from neuroute.user import zoo
@@ -207,8 +210,14 @@ MAIN = "__main__:"
 def digest_of(*entries: str) -> str:
     """Return `code_digest` of the entries; of those in `__main__` by what is compiled of them and of what they use.
 
-    Raises LookupError if an entry does not exist.
+    Raises LookupError if an entry does not exist, NeurouteError for code that is not what its file says now.
     """
+    edited = [(name, file) for name, (file, text) in OWN.items() if file.is_file() and file.read_bytes() != text]
+    for name, file in edited:
+        if not _is_loaded(name, file):
+            raise NeurouteError(f"{file}: edited since it was imported; reload {name}, or start Python anew")
+    if edited:
+        forget_own()
     own_entries = [entry for entry in entries if entry.startswith(MAIN)]
     if not own_entries:
         return code_digest(*entries)
@@ -216,6 +225,18 @@ def digest_of(*entries: str) -> str:
     others = [entry for entry in entries if entry not in own_entries]
     whole = "\n".join([*texts, code_digest(*others) if others else ""])
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
+
+
+def _is_loaded(name: str, file: Path) -> bool:
+    """Whether the functions of a module, if it was imported, are those of its file."""
+    waiting = [compile(file.read_bytes(), str(file), "exec")]
+    for code in waiting:
+        waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
+    of_file = {code.co_qualname: code for code in waiting}
+    values = list(vars(sys.modules[name]).values()) if name in sys.modules else []
+    values += [each for value in values if isinstance(value, type) for each in vars(value).values()]
+    loaded = [unwrap(each).__code__ for each in values if isinstance(each, FunctionType) and each.__module__ == name]
+    return all(_describe(code) == _describe(of_file.get(code.co_qualname, code)) for code in loaded)
 
 
 def _texts(waiting: list[str]) -> Iterator[str]:
@@ -234,24 +255,41 @@ def _texts(waiting: list[str]) -> Iterator[str]:
 
 
 def _describe(value: Any) -> tuple[str, set[str]]:
-    """Return what a value is, as text, and the names that it uses."""
+    """Return what a value is, as text, and the global names that it uses."""
     if isinstance(value, CodeType):
-        parts = [_describe(each) for each in value.co_consts if isinstance(each, CodeType)]
-        plain = [repr(each) for each in value.co_consts[1:] if not isinstance(each, CodeType)]  # the first: a docstring
-        text = f"{value.co_code.hex()} {value.co_names} {plain} {[text for text, _ in parts]}"
-        return text, set(value.co_names).union(*(uses for _, uses in parts))
+        # The first constant of a function is its docstring; what is within <> has none.
+        parts = [value.co_code.hex(), *value.co_consts[not value.co_name.startswith("<") :], value.co_names]
+        loads = (each for each in get_instructions(value) if "GLOBAL" in each.opname or each.opname == "LOAD_NAME")
+        return _join(value.co_name, parts, {each.argval for each in loads})
     if isinstance(value, FunctionType | type) and value.__module__ != "__main__":
         entry = f"{value.__module__}:{value.__qualname__}"
         return (code_digest(entry) if exists(entry) else entry), set()
+    if isinstance(value, ModuleType):
+        entry = f"{value.__name__}:"
+        return (code_digest(entry) if exists(entry) else entry), set()
+    if hasattr(value, "__wrapped__"):  # by a decorator
+        wrapper = [value.__code__] if isinstance(value, FunctionType) else []
+        return _join("wrapped", [*wrapper, value.__wrapped__])
     if isinstance(value, FunctionType):
-        return _describe(value.__code__)
+        return _join("function", [value.__code__, value.__defaults__, value.__kwdefaults__])
     if isinstance(value, type):
         members = sorted(
             (k, v) for k, v in vars(value).items() if isinstance(v, FunctionType) or not k.startswith("__")
         )
-        described = [(name, *_describe(getattr(each, "__func__", each))) for name, each in members]
-        bases = {base.__name__ for base in value.__bases__}
-        return str([(name, text) for name, text, _ in described]), bases.union(*(uses for *_, uses in described))
-    if isinstance(value, tuple):
-        return str([_describe(each)[0] for each in value]), set()
+        return _join("class", [*value.__bases__, *members])
+    if isinstance(value, property):
+        return _join("property", [value.fget, value.fset])
+    if isinstance(value, classmethod | staticmethod):
+        return _describe(value.__func__)
+    if isinstance(value, dict):
+        return _join("dict", list(value.items()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return _join(type(value).__name__, sorted(value, key=repr) if isinstance(value, set | frozenset) else value)
+    if isinstance(value, np.ndarray | torch.Tensor):
+        return _describe(value.tolist())
     return (repr(value) if isinstance(value, int | float | str | None) else type(value).__name__), set()
+
+
+def _join(kind: str, parts: Sequence[Any], names: Collection[str] = ()) -> tuple[str, set[str]]:
+    described = [_describe(each) for each in parts]
+    return f"{kind} {[text for text, _ in described]}", set(names).union(*(uses for _, uses in described))
