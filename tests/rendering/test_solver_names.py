@@ -34,12 +34,18 @@ def test_solutions_of_more_instances_show_no_mean_of_these() -> None:
 
 
 def test_budgets_of_lkh_are_those_of_the_solvers() -> None:
-    rounds = f"from {lkh.NODES:,} nodes on eleven rounds of {lkh.NODE_TRIALS:,} trials over nodes"
-    assert lkh.RUNS == lkh3.RUNS == 1
-    assert lkh.ROUNDS + 1 == 11
+    assert (lkh.RUNS, lkh3.RUNS, lkh.ROUNDS) == (1, 1, 10)
+    assert (lkh.SECONDS, lkh3.limit_s(0), lkh3.limit_s(1)) == (6 * 3600, 600, 601)
     assert lkh.LONG.solve.keywords["runs"] == 10  # type: ignore[union-attr]
-    assert LKH_BUDGETS["lkh3"].startswith("one run of as many trials as nodes")
-    assert LKH_BUDGETS["lkh"] == f"{LKH_BUDGETS['lkh3']}, {rounds}"
+    run, rounds = (
+        "run of as many trials as nodes (LKH's default)",
+        (
+            f"from {lkh.NODES:,} nodes on a first tour and ten rounds of {lkh.NODE_TRIALS:,} trials over nodes, "
+            "six hours at most"
+        ),
+    )
+    assert LKH_BUDGETS["lkh3"] == f"one {run}, 600 s and one more a node at most"
+    assert LKH_BUDGETS["lkh"] == f"one {run}, {rounds}"
     assert LKH_BUDGETS["lkh-long"] == f"ten runs of as many trials as nodes, {rounds}"
 
 
