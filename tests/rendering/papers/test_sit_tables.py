@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,12 +12,14 @@ import pytest
 from fabricated import keep_records, solve_all
 from fabricated_sit import FABRIC, RUNS, SCALE, draw, study
 from neuroute.datasets.benchmarks import study_instances
+from neuroute.decoding.revision import published
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.baselines import glop_note
 from neuroute.papers.sit.figures_model import figure3
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.tables_comparison import GROUPS
 from neuroute.papers.sit.tables_efficiency import exponent
-from neuroute.plan.config import Scale
+from neuroute.plan.config import Config, Scale, load_scale
 from neuroute.rendering.table import Cell
 from table_cells import cell, of
 
@@ -199,3 +202,12 @@ def test_figure3_says_that_the_warm_up_is_one_of_its_rounds(work: Path) -> None:
         said = "of which the first trains on insertion's solutions as they are" in drawing.notes[0]
         assert said is warm_up
     assert any(run.name.startswith("repeat") for run in RUNS)
+
+
+def test_blocks_of_glop_are_those_that_these_sizes_are_revised_in() -> None:
+    (glop,) = (run for run in FABRIC.paper.runs(Config(), load_scale("paper")) if run.id == roles.GLOP)
+    network = SimpleNamespace(**glop.network.arguments)
+    for n in (*roles.SMALL_SIZES, *roles.SIZES):
+        blocks = " and ".join(str(nodes) for nodes, _ in published(network, n, "usual").blocks)  # type: ignore[arg-type]
+        note = glop_note(SimpleNamespace(runs={glop.id: glop}), "tsp")  # type: ignore[arg-type]
+        assert note == f"GLOP revises random insertion in blocks of {blocks} nodes."

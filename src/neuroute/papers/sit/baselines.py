@@ -118,7 +118,8 @@ def glop_note(study: Study, *problems: Problem) -> str:
     if roles.GLOP not in study.runs:
         return "GLOP is as printed."
     arguments = study.runs[roles.GLOP].network.arguments
-    blocks, shared = joined(str(block) for block in arguments["blocks"]), arguments.get("shared", False)
+    shared = arguments.get("shared", False)
+    blocks = joined(str(block) for block in arguments["blocks"][:3])  # a fourth is for instances of the first's size
     note = f"GLOP revises random insertion in blocks of {blocks} nodes{' by one reviser' if shared else ''}."
     if "cvrp" in problems:
         sizes = dict.fromkeys(study.runs[run].n for run in roles.GLOP_G.values() if run in study.runs)
