@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from neuroute.accounting.counts import counts
-from neuroute.papers.rivals.paper import rivals
+from neuroute.papers.rivals.paper import rivals, study_runs
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import Reinforced, Run
 from neuroute.plan.reinforced import GreedyBaseline
@@ -93,3 +93,10 @@ def test_invit(runs: dict[str, Run]) -> None:
         assert network.arguments["views"] == [35, 50, 65][: 2 if name == "invit_2v" else 3]
         assert network.arguments["actions"] == 15
         assert counts(network).parameters == size
+
+
+@pytest.mark.parametrize("scale", ["laptop", "paper"])
+def test_networks_of_equal_budgets_have_about_as_many_parameters(scale: str) -> None:
+    sizes = {run.name: counts(run.network).parameters for run in study_runs(Config(), load_scale(scale))}
+    for name, size in sizes.items():
+        assert 0.8 < size / sizes[f"study_pomo_{name.rpartition('_')[2]}"] < 1.2, name
