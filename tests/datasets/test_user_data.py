@@ -300,6 +300,8 @@ def test_coordinates_that_fill_the_unit_square_stay_and_others_are_scaled_by_one
     np.testing.assert_array_equal(mixed.slice(1, 2).inputs(), mixed.inputs()[1:2])
     small = read_instances(npz(tmp_path, coords=COORDS / 1000 + 0.4)).groups[0].inputs()
     assert (np.ptp(small, axis=(1, 2)) == 1).all()
+    on_a_map = npz(tmp_path, coords=5000 * COORDS + [495_000, 5_400_000])
+    assert (np.ptp(read_instances(on_a_map).groups[0].inputs(), axis=1).max(-1) == 1).all()
 
 
 @pytest.mark.parametrize(

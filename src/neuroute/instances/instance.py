@@ -209,11 +209,12 @@ class Instance:
             return in_unit_square(self.vrp, np.float32)
         low, high = self.coords.min(), self.coords.max()
         if problem == "vrp" and self.library and not per_axis and low >= 0 and GRID / 2 < high <= GRID:
-            points = (self.coords / GRID).astype(np.float32)
-        elif not self.library and fills_unit_square(low, high, high - low):
-            points = self.coords.astype(np.float32)
+            points = self.coords / GRID
+        elif not self.library and fills_unit_square(self.coords):
+            points = self.coords
         else:
             points = scale_points(self.coords, per_axis)
+        points = points.astype(np.float32)
         return points[None] if self.problem == "tsp" else replace(self.vrp, coords=points[None])
 
     def check(self, solution: Any, rule: Rule = "free start") -> None:

@@ -11,17 +11,29 @@ FILLED = 0.5  # of the unit square's side at least: networks learn from instance
 LATE = 1e-3  # by how much, of the unit square, solutions may be late: solvers compute on integer grids
 
 
-def fills_unit_square(low: np.ndarray, high: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Return whether instances stay as they are, by their least and largest coordinate and their extent."""
-    fills: np.ndarray = (low >= 0) & (high <= 1) & (size >= FILLED)
-    return fills
+def frame(coords: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return an offset (..., 1, 2) and extent (..., 1, 1) of instances (..., n, 2), and whether the square has them.
+
+    Both axes have one offset, as published, unless that leaves an instance in a corner: eastings and northings.
+    """
+    low, high = (f(coords, axis=(-2, -1), keepdims=True) for f in (np.min, np.max))
+    extent = np.ptp(coords, axis=-2, keepdims=True).max(axis=-1, keepdims=True)
+    corner = (extent > 0) & (extent < FILLED * (high - low))
+    offset = np.where(corner, coords.min(axis=-2, keepdims=True), low)
+    return offset, np.where(corner, extent, high - low), (low >= 0) & (high <= 1)
 
 
 def scale_points(coords: np.ndarray, per_axis: bool = False) -> np.ndarray:
-    """Return coordinates (n, 2) in the unit square, float32, by one offset and one scale for both axes."""
-    low, high = (coords.min(0), coords.max(0)) if per_axis else (coords.min(), coords.max())
-    scaled: np.ndarray = (coords - low) / np.where(high > low, high - low, 1)
-    return scaled.astype(np.float32)
+    """Return coordinates (n, 2) in the unit square, by one scale for both axes, or by one of each."""
+    low, size = (coords.min(0), np.ptp(coords, axis=0)) if per_axis else frame(coords)[:2]
+    scaled: np.ndarray = (coords - low) / np.where(size > 0, size, 1)
+    return scaled
+
+
+def fills_unit_square(coords: np.ndarray) -> bool:
+    """Return whether coordinates (n, 2) lie in the unit square and fill it."""
+    _, size, inside = frame(coords)
+    return bool((inside & (size >= FILLED)).all())
 
 
 def in_unit_square(vrp: Vrp, dtype: type[np.floating], scale: float | None = None) -> Vrp:
@@ -31,17 +43,17 @@ def in_unit_square(vrp: Vrp, dtype: type[np.floating], scale: float | None = Non
     scale that also brings the depot's closing to 3 or below.  `scale`: instead, all are divided by it, and stay where
     they are.
     """
-    low, high = (f(vrp.coords, axis=(1, 2)) for f in (np.min, np.max))
-    size = high - low if vrp.windows is None else np.maximum(high - low, vrp.windows[:, 0, 1] / HORIZON)
-    stays = fills_unit_square(low, high, size)
-    size, low = np.where(stays, 1.0, size), np.where(stays, 0.0, low)
-    if scale is not None:
-        size, low = np.full(len(vrp), scale), np.zeros(len(vrp))
     windows, service = vrp.windows, vrp.service
+    low, size, inside = frame(vrp.coords)
+    size = size if windows is None else np.maximum(size, windows[:, :1, 1:] / HORIZON)
+    stays = inside & (size >= FILLED)
+    low, size = np.where(stays, 0.0, low), np.where(stays, 1.0, size)
+    if scale is not None:
+        low, size = np.zeros_like(low), np.full_like(size, scale)
     return replace(
         vrp,
-        coords=((vrp.coords - low[:, None, None]) / size[:, None, None]).astype(dtype),
-        limit=None if vrp.limit is None else vrp.limit / size,
-        windows=None if windows is None else (windows / size[:, None, None]).astype(dtype),
-        service=None if service is None else (service / size[:, None]).astype(dtype),
+        coords=((vrp.coords - low) / size).astype(dtype),
+        limit=None if vrp.limit is None else vrp.limit / size[:, 0, 0],
+        windows=None if windows is None else (windows / size).astype(dtype),
+        service=None if service is None else (service / size[:, 0]).astype(dtype),
     )
