@@ -115,6 +115,13 @@ def test_routes_of_files(solver: str, edge_type: str) -> None:
     assert instance.cost(solution) >= best * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("solver", ["lkh", "pyvrp-short"])
+def test_coordinates_that_are_close_together(solver: str) -> None:
+    close = Instance.from_arrays(1e-9 * (POINTS - POINTS.min()))
+    best = close.cost(solve_with(solver, TSP).solution)
+    assert close.cost(solve_with(solver, close).solution) == pytest.approx(best, abs=0)
+
+
 def test_coordinates_too_far_apart_for_lkh() -> None:
     far = Instance("t", POINTS * 1e8, distances="EUC_2D", library="tsplib")
     with pytest.raises(NeurouteError, match="lkh: a distance of .* scale the instance down"):

@@ -19,7 +19,7 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.instances.distances import all_distances
 from neuroute.instances.instance import Instance
 from neuroute.instances.tsplib import format_instance
-from neuroute.instances.unit_square import in_unit_square
+from neuroute.instances.unit_square import fills_unit_square, in_unit_square, scale_points
 from neuroute.problems.tsp import check_coordinates
 from neuroute.problems.vrp import SWITCHES, Variant, from_routes
 from neuroute.problems.vrp_checker import check_instances
@@ -148,7 +148,8 @@ def _prepare_plane(solver: Solver, instance: Instance, seed: int) -> Callable[[f
     inputs: Any
     if instance.problem == "tsp":
         check_coordinates(instance.coords, "the instance")
-        kind, inputs = "tsp", instance.coords[None]
+        fills = fills_unit_square(instance.coords)
+        kind, inputs = "tsp", (instance.coords if fills else scale_points(instance.coords))[None]
     else:
         check_instances(instance.vrp, "the instance")
         kind, inputs = "vrp", in_unit_square(instance.vrp, np.float64)
