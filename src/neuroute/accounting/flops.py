@@ -28,9 +28,6 @@ GREEDY = Decoding()
 SubPaths = Literal["random", "suffix", "pairs"]
 
 
-# -- a solution -------------------------------------------------------------------------------------------------------
-
-
 def solution_paper(decision: Flops, nodes: int) -> int:
     """Count a greedy solution as scaling counts it: n - 1 decisions, all at the n + 1 tokens of the first (Table 17).
 
@@ -109,7 +106,6 @@ def revised_tour(c: Counts, n: int, how: Revision | str, blocks: tuple[int, ...]
     return total
 
 
-# -- training ---------------------------------------------------------------------------------------------------------
 #
 # A sub-path of w stops has w - 3 decisions of the TSP, on w to 4 tokens (both ends are given, the last choice goes
 # without saying), and w - 1 of the CVRP, on w + 1 to 3: its first stop is given, and the depot is a token.
@@ -203,9 +199,6 @@ def _reinforced_per_sample(c: Counts, training: Reinforced, *, cvrp: bool) -> fl
             decisions = stage.starts_of(n) * moves * c.decision(nodes + 1)
             total += instances * stage.images * ((3 + more) * c.encoder(nodes) + (4 + more) * decisions)
     return total / (training.samples * training.epochs)
-
-
-# -- of a run ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

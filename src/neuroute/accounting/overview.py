@@ -90,9 +90,6 @@ def _before(plan: Plan, job: str) -> list[str]:
     return []
 
 
-# -- as text ----------------------------------------------------------------------------------------------------------
-
-
 def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     """The plan of a target: totals by paper of what is missing, and the jobs of what is no whole paper.
 

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 
-# -- while it is live -----------------------------------------------------------------------------------------------
-
-
 def describe_modules(net: nn.Module, layers: str) -> Array:
     """JSON of a list, as an array without axes: {"name", "kind", "shapes": {parameter: shape}} of the network itself
     (name "") and its modules, in order.
@@ -55,9 +52,6 @@ def tap_inputs(modules: Iterable[nn.Module], convert: Callable[[Any, tuple[Any, 
     finally:
         for hook in hooks:
             hook.remove()
-
-
-# -- as drawings read it --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -218,9 +218,6 @@ def _all_whole(values: np.ndarray) -> bool:
     return bool(np.isfinite(values).all() and (values % 1 == 0).all())
 
 
-# -- distances --------------------------------------------------------------------------------------------------------
-
-
 def check_distances(
     distances: np.ndarray, demand: np.ndarray | None, capacity: int | None, name: str
 ) -> tuple[np.ndarray, np.ndarray | None]:

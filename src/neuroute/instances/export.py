@@ -74,9 +74,6 @@ def check_export(instances: Instances, to: Path, form: str | None, option: str =
     return form
 
 
-# -- one file for all -------------------------------------------------------------------------------------------------
-
-
 def _npz(instances: Instances, to: Path) -> None:
     write_npz(to, {**instance_arrays(instances), **solution_arrays(instances)})
 
@@ -141,9 +138,6 @@ def _pickle(instances: Instances, to: Path) -> None:
         loads = None if each.demand is None else (each.demand[1:].tolist(), each.capacity)
         data.append(points if loads is None else (points[0], points[1:], *loads))
     write_whole(to, lambda file: pickle.dump(data, file, pickle.HIGHEST_PROTOCOL))
-
-
-# -- a folder, with a file for each -----------------------------------------------------------------------------------
 
 
 def _library(instances: Instances, to: Path) -> None:

@@ -93,9 +93,6 @@ def _cvrp_line(line: str, where: str) -> Arrays:
     return one
 
 
-# -- pickles ----------------------------------------------------------------------------------------------------------
-
-
 def read_pickled(path: Path) -> Instances:
     """Return the instances of a pickle.  Raises NeurouteError, naming the first instance that is none."""
     data = read_pickle(path)
@@ -168,9 +165,6 @@ def _array(values: Any) -> np.ndarray:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return np.empty(0)
-
-
-# -- arrays -----------------------------------------------------------------------------------------------------------
 
 
 def _of_rows(path: Path, rows: Sequence[Arrays]) -> Instances:

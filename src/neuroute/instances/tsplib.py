@@ -137,9 +137,6 @@ def format_instance(instance: Instance, comment: str = "") -> str:
     )
 
 
-# -- solutions ---------------------------------------------------------------------------------------------------------
-
-
 def read_tour(path: Path, instance: Instance) -> np.ndarray:
     """Return the tour (n,) int64 of a TSPLIB .tour file, as rows of the instance's coordinates.
 

@@ -160,9 +160,6 @@ def _check(name: str, there: Mapping[str, object], where: str, what: str) -> Non
         raise NeurouteError(f"{where} names {name}, which is no {what}{did_you_mean(near(name, there)) or ''}")
 
 
-# -- how it tests -----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Protocol:
     """One test set as a paper has it, and what stands for it here.

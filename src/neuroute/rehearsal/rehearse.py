@@ -94,9 +94,6 @@ def _device(kind: Kind) -> str:
         raise NeurouteError(f"device: the GPU cannot be used ({_line(error)}); or set `device: cpu`") from None
 
 
-# -- what to try ------------------------------------------------------------------------------------------------------
-
-
 def _trials(plan: Plan, kind: Kind, seconds: float) -> Iterator[Trial]:
     estimates = Estimates(plan)
     distinct: dict[str, Trial] = {}
@@ -170,9 +167,6 @@ def _lacking_space(plan: Plan) -> list[str]:
     return (
         [f"disk: {needed / 1e3:.1f} GB are needed in {folder}, {free / 1e3:.1f} GB are free"] if needed > free else []
     )
-
-
-# -- trying -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -40,9 +40,6 @@ ITERATIONS = (1, 3)  # of a search that has more: what one takes follows from th
 FACTORS = 3  # of a sweep, which needs so many
 
 
-# -- trainings --------------------------------------------------------------------------------------------------------
-
-
 def short_run(run: Run, kind: str, batches: int = BATCHES) -> Run:
     """The run with few batches of their true size and one validation of one batch, on labels that are made up."""
     training = short_training(run.training, batches)
@@ -137,9 +134,6 @@ def training_key(run: Run, kind: str) -> str:
     return _key(run.network, short.n, short.training, short.validation.dataset)
 
 
-# -- evaluations ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Piece:
     """A part of an evaluation that one batch shows."""
@@ -215,9 +209,6 @@ def _of_benchmark(evaluation: BenchmarkEvaluation) -> Iterator[Piece]:
         whole = e.model_copy(update={"decodings": (decoding,)})
         part = e.model_copy(update={"names": (middle.name,), "decodings": (_short_decoding(decoding),)})
         yield Piece(whole, part, times * decoding.repeats, decoding.iterations)
-
-
-# -- labels -----------------------------------------------------------------------------------------------------------
 
 
 def _first(dataset: Dataset, kind: str, count: int | None = None) -> Dataset:

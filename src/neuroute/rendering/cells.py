@@ -52,9 +52,6 @@ SOLVERS = {
 }
 
 
-# -- printed ----------------------------------------------------------------------------------------------------------
-
-
 def printed_numbers(study: Study, table: int | str, **where: object) -> pd.DataFrame:
     """Read the paper's numbers whose columns (method, problem, decoding, depth, ...) hold `where`."""
     return select(study.published(table), **where)
@@ -93,9 +90,6 @@ def printed_gap(rows: pd.DataFrame, n: object) -> float | None:
     """Return the printed gap in % of a size, where there is a number."""
     value = number(rows, n, "gap_pct")
     return value if isinstance(value, float) else None
-
-
-# -- measured ---------------------------------------------------------------------------------------------------------
 
 
 def gap_cell(
@@ -220,9 +214,6 @@ def say_seeds(study: Study) -> list[str]:
         f"Trained with several seeds: {texts}. What is shown of them is a mean over the seeds; the range beside a "
         "model's number is then that of its trainings, from the least to the largest."
     ]
-
-
-# -- words ------------------------------------------------------------------------------------------------------------
 
 
 def model_here(study: Study, *runs: str | None) -> str:

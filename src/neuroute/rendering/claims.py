@@ -224,9 +224,6 @@ def spread_of(network: str, problem: str, times: float) -> Spread:
     return Spread(float(row["share"]), int(row["freedom"]))
 
 
-# -- sides and their differences --------------------------------------------------------------------------------------
-
-
 def above(upper: Side, lower: Side, what: str, over: str, at: str, format: Format = TWO_DECIMALS) -> Finding:
     """Claim that the first side lies above the second."""
     gap = None if upper.measured is None or lower.measured is None else upper.measured - lower.measured

@@ -46,9 +46,6 @@ class Element(ABC):
         """Draw it around (x, y); `width` is what it may take."""
 
 
-# -- elements -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Box(Element):
     """A rounded box with a title and lines below it; empty lines are left out."""
@@ -204,9 +201,6 @@ class Legend(Element):
 
 def legend(marks: dict[str, dict[str, Any]], *, across: bool = False) -> Legend:
     return Legend("", marks, across)
-
-
-# -- what holds elements --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -312,9 +312,6 @@ def lkh_budgets(study: Study, grids: Grid | Sequence[Grid]) -> list[str]:
     return [f"Budgets of LKH here, of an instance: {'; '.join(texts)}."] if texts else []
 
 
-# -- usual columns ----------------------------------------------------------------------------------------------------
-
-
 def parameters(test: Labels) -> Quantity:
     """Head the column of parameters in millions, which any test set tells."""
     return Quantity(Column("parameters_millions", "Parameters", "M", millions), PARAMETERS, test)

@@ -25,9 +25,6 @@ MARKS: dict[str, dict[str, Any]] = {  # of a legend: current node, destination, 
 }
 
 
-# -- nodes ----------------------------------------------------------------------------------------------------------
-
-
 def pairwise_distances(coords: Array) -> Array:
     """coords (n, 2) -> distances (n, n)."""
     points = np.asarray(coords, float)
@@ -108,9 +105,6 @@ def write_not_finite(axes: mpl.axes.Axes, size: float = 6) -> None:
 def color_values(palette: str, values: Any) -> Any:
     """RGBA of values from 0 to 1."""
     return mpl.colormaps[palette](values)
-
-
-# -- a decision -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -216,8 +210,6 @@ def format_percent(share: float) -> str:
     """12 %, 3.4 %"""
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
 
-
-# -- matrices and bars ----------------------------------------------------------------------------------------------
 
 SIGNED, POSITIVE, BIAS = "RdBu_r", "Blues", "Oranges_r"  # values of both signs, positive ones, and those up to 0
 TAIL = 1  # percent of the values at either end that colours do not tell apart

@@ -105,9 +105,6 @@ def markdown(lines: Iterable[Line]) -> str:
     return "".join(f"| {' | '.join(text.replace('|', '/') for text in row)} |\n" for row in cells)
 
 
-# -- what the plan says -----------------------------------------------------------------------------------------------
-
-
 def _uses(artifact: str, needs: Iterable[Need]) -> Iterator[_Use]:
     for need in needs:
         if isinstance(need, Tested):
@@ -169,9 +166,6 @@ def _merged(lines: Iterable[Line]) -> list[Line]:
         first, *others = alike
         merged.append(replace(first, test=first.test + tuple(pair for line in others for pair in line.test)))
     return merged
-
-
-# -- words ------------------------------------------------------------------------------------------------------------
 
 
 def _where(names: Iterable[str]) -> str:

@@ -106,9 +106,6 @@ def thumbnail(stem: Path) -> str:
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-# -- the summary ------------------------------------------------------------------------------------------------------
-
-
 def summary(
     scale: Scale,
     overviews: Mapping[str, Overview],

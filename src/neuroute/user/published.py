@@ -99,9 +99,6 @@ def solutions_of(group: Instances, source: Path) -> dict[str, tuple[str, np.ndar
     return by_solver | ({"published": by_solver[min(means, key=lambda solver: means[solver])]} if means else {})
 
 
-# -- MVMoE's files ----------------------------------------------------------------------------------------------------
-
-
 def _solutions(path: Path, instances: Vrp) -> np.ndarray:
     """Return the solutions (count, 2, V) of a file, whose costs are those that it states."""
     data = read_pickle(path)

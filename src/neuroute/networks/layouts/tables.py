@@ -25,8 +25,6 @@ from neuroute.networks.layouts.joins import (
 from neuroute.networks.layouts.rules import Layout, Rule
 from neuroute.plan.systems import parts
 
-# -- LEHD and SIT: one kind of layer ----------------------------------------------------------------------------------
-
 
 def _attention(ours: str, theirs: str) -> Iterator[Rule]:
     yield weight(f"{ours}.qkv", *(f"{theirs}.{name}" for name in ("Wq", "Wk", "Wv")))
@@ -65,9 +63,6 @@ def _sit() -> Iterator[Rule]:
     yield from linear("head", "decoder.Linear_final")
 
 
-# -- BQ ---------------------------------------------------------------------------------------------------------------
-
-
 def _bq() -> Iterator[Rule]:
     ours, theirs = "layers.{i}", "encoder.{i}.attn"
     yield Rule(f"{ours}.qkv.weight", tuple(f"{theirs}.{name}" for name in ("lambda2", "lambda1", "theta1")), HEADS)
@@ -81,8 +76,6 @@ def _bq() -> Iterator[Rule]:
     yield weight("ends", "begin_end_tokens")
     yield from linear("head", "scores_projection")
 
-
-# -- POMO, ICAM, MVMoE: one encoder -----------------------------------------------------------------------------------
 
 NORM = {"tsp": "addAndNormalization{}.norm", "cvrp": "add_n_normalization_{}.norm"}
 FEED = {"tsp": "feedForward", "cvrp": "feed_forward"}
@@ -144,8 +137,6 @@ def _light() -> Iterator[Rule]:
     yield from linear("combine.dense", "decoder.multi_head_combine_dense")
     yield weight("combine.gate", "decoder.dense_or_moe", how=REVERSED)
 
-
-# -- all of them ------------------------------------------------------------------------------------------------------
 
 EMBEDDING, DEPOT = "encoder.embedding.weight", "encoder.embedding_depot.weight"
 FIRST, SPREAD = "decoder.embedding_first_node.weight", "decoder.layers.0.Wq_2.weight"

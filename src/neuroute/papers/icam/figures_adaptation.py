@@ -23,9 +23,6 @@ CHANNELS = 16  # of the maps of queries, keys and values
 LAYER = "layers.0"
 
 
-# -- Figure 2 -------------------------------------------------------------------------------------------------------
-
-
 @artifact("Adaptation to an instance, drawn from a trained model", needs=structure_needs)
 def figure2(study: Study) -> Drawing:
     """From instance to bias at two sizes (a), where the bias enters (b), and what was learnt of it (c)."""
@@ -148,9 +145,6 @@ def _idea_notes(study: Study, net: Structure, instances: list[tuple[int, maps.Ar
     return notes(study, net=net, counts=counts, cut=cut, alpha=alpha, halves=halves)
 
 
-# -- Figure 4 -------------------------------------------------------------------------------------------------------
-
-
 @artifact("The adaptation attention-free module", needs=structure_needs)
 def figure4(study: Study) -> Drawing:
     """The module in the encoder, where all nodes ask all (a), and in the decoder, where tours do (b)."""
@@ -243,8 +237,6 @@ def _write_letter(sheet: dg.Sheet, name: str, letter: str) -> None:
     place = sheet.places[name]
     sheet.write(place.left - 0.08, place.y, letter, fontweight="bold", fontsize=6.5)
 
-
-# -- Figure 1 of paper `icam`: from how near the next node is chosen, at two sizes, measured on optimal tours --------
 
 CHOOSERS = {"optimal": "optimal tours", "model": "ICAM, greedy"}
 DASHES: dict[str, Any] = {"optimal": "-", "model": (0, (1.2, 1))}

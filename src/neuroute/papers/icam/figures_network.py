@@ -22,9 +22,6 @@ LAYER = "layers.0"
 POMO = run_id(ORIGINAL["tsp"])
 
 
-# -- Figure 3 -------------------------------------------------------------------------------------------------------
-
-
 @artifact("The network, drawn from its modules", needs=structure_needs)
 def figure3(study: Study) -> Drawing:
     """ICAM with its shapes, and where distances and the number of nodes enter it."""
@@ -103,9 +100,6 @@ def _bias_note(net: Structure) -> str:
         f"At this decision the products alone, without their bias, {preferred}; the chosen node "
         f"{'is' if nearest == choice else 'is not'} the one that the bias favours."
     )
-
-
-# -- Figure 6 -------------------------------------------------------------------------------------------------------
 
 
 @artifact("POMO, drawn from its modules", needs=lambda scale: [structure(scale, POMO)])
@@ -192,8 +186,6 @@ def _tour_rows(net: Structure) -> list[dict[str, Any]]:
     ]
     return [*lengths, *tours, *looks]
 
-
-# -- Figure 5 of paper `icam`: every term of Eq. 3 on a real instance, from left to right ----------------------------
 
 NODES, CHANNELS = 24, 16  # of the matrices, that are drawn
 TITLES = {  # of the calculation's matrices

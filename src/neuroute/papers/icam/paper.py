@@ -50,9 +50,6 @@ WITHOUT = {  # Table 9
 }
 
 
-# -- labels ---------------------------------------------------------------------------------------------------------
-
-
 def also_solved(scale: Scale) -> list[Labels]:
     """Test sets by each of the solvers that Tables 1 and 3 compare."""
     tam = [roles.tam(scale, size).dataset for size in roles.TAM_SIZES]
@@ -60,9 +57,6 @@ def also_solved(scale: Scale) -> list[Labels]:
         *(labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)),
         *(Labels(dataset=d, solver=s) for d in tam for s in scale[IcamScale].cvrp.tam_other_solvers),
     ]
-
-
-# -- runs -----------------------------------------------------------------------------------------------------------
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:

@@ -90,9 +90,6 @@ def _drawable(evaluation: StructureEvaluation, loaded: LoadedModel) -> Any:
     raise wrong_network(evaluation.id, purpose, loaded)
 
 
-# -- one decision ---------------------------------------------------------------------------------------------------
-
-
 def _under_way(prepared: Any, visited: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """visited (1, k) int64 -> first, current (1, 1), closed (1, 1, n): one tour, as `decide` takes it."""
     closed = empty_mask(visited[:, :1], prepared.nodes.shape[1], prepared.nodes.dtype)
@@ -145,9 +142,6 @@ def decision_of_pomo(net: Pomo, prepared: Any, visited: Tensor) -> dict[str, np.
     return {**_outcome(net, prepared, visited), "attention": weights.cpu().numpy(), "clipping": np.array(net.clipping)}
 
 
-# -- inside ICAM ----------------------------------------------------------------------------------------------------
-
-
 def alphas(net: Icam, nodes: int) -> dict[str, np.ndarray]:
     """layer_alphas (depth,), decoder_alpha (), compatibility_alpha () float64 and log_n (), log2 of the nodes."""
     assert net.alpha is not None
@@ -186,9 +180,6 @@ def attention_free(net: Icam, points: Tensor) -> dict[str, np.ndarray]:
         "numerator": (weights @ (keys * value[0].double())).cpu().numpy(),
         "denominator": (weights @ keys).cpu().numpy(),
     }
-
-
-# -- what is chosen -------------------------------------------------------------------------------------------------
 
 
 def chosen_nodes(optimal: tuple[Labels, ...], loaded: LoadedModel) -> dict[str, np.ndarray]:

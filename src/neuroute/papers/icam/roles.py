@@ -129,9 +129,6 @@ def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:
     return [size for size in SIZES if reference(scale, "tsp", size).dataset.n <= most]
 
 
-# -- what is measured besides gaps -----------------------------------------------------------------------------------
-
-
 class StructureEvaluation(RunEvaluation):
     """What drawings of a network of many starts need: its modules, and a decision on a real instance (icam).
 

@@ -22,9 +22,6 @@ LARGEST = SIZES[-1]
 IN_PRINT = {SINGLE: "single_greedy", MULTI: "multistart_greedy"}
 
 
-# -- Table 8 ----------------------------------------------------------------------------------------------------------
-
-
 def _table8_needs(scale: Scale) -> Iterator[Need]:
     tests = tuple(Test(labels=test, decoding=MULTI) for test in sets_of(scale, TSP).values())
     yield StageEvaluation(run=run_id(OWN[TSP]), stages=STAGES, tests=tests)  # the model itself is of the last one
@@ -62,9 +59,6 @@ def _sizes(study: Study, stage: int) -> str:
     return f"n={low}" if low == high else f"n={low} to {high}"
 
 
-# -- Table 9 ----------------------------------------------------------------------------------------------------------
-
-
 def table9_grid(scale: Scale) -> Grid:
     methods = [
         Method(variant, {"variant": variant}, runs=run_id(name), decoding=MULTI) for variant, name in ABLATIONS.items()
@@ -77,9 +71,6 @@ def table9(study: Study) -> Table:
     """Gaps with the adaptation function in the attention-free modules, in the compatibility, in both and in neither."""
     reference = reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"})
     return grid_table(study, ("Variant",), table9_grid(study.scale), reference=reference)
-
-
-# -- Table 10 ---------------------------------------------------------------------------------------------------------
 
 
 def _table10_needs(scale: Scale) -> Iterator[Need]:
@@ -128,9 +119,6 @@ def _forks(study: Study) -> str:
         if run_id(roles.fork(k, beta)) in study.runs
     ]
     return f"Others trained here: {'; '.join(trained_here) or 'none'}."
-
-
-# -- Table 11 ---------------------------------------------------------------------------------------------------------
 
 
 def table11_grid(scale: Scale) -> Grid:

@@ -21,8 +21,6 @@ from neuroute.rendering.settings import (
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
-# -- Table 4 ----------------------------------------------------------------------------------------------------------
-
 VARIANTS = ("Transformer", "AFT-full", "AFT-simple", "AFT-local", "AFT-conv")
 
 
@@ -57,9 +55,6 @@ def _per_pair(study: Study) -> dict[str, float]:
     return {name: (count(n + 1) - 2 * count(n) + count(n - 1)) / 2 for name, count in encoders.items()}
 
 
-# -- Table 5 ----------------------------------------------------------------------------------------------------------
-
-
 @artifact("Training settings")
 def table5(study: Study) -> Table:
     """Hyper-parameters of ICAM as configured here and printed; besides, of the two trainings of POMO."""
@@ -83,9 +78,6 @@ def table5(study: Study) -> Table:
         AS_TRAINED,
         changes=changes_note(study, study.runs.values()),
     )
-
-
-# -- Table 12 ---------------------------------------------------------------------------------------------------------
 
 
 @artifact("Licences of the codes")

@@ -197,8 +197,6 @@ def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
     )
 
 
-# -- Tables 1 and 7 of paper `icam`: both problems at four sizes, beside baselines, and beside POMO trained alike
-
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.
 TRAININGS = (
     (ORIGINAL, "POMO trained at one size", "POMO (original)"),
@@ -264,9 +262,6 @@ def _amounts_note(study: Study) -> list[str]:
     return [f"Instances that the trainings here draw, on average: {'; '.join(parts)}."] if parts else []
 
 
-# -- Table 1 ----------------------------------------------------------------------------------------------------------
-
-
 def table1_grids(scale: Scale) -> list[Grid]:
     return _both_problems_grids(scale, 1, SOLVERS.__getitem__)
 
@@ -290,9 +285,6 @@ def table1(study: Study) -> Table:
         beams=roles.decoder_beams(study.scale).beam,
         baselines=baselines_note(study),
     )
-
-
-# -- Table 7 ----------------------------------------------------------------------------------------------------------
 
 
 def table7_grids(scale: Scale) -> list[Grid]:

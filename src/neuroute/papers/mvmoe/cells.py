@@ -87,9 +87,6 @@ PUBLISHED_FEASIBLE = (
 )
 
 
-# -- measured cells ---------------------------------------------------------------------------------------------------
-
-
 def sets_of(scale: Scale, size: int) -> str:
     """What stands for all test sets of one of the paper's sizes, in words."""
     return of_each(scale[MvmoeScale].sizes[size], scale[MvmoeScale].test_counts[size])
@@ -153,9 +150,6 @@ def models_note(study: Study, runs: Mapping[str, str]) -> str:
             of.setdefault(models_here(study, run), []).append(name)
     texts = [f"{', '.join(names)} ({words})" for words, names in of.items()]
     return f"Models here: {'; '.join(texts) or 'none'}."
-
-
-# -- notes ------------------------------------------------------------------------------------------------------------
 
 
 def references_note(scale: Scale, variants: Sequence[str]) -> str:

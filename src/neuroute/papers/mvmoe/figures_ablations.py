@@ -174,9 +174,6 @@ def _published_gap(study: Study, name: str) -> float | None:
     return printed_gap(printed_numbers(study, "table5", method_params=setting, problem=problem), SIZES[0])
 
 
-# -- panels ---------------------------------------------------------------------------------------------------------
-
-
 def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[str, str]) -> None:
     reach = max([0.0, *(v for s in settings for v in (s.gap, s.cell.high, s.printed_gap) if v is not None)])
     for i, setting in enumerate(settings):
@@ -222,9 +219,6 @@ def _draw_times(axes: mpl.axes.Axes, settings: Sequence[Setting]) -> None:
     axes.margins(x=0.16)
     axes.set_xlim(left=0)
     axes.legend(loc="best", fontsize=5.8, frameon=True)  # its marks are no points
-
-
-# -- notes ----------------------------------------------------------------------------------------------------------
 
 
 def _notes(study: Study, settings: dict[str, list[Setting]]) -> tuple[str, ...]:

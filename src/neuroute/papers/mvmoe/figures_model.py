@@ -23,9 +23,6 @@ LAYER = "layers.0"
 Boxes = tuple[str, ...]  # title and lines
 
 
-# -- Figure 2 -------------------------------------------------------------------------------------------------------
-
-
 @artifact("MVMoE, drawn from a trained model", needs=experts_routing)
 def figure2(study: Study) -> Drawing:
     """MVMoE with its shapes over a decision on a real instance (a), and how a mixture routes a node of it (b)."""
@@ -140,8 +137,6 @@ def _network_notes(study: Study, net: Routing) -> tuple[str, ...]:
     of_route = dict(zip(("load", "time", "length", "opened"), map(float, net.array("known")), strict=True))
     return notes(study, net=net, visited=_visited(net), available=len(net.decision.available), **of_route)
 
-
-# -- Figure 3 -------------------------------------------------------------------------------------------------------
 
 MOST_NODES = 12  # nodes of a score matrix
 COLOURS = {"input": style.RAMPS["blue"], "expert": style.RAMPS["orange"]}
@@ -263,9 +258,6 @@ def _score_notes(study: Study, net: Routing, choices: Choices) -> tuple[str, ...
     cut = f" The first {rows} of {nodes} nodes are drawn; (c, d) and the CSV have all." if rows < nodes else ""
     loads = ", ".join(str(n) for n in choices.loads("input"))
     return notes(study, net=net, choices=choices, nodes=nodes, cut=cut, loads=loads, columns=columns, without=without)
-
-
-# -- Figure 4 -------------------------------------------------------------------------------------------------------
 
 
 @artifact("A base gate and a hierarchical one", needs=lambda scale: [*experts_routing(scale), *light_routing(scale)])

@@ -25,9 +25,6 @@ LEAST_REACH = 0.05  # of the colours, about their middle: less would draw roundi
 OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
 
 
-# -- Figure 8 -------------------------------------------------------------------------------------------------------
-
-
 @artifact("When MVMoE/4E-L runs its experts", needs=light_routing)
 def figure8(study: Study) -> Drawing:
     """How probable experts are at the first decisions, by problem (a), and at which share of all they ran (b)."""
@@ -139,9 +136,6 @@ def _batches(net: Routing) -> str:
     counts = sorted({int(count) for count in net.array("counts")})
     many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     return f"one batch of {many} instance{'s' * (counts != [1])} of each problem"
-
-
-# -- Figure 9 -------------------------------------------------------------------------------------------------------
 
 
 @artifact("Load of the experts of MVMoE/4E", needs=experts_routing, printed_files=("quoted",))

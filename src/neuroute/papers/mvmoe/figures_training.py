@@ -125,9 +125,6 @@ def epochs(training: Reinforced, batches: int) -> float:
     return total
 
 
-# -- Figure 5 -------------------------------------------------------------------------------------------------------
-
-
 def _few_curve(study: Study, method: str, variant: str) -> Curve:
     run = run_id(roles.few(method, variant))
     if len(few_shot_stages(study.scale)) > 1:
@@ -270,9 +267,6 @@ def _trouble(every: Sequence[Curve]) -> list[str]:
     if bare := [f"{each.run} ({each.variant})" for each in every if not each.points]:
         lacking.append(f"Without a validation on the problem: {', '.join(bare)}.")
     return lacking
-
-
-# -- Figure 7 -------------------------------------------------------------------------------------------------------
 
 
 @artifact(

@@ -83,15 +83,9 @@ ALPHAS = {"h_alpha0001": 0.001, "h_alpha01": 0.1, "h_alpha1": 1.0}
 TIMES_DATA = {"h_8e_100m": 2, "h_16e_200m": 4}  # larger batches, as many of them (Section 5.2, Number of Experts)
 
 
-# -- labels ---------------------------------------------------------------------------------------------------------
-
-
 def also_solved(scale: Scale) -> list[Labels]:
     """Test sets by each of the solvers that Tables 1 and 2 compare."""
     return [labels for size in SIZES for variant in VARIANTS for labels in roles.solved(scale, variant, size)]
-
-
-# -- runs -----------------------------------------------------------------------------------------------------------
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
@@ -191,9 +185,6 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
 
     first = dense if epochs is None else declare_lehd(roles.LEHD, dense.network.kind, "LEHD")
     return [first, declare_lehd(roles.LEHD_LIGHT, LEHD_LIGHT_NETWORK, "LEHD/4E-L")]
-
-
-# -- networks and trainings -----------------------------------------------------------------------------------------
 
 
 def _network(scale: Scale, size: int, **change: Any) -> Network:

@@ -103,9 +103,6 @@ def _decoders(net: MvMoe) -> Mixture:
     return mixture
 
 
-# -- where nodes go -------------------------------------------------------------------------------------------------
-
-
 def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> tuple[Arrays, np.ndarray]:
     """Of a variant, and the solutions (tours, 2, V) of its first instance.
 
@@ -175,9 +172,6 @@ def solved(instance: Vrp, solutions: np.ndarray) -> Arrays:
         "length": solution_lengths.min(),
         **{key: value[0] for key, value in fields.items() if value is not None},
     }
-
-
-# -- one instance in detail -----------------------------------------------------------------------------------------
 
 
 def one_routing(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:

@@ -118,9 +118,6 @@ def rrc(scale: Scale) -> Decoding:
     return Decoding(method="rrc", iterations=scale[MvmoeScale].rrc)
 
 
-# -- what is measured besides gaps -----------------------------------------------------------------------------------
-
-
 class RoutingEvaluation(RunEvaluation):
     """Where a mixture's gates send nodes, by variant, and real routings and routes to draw (mvmoe, Figures 1-4, 8, 9).
 

@@ -178,8 +178,6 @@ SET_X = Library("Set-X", "cvrplib", "CVRP", "X", rounded=True)
 SOLOMON = Library("Set-Solomon", "solomon", "VRPTW", "", rounded=False)
 
 
-# -- Table 6 ----------------------------------------------------------------------------------------------------------
-
 PARAMETERS = "Parameters"  # label of the last row
 IN_PRINT = {"POMO-MTL": "1.25M", "MVMoE/4E": "3.68M"}  # Section 5; that of 4E-L is not printed
 
@@ -215,9 +213,6 @@ def _slower(rows: Sequence[Row]) -> list[str]:
     times = [(base, light) for base, light in both if isinstance(base, float) and isinstance(light, float)]
     slower = sum(light > base for base, light in times)
     return [f"Here MVMoE/4E-L is slower than MVMoE/4E on {slower} of {len(times)} problems."] if times else []
-
-
-# -- Tables 7 and 8 ---------------------------------------------------------------------------------------------------
 
 
 def _table7_needs(scale: Scale) -> Iterator[Need]:

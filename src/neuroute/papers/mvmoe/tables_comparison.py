@@ -31,9 +31,6 @@ from neuroute.rendering.table import Cell, Column, Row, Table
 GROUPS = {"trained": (TRAINED, "mean of 6 trained VRPs"), "unseen": (UNSEEN, "mean of 10 unseen VRPs")}
 
 
-# -- Tables 1 and 2 ---------------------------------------------------------------------------------------------------
-
-
 def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
     """Show length, gap and total time of the solvers and models of each problem."""
     grids = []
@@ -106,9 +103,6 @@ def _mean_gap(study: Study, name: str, variants: Sequence[str], size: int) -> fl
     return sum(numbers) / len(numbers) if len(numbers) == len(gaps) else None
 
 
-# -- Table 4 ----------------------------------------------------------------------------------------------------------
-
-
 def table4_grid(scale: Scale) -> Grid:
     tests, at = {variant: roles.reference(scale, variant, SIZES[-1]) for variant in TRAINED}, sets_of(scale, SIZES[-1])
     methods = [
@@ -154,9 +148,6 @@ def _multi_task(study: Study) -> str:
     )
 
 
-# -- Table 5 ----------------------------------------------------------------------------------------------------------
-
-
 def table5_grid(scale: Scale) -> Grid:
     methods = []
     for setting, name in roles.ABLATIONS["table5"].items():
@@ -192,8 +183,6 @@ def table5(study: Study) -> Table:
         rule_notes=rule_notes(study, tests, [run_id(DEFAULT), *grid.runs]),
     )
 
-
-# -- Table 3 of paper `mvmoe`: the 16 problems and their constraints -------------------------------------------------
 
 # The paper's letters -> what they stand for.
 CONSTRAINTS = {"C": "capacity", "O": "open route", "B": "backhaul", "L": "duration limit", "TW": "time window"}

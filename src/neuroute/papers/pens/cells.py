@@ -60,8 +60,6 @@ def reference_notes(study: Study, largest: Dataset | None = None) -> list[str]:
     ]
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------
-
 COLOUR = {
     "coordns": style.GREEN,
     "pens_a": style.RAMPS["blue"][2],

@@ -109,9 +109,6 @@ def figure2(study: Study) -> Drawing:
     return style.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], texts, alt)
 
 
-# -- the network ----------------------------------------------------------------------------------------------------
-
-
 def _network(net: Attention) -> dg.Row:
     """Inputs, one of the equal layers, and the pointer that scores candidates."""
     m = net.model
@@ -147,9 +144,6 @@ def _network(net: Attention) -> dg.Row:
 
 def _norm(name: str, shape: str) -> dg.Box:
     return dg.box(name, "RMS\nnorm", shape, fill="feed")
-
-
-# -- the walk -------------------------------------------------------------------------------------------------------
 
 
 def _draw_step(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
@@ -192,8 +186,6 @@ def _draw_bars(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
     axes.tick_params(labelsize=5.5, length=0, pad=1.5)
     axes.grid(visible=False)
 
-
-# -- Figure 6 of paper `pens`: where the origin of a path looks, by model and scaling factor -------------------------
 
 LOW, HIGH = 2, 98  # percentiles of a panel's logits between which its colours may lie
 MAP = "viridis"

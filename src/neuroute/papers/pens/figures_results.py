@@ -183,9 +183,6 @@ def _bar_notes(study: Study, bars: Sequence[Bar]) -> tuple[str, ...]:
     )
 
 
-# -- Figure 4 -------------------------------------------------------------------------------------------------------
-
-
 def _figure4_needs(scale: Scale) -> Iterator[Need]:
     for name in roles.POSITIONS:
         for size in roles.SIZES:

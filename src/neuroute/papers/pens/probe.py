@@ -67,9 +67,6 @@ def measure(loaded: LoadedModel, evaluation: AttentionEvaluation) -> tuple[Rows,
     return parameter_rows(loaded, evaluation.group, evaluation.dataset), arrays
 
 
-# -- the origin's logits --------------------------------------------------------------------------------------------
-
-
 def path_ends(coords: np.ndarray) -> tuple[int, int]:
     """Origin and destination of the path: the nodes of coords (n, 2) nearest to two points far apart.
 
@@ -111,9 +108,6 @@ def origin_logits(net: Pens, coords: Tensor, origin: int, destination: int) -> T
     logits = torch.empty_like(rows[0, :, 0])
     logits[order] = torch.stack(scores).mean(0)
     return logits
-
-
-# -- what a drawing of the model needs ------------------------------------------------------------------------------
 
 
 def walk(net: Pens, coords: Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -63,9 +63,6 @@ def rescaled(scale: Scale) -> Decoding:
     return repeated(scale).model_copy(update={"rescale": "best"})
 
 
-# -- what is measured besides gaps -----------------------------------------------------------------------------------
-
-
 class AttentionEvaluation(RunEvaluation):
     """Where the origin of a path looks: its attention logits on all nodes, by scaling factor (pens, Figure 6).
 
@@ -104,9 +101,6 @@ def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
     group, limit = group_of(PAPER, run, "tsplib"), scale[PensScale].tsplib_max_nodes
     names = scale.instances_of("tsplib")
     return BenchmarkEvaluation(run=run, group=group, max_nodes=limit, names=names, decodings=decodings)
-
-
-# -- the solvers of Tables 2 and 3 -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,6 @@ def table_figure5(study: Study) -> Table:
     )
 
 
-# -- Table 1 ----------------------------------------------------------------------------------------------------------
-
 MODELS = ("pens_a", "pens_r")
 QUOTED = 9.47  # the gap of PENS-A at TSP-10 000 as Section 5.2 has it, "9.47%", where the tables have 9.74
 

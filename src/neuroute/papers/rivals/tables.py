@@ -140,8 +140,6 @@ def notes_of(study: Study) -> tuple[str, ...]:
     )
 
 
-# -- Figure 1: what the networks of the study lose on instances that are larger than those they were trained on
-
 COLUMNS = [
     "side", "budget", "problem", "network", "decoding", "run", "n", "instances", "gap_pct", "low_pct", "high_pct",
 ]  # fmt: skip

@@ -63,9 +63,6 @@ def sets_of(scale: Scale, sizes: Iterable[int] = SIZES) -> dict[int, Labels]:
 MEAN_OF_RATIOS = Measure(MEAN_OF_GAPS, record(MEAN_OF_GAPS))
 
 
-# -- solvers ----------------------------------------------------------------------------------------------------------
-
-
 def solver(scale: Scale) -> Method:
     """Show the rival solver, or the reference solver where it was not run, in the row of LKH3 (Tables 12 to 16)."""
     names = (scale[ScalingScale].rival_solver, scale.reference_solver)

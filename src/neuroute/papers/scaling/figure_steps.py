@@ -45,9 +45,6 @@ def steps_needs(scale: Scale) -> Iterator[Need]:
             yield from tested(each.run, test)
 
 
-# -- Table 21 ---------------------------------------------------------------------------------------------------------
-
-
 @artifact("Our own: what a step is", needs=steps_needs)
 def table21(study: Study) -> Table:
     """Show the gaps of each reading with equal passes and with equal time."""
@@ -73,9 +70,6 @@ def table21(study: Study) -> Table:
     s = study.scale[ScalingScale].steps
     assert s is not None  # else no scale's plan has this table
     return draw_table(study, ("Budget", "Reading"), columns, rows, steps=s)
-
-
-# -- Figure 17 --------------------------------------------------------------------------------------------------------
 
 
 @artifact("Our own: what a step is", needs=steps_needs, printed_files=("table3", "table9", "table12"))
@@ -137,9 +131,6 @@ def _draw(axes: Any, key: str, rows: list[dict[str, Any]], step: Step) -> None:
         axes.plot(row[key], plots.drawable(row["gap_pct"]), linestyle="none", **look)
         if row.get("low_pct") is not None:
             axes.plot([row[key]] * 2, [row["low_pct"], row["high_pct"]], color=COLOURS[step], linewidth=0.9)
-
-
-# -- what the readings imply ------------------------------------------------------------------------------------------
 
 
 def _decisions() -> float:

@@ -54,9 +54,6 @@ def read_probes(study: Study) -> list[Probe]:
     return [Probe(shape, study.arrays(f"{run_id(shape)}/probes")) for shape in PROBED]
 
 
-# -- Figure 10 ------------------------------------------------------------------------------------------------------
-
-
 @artifact("Principal components of the available nodes' last-layer states", needs=probe_needs)
 def figure10(study: Study) -> Drawing:
     """Draw the states of one decision on two principal components."""
@@ -134,9 +131,6 @@ def _separation_table(study: Study, probes: Sequence[Probe]) -> Table:
     return Table(title, ("Model", "Here"), columns, tuple(rows))
 
 
-# -- Figure 11 ------------------------------------------------------------------------------------------------------
-
-
 @artifact("Cosine similarity of the available nodes' last-layer states", needs=probe_needs)
 def figure11(study: Study) -> Drawing:
     """Draw how alike the states of one decision are."""
@@ -170,8 +164,6 @@ def figure11(study: Study) -> Drawing:
     alt = "Three heat maps of the cosine similarity between available nodes, ordered by the optimal tour."
     return style.drawing(figure, rows, notes(study, means=means, **_state(probes)), alt)
 
-
-# -- Figure 12 of paper `scaling`: success by the rank of the optimal next node among the nearest neighbours ---------
 
 LAST = 8  # the paper quotes its success "beyond the eighth neighbour"
 

@@ -58,9 +58,6 @@ LEHD_CVRP = "neuroute.networks.lehd:LehdCvrp"
 BQ = "neuroute.networks.bq:Bq"
 
 
-# -- labels ---------------------------------------------------------------------------------------------------------
-
-
 def also_solved(scale: Scale) -> list[Labels]:
     """What LKH3's rows are of: the first test set, or all."""
     distributions: tuple[Distribution, ...] = ("uniform", *SHIFTED)
@@ -71,9 +68,6 @@ def also_solved(scale: Scale) -> list[Labels]:
         for test in tests
         if s.rival_on == "all" or test.dataset == tests[0].dataset
     ]
-
-
-# -- runs -----------------------------------------------------------------------------------------------------------
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:

@@ -88,9 +88,6 @@ def validation(scale: Scale) -> Labels:
     return Labels(dataset=dataset, solver=scale.reference_solver)
 
 
-# -- what is measured ------------------------------------------------------------------------------------------------
-
-
 class ProbeEvaluation(RunEvaluation):
     """How a model chooses when it is led along optimal tours (scaling, Appendix H).
 

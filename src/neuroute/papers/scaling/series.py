@@ -24,9 +24,6 @@ from neuroute.rendering.study import Study
 Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
 
 
-# -- printed ----------------------------------------------------------------------------------------------------------
-
-
 def printed_values(study: Study, table: int | str, **where: object) -> dict[Shape, float]:
     """Read the paper's value for each model, of the rows whose columns hold `where`."""
     rows = printed_numbers(study, table, **where)
@@ -44,8 +41,6 @@ def quoted_value(study: Study, quantity: str) -> float:
     rows = printed_numbers(study, "quoted", quantity=quantity)
     return float(rows[rows.depth.isna()].value.item())
 
-
-# -- a grid of models -------------------------------------------------------------------------------------------------
 
 Quantity = Literal["parameters", "gflops_paper"]  # as the records call it
 PER_UNIT: dict[Quantity, float] = {"parameters": 1e6, "gflops_paper": 1}
@@ -163,9 +158,6 @@ def beats_larger(points: Points) -> tuple[list[Shape], list[Shape]]:
 
     every = [a for a in points if any(wins(a, b) for b in points)]
     return every, [a for a in every if any(wins(a, b) and a.depth > b.depth for b in points)]
-
-
-# -- beam search ------------------------------------------------------------------------------------------------------
 
 
 def beam_needs(scale: Scale, shapes: Iterable[Shape]) -> Iterator[Need]:

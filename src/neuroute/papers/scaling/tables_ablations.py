@@ -130,9 +130,6 @@ def table11(study: Study) -> Table:
     return grid_table(study, ("Model", "Training set"), grid, amounts=amounts)
 
 
-# -- Tables 1, 9 and 10 of paper `scaling`: models, hyper-parameters and hardware, here and in the paper -------------
-
-
 @artifact("Configurations of the twelve models", printed_files=("table1", "table18"))
 def table1(study: Study) -> Table:
     """Show shapes and parameters of the twelve models."""

@@ -51,9 +51,6 @@ SIGD = Model("SIGD", f"{PAPER}/sigd", {"method": "SIGD"}, 16)
 OURS = [Model(shape.name, run_id(shape), shape._asdict(), 2) for shape in COMPARED]
 
 
-# -- Table 5 ----------------------------------------------------------------------------------------------------------
-
-
 def table5_grid(scale: Scale) -> Grid:
     tests, beams = sets_of(scale, (100, 1000)), scale[ScalingScale].beams
     methods = []
@@ -99,8 +96,6 @@ def table5(study: Study) -> Table:
     where = f"At TSP100 the beam searches were measured on {described(at)}."
     return grid_table(study, ("Method",), grid, searched=where if at != grid.tests[0].dataset else "")
 
-
-# -- Table 6 ----------------------------------------------------------------------------------------------------------
 
 COLUMNS = (BQ, SIGD, LEHD, *OURS)
 GROUPS = {  # the paper's rows: its name for them in the printed numbers, nodes from, nodes below
@@ -163,9 +158,6 @@ def _weights(study: Study) -> str:
         f"70 EUC_2D ones; those of the paper's own models imply {', '.join(implied)} %. At "
         f"60 % they would be {', '.join(expected)} %, better than printed."
     )
-
-
-# -- Table 20 ---------------------------------------------------------------------------------------------------------
 
 
 def table20_grid(scale: Scale) -> Grid:

@@ -114,9 +114,6 @@ def _connect_loop(sheet: dg.Sheet, training: Reconstruction) -> None:
     sheet.write((cut.x + after.x) / 2, level, text, ground=True, fontsize=6)
 
 
-# -- maps -----------------------------------------------------------------------------------------------------------
-
-
 def _draw_tour(axes: mpl.axes.Axes, it: Iteration) -> None:
     """The tour that is to be improved."""
     _draw_edges(axes, it, it.before, range(len(it.before)), style.INK, 0.9)
@@ -167,9 +164,6 @@ def _draw_frame(axes: mpl.axes.Axes, it: Iteration) -> None:
 def _area(it: Iteration) -> float:
     """Of a node's mark, in square points."""
     return float(np.clip(400 / len(it.coords), 0.4, 9))
-
-
-# -- the iterations -------------------------------------------------------------------------------------------------
 
 
 def _draw_iterations(axes: mpl.axes.Axes, it: Iteration) -> None:

@@ -60,9 +60,6 @@ def figure1(study: Study) -> Drawing:
     return dg.drawing(sheet.figure, rows, _notes(study, net), alt, _look_table(net))
 
 
-# -- (a) products ---------------------------------------------------------------------------------------------------
-
-
 def _products(net: Round) -> dg.Column:
     """All products of self-attention beside those of cross-attention, to scale: a side is all tokens."""
     t, m, (full, cross) = net.tokens, net.representatives, net.products
@@ -103,9 +100,6 @@ def _draw_cells(axes: mpl.axes.Axes, columns: int, low: float, high: float, colo
     look: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.25} if ruled else {}
     cells = np.zeros((len(y) - 1, len(x) - 1))
     axes.pcolormesh(x, y, cells, cmap=mpl.colors.ListedColormap([f"{colour}8c"]), clip_on=False, **look)
-
-
-# -- (b) a module ---------------------------------------------------------------------------------------------------
 
 
 def _module(net: Round) -> dg.Column:
@@ -149,9 +143,6 @@ def _connect_module(sheet: dg.Sheet) -> None:
             sheet.skip(around, to, below=name == "spread")
     sheet.arrow("H", "gather_attention", colour=dg.BLUE, label="keys, values")
     sheet.arrow("gather2", "spread_attention", bend="down", colour=DARK_RED, label="keys, values")
-
-
-# -- (c) the network ------------------------------------------------------------------------------------------------
 
 
 def _network(net: Round) -> dg.Row:
@@ -267,8 +258,6 @@ def _notes(study: Study, net: Round) -> tuple[str, ...]:
     counts = {"n": n, "repetitions": m - 1, "path": len(net.decision.path), "strong": STRONG}
     return notes(study, net=net, whole=whole, left_out=left_out, **counts)
 
-
-# -- Figure 3 of paper `sit`: what repeating the last node among the representatives brings (Appendix C) -------------
 
 PAPERS_CHOICE = 15  # repetitions in all experiments of the paper
 

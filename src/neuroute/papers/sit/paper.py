@@ -64,9 +64,6 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         )
 
 
-# -- labels ---------------------------------------------------------------------------------------------------------
-
-
 def also_solved(scale: Scale) -> list[Labels]:
     return [labels for problem in PROBLEMS for labels in solver_rows(scale, problem)]
 
@@ -83,9 +80,6 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
         others = [roles.INITIAL[problem], *scale[SitScale].cvrp.tam_other_solvers]
         out += [Labels(dataset=dataset, solver=solver) for dataset in tam for solver in others]
     return out
-
-
-# -- runs -----------------------------------------------------------------------------------------------------------
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:

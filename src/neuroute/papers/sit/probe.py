@@ -78,9 +78,6 @@ def _solved(solver: str, points: Tensor) -> Tensor:
     return torch.from_numpy(tour.astype(np.int64))[None].to(points.device)
 
 
-# -- one decision ---------------------------------------------------------------------------------------------------
-
-
 def decision_state(net: Sit, points: Tensor, visited: Tensor) -> dict[str, np.ndarray]:
     """points (1, n, 2), visited (1, k) from node 0, which is the destination, to the current node.
 
@@ -117,9 +114,6 @@ def _mean_weights(module: nn.Module, inputs: tuple[Any, ...]) -> Tensor:
     assert isinstance(module, CrossLayer)
     weights: Tensor = module.weights(*inputs)
     return weights[0].mean(0)
-
-
-# -- one iteration --------------------------------------------------------------------------------------------------
 
 
 def one_iteration(net: Sit, points: Tensor, tours: Tensor, decoding: Decoding) -> dict[str, np.ndarray]:

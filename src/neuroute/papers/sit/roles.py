@@ -153,9 +153,6 @@ def searched(scale: Scale, problem: Problem, method: str) -> list[int]:
     return [s for s in SIZES[:3] if sizes(scale, problem).sizes[s] <= most]
 
 
-# -- what is measured besides gaps -----------------------------------------------------------------------------------
-
-
 class RoundEvaluation(RunEvaluation):
     """A decoding state of the network and one iteration of re-construction on a real instance (sit, Figures 1, 2)."""
 

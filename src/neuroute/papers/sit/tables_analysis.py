@@ -139,8 +139,6 @@ def _wins(rows: list[Row]) -> str:
     )
 
 
-# -- Tables 6 and 11 of paper `sit`: training settings, and the licences of codes and data ---------------------------
-
 UPDATES = {"sub-path": "one per stop", "decision": "one per sub-path", "summed": "one per sub-path, summed"}
 # Heading, key of the printed value, and the value of a run here.
 ROWS: tuple[tuple[str, str | None, Callable[[Run, Reconstruction], Value]], ...] = (

@@ -63,9 +63,6 @@ def methods(scale: Scale, problem: Problem) -> list[Method]:
     return rows
 
 
-# -- Table 1 ----------------------------------------------------------------------------------------------------------
-
-
 def table1_grids(scale: Scale) -> list[Grid]:
     grids = []
     for problem in PROBLEMS:
@@ -139,9 +136,6 @@ def _baselines(study: Study) -> str:
     )
 
 
-# -- Table 8 ----------------------------------------------------------------------------------------------------------
-
-
 def table8_grid(scale: Scale) -> Grid:
     columns = of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, SECONDS_EACH)
     return Grid(from_print(roles.PAPER, 8, SOLVERS["cvrp"] | ours(scale, "cvrp", run_id("cvrp_1k"))), columns)
@@ -160,9 +154,6 @@ def table8(study: Study) -> Table:
         without="" if "lkh3" in c.tam_other_solvers else "; LKH3 is not run",
         lkh_budgets=lkh_budgets(study, table8_grid(study.scale)),
     )
-
-
-# -- Table 9 ----------------------------------------------------------------------------------------------------------
 
 
 REFERENCE = Method(solvers=("concorde", "lkh", "lkh-long", "lkh3"))  # Table 9 has no row for another one
@@ -203,8 +194,6 @@ def _small_methods(scale: Scale, problem: Problem) -> list[Method]:
     *rows, last = from_print(roles.PAPER, 9, here, problem=problem.upper())
     return [*rows, replace(models["Ours greedy"], label="Ours greedy"), last]
 
-
-# -- Table 2 of paper `sit`: the large instances of TSPLIB and CVRPLIB -----------------------------------------------
 
 SEARCHED = ("BQ", "LEHD")  # with beams; by random re-construct
 BENCHMARKS: dict[Problem, Benchmark] = {"tsp": "tsplib", "cvrp": "cvrplib"}

@@ -146,9 +146,6 @@ def exponent(sizes: Sequence[float], values: Sequence[Value]) -> float | None:
     return -fit([n for n, _ in points], [v for _, v in points], "log-log").alpha
 
 
-# -- Table 3 ----------------------------------------------------------------------------------------------------------
-
-
 def _table3_needs(scale: Scale) -> Iterator[Need]:
     for name in ("cvrp_1k", NO_SIT, SELF):
         for size in ABLATED:
@@ -191,9 +188,6 @@ def _schedule(study: Study) -> str:
     )
 
 
-# -- Table 4 ----------------------------------------------------------------------------------------------------------
-
-
 @artifact("Time and memory of greedy decoding", needs=lambda scale: [roles.efficiency_of(scale, "tsp")])
 def table4(study: Study) -> Table:
     """Time and memory of one instance, decoded greedily."""
@@ -202,9 +196,6 @@ def table4(study: Study) -> Table:
         models += [Model(name, f"{name}{HELD}"), Model(f"{name}, fused kernel", name, printed=False)]
     compared = Comparison(study, "tsp", SIZES, [*models, Model("Ours", "SIT")])
     return compared.table([model.label for model in compared.models], gaps=False)
-
-
-# -- Table 10 ---------------------------------------------------------------------------------------------------------
 
 
 def _table10_needs(scale: Scale) -> Iterator[Need]:

@@ -50,9 +50,6 @@ def table1(study: Study) -> Table:
     return Table(study.artifact.title, tuple(map(sweep.short, sweep.grid)), tuple(columns), tuple(rows), notes)
 
 
-# -- Figure 1: the gap against the first key of the sweep, a line for each value of the others -----------------------
-
-
 @artifact("Gap over the sweep", needs=needs)
 def figure1(study: Study) -> Drawing:
     """Gaps on the first test set, with their ranges; the first key's values lie where the numbers do, if they are."""
