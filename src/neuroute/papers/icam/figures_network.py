@@ -24,7 +24,6 @@ POMO = run_id(ORIGINAL["tsp"])
 
 @artifact("The network, drawn from its modules", needs=structure_needs)
 def figure3(study: Study) -> Drawing:
-    """ICAM with its shapes, and where distances and the number of nodes enter it."""
     net = Structure.of_icam(study)
     model, alpha = net.model, {key: f"α = {maps.short(value)}" for key, value in net.alphas.items()}
     attention = ("AAFM", model.shape(f"{LAYER}.qkv", "q, k, v"), alphas_of_layers(net, "α: "))

@@ -31,7 +31,6 @@ def _table8_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("After each stage of the training", needs=_table8_needs)
 def table8(study: Study) -> Table:
-    """Gaps after each of the three stages."""
     tests = sets_of(study.scale, TSP)
     sets = {size: labels.dataset for size, labels in tests.items()}
     rows = []

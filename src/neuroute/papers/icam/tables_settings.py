@@ -82,7 +82,6 @@ def table5(study: Study) -> Table:
 
 @artifact("Licences of the codes")
 def table12(study: Study) -> Table:
-    """The licences that the paper lists, and those of what is used here."""
     return licence_table(study)
 
 

@@ -91,7 +91,6 @@ def table3_grid(scale: Scale) -> Grid:
 
 @artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
 def table3(study: Study) -> Table:
-    """Mean length, gap and time on instances like those of TAM."""
     tests = {size: roles.tam(study.scale, size) for size in TAM_SIZES}
     return grid_table(
         study,
@@ -110,7 +109,6 @@ def table6_grid(scale: Scale) -> Grid:
 
 @artifact("Larger TSP instances", needs=needs_of(table6_grid))
 def table6(study: Study) -> Table:
-    """Mean length, gap and time on large instances of the TSP."""
     tests = {size: roles.large(study.scale, size) for size in LARGE_SIZES}
     return grid_table(
         study,
@@ -276,7 +274,6 @@ def _table1_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("TSP and CVRP at four sizes", needs=_table1_needs, printed_files=("table1", "table7"))
 def table1(study: Study) -> Table:
-    """Mean length, gap and total time of every method that the paper lists."""
     grids = table1_grids(study.scale)
     return _both_problems(
         study,

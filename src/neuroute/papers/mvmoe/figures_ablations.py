@@ -134,7 +134,6 @@ def figure6(study: Study) -> Drawing:
 
 @artifact("Figure 6's bars", needs=_bars_needs, printed_files=("quoted", "table5"))
 def table_figure6(study: Study) -> Table:
-    """Mean gaps on the ten unseen problems, setting by setting."""
     every = [setting for letter in "abcd" for setting in _settings(study, letter)]
     rows = [Row((PANELS[s.panel], s.label, models_here(study, run_id(s.name))), (s.cell,)) for s in every]
     column = Column("gap_unseen_pct", f"{len(UNSEEN)} unseen problems", "gap %", at=sets_of(study.scale, SIZES[0]))

@@ -186,7 +186,6 @@ IN_PRINT = {"POMO-MTL": "1.25M", "MVMoE/4E": "3.68M"}  # Section 5; that of 4E-L
     "Seconds of one large instance", needs=lambda scale: [roles.construction(scale, method) for method in MULTI_TASK]
 )
 def table6(study: Study) -> Table:
-    """Seconds to solve an instance of the construction's size, of each problem."""
     published, scale = printed_numbers(study, "table6"), study.scale
     runs = {method: run_id(roles.multi(scale, method, LARGER)) for method in MULTI_TASK}
     rows = []

@@ -50,13 +50,11 @@ def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
 
 @artifact("The six problems of the training", needs=needs_of(partial(_grids, variants=TRAINED)))
 def table1(study: Study) -> Table:
-    """Mean length, gap and total time on the problems that models are trained on."""
     return _comparison(study, TRAINED)
 
 
 @artifact("The ten problems that no model has seen", needs=needs_of(partial(_grids, variants=UNSEEN)))
 def table2(study: Study) -> Table:
-    """Mean length, gap and total time on the problems that no model is trained on."""
     return _comparison(study, UNSEEN)
 
 

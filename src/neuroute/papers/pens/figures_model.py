@@ -196,7 +196,6 @@ MAP = "viridis"
     needs=lambda scale: (need for name in roles.MAPPED for need in roles.attention(scale, name)),
 )
 def figure6(study: Study) -> Drawing:
-    """Attention logits from the origin to all nodes: a row for each model, a column for each scaling factor."""
     nets = {name: Attention.read(study, roles.run_id(name)) for name in roles.MAPPED}
     columns = max(len(net.array("factors")) for net in nets.values())
     figure = new_figure(height=len(nets) * (5.75 / columns + 0.3) + 0.45)

@@ -81,7 +81,6 @@ class Swept:
     printed_files=("table1",),
 )
 def figure3(study: Study) -> Drawing:
-    """Tour length over scaling factors with the fitted parabolas, a row for each model and a column for each size."""
     swept = {name: [_swept(study, name, size) for size in roles.SIZES] for name in roles.RESCALED}
     figure = new_figure(height=5.0)
     panels = figure.subplots(len(swept), len(roles.SIZES), sharex="col", squeeze=False)

@@ -52,7 +52,6 @@ def _figure1_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("The gap at the largest size", needs=_figure1_needs, printed_files=("figure4_table", "table3"))
 def figure1(study: Study) -> Drawing:
-    """The gap at the largest size, for every solver of the comparison."""
     groups = _bars(study)
     bars = [bar for group in groups for bar in group]
     starts = [sum(map(len, groups[:i])) + 0.6 * i for i in range(len(groups))]
@@ -191,7 +190,6 @@ def _figure4_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("ALiBi, RoPE and coordinates across sizes", needs=_figure4_needs, printed_files=("figure4_table", "table3"))
 def figure4(study: Study) -> Drawing:
-    """The gap over sizes with ALiBi, RoPE and coordinates."""
     figure = new_figure(height=3.0)
     here, paper = figure.subplots(1, 2)
     sizes = {size: study.scale[PensScale].sizes[size] for size in roles.SIZES}

@@ -35,7 +35,6 @@ DASHES: dict[int, Any] = {20: (0, (3, 1.5)), 100: "-"}
     printed_files=("figure5a_table",),
 )
 def figure5(study: Study) -> Drawing:
-    """Final gaps (a, b) and gaps while training (c, d) of PENS-A and PENS-R from zero and Gaussian embeddings."""
     figure = new_figure(height=4.6)
     panels = figure.subplots(2, 2, height_ratios=(1, 1.15), sharey="row")
     ends, curves = _ends(study), _curves(study)

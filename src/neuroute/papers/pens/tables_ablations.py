@@ -28,7 +28,6 @@ def table_figure4_grid(scale: Scale) -> Grid:
     printed_files=("figure4_table",),
 )
 def table_figure4(study: Study) -> Table:
-    """ALiBi, RoPE and projected coordinates, none of them rescaled."""
     grid = table_figure4_grid(study.scale)
     sets = [labels.dataset for labels in grid.tests]
     return grid_table(
@@ -59,7 +58,6 @@ def table_figure5_grid(scale: Scale) -> Grid:
     printed_files=("figure5a_table",),
 )
 def table_figure5(study: Study) -> Table:
-    """Zero and Gaussian initial embeddings, trained on the smallest size."""
     grid = table_figure5_grid(study.scale)
     trained = study.runs[run_id(next(iter(SMALL)))]
     return grid_table(
@@ -96,7 +94,6 @@ def table1_grid(scale: Scale) -> Grid:
     needs=lambda scale: [*needs_of(table1_grid)(scale), *(rescaling(scale, name) for name in MODELS)],
 )
 def table1(study: Study) -> Table:
-    """Gap and factor for each size, without and with rescaling."""
     grid = table1_grid(study.scale)
     sets = {size: labels.dataset for size, labels in sets_of(study.scale, SIZES).items()}
     return grid_table(

@@ -41,7 +41,6 @@ def table2(study: Study) -> Table:
 
 @artifact("All results, with and without rescaling", needs=roles.compared_needs)
 def table3(study: Study) -> Table:
-    """The same with a row of its own for each PENS model when rescaled."""
     view = _View.of(study)
     rows = []
     for m in methods(study.scale):

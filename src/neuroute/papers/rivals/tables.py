@@ -149,7 +149,6 @@ NOUNS = {"tsp": "Nodes", "cvrp": "Customers"}
 
 @artifact("Gap against size, of networks with equal budgets", needs=_study_needs)
 def figure1(study: Study) -> Drawing:
-    """Gaps of each network's best solutions by size: a row of panels for each budget, a column for each problem."""
     s = study_of(study.scale)
     rows, problems = _rows(study, s), problems_of(s)
     figure = new_figure(style.TWO_COLUMNS, 4.6)

@@ -81,7 +81,6 @@ def figure1(study: Study) -> Drawing:
     printed_files=("quoted", "table1", "table12"),
 )
 def figure2(study: Study) -> Drawing:
-    """Draw power laws of all models, of those of one depth, and of those of one width."""
     names = "r2_global mape_global r2_width mape_width alpha_n_width_min alpha_n_width_max r2_depth mape_depth"
     quoted = {name: quoted_value(study, name) for name in f"{names} alpha_n_depth_min alpha_n_depth_max".split()}
     return _laws(study, Models.tsp(study.scale), "parameters", **quoted)

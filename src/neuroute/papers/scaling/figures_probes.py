@@ -133,7 +133,6 @@ def _separation_table(study: Study, probes: Sequence[Probe]) -> Table:
 
 @artifact("Cosine similarity of the available nodes' last-layer states", needs=probe_needs)
 def figure11(study: Study) -> Drawing:
-    """Draw how alike the states of one decision are."""
     figure = style.new_figure(height=2.5)
     probes, rows, means, image = read_probes(study), [], [], None
     maps = [cosine_similarity(p.states) if p.is_finite else None for p in probes]

@@ -119,7 +119,6 @@ def _logs_of(runs: Iterable[str]) -> Callable[[Scale], list[Need]]:
 
 @artifact("Convergence with and without gated attention", needs=_logs_of(GATED), printed_files=("table7",))
 def figure7(study: Study) -> Drawing:
-    """Compare trainings with and without gated attention."""
     gated = {"with gate": "yes", "without gate": "no"}
     labels = {name: printed_gap(printed_numbers(study, 7, gated_attention=gate), 100) for name, gate in gated.items()}
     return _draw_convergence(study, GATED, labels, "with and without gated attention")
@@ -127,7 +126,6 @@ def figure7(study: Study) -> Drawing:
 
 @artifact("Convergence with and without ReZero", needs=_logs_of(REZERO), printed_files=("table12",))
 def figure8(study: Study) -> Drawing:
-    """Compare trainings with and without ReZero."""
     in_print = printed_gap(printed_numbers(study, 12, **DEEPEST._asdict()), 100)
     labels, training = {"with ReZero": in_print, "without ReZero": None}, study.runs[REZERO[1]].training
     return _draw_convergence(study, REZERO, labels, "with and without ReZero", without=training)
@@ -135,7 +133,6 @@ def figure8(study: Study) -> Drawing:
 
 @artifact("Convergence with few and with many training samples", needs=_logs_of(SAMPLES), printed_files=("table11",))
 def figure9(study: Study) -> Drawing:
-    """Compare trainings on one and on ten million samples."""
     trainings = [study.runs[run].training for run in SAMPLES]
     names = [f"{t.samples:,} samples (paper: {m}M)" for m, t in zip((1, 10), trainings, strict=True)]
     gaps = [printed_gap(printed_numbers(study, 11, train_size=m * 1_000_000), 100) for m in (1, 10)]

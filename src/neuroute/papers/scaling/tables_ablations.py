@@ -43,7 +43,6 @@ def table3_grid(scale: Scale) -> Grid:
 
 @artifact("Few samples, seen many times", needs=needs_of(table3_grid))
 def table3(study: Study) -> Table:
-    """Show what models learn from few samples."""
     return grid_table(study, ("Model",), table3_grid(study.scale))
 
 
@@ -58,7 +57,6 @@ def table7_grid(scale: Scale) -> Grid:
 
 @artifact("With and without gated attention", needs=needs_of(table7_grid))
 def table7(study: Study) -> Table:
-    """Show what the gate adds."""
     with_gate, without = (DecoderOnly(*DEEPEST, 8, gate).parameters for gate in (True, False))
     millions, share = {"without": without / 1e6, "with_gate": with_gate / 1e6}, 100 * (1 - without / with_gate)
     return grid_table(study, ("Model",), table7_grid(study.scale), **millions, share=share)
@@ -75,7 +73,6 @@ def _table8_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("With and without log(n)", needs=_table8_needs, printed_files=("table8", "table12", "table13"))
 def table8(study: Study) -> Table:
-    """Show what the log(n) factor adds."""
     sets = {n: test.dataset for n, test in sets_of(study.scale).items()}
 
     def row(shape: Shape, log_n: str) -> Row:
@@ -123,7 +120,6 @@ def table11_grid(scale: Scale) -> Grid:
 
 @artifact("Few and many training samples", needs=needs_of(table11_grid))
 def table11(study: Study) -> Table:
-    """Show what more samples add."""
     grid = table11_grid(study.scale)
     samples = {t.samples * t.epochs for t in (study.runs[run].training for run in grid.runs)}
     amounts = f"both see {samples.pop():,} in all" if len(samples) == 1 else "the epochs are in the table"
@@ -132,7 +128,6 @@ def table11(study: Study) -> Table:
 
 @artifact("Configurations of the twelve models", printed_files=("table1", "table18"))
 def table1(study: Study) -> Table:
-    """Show shapes and parameters of the twelve models."""
 
     def row(shape: Shape) -> Row:
         network = study.runs[run_id(shape)].network
@@ -167,7 +162,6 @@ def table1(study: Study) -> Table:
 
 @artifact("Training hyper-parameters")
 def table9(study: Study) -> Table:
-    """Show how the twelve models are trained."""
     published = printed_values(study)
     run, *others = (study.runs[run_id(shape)] for shape in GRID)
     t = run.training
@@ -204,7 +198,6 @@ def table9(study: Study) -> Table:
 
 @artifact("Training hardware", needs=lambda scale: [Log(run_id(shape), all_seeds=True) for shape in grid(scale)])
 def table10(study: Study) -> Table:
-    """Show what the twelve trainings took."""
     published = study.published(10).set_index("key")
 
     def row(shape: Shape) -> Row:

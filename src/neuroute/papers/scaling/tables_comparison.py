@@ -90,7 +90,6 @@ def _table5_needs(scale: Scale) -> list[Need]:
 
 @artifact("Comparison with LEHD, BQ and SIGD", needs=_table5_needs, printed_files=("table1", "table5", "table20"))
 def table5(study: Study) -> Table:
-    """Compare greedy decoding and beam search of all models."""
     grid = table5_grid(study.scale)
     at = roles.searched(study.scale).dataset
     where = f"At TSP100 the beam searches were measured on {described(at)}."
@@ -107,7 +106,6 @@ GROUPS = {  # the paper's rows: its name for them in the printed numbers, nodes 
 
 @artifact("TSPLIB instances", needs=lambda scale: [roles.on_tsplib(scale, m.run) for m in (*OURS, LEHD, BQ, SIGD)])
 def table6(study: Study) -> Table:
-    """Show mean gaps by the instances' nodes, with and without rounded distances."""
     limit = study.scale[ScalingScale].tsplib_max_nodes
     solved = Solved.by_all(study, [f"{m.run}/tsplib" for m in COLUMNS])
     nodes = [k.nodes for k in study_instances()]
@@ -168,7 +166,6 @@ def table20_grid(scale: Scale) -> Grid:
 
 @artifact("LEHD before and after modification", needs=needs_of(table20_grid))
 def table20(study: Study) -> Table:
-    """Show what depth instead of width does to LEHD."""
     counts = printed_numbers(study, 20, metric="params_m")
     wide, deep = (select(counts, **shape._asdict()).value.item() for shape in roles.LEHD)
     return grid_table(study, ("Model",), table20_grid(study.scale), fewer=100 * (1 - deep / wide))
@@ -194,25 +191,21 @@ explosion_grid, implosion_grid, cluster_grid = (partial(shifted_grid, distributi
 
 @artifact("Larger uniform instances", needs=needs_of(uniform_grid))
 def table13(study: Study) -> Table:
-    """Show gaps and times on larger instances than those of training."""
     return _draw(study, uniform_grid(study.scale))
 
 
 @artifact("Explosion: instances of four sizes", needs=needs_of(explosion_grid))
 def table14(study: Study) -> Table:
-    """Show gaps and times on instances of another distribution: explosion."""
     return _draw(study, explosion_grid(study.scale))
 
 
 @artifact("Implosion: instances of four sizes", needs=needs_of(implosion_grid))
 def table15(study: Study) -> Table:
-    """Show gaps and times on instances of another distribution: implosion."""
     return _draw(study, implosion_grid(study.scale))
 
 
 @artifact("Cluster: instances of four sizes", needs=needs_of(cluster_grid))
 def table16(study: Study) -> Table:
-    """Show gaps and times on instances of another distribution: cluster."""
     return _draw(study, cluster_grid(study.scale))
 
 

@@ -42,7 +42,6 @@ def table2_grid(scale: Scale) -> Grid:
     "Deep and narrow against wide at equal parameters", needs=needs_of(table2_grid), printed_files=("table2", "table5")
 )
 def table2(study: Study) -> Table:
-    """Compare models of about the same parameters."""
     grid = table2_grid(study.scale)
     n = grid.tests[0].dataset.n
     first, *deep = (solution_paper(counts(study.runs[run].network).decision, n) for run in grid.runs)
@@ -59,7 +58,6 @@ def _table4_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("Optimality gap under limited and sufficient inference budgets", needs=_table4_needs)
 def table4(study: Study) -> Table:
-    """Show the gap of a narrow and of a wide beam."""
     s = study.scale[ScalingScale]
     dataset = roles.reference(study.scale, 100, s.budget_count).dataset
     at, columns = described(dataset), []
@@ -99,7 +97,6 @@ def table12_grid(scale: Scale) -> Grid:
 
 @artifact("In-domain greedy results of the twelve models", needs=needs_of(table12_grid))
 def table12(study: Study) -> Table:
-    """Show gaps and times at the size of training."""
     grid = table12_grid(study.scale)
     return grid_table(
         study,
@@ -123,7 +120,6 @@ def _table17_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("FLOPs and latency by batch size", needs=_table17_needs, printed_files=("table1", "table17"))
 def table17(study: Study) -> Table:
-    """Show FLOPs by two counts, and times by batch size."""
     dataset = roles.reference(study.scale, 100).dataset
     sizes, decodings = study.scale[ScalingScale].latency_batches, _batched(study.scale)
 
@@ -168,7 +164,6 @@ def table18_grid(scale: Scale) -> Grid:
 
 @artifact("Beam search with growing widths", needs=needs_of(table18_grid))
 def table18(study: Study) -> Table:
-    """Show gaps of wider and wider beams."""
     grid = table18_grid(study.scale)
     gaps = [[cell.measured for cell in row.cells] for row in grid.rows(study)]
     steps = [step for row in gaps for step in pairwise(row)]

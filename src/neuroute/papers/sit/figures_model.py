@@ -269,7 +269,6 @@ def _figure3_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("Repetitions of the last node", needs=_figure3_needs)
 def figure3(study: Study) -> Drawing:
-    """The gap of short trainings against the repetitions of the last node, with the parameters of each."""
     rows = _rows(study)
     figure = new_figure(4.6, 2.7)
     axes = figure.subplots()

@@ -172,7 +172,6 @@ ROWS: tuple[tuple[str, str | None, Callable[[Run, Reconstruction], Value]], ...]
 
 @artifact("Training settings")
 def table6(study: Study) -> Table:
-    """Training settings of the ten models, and of the warm-up before them."""
     published = printed_values(study)
     names = {
         problem: {"warm_up": "Warm-up"} | {short(size): short(size).upper() for size in SIZES} for problem in PROBLEMS
@@ -210,5 +209,4 @@ def _differences(study: Study, problem: Problem) -> str:
 
 @artifact("Licences of the codes and data")
 def table11(study: Study) -> Table:
-    """The licences that the paper lists, and those of what is used here."""
     return licence_table(study)

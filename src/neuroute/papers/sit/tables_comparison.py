@@ -85,7 +85,6 @@ def table1_grids(scale: Scale) -> list[Grid]:
     "TSP and CVRP at five sizes: solvers, neural baselines, greedy and PRC", needs=in_one_go(needs_of(table1_grids))
 )
 def table1(study: Study) -> Table:
-    """Mean length, gap and time of every method that the paper lists."""
     grids = table1_grids(study.scale)
     return grid_table(
         study,
@@ -143,7 +142,6 @@ def table8_grid(scale: Scale) -> Grid:
 
 @artifact("TAM's test sets", needs=needs_of(table8_grid))
 def table8(study: Study) -> Table:
-    """Mean length and time on instances like those of TAM."""
     trained, c = study.runs[run_id("cvrp_1k")].n, study.scale[SitScale].cvrp
     return grid_table(
         study,
@@ -171,7 +169,6 @@ def table9_grids(scale: Scale) -> list[Grid]:
 
 @artifact("Small instances", needs=needs_of(table9_grids))
 def table9(study: Study) -> Table:
-    """Mean length, gap and total time on small instances."""
     names = {p: solver_name(roles.sizes(study.scale, p).small_reference) for p in PROBLEMS}
     return grid_table(
         study,

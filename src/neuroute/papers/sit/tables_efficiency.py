@@ -190,7 +190,6 @@ def _schedule(study: Study) -> str:
 
 @artifact("Time and memory of greedy decoding", needs=lambda scale: [roles.efficiency_of(scale, "tsp")])
 def table4(study: Study) -> Table:
-    """Time and memory of one instance, decoded greedily."""
     models = []
     for name in ("POMO", "SIGD", "LEHD"):
         models += [Model(name, f"{name}{HELD}"), Model(f"{name}, fused kernel", name, printed=False)]
