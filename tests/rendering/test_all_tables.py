@@ -258,10 +258,3 @@ def test_without_the_libraries_the_printed_numbers_stand_alone(
         assert "benchmarks_dir" in note
         assert "run again where there is a network" in note
     assert paper != "scaling" or "0 of 70" in table.markdown()
-
-
-def test_there_are_as_many_tables_as_in_print() -> None:
-    printed = {"icam": 12, "mvmoe": 8, "scaling": 20, "sit": 11}
-    for paper, count in printed.items():
-        own = [name for key, name in TABLES if key == paper and (key, name) not in OWN and "figure" not in name]
-        assert own == [f"table{i}" for i in range(1, count + 1)]

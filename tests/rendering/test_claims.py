@@ -3,7 +3,6 @@
 import math
 import os
 import shutil
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -86,12 +85,7 @@ def gaps_of(*gaps: float, noise: float = 0.0, seed: int = 0) -> Behind:
 # -- declared ---------------------------------------------------------------------------------------------------------
 
 
-def test_every_claim_is_there() -> None:
-    assert Counter(paper for paper, _ in CLAIMS) == {"scaling": 65, "pens": 31, "sit": 35, "icam": 35, "mvmoe": 46}
-    assert Counter(claim.weight for _, claim in CLAIMS) == {"headline": 41, "result": 110, "detail": 61}
-    assert Counter(claim.printed.says for _, claim in CLAIMS) == {
-        "supports": 131, "in part": 40, "contradicts": 3, "nothing to compute from": 38,
-    }  # fmt: skip
+def test_main_figures_are_drawn() -> None:
     for fabric in FABRICS.values():
         assert fabric.artifacts.keys() >= set(fabric.paper.main_figures()) > set()
 

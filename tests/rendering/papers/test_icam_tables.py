@@ -1,19 +1,17 @@
 """Tables of paper `icam` on fabricated records, one by one."""
 
 import inspect
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from published_trainings import single_size, three_stages
+from published_trainings import single_size
 
 from fabricated import keep_records, solve_all
 from fabricated_icam import FABRIC, RUNS, SCALE, draw, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.papers.icam import roles
 from neuroute.papers.icam.methods import reference_note, sets_of
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.tables_settings import CLIPPING, ROWS, ReinforcedRun
@@ -85,53 +83,7 @@ def test_notes_say_whose_instances_are_tested(work: Path) -> None:
         assert ("drawn anew" in note) == bool(anew)
 
 
-def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
-    one = study("table1", work).published(1)
-    one = one[one.problem == "TSP"]
-
-    def value(n: int, method: str, metric: str) -> float:
-        return float(one[(one.n == n) & (one.method == method) & (one.metric == metric)].value.item())
-
-    notes = " ".join(draw("table1", work).notes)
-    for n, method, would_be, is_printed in (
-        (500, "DIMES AS+MCTS", 1.93, 1.76),
-        (500, "DIFUSCO greedy+2-opt", 1.69, 1.49),
-        (200, "SO-mixed", 0.78, 0.636),
-        (200, "Att-GCN+MCTS", 1.03, 0.884),
-    ):
-        assert round(100 * (value(n, method, "obj") / value(n, "Concorde", "obj") - 1), 2) == would_be
-        assert value(n, method, "gap_pct") == is_printed
-        assert f"{would_be} %" in notes
-    gaps = one[(one.n == 100) & (one.metric == "gap_pct")].dropna(subset="value")
-    ahead = gaps[(gaps.value < 0.148) & ~gaps.method.isin(["Concorde", "LKH3"])]
-    assert dict(zip(ahead.method, ahead.value, strict=True)) == {
-        "Att-GCN+MCTS": 0.037, "GLOP (more revisions)": 0.046, "POMO": 0.134,
-    }  # fmt: skip
-
-
 # -- Tables 4, 5 and 12 -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("problem", roles.PROBLEMS)
-def test_settings_of_the_published_training_are_the_printed_ones(problem: str, work: Path) -> None:
-    """What the table would show here of a run that is trained to the letter."""
-    name = roles.OWN[problem]
-    network = BY_ID[f"icam/{name}"].network
-    shape = network.arguments | {"depth": 12, "width": 128, "feed_forward": 512}
-    change = {"training": three_stages(problem), "network": network.model_copy(update={"arguments": shape})}
-    found = study("table5", work)
-    exact = BY_ID[f"icam/{name}"].model_copy(update=change)
-    table = of(replace(found, runs={**found.runs, exact.id: exact}))
-    nothing = ("Weight decay", "Gradient clipping, largest norm")  # printed as a dash
-    compared = 0
-    for r in table.rows:
-        shown = r.cells[[c.key for c in table.columns].index(name)]
-        if shown.published not in (None, "−"):
-            assert shown.measured == shown.published, r.labels
-            compared += 1
-        elif shown.published == "−" and r.labels[0] not in nothing:
-            assert shown.measured is None, r.labels
-    assert compared == {"tsp": 21, "cvrp": 24}[problem]
 
 
 def test_settings_of_one_stage() -> None:

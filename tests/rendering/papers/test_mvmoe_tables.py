@@ -1,12 +1,10 @@
 """Tables of paper `mvmoe` on fabricated records: what holds of all of them, and one by one."""
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fabricated import edit_arrays, keep_records, nothing_measured
@@ -81,40 +79,6 @@ def test_backhauls_say_which_rule_and_how_many_references_keep_to_it(work: Path,
     assert not any(n.startswith("Of the reference solutions here") for n in draw("table2", without).notes)
 
 
-def printed_means(published: pd.DataFrame, size: int) -> Mapping[str, float]:
-    rows = published[(published.n == size) & (published.metric == "gap_pct")]
-    return {m: rows[rows.method == m].value.mean() for m in ("POMO", *roles.MULTI_TASK) if (rows.method == m).any()}
-
-
-def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
-    one, two = (study(name, work).published(name) for name in COMPARED)
-    means = printed_means(one, 50)
-    assert (round(means["POMO-MTL"], 3), round(means["MVMoE/4E"], 3)) == (2.102, 1.925)
-    text = " ".join(draw("table1", work).notes)
-    assert "2.102 % and 1.925 %" in text
-    gaps = two[two.metric == "gap_pct"].pivot_table(index=["n", "problem"], columns="method", values="value")
-    behind = gaps[gaps["MVMoE/4E-L"] > gaps["POMO-MTL"]].index
-    assert sorted(behind) == [(50, "OVRPB"), (50, "OVRPBL"), (50, "OVRPBTW")]
-    assert (gaps["MVMoE/4E"] < gaps["POMO-MTL"]).all()
-    every = pd.concat([one, two])
-    every["row"] = every.method + every.method_params.fillna("")
-    apart = []
-    for _, rows in every.groupby(["problem", "n"]):
-        gap, obj = (rows[rows.metric == metric].set_index("row").value for metric in ("gap_pct", "obj"))
-        apart.append((gap - 100 * (obj / obj[gap.index[gap == 0]].item() - 1)).abs().max())
-    assert round(max(apart), 2) == 0.26
-
-
-def test_a_missing_variant_leaves_the_printed_number(copy: Path) -> None:
-    run = roles.multi(SCALE, "MVMoE/4E", 50)
-    keep_records(copy, f"mvmoe/{run}/mvmoe", lambda frame: frame.test != set_of("OVRPL", 50).id)
-    table = draw("table2", copy)
-    shown = cell(table, "gap_50_pct", "OVRPL", "MVMoE/4E")
-    assert shown == Cell(None, 2.454)
-    assert cell(table, "gap_50_pct", "OVRPL", "POMO-MTL").measured is not None
-    assert "MVMoE/4E " not in note(table, "Mean gaps in % over the 10 problems at n=50").split("in print")[0]
-
-
 # -- Tables 3 to 5 ----------------------------------------------------------------------------------------------------
 
 
@@ -173,17 +137,6 @@ def test_table5_shows_what_was_trained_among_what_is_printed(work: Path, tmp_pat
     assert cell(draw("table5", work), "gap_trained_pct", "0.01", "instance", "1") == Cell(None, 2.610)
 
 
-def test_what_table5_says_of_better_settings_is_so(work: Path) -> None:
-    table = draw("table5", work)
-    default = [c.published for c in table.rows[0].cells]
-    better = [
-        r.labels[:3] for r in table.rows if all(c.published < own for c, own in zip(r.cells, default, strict=True))
-    ]
-    assert better == [
-        ("0.001", "instance", "2"), ("0.01", "layer", "2"), ("0.01", "none", "2"), ("0.01", "instance", "3"),
-    ]  # fmt: skip
-
-
 # -- Tables 7 and 8 ---------------------------------------------------------------------------------------------------
 
 
@@ -231,19 +184,6 @@ def test_instances_that_are_not_printed_are_shown_apart(tmp_path: Path) -> None:
     mean = cell(table, "gap_mvmoe_4e_pct", "Set-X", "Mean of 28, here of 1").measured
     assert mean == cell(table, "gap_mvmoe_4e_pct", "Set-X", "X-n200-k36").measured
     assert "Set-X: 1 of the instances here are not in the paper's table; they come last." in table.notes
-
-
-def test_printed_gaps_follow_from_the_printed_lengths_but_for_one(work: Path) -> None:
-    seven = study("table7", work).published(7)
-    seven = seven[seven.problem == "CVRP"]
-    best = seven[seven.metric == "best_known"].set_index("instance").value
-    both = seven[seven.n.notna()].pivot_table(index=["instance", "method"], columns="metric", values="value")
-    both = both.dropna(subset="obj")
-    would_be = 100 * (both.obj / best.reindex(both.index.get_level_values("instance")).to_numpy() - 1)
-    other = both.index[(would_be - both.gap_pct).abs() > 0.001]
-    assert list(other) == [("X-n153-k22", "POMO")]
-    assert round(would_be[other[0]], 3) == 53.044
-    assert any("53.040 %" in note and "53.044 %" in note for note in draw("table7", work).notes)
 
 
 # -- where numbers come from ------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from fabricated_mvmoe import FABRIC, SCALE
+from fabricated_mvmoe import FABRIC
 from fabricated_mvmoe_figures import FIGURES, fabricate, run_of, study, write_logs
 from figure_checks import drawn, drawn_figure
 from neuroute.papers.mvmoe import roles
@@ -76,14 +76,6 @@ def test_figure7_draws_every_line_from_its_first_point_on(work: Path) -> None:
         for line in axes.lines:
             assert min(line.get_xdata()) > 0  # what was validated before training is in the CSV
             assert all(low <= gap <= high for gap in line.get_ydata())
-
-
-@pytest.mark.parametrize("name", ["figure5", "figure7"])
-def test_curves_are_of_validation_instances(name: str, work: Path) -> None:
-    note = draw(name, work).notes[0]
-    assert f"on {SCALE[MvmoeScale].validation_count} validation instances" in note
-    assert "test instances" not in note
-    assert roles.validation(SCALE, "VRPBLTW").dataset.split == "val"
 
 
 def test_panels_of_figure5_have_the_same_axis(work: Path) -> None:

@@ -10,13 +10,10 @@ import pandas as pd
 import pytest
 from pictures import pictures
 
-from fabricated_scaling import ARTIFACTS, SCALE, study_of
+from fabricated_scaling import ARTIFACTS, study_of
 from figure_checks import drawn_figure, texts
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.scaling import figure_steps
-from neuroute.papers.scaling.series import Models, beats_larger
 from neuroute.rendering import style
-from neuroute.rendering.plots import running_mean
 from neuroute.rendering.render import render, resolve
 
 pytestmark = pytest.mark.slow
@@ -32,13 +29,6 @@ BAD = [name for name in FIGURES if name not in ("figure7", "figure8", "figure10"
 def test_every_format_is_a_picture(name: str, work: Path, tmp_path: Path) -> None:
     with pictures():
         assert all(p.stat().st_size > 200 for p in render(study_of(name, work), tmp_path / name))
-
-
-def test_six_published_models_beat_a_larger_one(work: Path) -> None:  # scaling, Section 1
-    every, deeper = beats_larger(Models.tsp(SCALE).points(study_of("figure1", work))["published"])
-    assert len(every) == 6
-    assert every == deeper
-    assert (42, 128) in deeper
 
 
 def shown(name: str, work: Path) -> list[str]:
@@ -87,30 +77,6 @@ def test_a_panel_without_data_or_line_says_so() -> None:
     assert all(tick.label1.get_visible() for tick in one.xaxis.get_major_ticks())
 
 
-def test_figure4_says_which_printed_exponent_does_not_follow(work: Path) -> None:
-    drawing = draw("figure4", work)
-    told, points = " ".join(drawing.notes), drawing.points
-    assert "(6, 128) 0.82, outside" in told
-    assert "(42, 128) 1.71, inside" in told
-    published = points[(points.side == "published") & (points.series == "(6, 128)") & (points.beam == 64)]
-    assert published.x.iloc[0] == pytest.approx(64 * 28.752, rel=1e-4)
-
-
-def test_figure17_recovers_the_exponent_and_counts_what_readings_make_of_the_printed_trainings(work: Path) -> None:
-    table = draw("figure17", work).fits
-    rows = {row.labels[0]: dict(zip([c.key for c in table.columns], row.cells, strict=True)) for row in table.rows}
-    each, one, summed = (rows[words] for words in figure_steps.WORDS.values())
-    for row in (each, one, summed):
-        assert row["slope"].measured == pytest.approx(0.3, abs=0.03)
-        assert row["slope"].low < 0.3 < row["slope"].high
-        in_print = np.log10(1.715 / 0.464)  # Tables 3 and 12: ten times the samples
-        assert row["slope"].published == pytest.approx(in_print)
-    assert (each["updates"].measured, one["updates"].measured) == (60_000 * 49, 60_000)  # lengths 4 to 100, less 3
-    assert each["eflop_6x128"].measured == summed["eflop_6x128"].measured
-    assert each["eflop_6x128"].measured == pytest.approx(0.88, abs=0.01)
-    assert one["eflop_6x128"].measured == pytest.approx(0.0266, abs=1e-4)
-
-
 @pytest.mark.parametrize("name", BAD)
 def test_bad_gaps_are_told_and_do_not_crash(name: str, bad_work: Path) -> None:
     with np.errstate(all="raise", under="ignore"):
@@ -144,11 +110,6 @@ def test_log_axis_has_readable_ticks(values: list[float], ticks: set[str]) -> No
     shown = [style.plain_number(t) for t in axes.get_yticks() if low <= t <= high]
     assert ticks <= set(shown)
     assert 3 <= len(shown) <= 8
-
-
-def test_a_running_mean_takes_fewer_at_the_ends() -> None:
-    assert running_mean([1.0, 2.0, 6.0, 4.0], 3) == [1.5, 3.0, 4.0, 5.0]
-    assert running_mean([1.0, 2.0], 1) == [1.0, 2.0]
 
 
 def test_fits_stay_in_their_frames(work: Path) -> None:

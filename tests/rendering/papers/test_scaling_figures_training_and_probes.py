@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 
 from fabricated import edit_arrays
-from fabricated_scaling import SCALE, study_of
+from fabricated_scaling import study_of
 from figure_checks import drawn_figure
 from neuroute.papers.scaling.figures_probes import success
 from neuroute.papers.scaling.figures_training import largest_rise
-from neuroute.papers.scaling.roles import PROBED, validation
-from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.papers.scaling.roles import PROBED
 from neuroute.rendering.render import render
 from neuroute.rendering.style import Drawing
 
-NODES = validation(SCALE).dataset.n
 FEW, MANY = "64 samples (paper: 1M)", "640 samples (paper: 10M)"
 draw = partial(drawn_figure, study_of, lay_out=True)
 
@@ -36,24 +34,6 @@ def rows_of(drawing: Drawing, key: str) -> dict[str, list[object]]:
     """First label of each row of the figure's table -> the measured values."""
     at = [c.key for c in drawing.fits.columns].index(key)
     return {str(row.labels[0]): [row.cells[at].measured, row.cells[at].published] for row in drawing.fits.rows}
-
-
-@pytest.mark.parametrize(
-    ("name", "ends"),
-    [
-        ("figure7", {"with gate": 0.070, "without gate": 0.105}),  # scaling, Table 7
-        ("figure8", {"with ReZero": 0.070, "without ReZero": None}),  # scaling, Table 12
-        ("figure9", {FEW: 0.337, MANY: 0.302}),  # scaling, Table 11
-    ],
-)
-def test_the_papers_ends_stand_beside_the_curves(name: str, ends: dict[str, float | None], work: Path) -> None:
-    drawing = draw(name, work)
-    assert {label: cells[1] for label, cells in rows_of(drawing, "gap_last_pct").items()} == ends
-    titles, ticks = [axes.get_title("left") for axes in drawing.figure.axes], drawing.figure.axes[2].get_xticklabels()
-    assert titles[1] == f"(b) Validation gap, TSP{NODES}"
-    assert [tick.get_text() for tick in ticks] == [f"here,\nTSP{NODES}", "paper,\nTSP100"]
-    published = drawing.points[drawing.points.side == "published"]
-    assert dict(zip(published.series, published.gap_pct, strict=True)) == {k: v for k, v in ends.items() if v}
 
 
 def test_a_spike_within_a_line_of_the_log_is_seen(copy: Path) -> None:
@@ -124,19 +104,6 @@ def test_spikes_are_measured_against_the_least_loss_before(copy: Path) -> None:
 )  # fmt: skip
 def test_the_largest_rise_is_over_the_least_before(losses: list[float], peaks: list[float] | None, rise: float) -> None:
     assert largest_rise(losses, peaks) == rise
-
-
-def test_figure12_counts_every_decision_under_both_readings(work: Path) -> None:
-    drawing = draw("figure12", work)
-    points = drawing.points
-    measured, published = (points[points.side == side] for side in ("measured", "published"))
-    decisions = SCALE[ScalingScale].probe_count * (SCALE[ScalingScale].sizes[100] - 3)
-    assert set(measured.groupby(["panel", "depth", "width"]).decisions.sum()) == {decisions}
-    asked = measured[measured.decisions > 0]
-    assert ((asked.low_pct <= asked.success_pct + 1e-9) & (asked.success_pct <= asked.high_pct + 1e-9)).all()
-    assert set(published["rank"]) == {">8"}
-    assert sorted(set(published.success_pct)) == [83, 87, 93]  # scaling, Appendix H.4
-    assert any(">8" in c.label for c in drawing.fits.columns)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", ["figure10", "figure11"])

@@ -1,17 +1,15 @@
 """Tables of paper `sit` on fabricated records: cells are what the records say, and notes say how they came about."""
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fabricated import keep_records, solve_all
-from fabricated_sit import FABRIC, RUNS, SCALE, draw, study
+from fabricated_sit import FABRIC, RUNS, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.decoding.revision import published
 from neuroute.papers.sit import roles
@@ -19,23 +17,11 @@ from neuroute.papers.sit.baselines import glop_note
 from neuroute.papers.sit.figures_model import figure3
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.tables_comparison import GROUPS
-from neuroute.papers.sit.tables_efficiency import exponent
 from neuroute.plan.config import Config, Scale, load_scale
 from neuroute.rendering.table import Cell
 from table_cells import cell, of
 
 RECORDS = FABRIC
-
-
-# -- all of them ------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_printed_instead_of_a_number_is_shown(work: Path) -> None:
-    frame = pd.read_csv(Path(roles.__file__).parent / "published" / "table1.csv", keep_default_na=False, dtype=str)
-    texts = Counter(t for v, t in zip(frame.value, frame.printed, strict=True) if not v or t.startswith("<"))
-    shown = [c.published for r in draw("table1", work).rows for c in r.cells]
-    assert Counter(t for t in shown if isinstance(t, str)) == texts
-    assert set(texts) == {"OOM", "N/A", "—", "<1s"}
 
 
 # -- Table 2 ----------------------------------------------------------------------------------------------------------
@@ -77,79 +63,7 @@ def test_table2_groups_are_the_papers(copy: Path) -> None:
     assert customers["Antwerp2"] == 7000
 
 
-# -- what the notes say of the printed numbers ------------------------------------------------------------------------
-
-
-def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
-    one = study("table1", work).published(1)
-
-    def values(problem: str, n: int, method: str, metric: str, **where: object) -> float:
-        rows = one[(one.problem == problem) & (one.n == n) & (one.method == method) & (one.metric == metric)]
-        for key, value in where.items():
-            rows = rows[rows[key] == value]
-        return float(rows.value.item())
-
-    def implied(problem: str, n: int, method: str, **where: object) -> float:
-        best = values(problem, n, "LKH3" if problem == "TSP" else "HGS", "obj")
-        return 100 * (values(problem, n, method, "obj", **where) / best - 1)
-
-    notes = " ".join(draw("table1", work).notes)
-    for problem, n, method, should, is_printed, where in (
-        ("CVRP", 5000, "LKH3", "4.42", "5.19", {}),
-        ("TSP", 10_000, "Concorde", "0.31", "0.15", {}),
-        ("TSP", 10_000, "GLOP", "4.54", "4.39", {}),
-        ("TSP", 10_000, "LEHD", "12.7", "12.5", {"decoding": "RRC"}),
-        ("TSP", 10_000, "H-TSP", "8.32", "8.38", {}),
-    ):
-        decimals = len(should.partition(".")[2])
-        assert f"{implied(problem, n, method, **where):.{decimals}f}" == should
-        assert values(problem, n, method, "gap_pct", **where) == float(is_printed)
-        assert should in notes
-        assert f"{is_printed} %" in notes
-    for metric, beam, greedy in (("obj", 58.27, 58.27), ("gap_pct", 10.7, 14.31)):
-        assert values("TSP", 5000, "BQ", metric, decoding="beam") == beam
-        assert values("TSP", 5000, "BQ", metric, decoding="greedy") == greedy
-    assert f"{implied('CVRP', 5000, 'BQ', decoding='greedy'):.2f}" == "20.45"
-    assert values("CVRP", 5000, "BQ", "gap_pct", decoding="greedy") == 20.48
-    assert values("TSP", 1000, "LEHD", "gap_pct", decoding="greedy") == 3.11
-    assert values("TSP", 1000, "BQ", "gap_pct", decoding="greedy") == 2.30
-    assert values("TSP", 5000, "LEHD", "time_s", decoding="greedy") == 90
-    assert values("TSP", 10_000, "Ours", "gap_pct", decoding="PRC", iters=100) == 2.11
-    assert values("CVRP", 5000, "Ours", "gap_pct", decoding="greedy") == 3.01
-    assert values("CVRP", 10_000, "Ours", "gap_pct", decoding="greedy") == 1.50
-
-
-def test_what_the_notes_say_of_tsplib_means_is_so(work: Path) -> None:
-    two = study("table2", work).published(2)
-    two = two[two.problem == "TSP"]
-    weights = {"Ours greedy": (10, 8.244, 7.958), "Ours PRC": (10, 2.556, 2.324), "BQ greedy": (9, 64.649, 53.96)}
-    for label, (large_ones, is_printed, would_be) in weights.items():
-        method, decoding = label.split()
-        rows = two[(two.method == method) & (two.decoding == decoding) & (two.metric == "gap_pct")]
-        gaps = rows.set_index("n").value
-        assert gaps["all"] == is_printed
-        mean = (23 * gaps["1K<n<=5K"] + large_ones * gaps["n>5K"]) / (23 + large_ones)
-        assert mean == pytest.approx(would_be, abs=6e-3)
-    known = study_instances(10**9, 1000)
-    assert sum(k.edge_type == "EUC_2D" for k in known) == 29
-    assert next(k.nodes for k in known if k.edge_type == "CEIL_2D") == 1000
-    assert sum(k.nodes <= 5000 for k in known) == 23
-
-
-def test_times_of_the_printed_small_instances(work: Path) -> None:
-    nine = study("table9", work).published(9)
-    rows = nine[(nine.problem == "TSP") & (nine.n == 700) & (nine.metric == "time_s")].set_index("method").value
-    assert rows["H-TSP"] == 29.1
-    assert rows["Ours"] == 36
-
-
 # -- Tables 3, 4 and 10 -----------------------------------------------------------------------------------------------
-
-
-def test_exponents_need_two_sizes() -> None:
-    assert exponent([10, 100, 1000], [3.0, 300.0, "OOM"]) == pytest.approx(2)
-    assert exponent([10, 100], [3.0, "OOM"]) is None
-    assert exponent([10, 100], [None, None]) is None
 
 
 # -- Tables 5 to 9 and 11 ---------------------------------------------------------------------------------------------
