@@ -35,13 +35,6 @@ def test_streams_never_change(stream, digest):
     assert hashlib.sha256(coordinates(*stream).tobytes()).hexdigest()[:16] == digest
 
 
-def test_a_uniform_shard_follows_the_convention():
-    n, shard = 3, 2
-    raw = np.random.Philox(key=np.array([(3 << 32) | n, shard], dtype=np.uint64)).random_raw(SHARD * n * 2)
-    expected = (np.float32(raw >> np.uint64(40)) * np.float32(2**-24)).reshape(SHARD, n, 2)
-    np.testing.assert_array_equal(coordinates("uniform", "test", n, shard * SHARD, SHARD), expected)
-
-
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("n", [4, 7])
 def test_any_part_of_a_stream_equals_that_part_of_the_whole(distribution, n):
@@ -52,17 +45,6 @@ def test_any_part_of_a_stream_equals_that_part_of_the_whole(distribution, n):
     for start, count in [(0, 1), (0, 9), (1, 4), (8, 2), (9, 11), (13, 5), (19, 1), (3, 0)]:
         part = coordinates(distribution, "train", n, first + start, count)
         np.testing.assert_array_equal(part, whole[start : start + count])
-
-
-def test_streams_differ_in_every_part_of_their_key():
-    keys = [
-        ("uniform", "train", 8, 0),
-        ("uniform", "val", 8, 0),
-        ("uniform", "train", 8, SHARD),
-        ("cluster", "train", 8, 0),
-    ]
-    firsts = {coordinates(*key, 1).tobytes() for key in keys}
-    assert len(firsts) == len(keys)
 
 
 def test_a_data_set_is_its_part_of_the_stream():
@@ -102,38 +84,6 @@ def test_capacities_by_size_are_those_of_the_papers():
 def test_capacities_that_cannot_be_are_refused(fields, message):
     with pytest.raises(ValidationError, match=message):
         Dataset(n=100, count=1, **fields)
-
-
-@pytest.mark.parametrize("distribution", ["cluster", "explosion", "implosion"])
-def test_shaped_instances_span_the_unit_square(distribution):
-    points = coordinates(distribution, "test", 50, 0, 200)
-    assert np.isfinite(points).all()
-    assert (points.min(axis=1) == 0).all()
-    assert (points.max(axis=(1, 2)) == 1).all()
-
-
-def test_shapes_show_in_the_nearest_neighbour_distances():
-    def crowding(distribution: str) -> float:
-        """Mean distance to the nearest node over that of a uniform square of the same extent."""
-        points = coordinates(distribution, "test", 100, 0, 100).astype(np.float64)
-        gaps = np.linalg.norm(points[:, :, None] - points[:, None], axis=-1) + 9 * np.eye(100)
-        return float(gaps.min(axis=-1).mean())
-
-    uniform = crowding("uniform")
-    assert crowding("cluster") < 0.8 * uniform
-    assert crowding("explosion") < uniform
-    assert crowding("implosion") < uniform
-
-
-def test_an_explosion_leaves_a_disc_empty():
-    before = coordinates("uniform", "test", 200, 0, 1)  # not the same stream: only the count of nodes matters
-    points = coordinates("explosion", "test", 200, 0, 30)
-    grid = np.stack(np.meshgrid(np.linspace(0.1, 0.9, 33), np.linspace(0.1, 0.9, 33)), axis=-1).reshape(-1, 2)
-
-    def widest_hole(p: np.ndarray) -> float:
-        return float(np.linalg.norm(grid[:, None] - p[None], axis=-1).min(axis=1).max())
-
-    assert np.median([widest_hole(p) for p in points]) > 1.5 * widest_hole(before[0])
 
 
 @pytest.mark.parametrize(

@@ -58,24 +58,6 @@ def test_variants_share_ground_and_have_what_their_name_says(variant: str) -> No
         assert found.windows.dtype == found.service.dtype == np.float32
 
 
-def test_windows_are_those_of_the_published_sets() -> None:
-    """Means of their 16,000 instances: starts 0.87, ends 1.94, widths 1.08, 88.6 % unclipped."""
-    windows = vrp_dataset(dataset("VRPTW", count=2000)).windows[:, 1:].astype(float)
-    opens, closes = windows[..., 0], windows[..., 1]
-    assert opens.mean() == pytest.approx(0.87, abs=0.01)
-    assert closes.mean() == pytest.approx(1.94, abs=0.01)
-    assert (closes - opens).mean() == pytest.approx(1.08, abs=0.01)
-    assert ((opens > 0) & (closes < 3)).mean() == pytest.approx(0.886, abs=0.005)
-    assert opens.min() == 0
-    assert closes.max() == 3
-
-
-def test_backhauls_differ_between_instances_and_every_customer_may_be_one() -> None:
-    chosen = vrp_dataset(dataset("VRPB", count=500)).demand[:, 1:] < 0
-    assert len(np.unique(chosen, axis=0)) == 500
-    np.testing.assert_allclose(chosen.mean(0), 0.2, atol=0.08)
-
-
 @pytest.mark.parametrize("shift", [0, 3])
 def test_an_instance_that_cannot_be_served_in_time_is_drawn_anew_alone(shift: int, monkeypatch) -> None:
     """With a day so short that it happens often."""

@@ -83,17 +83,7 @@ def test_what_is_no_instance_is_refused(change, message):
 # -- the stream -------------------------------------------------------------------------------------------------
 
 
-def test_the_stream_has_the_distributions_it_promises():
-    batch = cvrp_dataset(Dataset(problem="cvrp", n=50, count=2000))
-    check_instances(batch, "stream")
-    assert batch.coords.dtype == np.float32
-    assert 0 <= batch.coords.min() < 0.001
-    assert 0.999 < batch.coords.max() < 1
-    np.testing.assert_allclose(batch.coords.mean((0, 1)), 0.5, atol=0.01)
-    np.testing.assert_allclose(batch.coords[:, 0].mean(0), 0.5, atol=0.02)
-    np.testing.assert_allclose(
-        np.bincount(batch.demand[:, 1:].ravel())[1:] / batch.demand[:, 1:].size, 1 / 9, atol=0.005
-    )
+def test_other_distributions_are_refused():
     with pytest.raises(NeurouteError, match="no CVRP stream 'cluster'"):
         instances(distribution="cluster")
 
