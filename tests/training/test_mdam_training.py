@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
+from neuroute.datasets.problem_spec import SPEC
 from neuroute.networks.weights import build, load_checkpoint
-from neuroute.plan.objects import Network, Run
+from neuroute.plan.objects import Dataset, Network, Run
 from neuroute.systems.mdam import training as mdam
 from neuroute.systems.mdam.decoding import Steps, build_all
 from neuroute.systems.mdam.system import MdamTraining, WarmBaseline
 from neuroute.systems.mdam.training import DecoderBatches, decoders, divergence
-from neuroute.training.rollout_baseline import reinforce
+from neuroute.training.rollout_baseline import CHALLENGES, reinforce
 from neuroute.training.sampling_streams import noise, sampling
 from reinforcing import assert_alike, backward, gradients
 from tiny import N, copy_weights, run_training, same_weights, scheme_of
@@ -110,9 +111,13 @@ def test_in_the_first_epoch_lengths_are_compared_with_a_mean(tmp_path: Path) -> 
 
 def test_weights_are_compared_by_the_best_decoder(tmp_path: Path) -> None:
     batches = batches_of(make_run("tsp"), tmp_path)
-    batches.net.float()
-    lengths = batches._greedy_lengths(batches.net.eval(), 0, batches.training.stages[0])
-    assert lengths.shape == (8,)
+    net, dataset = batches.net.float().eval(), Dataset(problem="tsp", split="val", n=8, first=CHALLENGES, count=8)
+    one = batches.environment.batch(SPEC.of("tsp").instances(dataset), batches.device).to(torch.float32)
+    with torch.no_grad():
+        of_decoders = one.lengths(build_all(net, net.encode(*one.features), one))
+    assert len(set(of_decoders.argmin(dim=1).tolist())) > 1
+    found = batches._greedy_lengths(net, 0, batches.training.stages[0])
+    torch.testing.assert_close(torch.from_numpy(found), of_decoders.amin(dim=1), rtol=1e-6, atol=0)
     assert batches._moves(batches.batch_spec(0)) == N - 3  # instances of a stage have 8 nodes
 
 

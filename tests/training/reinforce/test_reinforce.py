@@ -10,11 +10,8 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.stored_labels import load_tours
-from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.multi_start import multi_start
-from neuroute.decoding.tsp import TSP, TspBatch
+from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.icam import Icam
 from neuroute.plan.reinforced import Elite
 from neuroute.problems.tsp import tour_length
@@ -23,7 +20,6 @@ from neuroute.training.policy_gradient import weights
 from neuroute.training.reinforce import Reinforcement
 from neuroute.training.sampling_streams import noise
 from reinforcing import Built, assert_alike, backward, gradients, plain_loss
-from tiny import N, labels
 from tiny_reinforced import KINDS, batches_of, make_run, stage
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -218,35 +214,6 @@ def test_a_training_that_diverges_says_so_at_once(kind: str, tmp_path: Path) -> 
 
 
 # -- learning -------------------------------------------------------------------------------------------------------
-
-
-def nearest(coords: np.ndarray) -> list[int]:
-    tour = [0]
-    while len(tour) < len(coords):
-        apart = np.linalg.norm(coords - coords[tour[-1]], axis=1)
-        apart[tour] = np.inf
-        tour.append(int(apart.argmin()))
-    return tour
-
-
-@pytest.mark.slow
-def test_it_learns(tmp_path: Path, store: Path) -> None:
-    """Single greedy tours of TSP10: gaps far below those of the untrained network and of the nearest neighbour."""
-    own = labels("val", 16)
-    coords = dataset_coordinates(own.dataset)
-
-    def mean(tours: Any) -> float:
-        return float(tour_length(coords, np.asarray(tours)).mean())
-
-    best = mean(load_tours(own, [store]))
-    training = stage("warm", batches_per_epoch=150, sizes=(N, N), batch_size=32, learning_rate=2e-3)
-    batches = batches_of(make_run(training, depth=2), tmp_path)
-    before = mean(multi_start(TSP, batches.net, coords, 1)) / best - 1
-    for index in range(150):
-        batches.train(index)
-    after = mean(multi_start(TSP, batches.net, coords, 1)) / best - 1
-    assert after < before / 3
-    assert after < 0.6 * (mean([nearest(instance) for instance in coords]) / best - 1)
 
 
 def test_memory_at_500_nodes_is_bounded(tmp_path: Path) -> None:
