@@ -24,7 +24,6 @@ SHAPE: dict[str, Any] = {"depth": 3, "width": 24, "feed_forward": 40}
 HEADS = SHAPE | {"heads": 3}
 OURS = {"depth": 3, "width": 24, "heads": 3}
 CROSS = HEADS | {"attention": "cross", "representatives": 4}
-WIDE_HEADS = {"depth": 1, "width": 12, "heads": 3, "feed_forward": 20, "representatives": 15}
 
 
 def network(name: str, arguments: dict[str, Any] | None = None) -> Network:
@@ -111,22 +110,6 @@ def test_what_is_not_routed_is_not_computed() -> None:
     four, eight = (counts(network("mvmoe:MvMoe", {"experts": m})) for m in (4, 8))
     assert 0 <= eight.encoder(51) - four.encoder(51) - 6 * 51 * 2 * 128 * 4 < 6 * 51 * 16
     assert 0 <= eight.decision(51) - four.decision(51) - 2 * 128 * 4 < 16
-
-
-def test_sits_decision_is_linear_in_its_tokens_and_its_twins_is_not() -> None:
-    for name, arguments in (("sit:Sit", {}), ("bq:BqCvrp", {"attention": "cross"})):
-        cross = counts(network(name, arguments))
-        assert len({cross.decision(k + 1) - cross.decision(k) for k in (2_000, 10_000, 100_000)}) == 1
-    twin = counts(network("sit:Sit", {"attention": "self"}))
-    assert twin.decision(20_000) > 3.5 * twin.decision(10_000)
-
-
-def test_icam_is_lighter_than_pomo_layer_for_layer() -> None:
-    """No output projection (icam, Section 3.2: lower complexity), and no head-wise scores."""
-    icam, pomo = counts(network("icam:Icam", {"depth": 6})), counts(network("pomo:Pomo"))
-    for nodes in (100, 1000):
-        assert icam.encoder(nodes) < pomo.encoder(nodes)
-        assert icam.decision(nodes + 1) < pomo.decision(nodes + 1)
 
 
 def staircase(size: int) -> int:

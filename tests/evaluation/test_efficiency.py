@@ -1,7 +1,6 @@
 """Time and memory by size: what is written, sums over decisions, what does not fit, what would take too long."""
 
 import logging
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,6 @@ import pandas as pd
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.profiler import ProfilerActivity, profile
 from untrained import evaluated, ready, run_of
 
 from neuroute.accounting.counts import counts
@@ -226,15 +223,6 @@ def test_bad_evaluations(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.csv"))
 
 
-def test_random_weights_leave_torchs_own_numbers_alone() -> None:
-    torch.manual_seed(3)
-    expected = torch.rand(2)
-    torch.manual_seed(3)
-    evaluation = EfficiencyEvaluation(run=RUN.id, networks=NETWORKS, datasets=(TSP,))
-    efficiency.build_network("SIT", NETWORKS["SIT"], evaluation, CPU)
-    assert torch.equal(torch.rand(2), expected)
-
-
 # -- networks of many starts ------------------------------------------------------------------------------------------
 
 MANY_STARTS = {
@@ -319,42 +307,6 @@ def test_memory_that_is_freed_and_taken_again_counts_once() -> None:
         assert MB < live.peak <= 3 * MB
         del last
         assert live.now == 0
-
-
-def profiled(call: Any) -> int:
-    """The same by the profiler, which sees what every kernel takes: its events are running sums of bytes."""
-    with torch.no_grad(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
-        call()
-    events = [e for e in found.profiler.kineto_results.events() if e.name() == "[memory]"]
-    now = peak = 0
-    for event in sorted(events, key=lambda e: e.start_ns()):
-        now += event.nbytes()
-        peak = max(peak, now)
-    return peak
-
-
-@pytest.mark.parametrize("kind", ["sit:Sit", "lehd:Lehd", "bq:Bq"])
-@pytest.mark.parametrize("math", [False, True])
-def test_agrees_with_the_profiler(kind: str, math: bool) -> None:
-    # Wide enough that without kernels the FFN is the peak: what torch's attention makes on its way is not seen.
-    arguments = {"depth": 2, "width": 32, "heads": 4, "feed_forward": 256}
-    net = ready(Network(kind=f"neuroute.networks.{kind}", arguments=arguments))
-    rows = torch.rand(1, 300, 32 if kind == "lehd:Lehd" else 2)
-    with sdpa_kernel(SDPBackend.MATH) if math else nullcontext():
-        with torch.no_grad():
-            net.decide(rows)
-        _, peak, kept = measure_memory(lambda: net.decide(rows), CPU)
-        expected = profiled(lambda: net.decide(rows))
-    assert 4 * 298 <= kept <= 4 * (300 + 15)  # the logits, and those of other tokens that they are a view of
-    held = 4 * 300**2 * 4  # bytes of the scores of four heads
-    if math:  # the softmax makes a mask that no operation returns
-        assert 0.85 * expected < peak <= expected
-    else:
-        assert peak == pytest.approx(expected, rel=0.02)
-    if math and kind != "sit:Sit":
-        assert peak > 2 * held
-    else:
-        assert peak < held
 
 
 def test_what_torch_says_when_memory_runs_out() -> None:

@@ -11,6 +11,7 @@ import torch
 from refusals import one_line
 from untrained import Arrays, evaluated, ready, tiny_run
 
+import by_the_book
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
@@ -20,6 +21,7 @@ from neuroute.papers.sit.probe import decision_state, one_iteration
 from neuroute.papers.sit.roles import RoundEvaluation
 from neuroute.plan.objects import Dataset, Decoding, Labels, Run
 from neuroute.solvers.registry import get
+from sit_by_the_book import logits
 
 N, R, WIDTH, HEADS = 16, 3, 16, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)
@@ -42,44 +44,29 @@ def points() -> torch.Tensor:
 # -- one decision ---------------------------------------------------------------------------------------------------
 
 
-def dense_looks(net: Sit, rows: torch.Tensor) -> np.ndarray:
+def dense_looks(net: Sit, rows: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     """(modules, r + 1, tokens): weights of the first halves by the paper's formulas, head by head in float64."""
-    w = {name: t.double().numpy() for name, t in net.state_dict().items()}
-    x = rows[0].double().numpy() @ w["embed.weight"].T + w["embed.bias"]
-    repeated = (x[0] @ w["decoder.current.weight"].T + w["decoder.current.bias"]).reshape(R, WIDTH)
-    start = (x[-1] @ w["decoder.start.weight"].T + w["decoder.start.bias"])[None]
-    z, h = np.concatenate([repeated, start]), np.concatenate([repeated, x[1:-1], start])
-    looks = []
-    for layer in range(3):
-        for half in ("gather", "spread"):
-            at = f"decoder.layers.{layer}.{half}."
-            own, other = (z, h) if half == "gather" else (h, z)
-            key, value = np.split(w[at + "key_value.weight"], 2)
-            d, heads, weights = WIDTH // HEADS, [], []
-            for head in range(HEADS):
-                mine = slice(head * d, (head + 1) * d)
-                scores = own @ w[at + "query.weight"].T[:, mine] @ (other @ key.T[:, mine]).T / math.sqrt(d)
-                chances = np.exp(scores - scores.max(1, keepdims=True))
-                weights.append(chances / chances.sum(1, keepdims=True))
-                heads.append(weights[-1] @ other @ value.T[:, mine])
-            if half == "gather":
-                looks.append(np.mean(weights, axis=0))
-            own = own + np.concatenate(heads, axis=1) @ w[at + "out.weight"].T + w[at + "out.bias"]
-            inner = np.maximum(own @ w[at + "up.weight"].T + w[at + "up.bias"], 0)
-            own = own + inner @ w[at + "down.weight"].T + w[at + "down.bias"]
-            z, h = (own, h) if half == "gather" else (z, own)
-    return np.stack(looks)
+    looks, attention = list[torch.Tensor](), by_the_book.attention
+
+    def noted(heads: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        parts = zip(q.chunk(heads, dim=-1), k.chunk(heads, dim=-1), strict=True)
+        looks.append(sum(torch.softmax(a @ b.mT / math.sqrt(a.shape[-1]), dim=-1)[0] for a, b in parts) / heads)
+        return attention(heads, q, k, v)
+
+    monkeypatch.setattr(by_the_book, "attention", noted)
+    logits(net, rows)
+    return torch.stack([each.roll((-1, -1), (0, 1)) for each in looks[::2]]).numpy()  # the destination is the first
 
 
 @pytest.mark.parametrize("visited", [[0, 7, 3, 12], [0]], ids=["on the way", "at the start"])
-def test_the_state_is_that_of_a_dense_reference(visited: list[int]) -> None:
+def test_the_state_is_that_of_a_dense_reference(visited: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     net = small(run_of())
     with torch.inference_mode():
         state = decision_state(net, points(), torch.tensor([visited]))
     left = [i for i in range(N) if i not in visited]
     seen = [visited[-1], *left, 0]
     rows = points()[:, seen]
-    looks = dense_looks(net, rows)
+    looks = dense_looks(net, rows, monkeypatch)
     expected = np.full((3, R + 1, N), np.nan)
     for token, node in enumerate([visited[-1]] * (R - 1) + seen):
         before = np.nan_to_num(expected[..., node])

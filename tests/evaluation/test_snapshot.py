@@ -1,6 +1,5 @@
 """What is kept of a live network: every parameter once, by its shape."""
 
-import json
 import math
 from typing import Any
 
@@ -35,32 +34,6 @@ def test_every_parameter_counts_once(kind: str) -> None:
     assert (model.depth, model.width, model.heads_text) == (3, 32, "4 heads of 8")
     rows = model.rows("x")
     assert sum(math.prod(map(int, r["shape"].split("x"))) * r["copies"] for r in rows[:-1]) == rows[-1]["count"]
-
-
-def test_entries_name_the_modules_of_the_network_and_of_its_first_layer() -> None:
-    *found, last = json.loads(str(describe_modules(read("pens:Pens")[0], "layers")))
-    by_name = {m["name"]: m for m in found}
-    assert list(by_name) == [
-        "", "layers", "layers.0", "layers.0.attention_norm", "layers.0.qkv", "layers.0.out",
-        "layers.0.feed_forward_norm", "layers.0.up", "layers.0.down", "norm", "query", "key",
-    ]  # fmt: skip
-    assert by_name[""] == {"name": "", "kind": "Pens", "shapes": {"ends": [2, 32]}}
-    assert by_name["layers"] == {"name": "layers", "kind": "ModuleList", "shapes": {}, "copies": 3}
-    assert by_name["layers.0.qkv"] == {
-        "name": "layers.0.qkv",
-        "kind": "Linear",
-        "shapes": {"weight": [96, 32]},
-    }
-    assert last == {"parameters": parameters(read("pens:Pens")[0])}
-
-
-def test_shapes_are_texts() -> None:
-    _, model = read("sit:Sit")
-    assert model.shape("decoder.current") == "160 × 32"
-    assert model.shape("decoder.current", "current:") == "current: 160 × 32"
-    assert model.shape("decoder.none", "label") == ""
-    assert model.count("embed.") == 96
-    assert read("pens:Pens")[1].shape("layers.0.out") == "32 × 32"
 
 
 def test_modules_of_another_network_are_one_clear_error() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from networks import idle
+from networks import awake, idle
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
@@ -16,15 +16,8 @@ V, TOURS = 8, 4
 
 
 def small(**arguments: Any) -> MvMoe:
-    """A float64 network whose norms and gates have left their initial values."""
-    torch.manual_seed(0)
-    net = MvMoe(**SHAPE | arguments).double()
-    for name, p in net.named_parameters():
-        if "norm" in name:
-            p.data.normal_(1.0, 0.3)
-        if "gate" in name:
-            p.data.normal_(0.0, 0.5)
-    return net
+    net: MvMoe = awake(MvMoe, **SHAPE | arguments)
+    return net.train()
 
 
 def case(batch: int = 3) -> tuple[Tensor, Tensor, Tensor]:

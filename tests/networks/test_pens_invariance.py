@@ -6,9 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.decoding.decode import decode
 from neuroute.networks.pens import Pens
-from neuroute.plan.objects import Decoding
 
 N, BATCH = 30, 6
 ANGLE = 0.7
@@ -52,24 +50,3 @@ def test_logits(positions: str, move: str, dtype: torch.dtype, tolerance: float)
         assert change < tolerance
     else:
         assert change > 1e-2
-
-
-@pytest.mark.parametrize(("positions", "move"), [c for c in CASES if c[1] in INVARIANT[c[0]]])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("rescale", [1.0, 2.0])
-def test_tours(positions: str, move: str, dtype: torch.dtype, rescale: float) -> None:
-    net, decoding = network(positions, dtype), Decoding(rescale=rescale, draw=1)
-    before, after = (decode("tsp", net, c.to(dtype), decoding) for c in (instances(), MOVES[move](instances())))
-    assert torch.equal(before, after)
-
-
-def test_the_published_shape_in_single_precision() -> None:
-    """9 layers of width 192, 100 cities: still 1e-4 on the logits."""
-    torch.manual_seed(0)
-    coords = torch.rand(2, 100, 2, dtype=torch.float64)
-    for positions, moves in (("alibi", MOVES), ("rope", {"translation": MOVES["translation"]})):
-        net = Pens(positions=positions).eval()  # type: ignore[arg-type]
-        with torch.inference_mode():
-            before = net.decide(net.encode(coords.float()))
-            for move in moves.values():
-                torch.testing.assert_close(net.decide(net.encode(move(coords).float())), before, rtol=0, atol=1e-4)

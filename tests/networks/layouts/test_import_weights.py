@@ -56,14 +56,6 @@ def refused(tmp_path: Path, content: Any, match: str, network: str | None = None
 # -- what comes in --------------------------------------------------------------------------------------------------
 
 
-def test_no_tensor_is_lost(tmp_path: Path) -> None:
-    theirs = published()
-    net, _ = imported(tmp_path, theirs)
-    assert sum(t.numel() for t in theirs.values()) == sum(p.numel() for p in net.parameters())
-    assert torch.equal(net.unused.weight, theirs["decoder.k_1.weight"])
-    assert torch.equal(net.unused.bias, theirs["decoder.k_1.bias"])
-
-
 def test_the_checkpoint_says_where_it_comes_from(tmp_path: Path) -> None:
     _, about = imported(tmp_path, published(), train_nodes=20)
     assert about["run"] == "imported/weights"
