@@ -16,7 +16,7 @@ from compared import members, method, records, tsp_file
 from neuroute.comparison import worker
 from neuroute.comparison.methods import Method, parse
 from neuroute.comparison.run import run, tasks
-from neuroute.comparison.sets import collect, listed
+from neuroute.comparison.sets import collect
 from neuroute.comparison.summary import table
 from neuroute.comparison.worker import Answer, Machine, Worker
 from neuroute.core.dotted import resolve, search_working_folder
@@ -85,19 +85,6 @@ def test_methods_take_turns_and_those_that_draw_nothing_come_once() -> None:
     order = [(t.member.name, t.method.name, t.seed) for t in tasks(members()[:2], METHODS, 2)]
     assert order[:4] == [("m6", "nearest", 0), ("m6", "lkh", 0), ("m6", "net", 0), ("m6", "lkh", 1)]
     assert len(order) == 8
-
-
-def test_the_sets_are_those_of_the_survey() -> None:
-    """228 TSP and 110 CVRP instances (Ba et al., arXiv 2602.21761), by size 69/109/50 and 99/5/6."""
-    sizes = {name: [k.nodes - (name in ("x", "ags")) for k in listed(name)] for name in
-             ("tsplib", "national", "vlsi", "dimacs", "x", "ags")}  # fmt: skip
-    assert {name: len(each) for name, each in sizes.items()} == {
-        "tsplib": 81, "national": 27, "vlsi": 98, "dimacs": 22, "x": 100, "ags": 10
-    }  # fmt: skip
-    for names, expected in ((("tsplib", "national", "vlsi", "dimacs"), (69, 109, 50)), (("x", "ags"), (99, 5, 6))):
-        every = [n for name in names for n in sizes[name]]
-        counted = (sum(n < 1000 for n in every), sum(1000 <= n < 10000 for n in every), sum(n >= 10000 for n in every))
-        assert counted == expected
 
 
 def test_files_of_ones_own_are_a_set(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Greedy, beam search and re-construct of the TSP; pairs of nodes kept or computed anew, stretched, bounded memory."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise, permutations
 from typing import Any
@@ -49,14 +50,14 @@ def lengths(coords: Tensor, tours: Tensor) -> np.ndarray:
     return tour_length(coords.numpy(), tours.numpy())
 
 
-def naive_greedy(net: Any, coords: Tensor, place: int) -> list[int]:
-    """The instance at a place of its set, every decision on rows gathered anew."""
+def naive_greedy(net: Any, coords: Tensor, place: int, scale_of: Callable[[int], float] | None = None) -> list[int]:
+    """The instance at a place of its set, every decision on rows gathered anew; scale_of: of so many rows."""
     net.draw, net.first = 0, place
-    rows, scale = net.encode(coords[None])[0], net.attention_scale(len(coords))
+    rows, scale_of = net.encode(coords[None])[0], scale_of or (lambda _: net.attention_scale(len(coords)))
     tour, left = [0], list(range(1, len(coords)))
     while left:
         seen = rows[[tour[-1], *left, 0]][None]
-        tour.append(left.pop(int(net.decide(seen, scale).argmax())))
+        tour.append(left.pop(int(net.decide(seen, scale_of(seen.shape[1])).argmax())))
     return tour
 
 
@@ -224,15 +225,8 @@ def test_esf_follows_what_is_left(coords: Tensor) -> None:
         layer.alpha1.data.fill_(0.7)
         layer.alpha2.data.fill_(-0.4)
         layer.qkv.weight.data.mul_(4)  # scores large enough for their factor to matter
-    expected = []
     with torch.inference_mode():
-        for c in coords:
-            tour, left = [0], list(range(1, N))
-            while left:
-                rows = c[[tour[-1], *left, 0]][None]
-                scores = net.decide(rows, math.log(len(left) + 2) / math.log(20))
-                tour.append(left.pop(int(scores.argmax())))
-            expected.append(tour)
+        expected = [naive_greedy(net, c, i, lambda k: math.log(k) / math.log(20)) for i, c in enumerate(coords)]
     found = decode("tsp", net, coords, Decoding(esf=True))
     assert found.tolist() == expected
     assert not torch.equal(found, decode("tsp", net, coords, Decoding()))

@@ -1,6 +1,5 @@
-"""Sampling solutions of the CVRP without replacement: each comes once, as often as the policy says, and feasible."""
+"""Sampling solutions of the CVRP without replacement: each comes once, and feasible."""
 
-from collections import Counter
 from itertools import permutations, product
 
 import numpy as np
@@ -14,12 +13,11 @@ from neuroute.decoding.prefixes import ANY, RoutePrefixes
 from neuroute.decoding.sampling import Begin, Lengths, sample_distinct, sample_shortest
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp
-from test_sampling import agrees, generator
+from test_sampling import generator
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 CPU = torch.device("cpu")
-PAIRS = 100_000
 
 
 def attract(rows: Tensor, left: Tensor) -> Tensor:
@@ -37,12 +35,6 @@ def sampling_of(some: Vrp, tokens: int = ANY) -> tuple[Begin, Lengths]:
 
 def instances(count: int, customers: int, seed: int = 0) -> Vrp:
     return random_instances(count, customers, seed, grid=False)[0]
-
-
-def tight(count: int = 1) -> Vrp:
-    """Three customers, of which no route holds all; copies of one instance."""
-    coords = np.random.default_rng(5).random((1, 4, 2))
-    return Vrp(coords.repeat(count, 0), np.array([[0, 4, 5, 3]]).repeat(count, 0), np.full(count, 9))
 
 
 def every_solution(some: Vrp) -> dict[bytes, np.ndarray]:
@@ -66,34 +58,6 @@ def test_rounds_enumerate_every_solution_exactly_once(sigma: float, beam: int, r
         found = found_in(sampled.moves[i][sampled.valid[i]])
         assert len(found) == len(set(found))
         assert set(found) == set(every_solution(some[i : i + 1]))
-
-
-def probability(some: Vrp, solution: np.ndarray) -> float:
-    """Of a solution under the policy, by its definition; a customer that does not fit has one way, as has the first."""
-    capacity, points = int(some.capacity[0]), torch.from_numpy(some.coords[0])
-    current, left, waiting, p = 0, capacity, list(range(1, some.customers + 1)), 1.0
-    for c, way in solution.T.tolist():
-        logits = attract(points[[current, *waiting, 0]][None], torch.tensor([left / capacity]))[0]
-        for i, other in enumerate(waiting):
-            if current == 0 or some.demand[0, other] > left:
-                logits[i, 1], logits[i, 0] = logits[i].max(), -torch.inf
-        p *= float(torch.softmax(logits.flatten(), 0).view(-1, 2)[waiting.index(c), way])
-        left = (capacity if way else left) - int(some.demand[0, c])
-        waiting.remove(c)
-        current = c
-    return p
-
-
-@pytest.mark.parametrize(("beam", "rounds"), [(2, 1), (1, 2)])
-def test_pairs_come_as_in_drawing_without_replacement(beam: int, rounds: int) -> None:
-    p = {key: probability(tight(), solution) for key, solution in every_solution(tight()).items()}
-    assert sum(p.values()) == pytest.approx(1)
-    assert max(p.values()) > 3 / len(p)  # far from uniform
-    moves = sample_distinct(*sampling_of(tight(PAIRS)), beam, rounds, 0.0, generator()).moves
-    firsts, seconds = found_in(moves[:, 0]), found_in(moves[:, 1])
-    assert agrees(Counter(firsts), p, PAIRS)
-    pairs = {(a, b): p[a] * p[b] / (1 - p[a]) for a in p for b in p if a != b}
-    assert agrees(Counter(zip(firsts, seconds, strict=True)), pairs, PAIRS)
 
 
 def test_solutions_are_distinct_feasible_and_as_long_as_the_checker_says() -> None:

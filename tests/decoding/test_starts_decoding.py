@@ -9,8 +9,7 @@ import torch
 from many_starts import Case, N, case_of
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.construct import construct
-from neuroute.decoding.decode import decode, improve, instances_per_batch
-from neuroute.networks.lehd import Lehd, LehdCvrp
+from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding
 
@@ -64,31 +63,6 @@ def test_memory_changes_nothing_and_how_many_are_in_hand_is_known(
 def test_stretched_instances_are_refused(case: Case) -> None:
     with pytest.raises(NeurouteError, match="leave `rescale` and `esf` out"):
         decode(case.problem, case.net, case.instances(), Decoding(rescale=2.0))
-
-
-@pytest.mark.parametrize("kind", [Lehd, LehdCvrp])
-def test_a_network_of_one_solution_refuses_them(kind: Any) -> None:
-    net = kind(depth=1, width=16, heads=2, feed_forward=16).double()
-    problem = "tsp" if kind is Lehd else "cvrp"
-    instances = case_of("pomo" if problem == "tsp" else "pomo_cvrp").instances()
-    for decoding in (Decoding(starts=2), ALL, Decoding(augment=True)):
-        with pytest.raises(
-            NeurouteError, match=f"{kind.__name__} builds one solution .* leave `starts`, `augment` and `images`"
-        ):
-            decode(problem, net, instances, decoding)
-        with pytest.raises(NeurouteError, match="leave `starts`, `augment` and `images`"):
-            improve(problem, net, instances, decoding.model_copy(update={"milestones": (0,)}))
-
-
-@pytest.mark.parametrize("name", ["pomo_cvrp", "icam_cvrp"])
-def test_no_decoding_searches_the_cvrp(name: str) -> None:
-    case = case_of(name)
-    net, instances = case.net, case.instances(7)
-    for method in ("rrc", "prc", "beam"):
-        with pytest.raises(NeurouteError, match=f"{type(net).__name__}: re-construction and beam search are for"):
-            decode("cvrp", net, instances, Decoding(method=method, iterations=1, beam=2))
-        with pytest.raises(NeurouteError, match="decode greedily, from all starts"):
-            improve("cvrp", net, instances, Decoding(method=method, iterations=1, milestones=(0, 1)))
 
 
 @pytest.mark.parametrize("name", ["pomo", "icam"])

@@ -1,6 +1,5 @@
 """`neuroute solve`: files as decoding solves them, solutions that users bring, which get no longer, and refusals."""
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from neuroute.instances.tsplib import read_solution, read_tour, read_tsplib, rea
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
 from neuroute.plan.digest import locate
 from neuroute.plan.objects import Decoding, Network
-from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import from_routes
 from neuroute.user.solution import Solution
 from neuroute.user.solve_file import solve_file
@@ -135,28 +133,6 @@ def test_the_tour_is_drawn(tmp_path: Path, models: dict[str, Path], ending: str)
     assert (tmp_path / f"t.{ending}").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("images", [1, 5])
-def test_the_best_of_invits_images_is_evaluated(tmp_path: Path, models: dict[str, Path], images: int) -> None:
-    np.savez(tmp_path / "mine.npz", coords=COORDS)
-    done(
-        "evaluate",
-        "--model",
-        models["invit"],
-        "--data",
-        "mine.npz",
-        "--images",
-        images,
-        "--out",
-        tmp_path / "found.csv",
-    )
-    tours = decode(
-        "tsp", load_checkpoint(models["invit"])[0], COORDS.astype(np.float32), Decoding(images=images)
-    ).numpy()
-    with (tmp_path / "found.csv").open() as lines:
-        (row,) = [row for row in csv.DictReader(lines) if row["metric"] == "length"]
-    assert float(row["value"]) == pytest.approx(float(tour_length(COORDS, tours).mean()), rel=1e-6)
-
-
 # -- solutions of the user's ------------------------------------------------------------------------------------------
 
 
@@ -210,28 +186,6 @@ def test_nothing_gets_longer_in_the_files_own_distances(tmp_path: Path, models: 
         lengths.append(instance.length(read_tour(save, instance)))
     assert lengths == sorted(lengths, reverse=True)
     assert lengths[-1] < lengths[0]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("start", ["greedy", "insertion", "insertion-angle", "insertion-published", "nearest"])
-def test_every_start_serves_both_problems(tmp_path: Path, models: dict[str, Path], start: str) -> None:
-    lengths = {}
-    for iterations in (0, 30):
-        for ending, problem, kept in ((".tsp", "tsp", "a.tour"), (".vrp", "cvrp", "a.sol")):
-            how = Decoding.model_validate({"method": "prc", "iterations": iterations, "start": start})
-            said = solve_file(
-                tmp_path / f"mine{ending}", models[problem], how, tmp_path / "x.svg", "cpu", save=tmp_path / kept
-            )
-            assert said.startswith("mine: n=")
-        instance, routing = read_tsplib(tmp_path / "mine.tsp"), read_vrplib(tmp_path / "mine.vrp")
-        routes, _ = read_solution(tmp_path / "a.sol")
-        routing.check(routes, "a.sol")
-        lengths[iterations] = (
-            instance.length(read_tour(tmp_path / "a.tour", instance), rounded=False),
-            routing.length(routes, rounded=False),
-        )
-    assert all(after <= before for after, before in zip(lengths[30], lengths[0], strict=True))
 
 
 def test_exact_distances_are_said_with_decimals(tmp_path: Path, models: dict[str, Path]) -> None:

@@ -73,6 +73,7 @@ INSERTION = Decoding(method="prc", iterations=3, start="insertion", longest=5)
         (MANY_STARTS, "--starts 4", Decoding(starts=4)),
         (MANY_STARTS, "--starts all", Decoding(starts="all")),
         (MANY_STARTS, "--augment", Decoding(augment=True)),
+        (MANY_STARTS, "--images 3", Decoding(images=3)),
         (MANY_STARTS, "--starts all --augment", Decoding(starts="all", augment=True)),
     ],
 )

@@ -16,19 +16,6 @@ from neuroute.plan.plan import Plan
 from plans import PAPERS, ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
 
 
-def test_baselines_are_the_same_trainings() -> None:
-    every = plan_of().runs
-    for paper, shared in {
-        "pens": {"scaling/bq", "scaling/lehd_6x128"},
-        "icam": {"scaling/bq", "scaling/lehd_6x128", "scaling/lehd_cvrp", "sit/bq_cvrp"},
-        "mvmoe": {"scaling/lehd_cvrp"},
-    }.items():
-        alone = plan_of("smoke", (paper,)).runs
-        assert shared <= alone.keys()
-        assert alone.items() <= every.items()
-    assert not plan_of("smoke", ("pens",)).runs.keys() & {"scaling/base_6x128", "scaling/lehd_cvrp"}
-
-
 def texts(plan: Plan) -> dict[tuple[str, str], object]:
     """All that decides whether a job of the plan is done again, besides code: what it does, and what it reads."""
     said: dict[tuple[str, str], object] = {}
@@ -90,14 +77,6 @@ def test_no_training_waits_for_labels_of_a_test_set(scale: str) -> None:
     for run in plan.runs:
         made = [plan.label_jobs[job] for job in plan.label_jobs_of_run(run)]
         assert {labels.dataset.split for labels in made} <= {"train", "val"}
-
-
-def test_a_scale_may_measure_all_of_a_model_in_one_job() -> None:
-    together = plan_of()
-    assert "scaling/base_6x128/greedy" in plan_of("laptop").evaluations
-    tests = [t for part in together.evaluations["scaling/base_6x128/all"].members() for t in getattr(part, "tests", ())]
-    assert len(tests) == len(set(tests)) > 20
-    assert "scaling/base_6x128/all" in together.artifacts["scaling/table12"].evaluations
 
 
 def test_one_job_measures_a_model_and_finds_its_factors_first() -> None:

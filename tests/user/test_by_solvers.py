@@ -19,7 +19,7 @@ from neuroute.user.classical import solve_with
 from neuroute.user.files import read_instances
 from neuroute.user.reference import with_reference
 from stand_ins import checkpoint
-from test_explicit import SYMMETRIC, WAYS, loads, text
+from test_explicit import SYMMETRIC, text
 
 COORDS = np.random.default_rng(0).random((3, 9, 2))
 
@@ -139,14 +139,3 @@ def test_distances_are_solved_and_refused_to_networks(matrix: Path) -> None:
     assert (code, "not coordinates to draw" in said) == (2, True)
     code, said = call("solve", matrix, "--solver", "lkh", "--seconds", 0)
     assert (code, "give a number above 0" in said) == (2, True)
-
-
-def test_one_way_streets_and_routes_in_distances(tmp_path: Path) -> None:
-    (tmp_path / "a.atsp").write_text(text(WAYS, kind="ATSP"))
-    code, said = call("solve", tmp_path / "a.atsp", "--solver", "lkh,nearest")
-    assert (code, "t: ATSP, n=8" in said) == (0, True), said
-    (tmp_path / "c.vrp").write_text(text(SYMMETRIC, kind="CVRP", more=loads()))
-    save = tmp_path / "c.sol"
-    code, said = call("solve", tmp_path / "c.vrp", "--solver", "hgs-short,nearest", "--save", save)
-    assert (code, "routes" in said) == (0, True), said
-    assert "Route #1" in save.read_text()

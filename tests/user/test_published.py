@@ -256,32 +256,3 @@ def test_pickles_of_mvmoe_say_their_variant_in_their_name(tmp_path: Path) -> Non
     assert read_instances(source).groups[0].vrp.variant == "OVRPTW"  # type: ignore[union-attr]
     with pytest.raises(NeurouteError, match=r"mine.pkl: instances as MVMoE has them, whose variant the name says"):
         read_instances(source.rename(tmp_path / "mine.pkl"))
-
-
-@pytest.mark.parametrize("name", ["CVRP", "VRPTW", "OVRPBLTW"])
-def test_real_reference_solutions_have_their_stated_costs(
-    public: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
-    """MVMoE's own test sets of 50 customers, their first 200 instances, in the repository's format."""
-    with np.load(public(f"refdata/mvmoe/{name}_n50.npz")) as file:
-        data = {key: file[key] for key in file.files}
-    columns: list[Any] = [
-        data["depot"][:, None],
-        data["loc"],
-        data["demand"].astype(float),
-        data["capacity"].astype(float),
-    ]
-    columns += [data["route_limit"]] if "route_limit" in data else []
-    columns += [data["service_time"], data["tw"][..., 0], data["tw"][..., 1]] if "tw" in data else []
-    source = tmp_path / f"{name.lower()}50_uniform.pkl"
-    source.write_bytes(pickle.dumps(list(zip(*(np.asarray(column).tolist() for column in columns), strict=True))))
-    means = {}
-    for key in map(str, data["solvers"]):
-        routes = [[v for v in row.tolist() if v >= 0] for row in data[f"routes_{key}"]]
-        solved = list(zip(data[f"obj_{key}"].tolist(), routes, strict=True))
-        source.with_name(f"{key}_{source.name}").write_bytes(pickle.dumps(solved))
-        means[key] = float(data[f"obj_{key}"].mean())
-    labels = labels_of(tmp_path, name, "published", 50, 200)
-    import_test_set(labels, source, tmp_path)
-    made = make_labels(labels, tmp_path, [], 1, progress=False)
-    assert made["mean_length"] == pytest.approx(min(means.values()), rel=1e-6)
