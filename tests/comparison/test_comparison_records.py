@@ -244,6 +244,15 @@ def with_budgets(costs: dict[tuple[str, float | None], list[float | None]]) -> p
     return pd.concat(parts, ignore_index=True)
 
 
+def test_a_table_says_what_the_search_of_a_network_begins_with() -> None:
+    made = with_budgets({("mine", None): [110.0] * 6, ("mine", 1): [105.0] * 6, ("lkh", 1): [100.0] * 6})
+    said = "A network's search begins with the best of savings and insertion (TSP)"
+    assert said not in notes_of(made)
+    networks = made.assign(kind=made.kind.where(made.method != "mine", "network"))
+    assert said in notes_of(networks)
+    assert said not in notes_of(networks[networks.budget_s.isna()])
+
+
 def test_orders_that_hang_on_the_budget_are_shown() -> None:
     slow, quick = [130, 131, 132, 133, 134, 135], [120, 121, 122, 123, 124, 125]
     made = with_budgets(
