@@ -19,14 +19,14 @@ from snakemake.utils import min_version
 from neuroute.accounting.estimates import Requests
 from neuroute.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import check_folder, exclusive
+from neuroute.core.files import check_folder, exclusive, write_json
 from neuroute.core.job import SOCKET_ENV
 from neuroute.core.private import scratch_folder
 from neuroute.datasets.benchmarks import instance_file, published_instances
 from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan
 from neuroute.dag.headlines import headlines
-from neuroute.plan.config import CONFIG_ENV, parse_config
+from neuroute.plan.config import CONFIG_ENV, PLANNED_ENV, parse_config
 from neuroute.plan.objects import GivenRun, formats
 from neuroute.plan.plan import MOMENTS, TRAINED
 from neuroute.dag.targets import ExplainTargets
@@ -106,6 +106,7 @@ onstart:
     clear(check_networks)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     clear(RUNNING.enter_context, exclusive(PLAN.label_store.parent / ".lock", "Snakemake"))
+    hand_over_plan()
     start_warm_process()
     # What Snakemake is to run until never starts after another of its kind, as tests that read a sweep before them.
     workflow.dag.untilrules.clear()

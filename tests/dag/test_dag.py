@@ -182,6 +182,29 @@ def test_a_gpu_trains_anew_where_it_is_to_keep_all_digits(edited: Path) -> None:
 
 
 @pytest.mark.slow
+def test_an_edit_under_a_run_is_in_no_result_of_that_run(tmp_path: Path) -> None:
+    run, trained = copy_checkout(tmp_path, "icam"), "work/micro/runs/icam/pomo_tsp/model.safetensors"
+    replace(tmp_path / "workflow/scales/micro.yaml", "warm_jobs: true", "warm_jobs: false")
+    loop = tmp_path / "src/neuroute/training/loop.py"
+
+    def edit() -> None:
+        while not (tmp_path / "work/micro/logs/labels").exists():  # of the first job
+            time.sleep(0.02)
+        replace(loop, "TELL_EVERY_S = 10.0", "TELL_EVERY_S = 11.0")
+
+    thread = threading.Thread(target=edit)
+    thread.start()
+    done = run(trained, check=False)
+    thread.join()
+    assert done.returncode
+    assert "pomo_tsp: its code or settings are no longer those that Snakemake has planned it by" in done.stderr
+    assert not (tmp_path / trained).exists()
+    run(trained)
+    replace(loop, "TELL_EVERY_S = 11.0", "TELL_EVERY_S = 10.0")
+    assert planned(run, trained)["train_reinforced"] == 1
+
+
+@pytest.mark.slow
 def test_single_targets_run_only_what_they_need(tmp_path: Path) -> None:
     run = copy_checkout(tmp_path, "scaling", "pens")
     replace(tmp_path / "workflow/scales/micro.yaml", "evaluate_together: true", "evaluate_together: false")

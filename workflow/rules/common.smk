@@ -39,6 +39,14 @@ def start_warm_process():
         time.sleep(0.05)
 
 
+def hand_over_plan():
+    """Trainings and evaluations stop where an edit meanwhile would make something else than what is planned here."""
+    jobs = {"/".join(job.wildcards) for job in workflow.dag.needrun_jobs()}
+    os.environ[PLANNED_ENV] = f"{PLAN.work}/planned.json"
+    planned = {job: PLAN.digested(job) for job in jobs if job in PLAN.runs or job in PLAN.evaluations}
+    write_json(Path(os.environ[PLANNED_ENV]), planned)
+
+
 def fetch_what_was_missing():
     """Before it is decided what there is to do: what came of a network that was not there before is new input."""
     wanted = {b for e in PLAN.evaluations for b in PLAN.benchmarks_to_fetch(e)} if not PLAN.config.benchmarks_dir else ()

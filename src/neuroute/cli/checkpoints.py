@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, Threads, load_plan
+from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, Threads, check_planned, load_plan
 from neuroute.core.errors import NeurouteError
 
 
@@ -27,6 +27,7 @@ def train(
 
     p = load_plan(config, scale, device, changes)
     r = p.find(p.runs, run, "run")
+    check_planned(p, run)
     if isinstance(r, GivenRun):
         from neuroute.networks.import_weights import take_weights
 

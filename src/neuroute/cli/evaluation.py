@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, Threads, load_plan, parse_part
+from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, Threads, check_planned, load_plan, parse_part
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
     from neuroute.evaluation.loaded import RunContext
 
     e = p.find(p.evaluations, evaluation, "evaluation")
+    check_planned(p, evaluation)
     if not p.checkpoint(e.run).exists():
         raise NeurouteError(f"{p.checkpoint(e.run)}: no such checkpoint; train it with `neuroute train {e.run}`")
     check_made(e.labels, p.label_dirs)

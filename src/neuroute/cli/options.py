@@ -1,5 +1,6 @@
 """Options that several commands take, and the plan that `--config` and `--scale` choose."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,6 +44,23 @@ def load_plan(
     if key not in _PLANS:
         _PLANS[key] = settle(build_plan(settings))
     return _PLANS[key]
+
+
+def check_planned(p: "Plan", job: str) -> None:
+    """Raises NeurouteError if Snakemake has planned this job by other code or settings.
+
+    It would keep what comes of it as made by those: an edit that is taken back, or a branch that is left again, would
+    leave numbers of neither.
+    """
+    from neuroute.core.files import read_json
+    from neuroute.plan.config import PLANNED_ENV
+
+    planned = read_json(Path(file), "start Snakemake again") if (file := os.environ.get(PLANNED_ENV)) else {}
+    if job in planned and tuple(planned[job]) != p.digested(job):
+        raise NeurouteError(
+            f"{job}: its code or settings are no longer those that Snakemake has planned it by (an edit since then, "
+            "another branch): start Snakemake again"
+        )
 
 
 def parse_part(text: str | None) -> tuple[int, int] | None:

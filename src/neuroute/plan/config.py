@@ -23,6 +23,7 @@ LIBRARIES = {  # set of `compare` -> benchmark, and part of it
 }  # fmt: skip
 LAST_SEED = 2**20 - 1
 CONFIG_ENV = "NEUROUTE_CONFIG"  # the Snakefile hands its merged config to the jobs it starts
+PLANNED_ENV = "NEUROUTE_PLANNED"  # and names a file with what it goes by: spec and code of each job
 
 
 class RunChange(Strict):
