@@ -58,7 +58,7 @@ def test_what_is_done_as_in_print_is_no_departure() -> None:
     for where, test in (("Tables 1, 7", "CVRP1000"), ("Table 3", "CVRP5000")):
         assert not find(icam, where, test)["budget"][1]
     cited, _, ran = find(icam, "Tables 1, 7, 8, 9, 10, 11", "TSP1000")["budget"][0].partition(" (paper: ")
-    assert "tree_search" in cited
+    assert "tree search" in cited
     assert "tree_search" not in ran
     (largest,) = (line for line in pens if "TSP10000" in line.cells()[1][0])
     assert not largest.cells()[HEADS.index("reference")][1]

@@ -51,7 +51,9 @@ def check_arrays(path: Path, arrays: Arrays, numbers: Iterable[int] | None = Non
     if has_vehicles:
         for key in ("demand", "capacity"):
             if key not in arrays or not _all_whole(arrays[key]):
-                raise NeurouteError(f"{path}: no '{key}' in whole numbers, which instances with vehicles need")
+                raise NeurouteError(
+                    f"{path}: no '{key}' in whole numbers, which instances with vehicles need (not shares)"
+                )
         solutions = _routes(arrays, (len(coords), coords.shape[1] - 1), path)
         fields, own_lengths = (_vrp if is_vrp else _cvrp)(path, coords, arrays, solutions)
     else:

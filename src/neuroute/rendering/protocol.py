@@ -30,6 +30,8 @@ WORDS = {  # method -> as it is called
     "rrc": "RRC",
     "prc": "PRC",
     "revise": "revision of blocks",
+    "neuroute.decoding.edge_maps.tours:merging": "merging of edges and 2-opt",
+    "neuroute.decoding.edge_maps.tours:tree_search": "tree search",
 }
 LEGEND = "What is tested here, and in parentheses what the paper has where that is not the same."
 

@@ -39,8 +39,9 @@ def nearest_nodes(coords: Tensor, k: int, itself: bool = False) -> tuple[Tensor,
 
 def gather_neighbours(nodes: Tensor, neighbours: Tensor) -> Tensor:
     """nodes (batch, n, width), neighbours (batch, n, k) int64 -> what each edge ends on, (batch, n, k, width)."""
-    instance = torch.arange(len(nodes), device=nodes.device)[:, None, None]
-    return nodes[instance, neighbours]
+    first = torch.arange(len(nodes), device=nodes.device) * nodes.shape[1]
+    rows = (neighbours + first[:, None, None]).flatten()  # `nodes[instance, neighbours]`, but its gradient is faster
+    return nodes.flatten(0, 1).index_select(0, rows).view(*neighbours.shape, -1)
 
 
 class GatedGraphLayer(nn.Module):
