@@ -167,6 +167,15 @@ def test_it_stops_early_where_validations_get_no_better(gaps: list[float], ends:
     assert neuroute.StopEarly(patience=3).after_validation(progress) is ends
 
 
+def test_a_model_whose_folder_another_training_took_is_not_taken_for_that_one(tmp_path: Path) -> None:
+    first = train(own_parts.Starts, tmp_path)
+    assert first.source == f"own_parts:Starts={first.path}"
+    train(first, tmp_path, learning_rate=0.1)
+    for use in (lambda: first.source, lambda: train(first, tmp_path, name="third")):
+        with one_line("model.safetensors holds other weights by now; `save` it, and load that"):
+            use()
+
+
 class Failing(neuroute.Callback):
     def after_validation(self, progress: neuroute.Progress) -> None:
         raise KeyError("mine")

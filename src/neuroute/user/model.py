@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 
 from neuroute.accounting.flops import per_solution
 from neuroute.core import device as devices
@@ -98,9 +99,25 @@ class Model:
         if self.card is not None:
             return self.card.name
         kind = str(self.about["network"]["kind"])
-        if self.path is None or kind.startswith("__main__:"):
+        if kind.startswith("__main__:"):
             raise NeurouteError(f"{self.name}: other processes cannot load {kind}; put its class into a module")
-        return str(self.path) if is_bundled(kind) else f"{kind}={self.path}"
+        return str(self.checkpoint) if is_bundled(kind) else f"{kind}={self.checkpoint}"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The file of its weights.
+
+        Raises:
+            NeurouteError: if there is none, or it holds others, as after a later training of the same name.
+        """
+        if self.path is None:
+            raise NeurouteError(f"{self.name}: has no checkpoint; `save` it, and load that")
+        tensors, weights = load_file(self.path) if self.path.is_file() else {}, self.net.state_dict()
+        if tensors.keys() != weights.keys() or any(
+            not torch.equal(tensors[name], weights[name].cpu()) for name in weights
+        ):
+            raise NeurouteError(f"{self.name}: {self.path} holds other weights by now; `save` it, and load that")
+        return self.path
 
     @property
     def decoding(self) -> Decoding:

@@ -124,7 +124,7 @@ def train(
         [folder / "labels"],
         Settings(device, threads, memory_gb, compile),
         followers,
-        [_path_of(network)] if isinstance(network, Model) else [],
+        [network.checkpoint] if isinstance(network, Model) else [],
     )
     _show_progress()
     trainer.label(workers)
@@ -220,9 +220,3 @@ def _installed(solver: str) -> str:
     if name is None:
         raise NeurouteError(f"{solver} is not installed, nor what could stand in for it; see `neuroute doctor`")
     return name
-
-
-def _path_of(model: Model) -> Path:
-    if model.path is None:
-        raise NeurouteError(f"{model.name}: has no checkpoint to start from; `save` it, and load that")
-    return model.path
