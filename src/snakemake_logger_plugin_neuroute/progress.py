@@ -11,6 +11,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase, OutputSettingsLoggerInterface
 
 EVERY = 30  # seconds between two lines where a line cannot be written over
+HEARD = ("Will exit after", "Terminating processes")  # what Snakemake answers to SIGTERM and to Ctrl-C
 
 
 class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  # Snakemake's own has no types
@@ -41,6 +42,7 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
         if hasattr(record, "expected"):
             self._expected, self._at_once = record.expected, record.__dict__["at_once"]
         is_shown = not self._is_running or record.levelno >= logging.WARNING or hasattr(record, "shown")
+        is_shown |= str(record.msg).startswith(HEARD)
         has_line = self._is_running and self._follow(record)
         with suppress(OSError):  # nobody reads any more: raised here, it would stop what follows the log
             if is_shown:

@@ -101,7 +101,10 @@ def test_until_jobs_run_all_is_shown_and_then_what_matters() -> None:
     say(logger, "Select jobs to execute...")
     say(logger, "Error in rule train", logging.ERROR)
     say(logger, "Report: results/index.html", shown=True)
-    assert screen.getvalue() == "Building DAG of jobs...\nJob stats\nError in rule train\nReport: results/index.html\n"
+    asked_to_end = "Will exit after finishing currently running jobs (scheduler)."  # which may take hours
+    say(logger, asked_to_end)
+    shown = ["Building DAG of jobs...", "Job stats", "Error in rule train", "Report: results/index.html", asked_to_end]
+    assert screen.getvalue().splitlines() == shown
 
 
 @pytest.mark.parametrize("settings", [{"dryrun": True}, {"verbose": True}])
