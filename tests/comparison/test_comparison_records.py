@@ -67,6 +67,16 @@ def test_seeds_are_counted_whatever_their_numbers() -> None:
     assert "One seed." in notes_of(records(COSTS).assign(seed=1234))
 
 
+def test_times_of_kept_records_keep_their_clock_beside_those_of_another() -> None:
+    made = records(COSTS)
+    assert "Times measured here are wall-clock time of one instance" in notes_of(made)
+    theirs = made[made.method == "mad"].assign(how="published: greedy", clock="wall")  # a survey's say what they are
+    kept = made[made.method == "better"].assign(clock="cpu")
+    assert "Times measured here are CPU (user and system) time" in notes_of(pd.concat([kept, theirs]))
+    both = notes_of(pd.concat([kept, made[made.method == "insertion"]]))
+    assert "CPU (user and system) time: better; wall-clock time: insertion." in both
+
+
 def test_on_what_all_solved_the_last_two_do_not_count() -> None:
     made = records(COSTS)
     assert Summary(made).common == ["m6", "m7", "m8", "m30"]

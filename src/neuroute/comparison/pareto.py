@@ -10,7 +10,7 @@ import numpy as np
 from neuroute.analysis import RESAMPLES
 from neuroute.analysis.intervals import shares_better
 from neuroute.comparison.records import MEASURED
-from neuroute.comparison.summary import Key, Summary, by_cpu, by_problem, groups, label, left_out
+from neuroute.comparison.summary import Key, Summary, by_problem, clocks, groups, label, left_out
 from neuroute.core.lazy import mpl, pd
 from neuroute.rendering import style
 from neuroute.rendering.plots import SURE, mark, share_cells
@@ -42,7 +42,8 @@ def picture(records: pd.DataFrame) -> Drawing:
     problems = {p: s for p, s in summaries.items() if s.common}
     figure = style.new_figure(style.TWO_COLUMNS, 3.3)
     panels = figure.subplots(1, max(1, len(problems)), squeeze=False)[0]
-    xlabel = "CPU time of an instance" if by_cpu(records) else "time of an instance"
+    xlabel = {("cpu",): "CPU time", ("cpu", "wall"): "CPU or wall-clock time"}.get(tuple(clocks(records)), "time")
+    xlabel += " of an instance"
     xlabel += " (published: theirs)" if records.how.str.startswith("published").any() else ""
     rows: list[dict[str, Any]] = []
     if not problems:

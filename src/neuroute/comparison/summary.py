@@ -180,9 +180,16 @@ class Summary:
         return rows
 
 
-def by_cpu(records: pd.DataFrame) -> bool:
-    """Whether searches ended by CPU time, in which all times are then."""
-    return "cpu" in set(records.clock.dropna())
+CLOCKS = {"cpu": "CPU (user and system)", "wall": "wall-clock"}
+
+
+def clocks(records: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the clocks that times and budgets are by, CPU first, each with the methods; a survey's have their own."""
+    timed = records[records.clock.notna() & ~records.how.str.startswith("published")]
+    of_clocks: dict[str, list[str]] = {}
+    for clock, method, how in sorted(set(zip(timed.clock, timed.method, timed.how, strict=True))):
+        of_clocks.setdefault(clock, []).append(label((method, how)))
+    return of_clocks
 
 
 def left_out(problems: Mapping[str, Summary]) -> list[str]:
@@ -293,7 +300,8 @@ def _baseline(problem: str, summary: Summary, against: str | None) -> Key | None
 
 
 def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str | None) -> tuple[str, ...]:
-    clock = "CPU (user and system)" if by_cpu(records) else "wall-clock"
+    of_clocks = clocks(records)
+    clock = " or ".join(CLOCKS.get(each, each) for each in of_clocks or ("wall",))
     seeds = int(records.groupby(["method", "how"]).seed.nunique().max())
     here = records[records.kind.isin(MEASURED)]
     of_seeds = ", with Student's t of the seeds" if seeds > 1 else ""
@@ -335,11 +343,12 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
         f"Seconds: a budget of {clock} time, the same for all searches."
         + (
             " ortools knows the wall clock alone, and has more of it as the machine is busier."
-            if by_cpu(records)
+            if "cpu" in of_clocks
             else ""
         ),
-        f"Times are {clock} time of one instance, one at a time, without loading; GFLOPs are of a solution without "
-        "search, all its starts together.",
+        *_side_by_side(of_clocks),
+        f"Times measured here are {clock} time of one instance, one at a time, without loading; GFLOPs are of a "
+        "solution without search, all its starts together.",
         *([THEIRS] if records.how.str.startswith("published").any() else []),
         f"At most {seeds} seeds of a method." if seeds > 1 else "One seed.",
     ]
@@ -347,6 +356,14 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
         f"{d}, {t:g} thread{'s' if t != 1 else ''}" for d, t in zip(here.device, here.threads, strict=True) if d == d
     }
     return (*lines, *([f"Measured on {'; '.join(sorted(machines))}."] if machines else []))
+
+
+def _side_by_side(of_clocks: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a line on times of two clocks in one column, as where kept records join, if there are any."""
+    if len(of_clocks) < 2:
+        return []
+    each = "; ".join(f"{CLOCKS.get(clock, clock)} time: {', '.join(names)}" for clock, names in of_clocks.items())
+    return [f"Times of two clocks do not compare where a machine is busy. {each}."]
 
 
 def _described(problem: str, summary: Summary) -> str:
