@@ -227,6 +227,17 @@ def test_instances_are_evaluated_together(
         neuroute.evaluate(model, [*instances, *neuroute.generate("cvrp", 10)])
 
 
+def test_arrays_and_lists_of_files_are_evaluated_as_they_are_solved(tmp_path: Path) -> None:
+    instances = neuroute.generate("tsp", 10, 2)
+    lengths = neuroute.evaluate("tsp", instances, device="cpu").lengths
+    coords = np.stack([instance.coords for instance in instances])
+    assert np.allclose(neuroute.evaluate("tsp", coords, device="cpu").lengths, lengths)
+    for number in range(2):
+        np.savez(tmp_path / f"{number}.npz", coords=coords[number : number + 1])
+    files = [tmp_path / "0.npz", str(tmp_path / "1.npz")]
+    assert np.allclose(neuroute.evaluate("tsp", files, device="cpu").lengths, lengths)
+
+
 def test_records_of_an_evaluation_go_where_a_text_says(tmp_path: Path) -> None:
     instances = neuroute.generate("tsp", 12, 2)
     neuroute.evaluate("tsp", instances, out=str(tmp_path / "records.csv"), reference="nearest", workers=1)

@@ -153,7 +153,7 @@ class Evaluation:
 
 def evaluate(
     model: Model | str | Path,
-    instances: Instances | Instance | str | Path | Sequence[Instance],
+    instances: Instances | Instance | str | Path | np.ndarray | Sequence[Instance | str | Path],
     decoding: Decoding | str | None = None,
     memory_gb: float | None = None,
     out: str | Path | None = None,
@@ -166,7 +166,7 @@ def evaluate(
 
     Args:
         model: a loaded one (`neuroute.load_model`), the name of a shipped one, or a checkpoint.
-        instances: of one problem; a file or folder, or a list.
+        instances: of one problem; a file or folder, a list of instances or files, or coordinates (count, n, 2).
         decoding: how solutions are built, or its name, such as `greedy`; None: `multistart` for a network of many
             starts, `greedy` for others, and its own way for a network that has one.
         memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.

@@ -178,7 +178,9 @@ def _solomon(path: Path) -> Instance:
     return _solved(instance)
 
 
-def gather(source: Instances | Instance | str | Path | Sequence[Instance], name: str = "instances") -> Instances:
+def gather(
+    source: Instances | Instance | str | Path | np.ndarray | Sequence[Instance | str | Path], name: str = "instances"
+) -> Instances:
     """Return instances of one problem, as they are evaluated.
 
     Raises NeurouteError if there are none, they are of several problems, or have no coordinates.
@@ -187,7 +189,7 @@ def gather(source: Instances | Instance | str | Path | Sequence[Instance], name:
         return source
     if isinstance(source, str | Path):
         return read_instances(Path(source))
-    every = [source] if isinstance(source, Instance) else list(source)
+    every = [as_instance(each) for each in ([source] if isinstance(source, Instance) else source)]
     if len({each.variant for each in every}) != 1:
         kinds = ", ".join(sorted({each.variant for each in every})) or "none"
         raise NeurouteError(f"{name}: instances of one problem are evaluated together, not of {kinds}; split the list")
