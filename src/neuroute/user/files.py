@@ -199,7 +199,12 @@ def gather(
 
 
 def as_instance(source: Instance | str | Path | np.ndarray) -> Instance:
-    """Return an instance as it is, of a file, or of coordinates (n, 2)."""
+    """Return an instance as it is, of a file, or of coordinates (n, 2).
+
+    Raises NeurouteError for a list of instances, and what is none.
+    """
     if isinstance(source, Instance):
         return source
+    if isinstance(source, list) and source and isinstance(source[0], Instance):
+        raise NeurouteError(f"a list of {len(source)}, where one instance is solved; give one of them")
     return load(source) if isinstance(source, str | Path) else Instance.from_arrays(source)
