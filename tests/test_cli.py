@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from commands import call
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 
 from neuroute.cli import COMMANDS, app
 from neuroute.cli.options import load_plan
+from neuroute.core import files
+from neuroute.user.trainer import Trainer
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -129,6 +132,35 @@ def test_unknown_names_end_in_one_line(arguments: tuple[str, ...], message: str)
     assert code == 2
     assert message in text
     assert len(text.strip().splitlines()) == 1
+
+
+def test_a_job_waits_for_the_one_that_a_killed_snakemake_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.yaml").write_text(f"scale: smoke\npapers: [pens]\nwork_dir: {tmp_path}\n")
+    place = tmp_path / "smoke/runs/pens/pens_a"
+    place.mkdir(parents=True)
+    left_behind, free = files.open_lock(place / ".lock"), list[bool]()
+    assert files.lock(left_behind)
+
+    def lock(file: BinaryIO, waits: bool = False) -> bool:
+        if waits:
+            left_behind.close()  # it ends
+        return really(file, waits)
+
+    def train(_: Trainer) -> None:
+        with files.open_lock(place / ".lock") as file:
+            free.append(really(file))
+
+    really = files.lock
+    monkeypatch.setattr(files, "lock", lock)
+    monkeypatch.setattr(Trainer, "train", train)
+    arguments = ("train", "pens/pens_a", "--config", tmp_path / "config.yaml")
+    assert call(*arguments)[0] == 0  # by hand it does not wait: `exclusive` refuses
+    monkeypatch.setenv("NEUROUTE_PLANNED", str(tmp_path / "planned.json"))
+    (tmp_path / "planned.json").write_text("{}")
+    assert call(*arguments)[0] == 0
+    assert free == [False, True]
 
 
 def test_a_run_that_is_not_trained_yet_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, Threads, check_planned, load_plan
+from neuroute.cli.options import (
+    Changes,
+    ConfigFile,
+    Device,
+    ScaleName,
+    Threads,
+    check_planned,
+    load_plan,
+    wait_for_another,
+)
 from neuroute.core.errors import NeurouteError
 
 
@@ -46,6 +55,7 @@ def train(
         tuple(make_loggers(c.loggers)),
         p.files_to_start(run),
     )
+    wait_for_another(p.run_dir(run) / ".lock", f"training of {run}")
     trainer.train()
 
 

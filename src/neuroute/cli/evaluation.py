@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, Threads, check_planned, load_plan, parse_part
+from neuroute.cli.options import (
+    Changes,
+    ConfigFile,
+    Device,
+    ScaleName,
+    Threads,
+    check_planned,
+    load_plan,
+    parse_part,
+    wait_for_another,
+)
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
@@ -142,8 +152,10 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_to_fetch(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
+    out = p.evaluation_file(evaluation)
+    wait_for_another(out.with_name(f".{out.stem}") / ".lock0", f"evaluation {evaluation}")
     run = in_precision_of_device(p.runs[e.run], p.config)
-    driver.evaluate(e, run, p.checkpoint(e.run), p.evaluation_file(evaluation), context, part)
+    driver.evaluate(e, run, p.checkpoint(e.run), out, context, part)
 
 
 def solve(

@@ -1,5 +1,6 @@
 """Options that several commands take, and the plan that `--config` and `--scale` choose."""
 
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ Changes = Annotated[
 Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's")]
 Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: the scale's")]
 
+log = logging.getLogger(__name__)
 _PLANS: dict[str, "Plan"] = {}  # built in this process, or in the warm one that it is a copy of
 
 
@@ -61,6 +63,18 @@ def check_planned(p: "Plan", job: str) -> None:
             f"{job}: its code or settings are no longer those that Snakemake has planned it by (an edit since then, "
             "another branch): start Snakemake again"
         )
+
+
+def wait_for_another(lock_file: Path, what: str) -> None:
+    """Of a job of Snakemake: until the one ends that a killed Snakemake has left behind, whose work it then finds."""
+    from neuroute.core.files import lock, open_lock
+    from neuroute.plan.config import PLANNED_ENV
+
+    if PLANNED_ENV in os.environ and lock_file.exists():
+        with open_lock(lock_file) as file:
+            if not lock(file):
+                log.info("waits for another process, which a Snakemake before this one began, to end its %s", what)
+                lock(file, waits=True)
 
 
 def parse_part(text: str | None) -> tuple[int, int] | None:
