@@ -1,5 +1,7 @@
 """Solvers at hand for users: which solve what, and answers that are solutions."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -113,6 +115,24 @@ def test_routes_of_files(solver: str, edge_type: str) -> None:
     solution = solve_with(solver, instance).solution
     best = instance.cost(solve_with("hgs-short", instance).solution)
     assert instance.cost(solution) >= best * (1 - 1e-9)
+
+
+def test_the_time_of_a_search_is_not_for_loading() -> None:
+    code = """
+import sys
+import numpy as np
+from neuroute.instances.instance import Instance
+from neuroute.solvers.registry import get
+from neuroute.user import classical
+instance = Instance.from_arrays(np.arange(10.0).reshape(5, 2), np.array([0, 1, 1, 1, 1]), 3)
+classical.warm_up("hgs-short", "cvrp")
+run = classical._prepare(get("hgs-short"), instance, 0)
+there = set(sys.modules)
+run(None)
+print(*set(sys.modules) - there)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not done.stdout.strip()
 
 
 @pytest.mark.parametrize("solver", ["lkh", "pyvrp-short"])

@@ -154,10 +154,11 @@ def _prepare_plane(solver: Solver, instance: Instance, seed: int) -> Callable[[f
         check_instances(instance.vrp, "the instance")
         kind, inputs = "vrp", in_unit_square(instance.vrp, np.float64)
     parts = [part for part in ("solve", "solve_cvrp", "solve_vrp") if getattr(solver, part) is not None]
+    spec = SPEC.of(kind)  # which loads what the plan needs: no time of the search
 
     def run(seconds: float | None) -> np.ndarray:
         timed = solver if seconds is None else solver.variant(solver.name, *parts, seconds=seconds)
-        solution: np.ndarray = SPEC.of(kind).solve(timed, inputs, seed)
+        solution: np.ndarray = spec.solve(timed, inputs, seed)
         return solution
 
     return run
