@@ -139,7 +139,9 @@ print(*set(sys.modules) - there)
 def test_coordinates_that_are_close_together(solver: str) -> None:
     close = Instance.from_arrays(1e-9 * (POINTS - POINTS.min()))
     best = close.cost(solve_with(solver, TSP).solution)
-    assert close.cost(solve_with(solver, close).solution) == pytest.approx(best, abs=0)
+    solution = solve_with(solver, close).solution
+    assert close.cost(solution) == pytest.approx(best, abs=0)
+    assert float(close.format(best)) == pytest.approx(best, rel=1e-4, abs=0)
 
 
 def test_coordinates_too_far_apart_for_lkh() -> None:

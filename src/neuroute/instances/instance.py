@@ -312,7 +312,7 @@ class Instance:
         """Return a cost as text, whole where distances are."""
         if self.distances != "EXACT_2D":
             return f"{cost:,.0f}"
-        return f"{cost:,.2f}" if cost >= 100 else f"{cost:.5f}"
+        return f"{cost:,.2f}" if cost >= 100 else f"{cost:.5f}" if cost >= 0.1 else f"{cost:.5g}"
 
     def stops_of(self, solution: Any) -> np.ndarray:
         """Return a solution (see `check`) as an array: a tour (n,), or customers and flags (2, n).
