@@ -91,16 +91,6 @@ def test_a_disk_without_locks_is_one_clear_line(tmp_path: Path, monkeypatch: pyt
         assert folder.is_dir()
 
 
-def test_a_lock_is_no_link_to_another_file(tmp_path: Path) -> None:
-    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
-    with (
-        pytest.raises(NeurouteError, match=r"lock: is to be locked, and cannot be opened"),
-        exclusive(tmp_path / "lock", "training"),
-    ):
-        pass
-    assert not (tmp_path / "elsewhere").exists()
-
-
 LEFT = """
 import time
 from neuroute.core.private import scratch_folder

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from networks import MULTI_START, make
-from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.greedy import greedy_tours
 from neuroute.decoding.multi_start import multi_start
@@ -149,9 +148,3 @@ def test_re_construction_may_start_from_the_best_of_many(net: Any) -> None:
     decoding = Decoding(starts="all", augment=True, milestones=(0,))
     ((_, tours, _),) = improve("tsp", net, coords, decoding)
     assert torch.equal(tours, multi_start(TSP, net, coords, augment=True))
-
-
-def test_what_it_does_not_know_is_refused(net: Any) -> None:
-    for decoding in (Decoding(rescale=2.0), Decoding(esf=True), Decoding(method="rrc", iterations=1, rescale=2.0)):
-        with pytest.raises(NeurouteError, match="leave `rescale` and `esf` out"):
-            decode("tsp", net, instances(), decoding)

@@ -61,8 +61,9 @@ def test_memory_changes_nothing_and_how_many_are_in_hand_is_known(
 
 
 def test_stretched_instances_are_refused(case: Case) -> None:
-    with pytest.raises(NeurouteError, match="leave `rescale` and `esf` out"):
-        decode(case.problem, case.net, case.instances(), Decoding(rescale=2.0))
+    for decoding in (Decoding(rescale=2.0), Decoding(esf=True)):
+        with pytest.raises(NeurouteError, match="leave `rescale` and `esf` out"):
+            decode(case.problem, case.net, case.instances(), decoding)
 
 
 @pytest.mark.parametrize("name", ["pomo", "icam"])

@@ -29,19 +29,6 @@ def test_what_is_left_out_is_what_alphas_of_0_leave(kind: type[Icam], adaptation
     torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
 
 
-def test_the_four_ablations_differ_and_only_afm_alone_sees_no_size() -> None:
-    outs = []
-    for adaptation, compatibility in SWITCHES:
-        net = small(adaptation=adaptation, compatibility=compatibility)
-        encoded = net.encode(*features(net))
-        assert (encoded.distances is None) == (not adaptation and not compatibility)
-        outs.append(net.decide(net.prepare(encoded), *midway(net)))
-        other = net.decide(net.prepare(net.encode(*features(net))._replace(log_n=7.0)), *midway(net))
-        assert torch.equal(outs[-1], other) == (not adaptation and not compatibility)
-    open_ = midway(net)[2] == 0
-    assert all(not torch.allclose(a[open_], b[open_]) for i, a in enumerate(outs) for b in outs[:i])
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_finite_at_large_alphas_and_far_coordinates(kind: type[Icam]) -> None:
     net = small(kind).float()

@@ -93,18 +93,6 @@ def test_an_episode_keeps_what_its_first_step_found() -> None:
     assert net.prepare(net.encode(*case())).routing.first is None
 
 
-def test_a_light_decoder_is_repeated_by_its_generator() -> None:
-    net, (known, current, closed, _) = small(hierarchy="step").eval(), moves(1)[0]
-    encoded = net.encode(*case())
-
-    def decided(seed: int) -> list[Tensor]:
-        ready = net.prepare(encoded, Routing(torch.Generator().manual_seed(seed)))
-        return [net.decide(ready, known, current, closed).detach() for _ in range(8)]
-
-    assert all(torch.equal(a, b) for a, b in zip(decided(1), decided(1), strict=True))
-    assert len({float(logits[0, 0].max()) for logits in decided(1)}) == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

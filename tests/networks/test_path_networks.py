@@ -63,17 +63,6 @@ def test_rows_are_not_overwritten(name: str) -> None:
     assert all(torch.equal(a, b) for a, b in zip(seen, before, strict=True))
 
 
-@pytest.mark.parametrize("name", CVRP)
-def test_demand_and_what_is_left_matter(name: str) -> None:
-    net = make(name)
-    rows, left = decision(net)
-    logits = net.decide(rows, left)
-    assert not torch.allclose(net.decide(rows, 2 * left), logits)
-    coords, demand = torch.rand(3, 8, 2).double(), 0.3 * torch.rand(3, 8).double()
-    lighter, heavier = (net.decide(net.encode(coords, d).roll(-1, dims=1), left[:3]) for d in (demand / 2, demand))
-    assert not torch.allclose(lighter, heavier)
-
-
 @pytest.mark.parametrize("name", HIDDEN)
 def test_hidden_states_are_those_that_the_head_reads(name: str) -> None:
     net = make(name)

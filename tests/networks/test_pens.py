@@ -94,13 +94,6 @@ def test_rows_hold_only_what_a_variant_reads(positions: str, initial: str) -> No
     assert net.encode(paths()).shape == (4, 13, width)
 
 
-def test_without_random_embeddings_the_draw_means_nothing() -> None:
-    for net in (make("pens coordinates"), make("pens alibi", initial="zero")):
-        before = net.decide(net.encode(paths()))
-        net.draw = 7
-        assert torch.equal(net.decide(net.encode(paths())), before)
-
-
 # -- what may not matter ------------------------------------------------------------------------------------------
 
 

@@ -68,23 +68,3 @@ def test_they_are_feasible_as_the_solvers_read_the_problem(published):
         assert fine.all() or (name, solver) in OTHER_PROBLEM, (solver, np.flatnonzero(~fine))
         if name == "VRPB" and solver == "lkh":
             assert fine.mean() < 0.5
-
-
-def test_without_backhauls_nearly_all_keep_what_the_networks_must_keep_to(published):
-    """Only the rounding of the solvers' grids makes some of those with time windows late."""
-    _, instances, data = published
-    if instances.switches.backhaul:
-        pytest.skip("other rule")
-    for solver in data["solvers"].tolist():
-        fine = valid(instances, solutions_of(data, solver), "network")
-        assert fine.mean() > (0.9 if instances.switches.windows else 0.999), solver
-
-
-def test_with_backhauls_most_references_do_what_the_networks_may_not(published):
-    _, instances, data = published
-    if not instances.switches.backhaul:
-        pytest.skip("other rule")
-    solutions = solutions_of(data, "or_tools_200s")
-    network, in_order = (valid(instances, solutions, rule, GRID) for rule in ("network", "in order"))
-    assert network.mean() < 0.5
-    assert (in_order <= network).all()
