@@ -57,7 +57,7 @@ TSP = [name for name, (kind, _) in PATH.items() if kind.problem == "tsp"]
 CVRP = [name for name, (kind, _) in PATH.items() if kind.problem == "cvrp"]
 
 SWITCHES = [(True, True), (True, False), (False, True), (False, False)]  # adaptation, compatibility: icam, Table 9
-WITHOUT_HEADS = {"depth": 2, "width": 24, "feed_forward": 40}
+WITHOUT_HEADS = {"depth": 2, "width": 32, "feed_forward": 40}  # as wide as compiled decisions take
 MULTI_START: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
     "pomo": (Pomo, SHAPE),
     "pomo cvrp": (PomoCvrp, SHAPE),

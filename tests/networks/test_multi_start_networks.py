@@ -52,6 +52,18 @@ def test_the_best_is_the_most_probable(name: str) -> None:
         torch.testing.assert_close(logits.gather(2, best[..., None])[..., 0], logits.amax(2), rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_in_float32_which_kernels_compute_the_best_is_that_of_float64(name: str) -> None:
+    net = make(name)
+    seen, state = features(net), midway(net)
+    logits = net.decide(net.prepare(net.encode(*seen)), *state).detach()
+    known, current, closed = (part.float() if part.is_floating_point() else part for part in state)
+    with torch.no_grad():
+        net.float()
+        best = net.decide_best(net.prepare(net.encode(*(part.float() for part in seen))), known, current, closed)
+    torch.testing.assert_close(logits.gather(2, best[..., None])[..., 0], logits.amax(2), rtol=0, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", MULTI_START)
 def test_all_of_it_learns_along_trajectories(name: str) -> None:
     """What training needs: log-probabilities of whole sampled tours, with gradients."""
