@@ -20,6 +20,7 @@ from neuroute.problems.tsp import FEWEST_NODES
 from neuroute.problems.vrp import SWITCHES, Variant
 from neuroute.solvers.registry import is_installed, stand_in
 from neuroute.training.callbacks import Callback
+from neuroute.training.network_checks import check_run
 from neuroute.training.train import Settings
 from neuroute.user.loggers import make_loggers
 from neuroute.user.model import Model
@@ -127,6 +128,7 @@ def train(
         [network.checkpoint] if isinstance(network, Model) else [],
     )
     _show_progress()
+    check_run(run)
     trainer.label(workers)
     return trainer.train()
 
