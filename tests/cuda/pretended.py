@@ -45,6 +45,7 @@ READS = {
     "decoding.cvrp:RouteRollout.is_complete": "routes differ in length; not asked before as many moves as customers",
     "decoding.decode:_solve": "solutions, once a batch and milestone",
     "decoding.edge_maps.tours:_build.<locals>.<genexpr>": "maps, once an instance: searches are on the host",
+    "decoding.greedy:check_numbers": "whether scores were numbers, once a construction",
     "decoding.multi_start:multi_start.<locals>.<genexpr>": "solutions, once a batch",
     "systems.glop.decoding:partition": "a partition, once an instance: its routes are for LKH",
     "decoding.revision:revise_batch": "coordinates, once a batch: insertion is on the host",

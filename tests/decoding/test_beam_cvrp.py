@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from networks import make
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prefixes import RoutePrefixes, search_beams
@@ -118,7 +119,7 @@ def test_each_solution_comes_once_and_with_its_probability(net: PathNetwork) -> 
     np.testing.assert_allclose(log_p[0], [by_moves[s.tobytes()] for s in found], rtol=1e-6)
 
 
-def test_whatever_the_network_says_solutions_are_feasible() -> None:
+def test_scores_that_are_alike_give_feasible_solutions_and_no_numbers_none() -> None:
     some = instances(5, V)
     batch = CvrpBatch.of(some, CPU)
     nodes = batch.coords
@@ -130,8 +131,10 @@ def test_whatever_the_network_says_solutions_are_feasible() -> None:
         prefixes = RoutePrefixes(decide, nodes, batch.demand, batch.capacity)
         return search_beams(prefixes, batch.lengths, 6)[0]
 
-    for answer in (0.0, torch.nan, -torch.inf):
-        assert is_feasible(some, by(answer).numpy()).all()
+    assert is_feasible(some, by(0.0).numpy()).all()
+    for answer in (torch.nan, -torch.inf):
+        with pytest.raises(NeurouteError, match="scores are no numbers"):
+            by(answer)
 
 
 @pytest.mark.parametrize("customers", [1, 2, 3])

@@ -18,14 +18,21 @@ Decide = Callable[[Tensor, Tensor], Tensor]
 def greedy_solutions(decide: Decide, nodes: Tensor, demand: Tensor, capacity: Tensor) -> Tensor:
     """nodes (batch, V + 1, E) and demand (batch, V + 1) of whole instances -> solutions (batch, 2, V)."""
     rows, demand = (torch.cat([a, a[:, :1]], dim=1) for a in (nodes, demand))
-    order, via = complete_routes(decide, rows, demand, capacity, capacity)
+    order, via = complete_routes(decide, rows, demand, capacity, capacity, checks=True)
     via[:, 1] = 1  # whichever way the network called it, the first customer is reached from the depot
     return torch.stack([order[:, 1:], via[:, 1:]], dim=1)
 
 
 @torch.inference_mode()
 def complete_routes(
-    decide: Decide, rows: Tensor, demand: Tensor, capacity: Tensor, remaining: Tensor, sizes: list[int] | None = None
+    decide: Decide,
+    rows: Tensor,
+    demand: Tensor,
+    capacity: Tensor,
+    remaining: Tensor,
+    sizes: list[int] | None = None,
+    *,
+    checks: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Visit the rows between the current stop and the depot, always by the most probable of all ways on.
 
@@ -35,7 +42,7 @@ def complete_routes(
     Paths of few stops wait until the longer ones have no more left, so that at each step all candidates count alike.
     Returns positions in `rows` and flags, both int64 (paths, m - 1); up to a path's first stop they are their own.
 
-    Raises NeurouteError for logits that do not tell the two ways apart, or are no numbers.
+    Raises NeurouteError for logits that do not tell the two ways apart; with `checks`, for scores that are no numbers.
     As in TSP's `complete_paths` the chosen row is swapped to the front, so rows and demand are overwritten.
     """
     paths, m = demand.shape
@@ -63,5 +70,6 @@ def complete_routes(
         flag = torch.where(served > remaining[on], 1, flag)
         remaining[on] = torch.where(flag == 1, capacity[on], remaining[on]) - served
         via[on, step + 1] = flag
-    check_numbers(total)
+    if checks:
+        check_numbers(total)
     return order[:, :-1], via[:, :-1]

@@ -14,7 +14,9 @@ PACK = 8  # of what a network keeps of pairs, the part that may be left behind: 
 
 
 @torch.inference_mode()
-def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None, arrive: Arrive | None = None) -> Tensor:
+def complete_paths(
+    decide: Decide, rows: Tensor, pairs: Tensor | None = None, arrive: Arrive | None = None, *, checks: bool = False
+) -> Tensor:
     """Visit the rows between a fixed first and a fixed last one, always the most probable next.
 
     rows (batch, m, E), in the order [current, available..., destination]; overwritten, as are pairs (batch, C, m, m),
@@ -24,7 +26,8 @@ def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None, ar
     The chosen row is swapped to the front and the view moves on by one, so every step computes on the open rows
     only and moves two rows per instance (of pairs: two rows and two columns).  Ties fall on the first of the candidates
     in their present order.  Pairs are packed anew whenever an eighth of their rows has been left: attention reads
-    neighbouring memory then.  Raises NeurouteError for scores that are no numbers.
+    neighbouring memory then.  With `checks`, for which the host waits, raises NeurouteError for scores that are no
+    numbers.
     """
     batch, m = rows.shape[:2]
     order = torch.arange(m, device=rows.device).repeat(batch, 1)
@@ -44,7 +47,8 @@ def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None, ar
         if pairs is not None:
             for side in (pairs.transpose(1, 2), pairs.permute(0, 3, 1, 2)):  # rows first, then columns
                 _swap(side[..., step + 1 - offset :], step + 1 - offset, instance, places - offset)
-    check_numbers(total)
+    if checks:
+        check_numbers(total)
     return order
 
 
@@ -76,7 +80,9 @@ def greedy_tours(
 ) -> Tensor:
     """nodes (batch, n, E) -> tours (batch, n), each from node 0 (LEHD's convention, which scaling builds on).
 
-    pairs_of(rows) is asked once for what does not change from step to step.
+    pairs_of(rows) is asked once for what does not change from step to step.  Raises NeurouteError for scores that are
+    no numbers.
     """
     rows = closed_tour_rows(nodes)
-    return complete_paths(decide, rows, pairs_of(rows) if pairs_of else None, arrive)[:, :-1]
+    pairs = pairs_of(rows) if pairs_of else None
+    return complete_paths(decide, rows, pairs, arrive, checks=True)[:, :-1]
