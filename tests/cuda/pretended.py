@@ -44,6 +44,7 @@ READS = {
     "decoding.construct:construct": "solutions, once a batch",
     "decoding.cvrp:RouteRollout.is_complete": "routes differ in length; not asked before as many moves as customers",
     "decoding.decode:_solve": "solutions, once a batch and milestone",
+    "decoding.decode:solve_in_own_way": "whether numbers are of nodes, once a batch",
     "decoding.edge_maps.tours:_build.<locals>.<genexpr>": "maps, once an instance: searches are on the host",
     "decoding.greedy:check_numbers": "whether scores were numbers, once a construction",
     "decoding.multi_start:multi_start.<locals>.<genexpr>": "solutions, once a batch",

@@ -229,7 +229,7 @@ def solve_in_own_way(
     if not is_tensor or solutions.dtype != torch.int64 or solutions.shape[:1] != (count,):
         what = f"{solutions.dtype} of shape {tuple(solutions.shape)}" if is_tensor else type(solutions).__name__
         raise NeurouteError(f"{decoding.method} returned {what}; it is to return an int64 tensor ({count}, ...)")
-    if solutions.numel() and not 0 <= solutions.min() <= solutions.max() < nodes:
+    if bool(((solutions < 0) | (solutions >= nodes)).any()):
         raise NeurouteError(f"{decoding.method} returned numbers that are of no node; there are 0..{nodes - 1}")
     return solutions
 
