@@ -66,7 +66,7 @@ def small(rows: ModuleType) -> dict[str, Any]:
     return cases
 
 
-def plain_paths(decide: Any, rows: Tensor, pairs: None = None, arrive: None = None) -> Tensor:
+def plain_paths(decide: Any, rows: Tensor, pairs: None = None, arrive: None = None, *, checks: bool = False) -> Tensor:
     """`complete_paths` with what is left gathered anew for each decision, path by path."""
     orders = []
     for path in rows:
