@@ -5,16 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from neuroute.cli.options import (
-    Changes,
-    ConfigFile,
-    Device,
-    ScaleName,
-    Threads,
-    check_planned,
-    load_plan,
-    wait_for_another,
-)
+from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, Threads, begin_planned, load_plan
 from neuroute.core.errors import NeurouteError
 
 
@@ -36,7 +27,7 @@ def train(
 
     p = load_plan(config, scale, device, changes)
     r = p.find(p.runs, run, "run")
-    check_planned(p, run)
+    begin_planned(p, run, p.run_dir(run) / ".lock")
     if isinstance(r, GivenRun):
         from neuroute.networks.import_weights import take_weights
 
@@ -55,7 +46,6 @@ def train(
         tuple(make_loggers(c.loggers)),
         p.files_to_start(run),
     )
-    wait_for_another(p.run_dir(run) / ".lock", f"training of {run}")
     trainer.train()
 
 

@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from neuroute.cli.options import (
-    Changes,
-    ConfigFile,
-    Device,
-    ScaleName,
-    Threads,
-    check_planned,
-    load_plan,
-    parse_part,
-    wait_for_another,
-)
+from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, Threads, begin_planned, load_plan, parse_part
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
@@ -133,7 +123,8 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
     from neuroute.evaluation.loaded import RunContext
 
     e = p.find(p.evaluations, evaluation, "evaluation")
-    check_planned(p, evaluation)
+    out = p.evaluation_file(evaluation)
+    begin_planned(p, evaluation, out.with_name(f".{out.stem}") / ".lock0")
     if not p.checkpoint(e.run).exists():
         raise NeurouteError(f"{p.checkpoint(e.run)}: no such checkpoint; train it with `neuroute train {e.run}`")
     check_made(e.labels, p.label_dirs)
@@ -152,8 +143,6 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_to_fetch(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
-    out = p.evaluation_file(evaluation)
-    wait_for_another(out.with_name(f".{out.stem}") / ".lock0", f"evaluation {evaluation}")
     run = in_precision_of_device(p.runs[e.run], p.config)
     driver.evaluate(e, run, p.checkpoint(e.run), out, context, part)
 

@@ -48,33 +48,28 @@ def load_plan(
     return _PLANS[key]
 
 
-def check_planned(p: "Plan", job: str) -> None:
-    """Raises NeurouteError if Snakemake has planned this job by other code or settings.
+def begin_planned(p: "Plan", job: str, lock_file: Path) -> None:
+    """Wait for a process of a killed Snakemake that still does this job of Snakemake's, whose work is then found.
 
-    It would keep what comes of it as made by those: an edit that is taken back, or a branch that is left again, would
-    leave numbers of neither.
+    Raises NeurouteError if Snakemake has planned the job by other code or settings: it would keep what comes of it as
+    made by those, so an edit that is taken back, or a branch that is left again, would leave numbers of neither.
     """
-    from neuroute.core.files import read_json
+    from neuroute.core.files import lock, open_lock, read_json
     from neuroute.plan.config import PLANNED_ENV
 
-    planned = read_json(Path(file), "start Snakemake again") if (file := os.environ.get(PLANNED_ENV)) else {}
+    if not (file := os.environ.get(PLANNED_ENV)):
+        return
+    planned = read_json(Path(file), "start Snakemake again")
     if job in planned and tuple(planned[job]) != p.digested(job):
         raise NeurouteError(
             f"{job}: its code or settings are no longer those that Snakemake has planned it by (an edit since then, "
             "another branch): start Snakemake again"
         )
-
-
-def wait_for_another(lock_file: Path, what: str) -> None:
-    """Of a job of Snakemake: until the one ends that a killed Snakemake has left behind, whose work it then finds."""
-    from neuroute.core.files import lock, open_lock
-    from neuroute.plan.config import PLANNED_ENV
-
-    if PLANNED_ENV in os.environ and lock_file.exists():
-        with open_lock(lock_file) as file:
-            if not lock(file):
-                log.info("waits for another process, which a Snakemake before this one began, to end its %s", what)
-                lock(file, waits=True)
+    if lock_file.exists():
+        with open_lock(lock_file) as lockable:
+            if not lock(lockable):
+                log.info("waits for another process, which a Snakemake before this one began, to end %s", job)
+                lock(lockable, waits=True)
 
 
 def parse_part(text: str | None) -> tuple[int, int] | None:

@@ -323,15 +323,12 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
         ]
     searched = sorted(records[(records.kind == "network") & records.budget_s.notna()].problem.unique())
     firsts = [f"{' and '.join(CONSTRUCTIONS[problem])} ({problem.upper()})" for problem in searched]
+    if firsts:
+        lines.append(
+            f"A network's search begins with the best of {', '.join(firsts)} where that is shorter than its own "
+            "solution: a network that shortens none is as good as they are."
+        )
     lines += [
-        *(
-            [
-                f"A network's search begins with the best of {', '.join(firsts)} where that is shorter than its own "
-                "solution: a network that shortens none is as good as they are."
-            ]
-            if firsts
-            else []
-        ),
         *(
             f"{problem.upper()}: no construction to stand above; add --method {' or '.join(CONSTRUCTIONS[problem])}."
             for problem, key in baselines.items()
