@@ -1,6 +1,7 @@
 """Code digests follow definitions, not text; those that an earlier process found hold until a source file changes."""
 
 import atexit
+import importlib
 import os
 import re
 import shutil
@@ -241,27 +242,32 @@ def test_packages_of_any_environment_are_not_the_users_modules(
 
 # -- found by an earlier process ---------------------------------------------------------------------------------------
 
-ENTRY = "neuroute.problems.tsp:lengths"
+ENTRY = "neuroute.papers.remembered.tables:x"
 
 
 @pytest.fixture
 def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], tuple[str, int]]]:
-    """What a new process finds for an entry, and how many digests it had to work out."""
-    (tmp_path / "module.py").write_text("x = 1\n")
+    """What a new process finds for an entry, such as of a user's paper, and how many digests it had to work out."""
+    (tmp_path / "remembered").mkdir()
+    (tmp_path / "remembered" / "tables.py").write_text("x = 1\n")
+    (tmp_path / "mine.py").write_text("y = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(importlib.import_module("neuroute.papers"), "__path__", [str(tmp_path)])
     worked_out: list[str] = []
+    real_reach = digest.reach
 
-    def work_out(entries: tuple[str, ...]) -> str:
+    def reach(entries: tuple[str, ...]) -> set[digest.Place]:
         worked_out.extend(entries)
-        return f"digest of {(tmp_path / 'module.py').read_text()}"
+        return real_reach(entries)
 
     monkeypatch.setattr(digest, "FILE", tmp_path / "digests.json")
-    monkeypatch.setattr(digest, "_sources", lambda: iter([("module.py", tmp_path / "module.py")]))
-    monkeypatch.setattr(digest, "_work_out", work_out)
+    monkeypatch.setattr(digest, "reach", reach)
 
     def run(entry: str) -> tuple[str, int]:
         at_end: list[Callable[[], None]] = []
         monkeypatch.setattr(atexit, "register", at_end.append)
-        digest._load_digests.cache_clear()
+        for cached in (*CACHES, digest._load_digests):
+            cached.cache_clear()
         worked_out.clear()
         found = digest.code_digest(entry)
         for call in at_end:
@@ -269,7 +275,8 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         return found, len(worked_out)
 
     yield run
-    digest._load_digests.cache_clear()
+    for cached in (*CACHES, digest._load_digests):
+        cached.cache_clear()
 
 
 def test_a_digest_is_worked_out_once(process: Callable[[str], tuple[str, int]]) -> None:
@@ -279,7 +286,7 @@ def test_a_digest_is_worked_out_once(process: Callable[[str], tuple[str, int]]) 
 
 def test_an_edit_makes_all_be_worked_out_anew(process: Callable[[str], tuple[str, int]], tmp_path: Path) -> None:
     before, _ = process(ENTRY)
-    (tmp_path / "module.py").write_text("x = 2  # longer\n")
+    (tmp_path / "remembered" / "tables.py").write_text("x = 2  # longer\n")
     after, worked_out = process(ENTRY)
     assert worked_out == 1
     assert before != after
@@ -291,5 +298,13 @@ def test_a_damaged_file_is_as_none(process: Callable[[str], tuple[str, int]], tm
     assert process(ENTRY)[1] == 1
 
 
-def test_modules_of_the_users_own_are_not_remembered(process: Callable[[str], tuple[str, int]]) -> None:
-    assert [process("mine:Network")[1] for _ in range(2)] == [1, 1]
+@pytest.mark.parametrize("entry", ["mine:y", ENTRY])
+def test_modules_of_the_users_own_are_not_remembered(
+    process: Callable[[str], tuple[str, int]], tmp_path: Path, entry: str
+) -> None:
+    """Nor is what imports one: which files these are no folder says."""
+    (tmp_path / "remembered" / "tables.py").write_text("from mine import y\n\nx = 2 * y\n")
+    before, again = process(entry), process(entry)
+    (tmp_path / "mine.py").write_text("y = 2  # longer\n")
+    after = process(entry)
+    assert (before[0] == again[0] != after[0], before[1], again[1], after[1]) == (True, 1, 1, 1)

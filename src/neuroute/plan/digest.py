@@ -52,20 +52,18 @@ class _Module:
 def code_digest(*entries: str) -> str:
     """Hash of everything that the entries ("package.module:name", or "package.module:" for all of it) reach.
 
-    It is remembered unless an entry lies in a module of the user's own.  Raises LookupError if an entry does not exist.
+    It is remembered unless they reach a module of the user's own.  Raises LookupError if an entry does not exist.
     """
-    if any(not entry.startswith(f"{PACKAGE}.") for entry in entries):
-        return _work_out(entries)
     key = " ".join(sorted(entries))
     digests = _load_digests()
-    if key not in digests:
-        digests[key] = _work_out(entries)
-    return digests[key]
-
-
-def _work_out(entries: Iterable[str]) -> str:
-    signatures = {_signature(place) for place in reach(entries)}
-    return hashlib.sha256("\n".join(sorted(signatures)).encode()).hexdigest()[:16]
+    if key in digests:
+        return digests[key]
+    reached = reach(entries)
+    signatures = {_signature(place) for place in reached}
+    digest = hashlib.sha256("\n".join(sorted(signatures)).encode()).hexdigest()[:16]
+    if all(module.partition(".")[0] == PACKAGE for module, _ in reached):
+        digests[key] = digest
+    return digest
 
 
 def reach(entries: Iterable[str]) -> set[Place]:
