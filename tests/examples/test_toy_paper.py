@@ -3,6 +3,7 @@
 import importlib
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,14 @@ def test_weights_that_are_given_leave_no_curve_to_draw(tmp_path: Path, monkeypat
     done("train", "given/decoder")
     done("render", "given/figure1")
     assert "gap_pct" in (tmp_path / "results" / "given" / "figure1.csv").read_text()
+
+
+def test_a_paper_uses_modules_beside_the_snakefile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])  # as `neuroute` has it
+    (tmp_path / "own_words.py").write_text('TITLE = "Of my own"\n')
+    more = "from own_words import TITLE\n\n@artifact(TITLE)\ndef table2(study: Study) -> Table: ...\n"
+    assert plan_in(tmp_path, "helped", more).artifacts["helped/table2"].title == "Of my own"
 
 
 WRONG = """

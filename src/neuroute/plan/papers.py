@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
@@ -19,7 +20,11 @@ FOLDERS: list[str] = importlib.import_module("neuroute.papers").__path__  # type
 
 
 def add_folders(folders: Iterable[str]) -> None:
-    """Look for papers in these folders too.  Raises NeurouteError if one is missing."""
+    """Look for papers in these folders too, and for what they import in the working folder.
+
+    Raises NeurouteError if one is missing.
+    """
+    search_working_folder()
     for folder in folders:
         path = Path(folder)
         if not path.is_dir():
