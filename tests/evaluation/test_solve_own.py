@@ -1,5 +1,6 @@
 """`neuroute solve`: files as decoding solves them, solutions that users bring, which get no longer, and refusals."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ import pytest
 import torch
 from untrained import coordinates, done, invoke, refused, tsp_text, untrained, vrp_text
 
+import neuroute
 from neuroute.decoding.decode import decode
 from neuroute.instances.tsplib import read_solution, read_tour, read_tsplib, read_vrplib
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
 from neuroute.plan.digest import locate
 from neuroute.plan.objects import Decoding, Network
+from neuroute.problems.public_instances import packaged_files
 from neuroute.problems.vrp import from_routes
 from neuroute.user.solution import Solution
 from neuroute.user.solve_file import solve_file
@@ -209,6 +212,20 @@ def test_a_best_known_solution_stays_what_it_is_in_the_librarys_distances(
         "solve", path, "--model", models["cvrp"], "--prc", 1, "--from", other, "--out", tmp_path / "y.svg"
     )
     assert not (tmp_path / "y.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "name", "best"), [("tsplib", "berlin52", 7542), ("cvrplib", "X-n101-k25", 27591)]
+)
+def test_a_solution_that_is_kept_beside_a_published_instance_is_no_best_cost(
+    tmp_path: Path, benchmark: str, name: str, best: float
+) -> None:
+    path = Path(shutil.copy(packaged_files(benchmark)[name], tmp_path))
+    solution = neuroute.solve(path, "nearest")
+    solution.save(path.with_suffix(".tour" if path.suffix == ".tsp" else ".sol"))
+    again = neuroute.load(path)
+    assert again.best_known == best
+    assert again.gap(solution) == solution.gap > 0
 
 
 GOOD = list(range(1, NODES + 1))

@@ -133,8 +133,8 @@ def _one(path: Path) -> Instance:
         points = instance.coords / scale
         return _solved(replace(instance, points=points, distances="EXACT_2D", library="", name=path.stem, numbers=None))
     best = optimum_of(instance, instance.library)
-    if best is None or not is_tsp:
-        best = _solved(replace(instance, best_known=best)).best_known
+    if best is None:
+        best = _solved(instance).best_known
     return replace(instance, file=path.stem, best_known=best, solution=None)
 
 
