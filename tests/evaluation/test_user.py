@@ -1,6 +1,7 @@
 """`neuroute evaluate --model --data`: right numbers on data of any kind, and one line for what does not fit."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,16 @@ def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
     assert ("square", "gap_pct") not in records.index
     assert "2 instances, n = 5 to 52" in text
     assert "on the 1 instances with a reference" in text
+
+
+def test_instances_of_one_size_with_references_and_without_are_kept_apart(tmp_path: Path, checkpoint: Path) -> None:
+    bests = (None, 3.0, None, 3.0, 3.0)
+    mixed = [replace(each, best_known=best) for each, best in zip(MINE.members, bests, strict=True)]
+    result = evaluate(load_model(checkpoint, "cpu"), mixed, Decoding(), out=tmp_path / "r.csv")
+    records = pd.read_csv(tmp_path / "r.csv")
+    assert not records.duplicated(["test", "metric"]).any()
+    with np.load(tmp_path / "r.npz") as file:
+        np.testing.assert_array_equal(np.concatenate([file[key] for key in file.files]), result.lengths)
 
 
 CVRP_NETWORK = Network(

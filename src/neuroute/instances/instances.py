@@ -59,8 +59,12 @@ class Instances:
         alike: dict[tuple[int, str, bool], list[Instance]] = {}
         for each in self.members:
             alike.setdefault((each.n, each.file, each.best_known is None), []).append(each)
-        several = len([key for key in alike if not key[1]]) > 1
-        names = [file or (f"{self.name}_n{n}" if several else self.name) for n, file, _ in alike]
+        names = [
+            (file or self.name)
+            + f"_n{n}" * (len({size for size, other, _ in alike if other == file}) > 1)
+            + "_without_reference" * (unknown and (n, file, False) in alike)
+            for n, file, unknown in alike
+        ]
         groups = [Instances(name, tuple(each)) for name, each in zip(names, alike.values(), strict=True)]
         return tuple(sorted(groups, key=lambda group: (group.n, group.name)))
 
