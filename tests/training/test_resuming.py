@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from refusals import one_line
 
 import tiny_reinforced
 import tiny_reinforced_vrp
@@ -69,6 +70,26 @@ def test_a_killed_process_ends_with_the_same_bytes(tmp_path: Path, store: Path) 
     whole = run_training(run, tmp_path / "whole", store)
     assert 0 < killed_training(run, tmp_path / "killed", store) < 6 * 4
     assert_same(whole, run_training(run, tmp_path / "killed", store))
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda content, at: content[: len(content) // 2], "not a zip file"),
+        (lambda content, at: content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :], "has another checksum"),
+        (lambda content, at: content, "of another run"),
+    ],
+    ids=["cut", "a bit", "another run"],
+)
+def test_a_state_that_is_damaged_or_of_another_run_is_refused(
+    damage: Callable[[bytes, int], bytes], reason: str, tmp_path: Path, store: Path
+) -> None:
+    run_training(make_run(), tmp_path, store)
+    state = tmp_path / "state" / "state.pt"
+    weight = next(iter(torch.load(state, weights_only=True)["net"].values())).numpy().tobytes()
+    state.write_bytes(damage(state.read_bytes(), state.read_bytes().index(weight)))
+    with one_line(rf"state\.pt: unreadable training state \(.*{reason}\); delete it to start over"):
+        run_training(make_run(learning_rate=1e-3) if reason == "of another run" else make_run(), tmp_path, store)
 
 
 def vrp_run(**network: Any) -> Run:

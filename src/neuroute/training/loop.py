@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import torch
 from torch import Tensor
@@ -34,6 +35,14 @@ def on_host(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: on_host(each) for key, each in value.items()}
     return [on_host(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def load_whole(path: Path, device: torch.device | str = "cpu") -> Any:
+    """What `torch.save` has written.  Raises many kinds of exceptions for a file that is missing or damaged."""
+    with ZipFile(path) as file:
+        if damaged := file.testzip():  # torch itself looks at no checksums
+            raise BadZipFile(f"{damaged} has another checksum")
+    return torch.load(path, map_location=device, weights_only=True)
 
 
 class SavedState:
@@ -114,6 +123,7 @@ class TrainingLoop:
         if not self.world.leads:
             return
         state = {
+            "run": self.batches.run.canonical(),
             "net": self.net.state_dict(),
             "optimizer": self.batches.optimizer.state_dict(),
             "done": self.done,
@@ -136,8 +146,10 @@ class TrainingLoop:
         if not path.exists():
             return
         try:
-            state = torch.load(path, map_location=self.device, weights_only=True)
-        except Exception as error:  # torch raises many kinds for a damaged file
+            state = load_whole(path, self.device)
+            if state["run"] != self.batches.run.canonical():
+                raise ValueError("of another run")
+        except Exception as error:
             raise NeurouteError(f"{path}: unreadable training state ({error}); delete it to start over") from None
         self.net.load_state_dict(state["net"])
         self.batches.optimizer.load_state_dict(state["optimizer"])

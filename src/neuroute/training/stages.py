@@ -17,7 +17,7 @@ from neuroute.core.files import write_whole
 from neuroute.networks.tensor_files import read_tensors
 from neuroute.networks.weights import save_checkpoint
 from neuroute.plan.reinforced import Reinforced
-from neuroute.training.loop import on_host
+from neuroute.training.loop import load_whole, on_host
 
 log = logging.getLogger("neuroute.train")
 
@@ -39,8 +39,8 @@ def export_stages(training: Reinforced, state: Path, out: Path, net: nn.Module, 
     for stage in training.stages:
         file = _stage_file(state, stage.name)
         try:
-            content = torch.load(file, map_location="cpu", weights_only=True)
-        except Exception as error:  # torch raises many kinds for a missing or damaged file
+            content = load_whole(file)
+        except Exception as error:
             raise NeurouteError(
                 f"{file}: unreadable end of a stage ({error}); delete the folder above it to train anew"
             ) from None

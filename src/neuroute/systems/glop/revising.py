@@ -23,6 +23,7 @@ from neuroute.problems.sub_paths import path_lengths
 from neuroute.systems.glop.network import Glop, Prepared, Reviser, fit_to_square
 from neuroute.systems.glop.system import Phase, Revising
 from neuroute.training.batches import Batches, Scheme
+from neuroute.training.loop import load_whole
 from neuroute.training.rollout_baseline import BaselinePolicy, running_mean
 
 PATHS_AT_ONCE = 4096  # that are built without gradients
@@ -268,8 +269,8 @@ def _sampling(reviser: Reviser, generator: torch.Generator, batch: int, own_path
 
 def _load_paths(file: Path) -> Tensor:
     try:
-        paths: Tensor = torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds for a damaged file
+        paths: Tensor = load_whole(file)
+    except Exception as error:
         raise NeurouteError(f"{file}: unreadable paths ({error}); delete the folder to train anew") from None
     return paths
 
