@@ -10,6 +10,7 @@ from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import Reinforced, Run
 from neuroute.plan.reinforced import GreedyBaseline
 from neuroute.systems.dgl.system import BeamPool
+from neuroute.systems.glop.system import Partitioning
 from neuroute.systems.htsp.system import HtspTraining, Proximal
 from neuroute.systems.mdam.system import WarmBaseline
 
@@ -93,6 +94,19 @@ def test_invit(runs: dict[str, Run]) -> None:
         assert network.arguments["views"] == [35, 50, 65][: 2 if name == "invit_2v" else 3]
         assert network.arguments["actions"] == 15
         assert counts(network).parameters == size
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "capacity", "batch", "solutions"),
+    [("glop_g", 1000, 200, 5, 20), ("glop_g_2k", 2000, 300, 3, 10), ("glop_g_cvrplib", 2000, 300, 3, 10)],
+)
+def test_glop_g(runs: dict[str, Run], name: str, n: int, capacity: int, batch: int, solutions: int) -> None:
+    """20 epochs of 256 steps, the best of them by 100 instances like those of the training."""
+    training, validation = runs[name].training, runs[name].validation.dataset
+    assert isinstance(training, Partitioning)
+    assert (training.batches, training.batch_size, training.solutions) == (20 * 256, batch, solutions)
+    assert (training.capacity, training.keep, training.validations) == (capacity, "best", 20)
+    assert (validation.count, validation.n, validation.capacity) == (100, n, capacity)
 
 
 @pytest.mark.parametrize("scale", ["laptop", "paper"])

@@ -114,10 +114,10 @@ def rival(
     **more: Any,
 ) -> Rival:
     """A run `rivals/<name>`, with what config.yaml changes of it; more: fields of its `Run` (data, start, ...)."""
-    validation = _labels(problem, block, "val", block.validation_count)
+    validation = _labels(problem, block, training, "val", block.validation_count)
     usual: dict[str, Any] = {"role": {"method": system}, "network": network, "n": block.nodes}
     run = declare_run(config, PAPER, name, training, validation=validation, **usual | more)
-    return Rival(system, run, decoding, _labels(problem, block, "test", block.test_count))
+    return Rival(system, run, decoding, _labels(problem, block, training, "test", block.test_count))
 
 
 def training_labels(scale: Scale, block: Trained) -> Callable[[Any], tuple[Labels, ...]]:
@@ -125,5 +125,8 @@ def training_labels(scale: Scale, block: Trained) -> Callable[[Any], tuple[Label
     return lambda training: training_blocks(block.nodes, training.samples, scale.label_solver)
 
 
-def _labels(problem: Problem, block: Trained, split: Any, count: int) -> Labels:
-    return Labels(dataset=Dataset(problem=problem, split=split, n=block.nodes, count=count), solver=block.reference)
+def _labels(problem: Problem, block: Trained, training: Training, split: Any, count: int) -> Labels:
+    """Instances like those of the training, of its capacity where it states one."""
+    capacity = getattr(training, "capacity", None)
+    dataset = Dataset(problem=problem, split=split, n=block.nodes, count=count, capacity=capacity)
+    return Labels(dataset=dataset, solver=block.reference)
