@@ -216,7 +216,7 @@ def test_a_benchmark_takes_the_time_of_all_its_instances(plan: Plan) -> None:
     (tried,) = {name for p in parts for name in p.part.names}  # type: ignore[attr-defined]
     nodes = {k.name: k.nodes for k in study_instances(5000)}
     assert [p.times for p in parts] == [sum(nodes.values()) / nodes[tried]] * 2
-    assert sum(p.whole.flops(price) for p in parts) == evaluation.flops(price) > 0
+    assert sum(price.evaluate(p.whole) for p in parts) == price.evaluate(evaluation) > 0
 
 
 def test_what_was_not_rehearsed_is_off_by_as_much(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:

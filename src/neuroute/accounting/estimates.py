@@ -163,7 +163,7 @@ class Estimates:
     def evaluate(self, evaluation: str) -> Cost:
         e = self.plan.evaluations[evaluation]
         r, devices = self.plan.runs[e.run], min(self.gpus, 1)
-        flops, threads = e.flops(RunFlops(r)), self.plan.scale.evaluate_threads
+        flops, threads = RunFlops(r).evaluate(e), self.plan.scale.evaluate_threads
         job = self.rehearsed.jobs.get(evaluation_key(r, e)) if self.rehearsed.jobs else None
         seconds = job.seconds if job else self._off_in_evaluations * self.evaluation_s(flops)
         memory = self._memory_mb(devices) + 4 * counts(r.network).parameters / 1e6
@@ -193,7 +193,7 @@ class Estimates:
     @cached_property
     def _off_in_evaluations(self) -> float:
         pairs = ((self.plan.runs[e.run], e) for e in self.plan.evaluations.values())
-        return self._off((evaluation_key(r, e), self.evaluation_s(e.flops(RunFlops(r)))) for r, e in pairs)
+        return self._off((evaluation_key(r, e), self.evaluation_s(RunFlops(r).evaluate(e))) for r, e in pairs)
 
     def _off(self, reckoned: Iterable[tuple[str, float]]) -> float:
         """How much longer jobs took than by their FLOPs: so do those that were not rehearsed."""

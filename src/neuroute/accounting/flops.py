@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Literal
 
 from neuroute.accounting.counts import Amount, Counts, counts
@@ -14,12 +14,14 @@ from neuroute.plan.objects import (
     Dataset,
     Decoding,
     Network,
+    OwnTraining,
     Reconstruction,
     Reinforced,
     Run,
+    RunEvaluation,
     SelfImprovement,
 )
-from neuroute.plan.trainings import CountsItself, Step
+from neuroute.plan.trainings import Step
 from neuroute.problems.longest import SHORTEST, longest_sub_path
 
 Flops = Callable[[int], int]  # of so many tokens or nodes
@@ -163,8 +165,8 @@ def training_per_sample(run: Run) -> float:
     cvrp = run.validation.dataset.problem != "tsp"  # the other problems have a depot
     if isinstance(t, Reconstruction):
         return _reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
-    if isinstance(t, CountsItself):
-        return t.flops_per_sample(c, run)
+    if isinstance(t, OwnTraining) or hasattr(t, "flops_per_sample"):
+        return float(t.flops_per_sample(c, run))
     if isinstance(t, Reinforced):
         return _reinforced_per_sample(c, t, cvrp=cvrp)
     lengths = lengths_of(run.n, t.sub_paths, cvrp=cvrp)
@@ -203,7 +205,7 @@ def _reinforced_per_sample(c: Counts, training: Reinforced, *, cvrp: bool) -> fl
 
 @dataclass(frozen=True)
 class RunFlops:
-    """FLOPs of a run's training and of its solutions (`plan.evaluations.Price`)."""
+    """FLOPs of a run's training and of its solutions."""
 
     run: Run
 
@@ -214,6 +216,16 @@ class RunFlops:
         sets = (self.run.validation, *self.run.also_validation)
         validation = sum(self.construct(labels.dataset, Decoding(starts=starts)) for labels in sets)
         return t.samples * t.epochs * training_per_sample(self.run) + (t.validations + 1) * validation
+
+    def evaluate(self, evaluation: RunEvaluation) -> float:
+        """Count the solutions that an evaluation builds; what else it does is not known beforehand."""
+        total = 0.0
+        for e in evaluation.members():
+            pairs = product(self.instances(e), e.decodings) if isinstance(e, BenchmarkEvaluation) else e.solved()
+            for dataset, decoding in pairs:
+                total += self.construct(dataset, decoding) if decoding.start == "greedy" else 0.0
+                total += self.improve(dataset, decoding)
+        return total
 
     def construct(self, dataset: Dataset, decoding: Decoding = GREEDY) -> float:
         """Count the first solutions of all instances."""

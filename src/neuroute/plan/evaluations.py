@@ -1,7 +1,7 @@
 """What is measured of a model, one spec for each kind of measurement.  Papers add kinds of their own, their probes."""
 
-from collections.abc import Iterable
-from typing import ClassVar, Literal, Protocol
+from collections.abc import Iterator
+from typing import ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny
 
@@ -9,19 +9,6 @@ from neuroute.plan.decodings import Decoding, Test
 from neuroute.plan.specs import Dataset, Labels, Network, Spec
 
 Benchmark = Literal["tsplib", "cvrplib", "solomon"]
-
-
-class Price(Protocol):
-    """What a model's solutions cost, in FLOPs."""
-
-    def construct(self, dataset: Dataset, decoding: Decoding = ...) -> float:
-        """To build the first solutions of all instances."""
-
-    def improve(self, dataset: Dataset, decoding: Decoding) -> float:
-        """To re-construct them."""
-
-    def instances(self, evaluation: "BenchmarkEvaluation") -> Iterable[Dataset]:
-        """The sizes of a public benchmark's instances, as data sets of one each."""
 
 
 class RunEvaluation(Spec):
@@ -44,9 +31,13 @@ class RunEvaluation(Spec):
         """The labelled instances that it reads."""
         return ()
 
+    def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
+        """The instances, but for a public benchmark's, that it builds solutions of, and how."""
+        yield from ()
+
     def decodings_used(self) -> tuple[Decoding, ...]:
         """All the ways in which it builds solutions."""
-        return ()
+        return tuple(dict.fromkeys(decoding for _, decoding in self.solved()))
 
     def networks_timed(self) -> tuple[Network, ...]:
         """Networks that it measures besides the run's own."""
@@ -56,15 +47,6 @@ class RunEvaluation(Spec):
         """Whether it needs the best scaling factor that the model's `RescalingEvaluation` finds."""
         return any(decoding.rescale == "best" for decoding in self.decodings_used())
 
-    def flops(self, price: Price) -> float:
-        """What it takes, as far as it is known beforehand."""
-        return 0.0
-
-
-def _solve(price: Price, dataset: Dataset, decoding: Decoding) -> float:
-    first = price.construct(dataset, decoding) if decoding.start == "greedy" else 0.0
-    return first + price.improve(dataset, decoding)
-
 
 class _OfTests(RunEvaluation):
     tests: tuple[Test, ...]
@@ -73,11 +55,8 @@ class _OfTests(RunEvaluation):
     def labels(self) -> tuple[Labels, ...]:
         return tuple(dict.fromkeys(t.labels for t in self.tests))
 
-    def decodings_used(self) -> tuple[Decoding, ...]:
-        return tuple(dict.fromkeys(t.decoding for t in self.tests))
-
-    def flops(self, price: Price) -> float:
-        return sum(_solve(price, t.labels.dataset, t.decoding) for t in self.tests)
+    def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
+        return ((t.labels.dataset, t.decoding) for t in self.tests)
 
 
 class Evaluation(_OfTests):
@@ -116,9 +95,6 @@ class BenchmarkEvaluation(RunEvaluation):
     def decodings_used(self) -> tuple[Decoding, ...]:
         return self.decodings
 
-    def flops(self, price: Price) -> float:
-        return sum(_solve(price, each, how) for each in price.instances(self) for how in self.decodings)
-
 
 class Sweep(Spec):
     """Held-out instances, which need no labels, and the factors that their coordinates are stretched by."""
@@ -138,8 +114,8 @@ class RescalingEvaluation(RunEvaluation):
     group: str = "rescaling"
     sweeps: tuple[Sweep, ...]
 
-    def flops(self, price: Price) -> float:
-        return sum(len(sweep.factors) * price.construct(sweep.dataset) for sweep in self.sweeps)
+    def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
+        return ((sweep.dataset, Decoding()) for sweep in self.sweeps for _ in sweep.factors)
 
 
 class EfficiencyEvaluation(RunEvaluation):
@@ -169,11 +145,8 @@ class ConstructionEvaluation(RunEvaluation):
     datasets: tuple[Dataset, ...]
     decoding: Decoding = Decoding()
 
-    def decodings_used(self) -> tuple[Decoding, ...]:
-        return (self.decoding,)
-
-    def flops(self, price: Price) -> float:
-        return sum(price.construct(dataset, self.decoding) for dataset in self.datasets)
+    def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
+        return ((dataset, self.decoding) for dataset in self.datasets)
 
 
 class CombinedEvaluation(RunEvaluation):
@@ -199,6 +172,3 @@ class CombinedEvaluation(RunEvaluation):
     def reads_best_factor(self) -> bool:
         """Whether it does not measure the factors itself."""
         return not any(isinstance(part, RescalingEvaluation) for part in self.parts) and super().reads_best_factor()
-
-    def flops(self, price: Price) -> float:
-        return sum(part.flops(price) for part in self.parts)

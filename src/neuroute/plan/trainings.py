@@ -1,6 +1,6 @@
 """How models are trained: one spec for each training scheme."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
@@ -145,14 +145,6 @@ class Reconstruction(InEpochs, Spec):
         return self.batches_per_epoch * self.epochs_per_round
 
 
-@runtime_checkable
-class CountsItself(Protocol):
-    """A training that says itself what it takes."""
-
-    def flops_per_sample(self, counts: Any, run: Any) -> float:
-        """Of one training instance, forward and backward; counts: of the run's network (`accounting.counts.Counts`)."""
-
-
 class OwnTraining(InEpochs, Spec):
     """A training that a system brings, or a module of the user's: `kind` is its own dotted name, `scheme` what trains.
 
@@ -175,7 +167,7 @@ class OwnTraining(InEpochs, Spec):
         return self.model_copy(update={key: value for key, value in short.items() if key in type(self).model_fields})
 
     def flops_per_sample(self, counts: Any, run: Any) -> float:
-        """See `CountsItself`."""
+        """Of one training instance, forward and backward; counts: of the run's network (`accounting.counts.Counts`)."""
         raise NotImplementedError
 
 

@@ -54,7 +54,7 @@ def job_times(plan: Plan, findings: Findings) -> dict[str, JobTime]:
         for piece in pieces(evaluation, estimates.kind):
             part = findings.pieces.get(piece.key(run))
             part_s = part.seconds(piece) if part else None
-            reckoned = estimates.evaluation_s(piece.whole.flops(RunFlops(run)))
+            reckoned = estimates.evaluation_s(RunFlops(run).evaluate(piece.whole))
             parts.setdefault(evaluation.id, []).append((part_s, reckoned))
     tried = ((s, reckoned) for each in parts.values() for s, reckoned in each if s is not None)
     typical = typical_ratio(tried, LEAST_S[estimates.kind])

@@ -112,7 +112,7 @@ def _trials(plan: Plan, kind: Kind, seconds: float) -> Iterator[Trial]:
             add(_training(run, training_key(run, kind), expected_s, FEW if slow else BATCHES))
     for evaluation in plan.evaluations.values():
         run = plan.runs[evaluation.run]
-        parts = [(estimates.evaluation_s(p.whole.flops(RunFlops(run))), p) for p in pieces(evaluation, kind)]
+        parts = [(estimates.evaluation_s(RunFlops(run).evaluate(p.whole)), p) for p in pieces(evaluation, kind)]
         for turn, (expected_s, piece) in enumerate(sorted(parts, key=lambda part: -part[0])):
             call, is_unknown = partial(try_piece, run=run, piece=piece), not expected_s > 0  # which may be long
             add(Trial("evaluate", evaluation.id, piece.key(run), call, expected_s, turn + is_unknown))

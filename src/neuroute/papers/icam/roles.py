@@ -1,12 +1,13 @@
 """The models and test sets of paper `icam`, by the paper's own numbers, whatever they are at a scale."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import ClassVar, Literal
 
 from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import revise
-from neuroute.plan.evaluations import Price, RunEvaluation
+from neuroute.plan.evaluations import RunEvaluation
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Problem, beam_search
 from neuroute.plan.papers import borrow_test_set
@@ -146,8 +147,8 @@ class StructureEvaluation(RunEvaluation):
     def labels(self) -> tuple[Labels, ...]:
         return self.optimal
 
-    def flops(self, price: Price) -> float:
-        return price.construct(self.dataset)
+    def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
+        yield self.dataset, Decoding()
 
 
 def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:

@@ -1,13 +1,14 @@
 """The models and test sets of paper `scaling`, by the paper's own numbers, whatever they are at a scale."""
 
+from collections.abc import Iterator
 from typing import ClassVar, Literal, NamedTuple, get_args
 
 from neuroute.papers.scaling.scale import SIZES as SIZES
 from neuroute.papers.scaling.scale import Cvrp, ScalingScale, Steps
 from neuroute.plan.config import Scale
-from neuroute.plan.evaluations import Price, RunEvaluation
+from neuroute.plan.evaluations import RunEvaluation
 from neuroute.plan.needs import Need, Tested
-from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Distribution, Labels, Split, Supervised
+from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Distribution, Labels, Split, Supervised
 from neuroute.plan.trainings import Step
 
 PAPER = "scaling"
@@ -105,8 +106,8 @@ class ProbeEvaluation(RunEvaluation):
     def labels(self) -> tuple[Labels, ...]:
         return (self.optimal,)
 
-    def flops(self, price: Price) -> float:
-        return price.construct(self.optimal.dataset)
+    def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
+        yield self.optimal.dataset, Decoding()
 
 
 def group(scale: Scale, need: Tested) -> str:

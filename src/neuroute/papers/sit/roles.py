@@ -1,5 +1,6 @@
 """The models and test sets of paper `sit`, by the paper's own numbers, whatever they are at a scale."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -8,7 +9,7 @@ from neuroute.papers.sit.scale import TAM_SIZES as TAM_SIZES
 from neuroute.papers.sit.scale import SitProblem, SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, Start, beam_search, revise
-from neuroute.plan.evaluations import Benchmark, Price, RunEvaluation
+from neuroute.plan.evaluations import Benchmark, RunEvaluation
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, EfficiencyEvaluation, Labels, Network, Problem, Split
 from neuroute.rendering.columns import short as short
@@ -163,11 +164,8 @@ class RoundEvaluation(RunEvaluation):
     decoding: Decoding
     decision: int  # of the state that is drawn
 
-    def decodings_used(self) -> tuple[Decoding, ...]:
-        return (self.decoding,)
-
-    def flops(self, price: Price) -> float:
-        return price.construct(self.dataset) + price.improve(self.dataset, self.decoding)
+    def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
+        yield self.dataset, self.decoding
 
 
 def on_benchmark(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluation:
