@@ -85,7 +85,7 @@ from neuroute.plan.objects import Labels
 labels, workers = Labels.model_validate_json(sys.argv[1]), int(sys.argv[2])
 began = time.perf_counter()
 with tempfile.TemporaryDirectory() as folder:
-    make_labels(labels, Path(folder), [], workers, progress=False)
+    make_labels(labels, Path(folder), [], workers)
 print(time.perf_counter() - began)
 """
 

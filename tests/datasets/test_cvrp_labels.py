@@ -23,7 +23,7 @@ def wanted(count: int, n: int = 6, solver: str = "hgs-short", **more) -> Labels:
 
 def test_labels_are_feasible_canonical_and_as_long_as_the_manifest_says(tmp_path):
     block = wanted(12)
-    manifest = make_labels(block, tmp_path, [], workers=1, progress=False)
+    manifest = make_labels(block, tmp_path, [], workers=1)
     solutions, batch = load_tours(block, [tmp_path]), cvrp_dataset(block.dataset)
     assert (solutions.dtype, solutions.shape) == (np.uint8, (12, 2, 6))
     assert is_feasible(batch, solutions).all()
@@ -31,7 +31,7 @@ def test_labels_are_feasible_canonical_and_as_long_as_the_manifest_says(tmp_path
     assert manifest["mean_length"] == pytest.approx(cost(batch, solutions).mean())
     assert (manifest["solved"], manifest["cached"], manifest["solver"]) == (12, 0, "hgs-short")
     assert block.shard_file(0) == "cvrp_uniform_test_n6_s0_hgs-short.npy"
-    again = make_labels(block, tmp_path, [], workers=1, progress=False)
+    again = make_labels(block, tmp_path, [], workers=1)
     assert (again["solved"], again["shards"]) == (0, manifest["shards"])
 
 
@@ -46,11 +46,11 @@ def test_labels_are_feasible_canonical_and_as_long_as_the_manifest_says(tmp_path
 )
 def test_what_does_not_fit_is_refused(tmp_path, change, message):
     block = wanted(12, 20)
-    make_labels(block, tmp_path, [], workers=1, progress=False)
+    make_labels(block, tmp_path, [], workers=1)
     path = tmp_path / block.shard_file(0)
     np.save(path, change(np.load(path)))
     with one_line(message):
-        make_labels(block, tmp_path, [], workers=1, progress=False)
+        make_labels(block, tmp_path, [], workers=1)
     with pytest.raises(NeurouteError):
         load_tours(block, [tmp_path])
 

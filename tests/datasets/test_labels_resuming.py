@@ -138,7 +138,7 @@ def test_two_processes_at_once_share_the_work(tmp_path):
 def test_a_stopped_call_solves_only_what_is_left(tmp_path, monkeypatch, problem):
     monkeypatch.setattr(labels, "chunks", lambda shard, a, b, *_: chunks.chunks(shard, a, b, 100))  # of 10
     block, solve_chunk, seen = wanted(25, problem=problem), chunks.solve_chunk, []
-    make_labels(block, tmp_path / "whole", [], workers=1, progress=False)
+    make_labels(block, tmp_path / "whole", [], workers=1)
 
     def stops_after_one(*arguments):
         if seen:
@@ -148,9 +148,9 @@ def test_a_stopped_call_solves_only_what_is_left(tmp_path, monkeypatch, problem)
 
     monkeypatch.setattr(chunks, "solve_chunk", stops_after_one)
     with pytest.raises(KeyboardInterrupt):
-        make_labels(block, tmp_path / "stopped", [], workers=1, progress=False)
+        make_labels(block, tmp_path / "stopped", [], workers=1)
     monkeypatch.setattr(chunks, "solve_chunk", lambda *a: seen.append(a) or solve_chunk(*a))
-    make_labels(block, tmp_path / "stopped", [], workers=1, progress=False)
+    make_labels(block, tmp_path / "stopped", [], workers=1)
     assert len(seen) == len(chunks.chunks(0, 0, 25, 100)) == 3
     name = block.shard_file(0)
     assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

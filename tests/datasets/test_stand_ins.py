@@ -67,7 +67,7 @@ def test_the_next_best_takes_the_place_of_a_missing_solver(
 def test_what_lies_in_a_cache_needs_no_solver(tmp_path: Path, hide_solvers: Hide) -> None:
     plan = build_plan(config(tmp_path))
     for labels in plan.label_jobs.values():
-        make_labels(labels, plan.label_store, [], workers=1, progress=False)
+        make_labels(labels, plan.label_store, [], workers=1)
     hide_solvers("concorde")
     assert settle(plan) is plan
     other = build_plan(config(tmp_path / "other", label_caches=[str(plan.label_store)]))
@@ -149,6 +149,6 @@ def test_an_instance_that_fills_more_than_the_memory_stops_before_the_first_job(
     with one_line(r"^hgs-short: an instance of .* in the scale file .* insertion-angle"):
         check_solvers(plan, job)
     monkeypatch.setattr(base, "machine_memory", lambda: 1e9)
-    make_labels(plan.label_jobs[job], plan.label_store, [], workers=1, progress=False)
+    make_labels(plan.label_jobs[job], plan.label_store, [], workers=1)
     monkeypatch.setattr(base, "machine_memory", lambda: 100.0)
     check_solvers(plan, job)  # nothing is left to solve

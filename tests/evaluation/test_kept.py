@@ -51,7 +51,7 @@ class Killed(BaseException):
 def case(folder: Path, name: str) -> tuple[Evaluation, Run]:
     problem, kind, arguments, decodings = CASES[name]
     labels = Labels(dataset=Dataset(problem=problem, n=9, count=7), solver="nearest")
-    make_labels(labels, folder / "labels", [], workers=1, progress=False)
+    make_labels(labels, folder / "labels", [], workers=1)
     run = run_of(Network(kind=f"neuroute.networks.{kind}", arguments=SHAPE | arguments), labels)
     return Evaluation(run=run.id, group="all", tests=tuple(Test(labels=labels, decoding=d) for d in decodings)), run
 

@@ -37,7 +37,7 @@ EVALUATION = Evaluation(run=RUN.id, group="greedy", tests=TESTS)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    make_labels(LABELS, tmp_path / "labels", [], workers=1, progress=False)
+    make_labels(LABELS, tmp_path / "labels", [], workers=1)
     return tmp_path
 
 
@@ -135,7 +135,7 @@ MANY = (Decoding(), Decoding(starts="all"), Decoding(starts="all", augment=True)
 @pytest.mark.parametrize("problem", ["tsp", "cvrp"])
 def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> None:
     labels = Labels(dataset=Dataset(problem=problem, n=9, count=5), solver="nearest")
-    make_labels(labels, tmp_path / "labels", [], workers=1, progress=False)
+    make_labels(labels, tmp_path / "labels", [], workers=1)
     kind = "neuroute.networks.icam:Icam" if problem == "tsp" else "neuroute.networks.icam:IcamCvrp"
     network = Network(kind=kind, arguments=SHAPE)
     run = RUN.model_copy(update={"network": network, "data": (labels,), "validation": labels})

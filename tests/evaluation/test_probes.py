@@ -128,7 +128,7 @@ def test_states_are_those_that_decide() -> None:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("store")
-    make_labels(LABELS, folder, [], workers=1, progress=False)
+    make_labels(LABELS, folder, [], workers=1)
     return folder
 
 

@@ -164,7 +164,7 @@ def test_choices_are_counted_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_optimal_tours_and_the_models_own_are_told_pairwise_distances(tmp_path: Path) -> None:
     for labels in OPTIMAL:
-        make_labels(labels, tmp_path / "labels", [], workers=1, progress=False)
+        make_labels(labels, tmp_path / "labels", [], workers=1)
     run = run_of()
     a = measured(run, tmp_path, optimal=OPTIMAL)
     assert (a["sizes"].tolist(), a["counts"].tolist(), a["solved"].tolist()) == ([9, 25], [4, 4], [4, 4])
@@ -185,7 +185,7 @@ def test_optimal_tours_and_the_models_own_are_told_pairwise_distances(tmp_path: 
 
 def test_the_models_tours_are_of_few_instances_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neuroute.papers.icam.probe.SOLVED", 2)
-    make_labels(OPTIMAL[0], tmp_path / "labels", [], workers=1, progress=False)
+    make_labels(OPTIMAL[0], tmp_path / "labels", [], workers=1)
     a = measured(run_of(), tmp_path, optimal=OPTIMAL[:1])
     assert a["solved"].tolist() == [2]
     assert (a["ranks_9_model"].sum(), a["ranks_9_optimal"].sum()) == (2 * 7, 4 * 7)

@@ -60,7 +60,7 @@ MAPS = AttentionEvaluation(run=RUN.id, dataset=Dataset(split="val", n=12, count=
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("together")
-    make_labels(LABELS, folder / "labels", [], workers=1, progress=False)
+    make_labels(LABELS, folder / "labels", [], workers=1)
     return folder
 
 

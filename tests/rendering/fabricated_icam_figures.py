@@ -46,7 +46,7 @@ def small(run: Run) -> Any:
 
 def fabricate(work: Path) -> Path:
     for labels in OPTIMAL:
-        make_labels(labels, work / "labels", [], workers=1, progress=False)
+        make_labels(labels, work / "labels", [], workers=1)
     for run_id, run in RUNS.items():
         dataset, optimal = Dataset(split="val", n=N, count=1), OPTIMAL if run_id == ICAM else ()
         evaluation = StructureEvaluation(run=run_id, dataset=dataset, decision=DECISION, optimal=optimal)

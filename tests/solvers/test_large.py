@@ -75,14 +75,14 @@ def test_the_label_store_gives_large_instances_a_folder(tmp_path: Path, monkeypa
     monkeypatch.setattr(chunks, "_load_solver", lambda _: solver)
     for n in (11, 12):
         labels = Labels(dataset=Dataset(n=n, count=2, first=5), solver="lkh")
-        chunks.solve_chunk(labels, 0, chunks.Chunk(0, 5, 7), tmp_path)
+        chunks.solve_chunk(labels, chunks.Chunk(0, 5, 7), tmp_path)
     assert given == [(11, None), (11, None), (12, tmp_path / "5"), (12, tmp_path / "6")]
     assert get("lkh").large == get("lkh-long").large == lkh.NODES
     again = Labels(dataset=Dataset(n=12, count=1, first=9), solver="lkh")
     (tmp_path / "9").mkdir()
     (tmp_path / "9" / "spent.json").write_text('{"seconds": 100.0}')
     monkeypatch.setattr(Path, "mkdir", lambda *_, **__: None)
-    assert chunks.solve_chunk(again, 0, chunks.Chunk(0, 9, 10), tmp_path)[1] > 100  # what it took before counts
+    assert chunks.solve_chunk(again, chunks.Chunk(0, 9, 10), tmp_path)[1] > 100  # what it took before counts
 
 
 def test_hgs_is_refused_where_its_distances_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def cvrp_labels(split: str, count: int) -> Labels:
 
 def label_store(folder: Path, *wanted: Labels) -> Path:
     for each in wanted:
-        make_labels(each, folder, [], workers=1, progress=False)
+        make_labels(each, folder, [], workers=1)
     return folder
 
 

@@ -54,7 +54,7 @@ def of(plan: Plan, stem: str) -> Labels:
 
 def make(plan: Plan, labels: Labels) -> dict[str, Any]:
     import_test_set(labels, plan.scale.source_of(labels.dataset), plan.label_store)
-    return make_labels(labels, plan.label_store, [], 1, progress=False)
+    return make_labels(labels, plan.label_store, [], 1)
 
 
 def test_a_file_takes_the_place_of_the_drawn_set_of_its_size(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_pickles_of_mvmoe_bring_the_solutions_of_all_solvers(tmp_path: Path, var
         if solver == "lkh3":  # of which there is no file: it would have to solve
             assert not (tmp_path / labels.shard_file(0)).exists()
             continue
-        means[solver] = make_labels(labels, tmp_path, [], 1, progress=False)["mean_length"]
+        means[solver] = make_labels(labels, tmp_path, [], 1)["mean_length"]
         again = spec_of(labels).instances(labels.dataset)
         for name in ("coords", "demand", "capacity", "limit", "windows", "service"):
             np.testing.assert_array_equal(getattr(again, name), getattr(drawn, name))

@@ -80,7 +80,7 @@ def run(
         _leave_nothing_empty(folder),
         exclusive(folder / ".lock", "a comparison"),
         Worker(machine) as worker,
-        Progress(len(todo), what, True) as bar,
+        Progress(len(todo), what) as bar,
     ):
         for task in todo:
             member, method = task.member, task.method

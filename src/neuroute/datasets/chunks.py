@@ -28,6 +28,7 @@ from neuroute.solvers.base import Solver
 from neuroute.solvers.lkh import spent_in
 from neuroute.solvers.registry import get
 
+SEED = 0  # of what solvers draw
 Pool = ProcessPoolExecutor | None  # None: solve in this process
 FAILING = ("lkh3", "lkh3-short")  # solvers that find no routes for some instances, or are killed after a time
 
@@ -51,8 +52,8 @@ def chunks(shard: int, first: int, stop: int, n: int, solver: str = "concorde") 
     return [Chunk(shard, max(start, first), min(start + size, stop)) for start in starts]
 
 
-def solve_chunk(labels: Labels, seed: int, chunk: Chunk, folder: Path | None = None) -> tuple[np.ndarray, float]:
-    """Return canonical solutions (rows, ...) and solver seconds; seeds are of `seed` and the instance's number.
+def solve_chunk(labels: Labels, chunk: Chunk, folder: Path | None = None) -> tuple[np.ndarray, float]:
+    """Return canonical solutions (rows, ...) and solver seconds; seeds are of SEED and the instance's number.
 
     folder: in which a solver keeps how far it is with a large instance.
     """
@@ -69,7 +70,7 @@ def solve_chunk(labels: Labels, seed: int, chunk: Chunk, folder: Path | None = N
             seconds += spent_in(place)
         start = time.perf_counter()
         try:
-            solutions[row] = kind.solve(of_row, instances[row : row + 1], zlib.crc32(f"{seed} {instance}".encode()))
+            solutions[row] = kind.solve(of_row, instances[row : row + 1], zlib.crc32(f"{SEED} {instance}".encode()))
         except OSError as error:
             raise NeurouteError(
                 f"{labels.solver} could not work in {tempfile.gettempdir()} ({error.strerror}); "
@@ -139,7 +140,7 @@ def _end_with_parent() -> None:
 
 
 def solve_chunks(
-    pool: Pool, labels: Labels, seed: int, chunks: Sequence[Chunk], folder: Path | None = None
+    pool: Pool, labels: Labels, chunks: Sequence[Chunk], folder: Path | None = None
 ) -> Iterator[tuple[Chunk, np.ndarray, float]]:
     """Yield each chunk with its solutions and solver seconds, in the order in which they are done.
 
@@ -149,14 +150,14 @@ def solve_chunks(
     if pool is None:
         for chunk in chunks:
             try:
-                answer = solve_chunk(labels, seed, chunk, folder)
+                answer = solve_chunk(labels, chunk, folder)
             except NeurouteError as error:
                 failed.append(error)
             else:
                 yield chunk, *answer
     else:
         try:
-            futures = {pool.submit(solve_chunk, labels, seed, chunk, folder): chunk for chunk in chunks}
+            futures = {pool.submit(solve_chunk, labels, chunk, folder): chunk for chunk in chunks}
             for future in as_completed(futures):
                 if isinstance(fault := future.exception(), NeurouteError):
                     failed.append(fault)

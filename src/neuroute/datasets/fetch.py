@@ -57,7 +57,7 @@ def fetch(benchmark: str, folder: Path, source: str | None = None) -> Fetched:
     missing, packaged = list(survey(folder, benchmark)), packaged_files(benchmark)
     failed: dict[str, str] = {}
     offline = ""
-    with Progress(len(missing), about.title, show=True) as progress:
+    with Progress(len(missing), about.title) as progress:
         for name in missing:
             url = f"{source}/{about.path(published_instances(benchmark)[name])}"
             try:

@@ -19,7 +19,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from neuroute.core.files import check_folder, exclusive, lock, open_lock, write_whole
-from neuroute.datasets.chunks import Chunk, Pool, chunks, solve_chunks, solver_pool
+from neuroute.datasets.chunks import SEED, Chunk, Pool, chunks, solve_chunks, solver_pool
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import (
@@ -99,23 +99,14 @@ class _Part:
     """What the manifest says of one shard; its solutions are dropped, so that memory stays that of one shard."""
 
     shard: int
-    rows: int  # of the data set
     sha256: str
-    lengths: np.ndarray  # (rows,)
+    lengths: np.ndarray  # (rows,) of the data set
     facts: Facts
     rows_there: int  # rows of the shard that were looked at
     solved: int  # in this call
 
 
-def make_labels(
-    labels: Labels,
-    store: Path,
-    caches: Sequence[Path],
-    workers: int,
-    seed: int = 0,
-    progress: bool = True,
-    pool: Pool = None,
-) -> dict[str, Any]:
+def make_labels(labels: Labels, store: Path, caches: Sequence[Path], workers: int, pool: Pool = None) -> dict[str, Any]:
     """Make sure that the store holds the solutions of a data set, and return its manifest.
 
     Rows come from the store, else from the longest file among the caches, else from the solver, in `workers`
@@ -128,23 +119,15 @@ def make_labels(
     """
     solver = get(labels.solver)
     check_folder(store)
-    parts = labels.dataset.shards()
     absent = rows_missing(labels, [store, *caches])
-    facts: Facts = {"solver": solver.name, "seed": seed, "optimal": solver.optimal, "cores": workers}
+    facts: Facts = {"solver": solver.name, "seed": SEED, "optimal": solver.optimal, "cores": workers}
     if absent:
         facts["version"] = solver.version()
-    job_parts: list[_Part] = []
-    most_chunks = len(chunks(0, 0, min(absent, SHARD), labels.dataset.n, labels.solver))
-    few = most_chunks <= 1  # for which starting processes would take longer
-    with (
-        solver_pool(1 if few or pool else workers) as own_pool,
-        Progress(absent, labels.id, progress) as bar,
-    ):
-        for shard, first, stop in parts:
-            with _turn(store, labels, shard):
-                shard_pool = None if few else pool or own_pool
-                job_parts.append(_ensure(labels, shard, first, stop, store, caches, facts, shard_pool, bar))
-    return _manifest(labels, job_parts)
+    # With one chunk, starting processes would take longer.
+    few = len(chunks(0, 0, min(absent, SHARD), labels.dataset.n, labels.solver)) <= 1
+    with solver_pool(1 if few or pool else workers) as own_pool, Progress(absent, labels.id) as bar:
+        job = _Job(labels, store, caches, facts, None if few else pool or own_pool, bar)
+        return _manifest(labels, [job.ensure(*part) for part in labels.dataset.shards()])
 
 
 def solve_part(labels: Labels, store: Path, caches: Sequence[Path], part: tuple[int, int], pool: Pool = None) -> int:
@@ -153,142 +136,106 @@ def solve_part(labels: Labels, store: Path, caches: Sequence[Path], part: tuple[
     Several processes, on several machines that share the store, each make another part: every `of`-th chunk from the
     k-th on.  Raises NeurouteError as `make_labels` does, and if another process makes the same part.
     """
-    solver = get(labels.solver)
+    facts: Facts = {"seed": SEED, "version": get(labels.solver).version()}
     check_folder(store)
-    facts: Facts = {"seed": 0, "version": solver.version()}
     count = before = 0
     for shard, _, stop in labels.dataset.shards():
         stem = Path(labels.shard_file(shard)).stem
-        at_hand = rows_at_hand(labels, shard, [store, *caches])
-        here = chunks(shard, at_hand, stop, labels.dataset.n, labels.solver)
+        here = chunks(shard, rows_at_hand(labels, shard, [store, *caches]), stop, labels.dataset.n, labels.solver)
         mine = [chunk for number, chunk in enumerate(here, before) if number % part[1] == part[0]]
         before += len(here)
-        pages = Pages(store / ".partial" / stem, _mark(facts))
         name = f"part {part[0] + 1} of {part[1]} of {stem}"
         with exclusive(store / ".partial" / f"{stem}.{part[0]}.lock", name):
-            solved_chunks = pages.read(shard)
-            waiting = [chunk for chunk in mine if chunk not in solved_chunks]
-            with Progress(sum(c.stop - c.first for c in waiting), name, show=True) as bar:
-                for chunk, rows, _took in _solved(labels, facts, pages, pool, waiting, bar):
-                    check_solutions(
-                        labels, shard, chunk.first, rows, f"{labels.solver}, {stem}", "reinstall the solver"
-                    )
-                    count += len(rows)
+            pages = _pages(labels, shard, store, facts)
+            earlier = pages.read(shard)
+            waiting = [chunk for chunk in mine if chunk not in earlier]
+            with Progress(sum(c.stop - c.first for c in waiting), name) as bar:
+                job = _Job(labels, store, caches, facts, pool, bar)
+                count += sum(len(rows) for _, rows, _, _ in job.solve(pages, waiting))
             pages.save()
     return count
 
 
-def _ensure(
-    labels: Labels,
-    shard: int,
-    first: int,
-    stop: int,
-    store: Path,
-    caches: Sequence[Path],
-    solver_facts: Facts,
-    pool: Pool,
-    bar: Progress,
-) -> _Part:
-    """Have the store hold rows 0..stop-1 of a shard, and describe those from `first` on, the data set's.
+def _pages(labels: Labels, shard: int, store: Path, facts: Facts) -> Pages:
+    """Where chunks of a shard are kept that are solved alike."""
+    mark = f"{facts.get('version')}, seed {facts['seed']}"
+    return Pages(store / ".partial" / Path(labels.shard_file(shard)).stem, mark)
 
-    Rows that it had stay as they are.
-    """
-    path = store / labels.shard_file(shard)
-    kind, n = spec_of(labels), labels.dataset.n
-    solutions = np.empty((0, *kind.shape(n)), dtype=kind.dtype(n))
-    lengths = np.empty(0)
-    sources: list[Facts] = []
 
-    def reuse(file: ShardFile) -> None:
-        nonlocal solutions, lengths
-        rows = np.array(file.solutions[len(solutions) : stop])
-        lengths = np.append(lengths, check_solutions(labels, shard, len(solutions), rows, str(file.path)))
-        solutions = np.concatenate([solutions, kind.canonical(rows)])
-        sources.append(share_facts({"solver": labels.solver, **file.facts(labels, shard)}, len(rows)))
+@dataclass(frozen=True)
+class _Job:
+    """What is labelled, where and how."""
 
-    def describe(solved: int) -> _Part:
+    labels: Labels
+    store: Path
+    caches: Sequence[Path]
+    facts: Facts  # of what is solved
+    pool: Pool
+    bar: Progress
+
+    def ensure(self, shard: int, first: int, stop: int) -> _Part:
+        """Have the store hold rows 0..stop-1 of a shard, and describe those from `first` on, the data set's.
+
+        Rows that it had stay as they are.
+        """
+        labels, kind, n = self.labels, spec_of(self.labels), self.labels.dataset.n
+        path, pages = self.store / labels.shard_file(shard), _pages(labels, shard, self.store, self.facts)
+        solutions, lengths = np.empty((0, *kind.shape(n)), dtype=kind.dtype(n)), np.empty(0)
+        sources, solved = list[Facts](), 0
+        with _turn(path, pages.folder):
+            files = [ShardFile.open(labels, shard, self.store)]
+            is_there = files[0] is not None and len(files[0].solutions) >= stop
+            if not is_there:
+                cached = [file for cache in self.caches if (file := ShardFile.open(labels, shard, cache))]
+                files.append(max(cached, key=lambda file: len(file.solutions), default=None))
+            for file in files:
+                if file and len(file.solutions) > len(solutions):
+                    rows = np.array(file.solutions[len(solutions) : stop])
+                    lengths = np.append(lengths, check_solutions(labels, shard, len(solutions), rows, str(file.path)))
+                    solutions = np.concatenate([solutions, kind.canonical(rows)])
+                    sources.append(share_facts({"solver": labels.solver, **file.facts(labels, shard)}, len(rows)))
+            if not is_there:
+                for leftover in self.store.glob(f".{path.name}.*.tmp"):  # of a killed call; the lock is ours
+                    leftover.unlink()
+                if solved := stop - len(solutions):
+                    rows, new_lengths, seconds = self._rest(shard, len(solutions), stop, pages)
+                    solutions, lengths = np.concatenate([solutions, rows]), np.append(lengths, new_lengths)
+                    sources.append({**self.facts, "seconds": seconds, "count": solved})
+                digest, mean = instances_digest(labels, shard, stop), float(lengths.mean())
+                write_shard(path, solutions, {**merge_facts(sources), "instances_sha256": digest, "mean_length": mean})
+                shutil.rmtree(pages.folder, ignore_errors=True)
         used = np.ascontiguousarray(solutions[first:])
-        digest, part_facts = hashlib.sha256(used.tobytes()).hexdigest(), share_facts(merge_facts(sources), len(used))
-        return _Part(shard, len(used), digest, lengths[first:], part_facts, len(solutions), solved)
+        sha256, facts = hashlib.sha256(used.tobytes()).hexdigest(), share_facts(merge_facts(sources), len(used))
+        return _Part(shard, sha256, lengths[first:], facts, len(solutions), solved)
 
-    if store_file := ShardFile.open(labels, shard, store):
-        reuse(store_file)
-    if len(solutions) == stop:
-        return describe(solved=0)
-    for leftover in store.glob(f".{path.name}.*.tmp"):  # of a killed call; the lock is ours
-        leftover.unlink()
-    cached = [file for cache in caches if (file := ShardFile.open(labels, shard, cache))]
-    longest = max(cached, key=lambda file: len(file.solutions), default=None)
-    if longest and len(longest.solutions) > len(solutions):
-        reuse(longest)
-    fresh = stop - len(solutions)
-    partial = store / ".partial" / path.stem
-    if fresh:
-        rows, new_lengths, seconds = _solve(labels, shard, len(solutions), stop, solver_facts, partial, pool, bar)
-        solutions, lengths = np.concatenate([solutions, rows]), np.append(lengths, new_lengths)
-        sources.append({**solver_facts, "seconds": seconds, "count": fresh})
-    digest, mean = instances_digest(labels, shard, stop), float(lengths.mean())
-    write_shard(path, solutions, {**merge_facts(sources), "instances_sha256": digest, "mean_length": mean})
-    shutil.rmtree(partial, ignore_errors=True)
-    return describe(solved=fresh)
+    def _rest(self, shard: int, first: int, stop: int, pages: Pages) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return solutions of rows first..stop-1, their lengths, solver seconds: of earlier calls, or solved now."""
+        n, shape = self.labels.dataset.n, spec_of(self.labels).shape(self.labels.dataset.n)
+        waiting, earlier = chunks(shard, first, stop, n, self.labels.solver), pages.read(shard)
+        parts: dict[int, tuple[np.ndarray, np.ndarray, float]] = {}  # by their first row
+        for chunk in waiting.copy():
+            path, (rows, took) = earlier.get(chunk, (None, (np.empty(0), 0.0)))
+            if path and rows.shape[1:] == shape:
+                parts[chunk.first] = rows, check_solutions(self.labels, shard, chunk.first, rows, str(path)), took
+                self.bar.skip(len(rows))
+                waiting.remove(chunk)
+        for chunk, rows, lengths, took in self.solve(pages, waiting):
+            parts[chunk.first] = rows, lengths, took
+        all_rows, all_lengths, seconds = zip(*(parts[key] for key in sorted(parts)), strict=True)
+        return np.concatenate(all_rows), np.concatenate(all_lengths), sum(seconds)
 
-
-def _solve(
-    labels: Labels,
-    shard: int,
-    first: int,
-    stop: int,
-    facts: Facts,
-    partial: Path,
-    pool: Pool,
-    bar: Progress,
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return solutions of rows first..stop-1, their lengths, solver seconds.
-
-    Solved chunks are kept in the folder `partial`, for a later call to pick up.
-    """
-    kind, n = spec_of(labels), labels.dataset.n
-    solutions = np.empty((stop - first, *kind.shape(n)), dtype=kind.dtype(n))
-    lengths = np.empty(stop - first)
-    seconds = 0.0
-    pages = Pages(partial, _mark(facts))
-
-    def put(chunk: Chunk, rows: np.ndarray, took: float, where: str, mend: str) -> None:
-        nonlocal seconds
-        place = slice(chunk.first - first, chunk.stop - first)
-        lengths[place] = check_solutions(labels, shard, chunk.first, rows, where, mend)
-        solutions[place] = rows
-        seconds += took
-
-    waiting, solved_chunks = chunks(shard, first, stop, n, labels.solver), pages.read(shard)
-    for chunk in [each for each in waiting if each in solved_chunks]:
-        path, (rows, took) = solved_chunks[chunk]
-        if rows.shape[1:] == kind.shape(n):
-            put(chunk, rows, took, str(path), "delete it and run again")
-            bar.skip(len(rows))
-            waiting.remove(chunk)
-    for chunk, rows, took in _solved(labels, facts, pages, pool, waiting, bar):
-        put(chunk, rows, took, f"{labels.solver}, shard {shard} of {labels.id}", "reinstall the solver")
-    return solutions, lengths, seconds
-
-
-def _solved(
-    labels: Labels, facts: Facts, pages: Pages, pool: Pool, waiting: list[Chunk], bar: Progress
-) -> Iterator[tuple[Chunk, np.ndarray, float]]:
-    """Yield what `solve_chunks` does, and keep it."""
-    try:
-        for chunk, rows, took in solve_chunks(pool, labels, facts["seed"], waiting, pages.folder):
-            yield chunk, rows, took
-            pages.hold(chunk, rows, took)
-            bar.add(len(rows))
-    except BaseException:
-        pages.save()
-        raise
-
-
-def _mark(facts: Facts) -> str:
-    """How chunks are made: one of another making is solved again."""
-    return f"{facts['version']}, seed {facts['seed']}"
+    def solve(self, pages: Pages, waiting: list[Chunk]) -> Iterator[tuple[Chunk, np.ndarray, np.ndarray, float]]:
+        """Yield each chunk with its solutions, their lengths and solver seconds, and keep it for a later call."""
+        try:
+            for chunk, rows, took in solve_chunks(self.pool, self.labels, waiting, pages.folder):
+                where = f"{self.labels.solver}, shard {chunk.shard} of {self.labels.id}"
+                lengths = check_solutions(self.labels, chunk.shard, chunk.first, rows, where, "reinstall the solver")
+                yield chunk, rows, lengths, took
+                pages.hold(chunk, rows, took)
+                self.bar.add(len(rows))
+        except BaseException:
+            pages.save()
+            raise
 
 
 def _manifest(labels: Labels, job_parts: Sequence[_Part]) -> dict[str, Any]:
@@ -309,18 +256,16 @@ def _manifest(labels: Labels, job_parts: Sequence[_Part]) -> dict[str, Any]:
         "cached": sum(part.rows_there for part in job_parts) - fresh,
         "mean_length": float(lengths.sum()) / labels.dataset.count,
         **({"lengths": lengths.tolist()} if labels.dataset.split == "test" else {}),
-        "shards": [{"shard": part.shard, "rows": part.rows, "sha256": part.sha256} for part in job_parts],
+        "shards": [{"shard": part.shard, "rows": len(part.lengths), "sha256": part.sha256} for part in job_parts],
     }
 
 
 @contextmanager
-def _turn(store: Path, labels: Labels, shard: int) -> Iterator[None]:
+def _turn(path: Path, partial: Path) -> Iterator[None]:
     """Hold a shard's lock; a second process waits here and then finds the rows done."""
-    stem = Path(labels.shard_file(shard)).stem
-    locks = store / ".partial"
-    locks.mkdir(exist_ok=True)
-    with open_lock(locks / f"{stem}.lock") as file:
+    partial.parent.mkdir(exist_ok=True)
+    with open_lock(partial.with_name(f"{path.stem}.lock")) as file:
         if not lock(file):
-            log.info("%s: another process is making this shard; waiting for it", stem)
+            log.info("%s: another process is making this shard; waiting for it", path.stem)
             lock(file, waits=True)
         yield

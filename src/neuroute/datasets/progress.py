@@ -13,11 +13,11 @@ EVERY = 30.0  # seconds between log lines
 class Progress:
     """Counts instances towards `total`.  `skip` counts those that cost no time now."""
 
-    def __init__(self, total: int, what: str, show: bool) -> None:
-        self._total, self._what, self._show = total, what, show and total > 0
+    def __init__(self, total: int, what: str) -> None:
+        self._total, self._what = total, what
         self._solved = self._skipped = 0
         self._start = self._last = time.monotonic()
-        on_terminal = self._show and sys.stderr.isatty()
+        on_terminal = total > 0 and sys.stderr.isatty()
         self._bar = tqdm(total=total, desc=what, unit="inst") if on_terminal else None
 
     def __enter__(self) -> "Progress":
@@ -37,7 +37,7 @@ class Progress:
         self._solved += count
         if self._bar is not None:
             self._bar.update(count)
-        elif self._show and time.monotonic() - self._last >= EVERY:
+        elif time.monotonic() - self._last >= EVERY:
             self._last = time.monotonic()
             rate = self._solved / (self._last - self._start)
             finished = self._solved + self._skipped

@@ -189,6 +189,6 @@ def try_solver(stage: Stage, labels: Labels) -> tuple[int, float]:
     total, chunk = 0.0, chunks(0, 0, labels.dataset.count, labels.dataset.n, labels.solver)[0]
     solved = 0
     while solved < chunk.stop and (solved == 0 or total < SOLVING_S):
-        total += solve_chunk(labels, 0, Chunk(0, solved, solved + 1), stage.folder)[1]
+        total += solve_chunk(labels, Chunk(0, solved, solved + 1), stage.folder)[1]
         solved += 1
     return labels.dataset.n, total / solved

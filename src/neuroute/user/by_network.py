@@ -133,7 +133,7 @@ def improve(
     start = torch.from_numpy(solution.astype(np.int64))[None].to(device)
     instances_per_batch(net, solution.shape[-1], decoding, memory_gb)  # raises for a sub-path that cannot be
     search = SEARCH.of(net.problem)
-    with inference(device, "fp32"), Progress(decoding.iterations, "re-construction", show=True) as progress:
+    with inference(device, "fp32"), Progress(decoding.iterations, "re-construction") as progress:
         batch = search.environment.batch(instance, device)
 
         def all_of_them() -> Iterator[Tensor]:

@@ -191,7 +191,7 @@ def evaluate(
     budget = devices.memory_budget_gb(model.place, memory_gb)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1)})
     results = []
-    with Progress(instances.count, instances.name, show=True) as progress:
+    with Progress(instances.count, instances.name) as progress:
         decode_timed(model.problem, model.net, instances.groups[0].first(1).inputs(model.problem), short, budget)
         for group in instances.groups:
             results.append(_measure(model, group, decoding, budget, progress))

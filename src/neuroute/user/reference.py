@@ -49,7 +49,7 @@ def _solve(instances: Instances, solver: str, workers: int) -> list[np.ndarray]:
     """Return a solution of each instance."""
     solutions = list[np.ndarray]()
     what, count = f"{solver}, for reference", instances.count
-    with solver_pool(min(workers, count)) as pool, Progress(count, what, True) as bar:
+    with solver_pool(min(workers, count)) as pool, Progress(count, what) as bar:
         run = map if pool is None else pool.map
         try:
             for answer in run(solve_with, repeat(solver), instances.members):
