@@ -23,6 +23,7 @@ from neuroute.plan.config import load_config
 from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding, Network, Reinforced, Run
 from neuroute.plan.plan import Plan
+from neuroute.plan.yaml_files import validate
 from neuroute.user import zoo
 from neuroute.user.model import load_model
 
@@ -62,7 +63,7 @@ def ship(file: Path, about: dict[str, Any], folder: Path | None = None) -> zoo.C
         "sha256": zoo.sha256(file),
         "decision": zoo.decision(model.net),
     }
-    card = zoo.parse_card(facts | about, str(file))
+    card = validate(zoo.Card, facts | about, f"{file}: model card")
     write_whole(folder / f"{card.name}.safetensors", lambda opened: opened.write(file.read_bytes()))
     write_json(folder / f"{card.name}.json", card.model_dump(mode="json", exclude_defaults=True))
     return card

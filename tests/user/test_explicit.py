@@ -186,7 +186,10 @@ def test_what_needs_coordinates_says_so(tmp_path: Path) -> None:
             lambda: neuroute.solve(instance),
             "mine: holds distances, not coordinates, which networks need; solve it with",
         ),
-        (lambda: neuroute.solve(instance, "lhk"), "no method 'lhk' for TSP; did you mean lkh\\? there are: "),
+        (
+            lambda: neuroute.solve(instance, "lhk"),
+            "no solver 'lhk'; did you mean lkh\\? of the TSP in distances there are: ",
+        ),
         (lambda: neuroute.solve(instance, "network", model="tsp"), "which networks need"),
         (lambda: neuroute.evaluate("tsp", [instance]), "holds distances, not coordinates"),
         (lambda: instance.plot(path=tmp_path / "x.svg"), "which networks and drawings need"),

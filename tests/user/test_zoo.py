@@ -99,7 +99,7 @@ def test_altered_files_and_cards_are_refused(ship: Ship) -> None:
         neuroute.load_model("tsp")
     weights.write_bytes(data)
     for before, after, says in (
-        ('"seed": 0', '"seed": "none"', "model card, seed: "),
+        ('"seed": 0', '"seed": "none"', "model card: seed: "),
         ('"name": "tsp"', '"name": "tps"', "the card is of 'tps'"),
         ("{", "", "not valid JSON"),
     ):
@@ -111,7 +111,7 @@ def test_altered_files_and_cards_are_refused(ship: Ship) -> None:
 
 def test_a_card_needs_all_that_it_says(tmp_path: Path, ship: Ship) -> None:
     file = checkpoint(tmp_path / "t.safetensors", "tsp")
-    with pytest.raises(neuroute.NeurouteError, match="model card, nodes: Field required"):
+    with pytest.raises(neuroute.NeurouteError, match="model card: nodes: Field required"):
         ship_file(file, CARD | {"name": "tsp"})
     assert neuroute.models() == []
 
@@ -165,10 +165,10 @@ def test_solvers_solve_files_as_well(ten: Path) -> None:
     cost = neuroute.solve(ten, "insertion").cost
     assert said.startswith(f"ten: n=10, length {cost:,.0f} (EUC_2D), ")
     for options, says in (
-        (("--solver", "lhk"), "no method 'lhk' for TSP; did you mean lkh? there are: network, "),
+        (("--solver", "lhk"), "no solver 'lhk'; did you mean lkh? of the TSP there are: "),
         (("--solver", "insertion", "--model", "tsp"), "--model, --from and --decoding to --revise are for networks"),
         (("--solver", "insertion", "--rrc", "3"), "--model, --from and --decoding to --revise are for networks"),
-        (("--solver", "insertion", "--reference", "lhk"), "no method 'lhk'"),
+        (("--solver", "insertion", "--reference", "lhk"), "no solver 'lhk'"),
     ):
         code, said = call("solve", ten, *options)
         assert (code, len(said.splitlines())) == (2, 1)

@@ -68,7 +68,7 @@ def check_solver(name: str, instance: Instance) -> Solver:
         able = available(problem, instance)
         names = ", ".join(n for n in able if n == _family(n) or _family(n) not in able) or "none is installed"
         if name not in SOLVERS:
-            meant = did_you_mean(near(name, SOLVERS)) or ";"
+            meant = did_you_mean(near(name, ("network", *SOLVERS))) or ";"
             raise NeurouteError(f"no solver '{name}'{meant} of the {what} there are: {names}")
         raise NeurouteError(f"{name} does not solve the {what}; take one of: {names}")
     solver = get(name)

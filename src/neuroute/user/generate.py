@@ -44,10 +44,9 @@ def generate(
     Raises:
         NeurouteError: if there is no such problem or distribution, or a number is too small.
     """
-    from pydantic import ValidationError
-
     from neuroute.datasets.problem_spec import SPEC
     from neuroute.plan.specs import Dataset
+    from neuroute.plan.yaml_files import validate
 
     name = problem.lower()
     if name != "tsp" and get_close_matches(name.upper(), ("TSP", *SWITCHES), n=1, cutoff=0.5) == ["TSP"]:
@@ -59,22 +58,9 @@ def generate(
         )
     if not 0 <= seed <= MOST_SEEDS or first + count > APART:
         raise NeurouteError(f"seed {seed}: give a seed from 0 to {MOST_SEEDS:,}, each of {APART:,} instances")
-    try:
-        dataset = Dataset.model_validate(
-            {
-                "problem": name if variant is None else "vrp",
-                "n": n,
-                "count": count,
-                "first": seed * APART + first,
-                "distribution": distribution,
-                "capacity": capacity,
-                "variant": variant,
-            }
-        )
-    except ValidationError as error:
-        problem_found = error.errors()[0]
-        where = ".".join(map(str, problem_found["loc"]))
-        raise NeurouteError(f"generate: {where + ': ' if where else ''}{problem_found['msg']}") from None
+    fields = {"problem": name if variant is None else "vrp", "variant": variant, "n": n, "count": count}
+    fields |= {"first": seed * APART + first, "distribution": distribution, "capacity": capacity}
+    dataset = validate(Dataset, fields, "generate", see="neuroute.generate")
     instances = Instances.of_batch("", SPEC.of(dataset.problem).instances(dataset), dataset.problem)
     stem = f"{name}{n}" + (f"_s{seed}" if seed else "")
     return [replace(each, name=f"{stem}_{first + i}") for i, each in enumerate(instances.members)]

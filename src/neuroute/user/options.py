@@ -1,16 +1,14 @@
 """From options of the command line to a decoding, and which instances can be decoded so."""
 
+import math
 import re
-from typing import Literal, get_args
-
-import numpy as np
+from typing import Any, Literal
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.decodings import Revision, parse_decoding
 from neuroute.plan.objects import Decoding
+from neuroute.plan.yaml_files import validate
 from neuroute.problems.longest import SHORTEST
-
-STARTS: tuple[str, ...] = get_args(Decoding.model_fields["start"].annotation)
 
 
 def choose_decoding(
@@ -37,7 +35,7 @@ def choose_decoding(
         return None if name is None else parse_decoding(name)
     if name is not None:
         raise NeurouteError(f"--decoding {name}: says all; leave the other ways to build solutions out")
-    if not (rescale > 0 and np.isfinite(rescale)):
+    if not (rescale > 0 and math.isfinite(rescale)):
         raise NeurouteError(
             f"--rescale {rescale:g}: coordinates are stretched by a number above 0; 1 leaves them as they are"
         )
@@ -51,25 +49,16 @@ def choose_decoding(
         return Decoding(method="revise", start="insertion", revision=_parse_revision(revise))
     if not prc and (start, longest) != (None, None):
         raise NeurouteError("--start and --longest are for --prc; say how many iterations, as in --prc 100")
-    if start is not None and start not in STARTS:
-        raise NeurouteError(f"--start {start}: unknown; take {', '.join(STARTS)}")
-    if longest is not None and longest < SHORTEST:
-        raise NeurouteError(f"--longest {longest}: a sub-path has at least {SHORTEST} stops; give {SHORTEST} or more")
-    if starts is not None and prc:
-        raise NeurouteError("--starts: --prc begins with one solution; leave one of them out")
-    if (augment or images > 1) and (beam > 1 or rrc or prc):
-        name = "--augment" if augment else "--images"
-        raise NeurouteError(f"{name} is for greedy solutions; leave --beam, --rrc and --prc out")
-    if augment and images > 1:
-        raise NeurouteError("--augment has eight images of its own; leave --images out")
-    if prc:
-        how = {"iterations": prc, "start": start or "greedy", "longest": longest, "rescale": rescale}
-        return Decoding.model_validate({"method": "prc", **how})
-    if rrc:
-        return Decoding(method="rrc", iterations=rrc, rescale=rescale, starts=_parse_starts(starts))
-    if beam > 1:
-        return Decoding(method="beam", beam=beam, rescale=rescale, starts=_parse_starts(starts))
-    return Decoding(rescale=rescale, starts=_parse_starts(starts), augment=augment, images=images)
+    how: dict[str, Any] = {"method": "prc" if prc else "rrc" if rrc else "beam" if beam > 1 else "greedy"}
+    how |= {
+        "iterations": prc or rrc,
+        "beam": beam,
+        "start": start or "greedy",
+        "longest": longest,
+        "starts": _parse_starts(starts),
+    }
+    how |= {"rescale": rescale, "augment": augment, "images": images}
+    return validate(Decoding, how, "ways to build solutions", see="`neuroute solve --help`")
 
 
 def _parse_revision(text: str) -> Revision:

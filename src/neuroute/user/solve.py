@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroute.core.errors import Interrupted, NeurouteError, did_you_mean, near
+from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.instances.instance import Instance
 from neuroute.plan.objects import Decoding
-from neuroute.user.classical import Answer
+from neuroute.user.classical import Answer, available
 from neuroute.user.files import as_instance
 from neuroute.user.solution import Solution
 from neuroute.user.within_time import Construction, solve_within
@@ -131,27 +131,12 @@ def methods(problem: str = "tsp") -> list[str]:
     Raises:
         NeurouteError: for an unknown problem.
     """
-    from neuroute.user.classical import available  # solvers compile when they are imported
-
     return ["network", *available(problem)]
-
-
-def check_method(instance: Instance, name: str) -> None:
-    """Raises NeurouteError, naming those that there are, if no installed solver of this name is for the instance."""
-    from neuroute.user.classical import available
-
-    has_ways = instance.ways is not None
-    names = available(instance.problem, instance) if has_ways else methods(instance.variant.lower())
-    if name not in names:
-        there, meant = ", ".join(names), did_you_mean(near(name, names)) or ";"
-        raise NeurouteError(f"{instance.name}: no method '{name}' for {instance.variant}{meant} there are: {there}")
 
 
 def check_coordinates(instance: Instance) -> None:
     """Raises NeurouteError, naming solvers, for an instance in distances, which networks do not take."""
     if instance.ways is not None:
-        from neuroute.user.classical import available
-
         names = [name for name in available(instance.problem, instance) if "-" not in name]
         raise NeurouteError(
             f"{instance.name}: holds distances, not coordinates, which networks need; solve it with --solver "
@@ -160,7 +145,6 @@ def check_coordinates(instance: Instance) -> None:
 
 
 def _solve_by_solver(instance: Instance, name: str, seconds: float | None, seed: int) -> Solution:
-    check_method(instance, name)
     try:
         answer = solve_within(name, instance, seconds, seed)
     except Interrupted as stop:

@@ -15,9 +15,10 @@ from neuroute.instances.instance import Instance
 from neuroute.instances.tsplib import read_solution, read_tour
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes
+from neuroute.user.classical import check_solver
 from neuroute.user.files import load
 from neuroute.user.solution import ENDINGS, Solution, describe
-from neuroute.user.solve import LEAST_S, check_method, choose_for, solve, solve_by_model
+from neuroute.user.solve import LEAST_S, choose_for, solve, solve_by_model
 
 NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
 FILES = (".tsp", ".atsp", ".vrp", ".txt")
@@ -121,21 +122,17 @@ def solve_file(
         )
     instance, places = load(path), Places(out, save)
     names = list(dict.fromkeys([*solvers, *([reference] if reference else [])]))
+    if instance.ways is not None and not names:
+        choose_for(instance)  # which says that networks take no distances
+    for name in names:
+        check_solver(name, instance)
     if len(solvers) > 1 or instance.ways is not None:
-        if not names:
-            choose_for(instance)  # which says that networks take no distances
-        from neuroute.user.classical import check_solver  # solvers compile when they are imported
-
-        for name in names:
-            check_solver(name, instance)
         places.check(instance, path)
         return _table_by_each(instance, names, reference, places, seconds, seed, say)
     if start is not None and start.suffix != ENDINGS[instance.problem]:
         ending = ENDINGS[instance.problem]
         raise NeurouteError(f"--from {start}: a solution of a {path.suffix} file is a file that ends in {ending}")
     before = None if start is None else read_start(start, instance)
-    for name in names:
-        check_method(instance, name)
     places.check(instance, path)
     solution = yardstick = None
     is_whole = True

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.plan.objects import Decoding
 from neuroute.plan.specs import Problem, Spec
+from neuroute.plan.yaml_files import validate
 
 FOLDER = Path(str(files("neuroute"))) / "zoo"
 HEADS = ("name", "problem", "sizes", "parameters", "gap")  # of `Card.row`
@@ -135,7 +136,7 @@ def cards() -> dict[str, Card]:
     """Return the cards of the shipped networks by name.  Raises NeurouteError if one is damaged."""
     by_name = dict[str, Card]()
     for path in sorted(FOLDER.glob("*.json")):
-        card = parse_card(read_json(path, "install neuroute anew"), str(path))
+        card = validate(Card, read_json(path, "install neuroute anew"), f"{path}: model card", see=__name__)
         if card.name != path.stem:
             raise NeurouteError(f"{path}: the card is of '{card.name}'; install neuroute anew")
         by_name[card.name] = card
@@ -221,15 +222,6 @@ def decision(net: Any) -> tuple[float, ...]:
             load = () if net.problem == "tsp" else (torch.ones(1),)
             logits = net.decide(torch.cat([rows, rows[:, :1]], dim=1), *load)
     return tuple(round(float(x), 5) for x in logits.flatten() if torch.isfinite(x))
-
-
-def parse_card(values: Any, where: str) -> Card:
-    """Return a card.  Raises NeurouteError, with the first field that is missing or wrong."""
-    try:
-        return Card.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise NeurouteError(f"{where}: model card, {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def sha256(path: Path) -> str:
