@@ -18,7 +18,7 @@ from neuroute.instances.instance import Instance
 from neuroute.plan import digest
 from neuroute.problems.vrp import from_routes, lengths
 from neuroute.problems.vrp_checker import fault
-from neuroute.solvers import lkh3, lkhpy
+from neuroute.solvers import lkh3
 from neuroute.solvers.base import tsplib_text
 from neuroute.solvers.registry import get, stand_in
 from test_vrp_solvers import instances, shortest
@@ -41,7 +41,7 @@ def no_binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_wheel
 def test_it_is_installed_with_the_rest_and_a_binary_goes_first(lkh_on_path, hide_solvers) -> None:
-    assert get("lkh3").version() == f"LKHpy {lkhpy.VERSION}, LKH-3.0.12"
+    assert get("lkh3").version() == f"LKHpy {lkh3.LKHPY}, LKH-3.0.12"
     lkh_on_path("tour = range(1, 9)[::-1]")
     assert get("lkh3").version().startswith("LKH-3 (sha256 ")
     assert get("lkh3").solve(coordinates("uniform", "test", 8, 0, 1)[0], 0).tolist() == [*range(8)][::-1]
@@ -58,7 +58,7 @@ def test_without_it_and_a_binary_another_solver_stands_in(hide_solvers) -> None:
 
 @needs_wheel
 def test_another_build_is_refused(monkeypatch) -> None:
-    monkeypatch.setattr(lkhpy, "BUILDS", ("0" * 64,))
+    monkeypatch.setattr(lkh3, "BUILDS", ("0" * 64,))
     with pytest.raises(NeurouteError, match=r"LKHpy.*\.so: not the published build of LKHpy .* --force-reinstall"):
         get("lkh3").version()
 
@@ -188,7 +188,7 @@ def test_an_edit_of_what_runs_lkh_reruns_its_labels() -> None:
 def test_more_nodes_than_it_takes_are_refused_and_a_user_s_binary_takes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lkhpy, "MOST_NODES", 9)
+    monkeypatch.setattr(lkh3, "MOST_NODES", 9)
     coords = coordinates("uniform", "test", 10, 0, 1)[0]
     with pytest.raises(NeurouteError, match="lkh3: 10 nodes, and the LKH-3 in LKHpy takes 9; put an `LKH`"):
         lkh3.solve(coords, 0)

@@ -1,9 +1,16 @@
-"""LKH-3 (Helsgaun): the user's own binary where there is one, else the build in LKHpy."""
+"""LKH-3 (Helsgaun): the user's own binary where there is one, else the build in LKHpy.
+
+LKHpy is an extension module that carries LKH-3.0.12 whole, run in a process of its own.  It exports LKH's functions and
+variables, which `lkhpy_main` calls in the order of LKH's `main`.  Its Python functions are of no use here: they write
+no tour, and fail where LKH doubles the nodes, as it does for the OVRP and the VRPTW.
+"""
 
 import hashlib
+import importlib.util
 import shutil
 import signal
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -13,13 +20,22 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.private import scratch_folder
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_checker import fault
-from neuroute.solvers import limited, lkhpy
+from neuroute.solvers import limited
 from neuroute.solvers.base import GRID, Solver, matrix_rows, matrix_text, missing, on_grid, positive_seed, tsplib_text
 from neuroute.solvers.lkh import BEST, MOST, PRECISION, read_tour
+from neuroute.solvers.lkhpy_main import run as lkh_main
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 
+LKHPY = "0.0.9"
+# SHA-256 of its builds for CPython 3.11 and 3.12: in another one LKH's variables may be others.
+BUILDS = (
+    "bf57aa312f0935bb30f4dc1f2f417e0ab677d65889949fb4e1a95fc9725642b6",
+    "7e03f66c73d0e751565d75afe2494b84ed49e9a2b360585ec6bc32a440870f47",
+)
+MOST_NODES = 4_000  # tried; from 4,400 on, vehicles counted, this build ends in the middle of its memory's bookkeeping
+INSTALL = f"run `pip install --no-deps --only-binary LKHpy LKHpy=={LKHPY}`"
 HOW_TO_GET = (
-    f"{lkhpy.HOW_TO_GET} (Python 3.11 and 3.12 on Linux x86-64), or download LKH-3 from "
+    f"{INSTALL} (Python 3.11 and 3.12 on Linux x86-64), or download LKH-3 from "
     "http://webhotel4.ruc.dk/~keld/research/LKH-3, run `make`, put `LKH` on the PATH; free for academic use only"
 )
 RUNS = 1
@@ -43,33 +59,38 @@ def limit_s(nodes: int) -> float:
 def version() -> str:
     """A binary by its contents: it does not say its version, and versions differ in what they find."""
     if path := shutil.which("LKH"):
-        return f"LKH-3 (sha256 {_digest(path, Path(path).stat().st_mtime_ns)})"
+        return f"LKH-3 (sha256 {_digest(path, Path(path).stat().st_mtime_ns)[:16]})"
     _command()
-    return f"LKHpy {lkhpy.VERSION}, LKH-3.0.12"
+    return f"LKHpy {LKHPY}, LKH-3.0.12"
 
 
 def _command() -> list[str]:
-    """Return what runs a parameter file, its last argument.  Raises NeurouteError if there is nothing."""
+    """Return what runs a parameter file, its last argument.
+
+    Raises NeurouteError if there is nothing, or LKHpy is none of the builds.
+    """
     if path := shutil.which("LKH"):
         return [path]
-    command = lkhpy.command()
-    if command is None:
+    spec = importlib.util.find_spec("LKHpy")  # without running it
+    if spec is None or spec.origin is None:
         raise missing("lkh3", HOW_TO_GET)
-    return command
+    if _digest(spec.origin, 0) not in BUILDS:
+        raise NeurouteError(f"{spec.origin}: not the published build of LKHpy {LKHPY}; {INSTALL} --force-reinstall")
+    return [sys.executable, "-I", "-S", lkh_main.__code__.co_filename, spec.origin]
 
 
 def check_nodes(nodes: int) -> None:
     """Raises NeurouteError if there are more than LKHpy's build takes, and no other LKH is there."""
-    if nodes > lkhpy.MOST_NODES and shutil.which("LKH") is None:
+    if nodes > MOST_NODES and shutil.which("LKH") is None:
         raise NeurouteError(
-            f"lkh3: {nodes:,} nodes, and the LKH-3 in LKHpy takes {lkhpy.MOST_NODES:,}; put an `LKH` of your own on "
+            f"lkh3: {nodes:,} nodes, and the LKH-3 in LKHpy takes {MOST_NODES:,}; put an `LKH` of your own on "
             "the PATH, or take another solver"
         )
 
 
 @cache
 def _digest(path: str, _changed: int) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroute.problems.vrp_checker import Rule
 from neuroute.solvers import concorde, hgs, lkh, lkh3, ortools, pyvrp
 from neuroute.solvers.base import check_demands, matrix_text
-from neuroute.solvers.vrp_grid import GridVrp
+from neuroute.solvers.vrp_grid import ways_grid
 
 Tour = Callable[..., np.ndarray]  # (ways, seed, seconds, **settings) -> (n,)
 Routes = Callable[..., list[list[int]]]  # (ways, demand, capacity, seed, seconds, **settings)
@@ -41,45 +40,12 @@ def _by_concorde(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarr
     return concorde.solve_text(matrix_text(ways), len(ways), seed, seconds, length)
 
 
-def _grid(ways: np.ndarray, demand: np.ndarray, capacity: int) -> GridVrp:
-    return GridVrp(ways, demand.astype(np.int64), capacity, False, None, None, np.zeros(len(ways), dtype=np.int64))
+def _tour_of(of_grid: Callable[..., np.ndarray]) -> Tour:
+    return lambda ways, *how, **settings: of_grid(ways_grid(ways), *how, **settings)
 
 
-def _tour_by_pyvrp(
-    ways: np.ndarray, seed: int, seconds: float | None, iterations: int = pyvrp.TOUR_ITERATIONS
-) -> np.ndarray:
-    (route,) = pyvrp.search(_grid(ways, np.zeros(len(ways)), 0), 1, seed, iterations, seconds)
-    return np.array([0, *route], dtype=np.int64)
-
-
-def _routes_by_pyvrp(
-    ways: np.ndarray,
-    demand: np.ndarray,
-    capacity: int,
-    seed: int,
-    seconds: float | None,
-    iterations: int = pyvrp.ITERATIONS,
-) -> list[list[int]]:
-    return pyvrp.search(_grid(ways, demand, capacity), len(ways) - 1, seed, iterations, seconds)
-
-
-def _tour_by_ortools(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
-    grid = _grid(ways, np.zeros(len(ways)), 0)
-    (route,) = ortools.search(grid, 1, ortools.within(seconds, grid) or ortools.Budget(None, ortools.TOUR_SOLUTIONS))
-    return np.array([0, *route], dtype=np.int64)
-
-
-def _routes_by_ortools(
-    ways: np.ndarray,
-    demand: np.ndarray,
-    capacity: int,
-    seed: int,
-    seconds: float | None,
-    budget: ortools.Budget | None = None,
-    rule: Rule = "free start",
-) -> list[list[int]]:
-    grid = _grid(ways, demand, capacity)
-    return ortools.search(grid, grid.customers, ortools.within(seconds, grid) or budget or ortools.Budget(), rule)
+def _routes_of(of_grid: Callable[..., list[list[int]]]) -> Routes:
+    return lambda ways, demand, capacity, *how, **settings: of_grid(ways_grid(ways, demand, capacity), *how, **settings)
 
 
 def _nearest_tour(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
@@ -127,6 +93,6 @@ SOLVERS: Mapping[str, MatrixSolver] = {
     "hgs": MatrixSolver(hgs.tour_of_ways, hgs.routes_of_ways, takes_coords=True),
     "insertion": MatrixSolver(_inserted_tour, asymmetric=True),
     "nearest": MatrixSolver(_nearest_tour, _nearest_routes, asymmetric=True),
-    "ortools": MatrixSolver(_tour_by_ortools, _routes_by_ortools, asymmetric=True),
-    "pyvrp": MatrixSolver(_tour_by_pyvrp, _routes_by_pyvrp, asymmetric=True),
+    "ortools": MatrixSolver(_tour_of(ortools.tour), _routes_of(ortools.routes), asymmetric=True),
+    "pyvrp": MatrixSolver(_tour_of(pyvrp.tour), _routes_of(pyvrp.routes), asymmetric=True),
 }

@@ -22,7 +22,7 @@ from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_checker import Rule
 from neuroute.solvers import limited
 from neuroute.solvers.base import Solver, installed_version, missing
-from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
+from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid, plane_grid
 
 NAME = "ortools"
 HOW_TO_GET = "run `pip install ortools`"
@@ -55,20 +55,27 @@ def solve_vrp(
     Raises NeurouteError if OR-Tools is missing or finds no routes.
     """
     grid = on_vrp_grid(instance)
-    only_pick_up = [demand < 0 for demand in grid.demand.tolist()]
-    routes = search(grid, grid.customers, within(seconds, grid) or budget or Budget(), rule)
-    return from_routes(sorted(routes, key=lambda route: all(only_pick_up[customer] for customer in route)))
+    found_routes = routes(grid, seed, seconds, budget, rule)
+    return from_routes(sorted(found_routes, key=lambda route: bool((grid.demand[route] < 0).all())))
 
 
 def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
     """Return the best tour (n,) with one vehicle: of so many seconds, else of TOUR_SOLUTIONS solutions."""
-    demand = np.zeros((1, len(coords)), dtype=np.int64)
-    grid = on_vrp_grid(Vrp(coords[None], demand, np.array([0])))
-    (route,) = search(grid, 1, within(seconds, grid) or Budget(None, TOUR_SOLUTIONS))
+    return tour(plane_grid(coords), seed, seconds)
+
+
+def tour(grid: GridVrp, seed: int, seconds: float | None = None) -> np.ndarray:
+    (route,) = search(grid, 1, _within(seconds, grid) or Budget(None, TOUR_SOLUTIONS))
     return np.array([0, *route], dtype=np.int64)
 
 
-def within(seconds: float | None, grid: GridVrp) -> Budget | None:
+def routes(
+    grid: GridVrp, seed: int, seconds: float | None = None, budget: Budget | None = None, rule: Rule = "free start"
+) -> list[list[int]]:
+    return search(grid, grid.customers, _within(seconds, grid) or budget or Budget(), rule)
+
+
+def _within(seconds: float | None, grid: GridVrp) -> Budget | None:
     """Return the budget of so many seconds for an instance; None for None."""
     return None if seconds is None else Budget(seconds / grid.customers)
 

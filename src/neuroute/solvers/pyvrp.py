@@ -17,7 +17,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.solvers import limited
 from neuroute.solvers.base import Solver, installed_version, missing
-from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
+from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid, plane_grid
 
 NAME = "pyvrp"
 HOW_TO_GET = "run `pip install pyvrp`"
@@ -36,16 +36,21 @@ def solve_vrp(instance: Vrp, seed: int, iterations: int = ITERATIONS, seconds: f
     """
     if instance.switches.backhaul:
         raise NeurouteError(f"{NAME} does not solve {instance.variant} as it is meant here; 'ortools' does")
-    grid = on_vrp_grid(instance)
-    return from_routes(search(grid, grid.customers, seed, iterations, seconds))
+    return from_routes(routes(on_vrp_grid(instance), seed, seconds, iterations))
 
 
 def solve(coords: np.ndarray, seed: int, iterations: int = TOUR_ITERATIONS, seconds: float | None = None) -> np.ndarray:
     """Return the best tour (n,), with one vehicle."""
-    demand = np.zeros((1, len(coords)), dtype=np.int64)
-    grid = on_vrp_grid(Vrp(coords[None], demand, np.array([0])))
+    return tour(plane_grid(coords), seed, seconds, iterations)
+
+
+def tour(grid: GridVrp, seed: int, seconds: float | None = None, iterations: int = TOUR_ITERATIONS) -> np.ndarray:
     (route,) = search(grid, 1, seed, iterations, seconds)
     return np.array([0, *route], dtype=np.int64)
+
+
+def routes(grid: GridVrp, seed: int, seconds: float | None = None, iterations: int = ITERATIONS) -> list[list[int]]:
+    return search(grid, grid.customers, seed, iterations, seconds)
 
 
 def search(grid: GridVrp, vehicles: int, seed: int, iterations: int, seconds: float | None = None) -> list[list[int]]:

@@ -63,6 +63,17 @@ def on_vrp_grid(instance: Vrp) -> GridVrp:
     )
 
 
+def ways_grid(ways: np.ndarray, demand: np.ndarray | None = None, capacity: int = 0) -> GridVrp:
+    """Return whole distances (n, n) as an instance; without demands of one tour."""
+    loads = np.zeros(len(ways)) if demand is None else demand
+    return GridVrp(ways, loads.astype(np.int64), capacity, False, None, None, np.zeros(len(ways), dtype=np.int64))
+
+
+def plane_grid(coords: np.ndarray) -> GridVrp:
+    """Return coordinates (n, 2) as an instance of one tour."""
+    return on_vrp_grid(Vrp(coords[None], np.zeros((1, len(coords)), dtype=np.int64), np.array([0])))
+
+
 def _up(lengths: np.ndarray) -> np.ndarray:
     return np.ceil(np.asarray(lengths, dtype=np.float64) * GRID).astype(np.int64)
 
