@@ -16,7 +16,7 @@ import neuroute
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
-from neuroute.accounting.estimates import Requests
+from neuroute.accounting.estimates import Estimates
 from neuroute.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive, write_json
@@ -49,7 +49,7 @@ PLAN = clear(lambda: settle(build_plan(parse_config(config, config_files()))))
 config["substitutes"] = PLAN.config.substitutes  # settled once: a solver that comes or goes meanwhile changes no job
 GPUS = gpus(PLAN.config)
 # What jobs ask a cluster for.  `--cores` is what one of them may have there; here, what all of them share.
-REQUESTS = Requests(PLAN, workflow.resource_settings.cores or 16)
+REQUESTS = Estimates(PLAN, workflow.resource_settings.cores or 16)
 GIVEN = [run for run, r in PLAN.runs.items() if isinstance(r, GivenRun)]
 RUNNING = contextlib.ExitStack()
 os.environ.pop(SOCKET_ENV, None)  # of the machine that sent this job, if it was sent

@@ -28,7 +28,7 @@ def texts(plan: Plan) -> dict[tuple[str, str], object]:
         more = plan.label_jobs_of_evaluation(name), plan.benchmarks_of_evaluation(name)
         said["evaluate", name] = evaluation.canonical(), reads, more
     for name, artifact in plan.artifacts.items():
-        scale = plan.scale.of(artifact.paper).canonical()
+        scale = plan.scale.of(artifact.paper)
         said["render", name] = artifact.canonical(), scale, plan.artifact_stem(name)
     return said
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from refusals import one_line
 
-from neuroute.accounting.estimates import LEAST_MINUTES, SHORT_S, Requests
+from neuroute.accounting.estimates import LEAST_MINUTES, SHORT_S, Estimates
 from neuroute.core.errors import NeurouteError
 from neuroute.dag.slurm import JobRequest, check_jobs, check_orphans, send_rehearsal
 from neuroute.plan.config import parse_config
@@ -39,7 +39,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_every_job_of_every_scale_asks_for_time_memory_and_processors(scale: str, device: str) -> None:
     plan = plan_of(scale, device=device, gpus_per_run=2)
-    requests = Requests(plan, 16)
+    requests = Estimates(plan, 16)
     most = 60 * plan.config.machine.job_hours
     jobs = [("labels", j) for j in plan.label_jobs] + [("train", r) for r in plan.runs]
     for stage, name in [*jobs, *(("evaluate", e) for e in plan.evaluations)]:
@@ -56,20 +56,20 @@ def test_every_job_of_every_scale_asks_for_time_memory_and_processors(scale: str
 
 def test_longer_jobs_may_go_on_more_often() -> None:
     plan = plan_of("paper", device="cuda")
-    needs = {run: Requests(plan, 16).retries("train", [run]) for run in ("scaling/base_42x512", "pens/small_a_zero")}
+    needs = {run: Estimates(plan, 16).retries("train", [run]) for run in ("scaling/base_42x512", "pens/small_a_zero")}
     assert needs["scaling/base_42x512"] > needs["pens/small_a_zero"] == 2
 
 
 def test_benchmarks_ask_for_the_time_that_their_instances_take() -> None:
     """The largest alone takes hours to improve: a job of minutes would end before it, at each attempt."""
-    requests = Requests(plan_of("paper", ("sit",), device="cuda"), 16)
+    requests = Estimates(plan_of("paper", ("sit",), device="cuda"), 16)
     large, small = (requests.runtime("evaluate", e) for e in ("sit/tsp_1k/tsplib", "rivals/elg_cvrp/cvrplib_sit"))
     assert large > 2 * 60 > small
 
 
 def test_jobs_that_are_sent_together_do_not_hang_on_each_other() -> None:
     plan = plan_of("smoke")
-    requests = Requests(plan, 16)
+    requests = Estimates(plan, 16)
     for run in plan.runs.values():
         if run.start:
             assert requests.group("train", run.id) != requests.group("train", run.start.partition("@")[0])
@@ -79,7 +79,7 @@ def test_weights_that_are_given_ask_for_what_reading_them_takes(tmp_path: Path) 
     file = tmp_path / "weights.pt"
     file.write_bytes(b"")
     given = {run: {"weights": str(file)} for run in ("icam/icam_tsp", "scaling/sigd")}
-    requests = Requests(plan_of("paper", device="cuda", runs=given), 16)
+    requests = Estimates(plan_of("paper", device="cuda", runs=given), 16)
     before = requests.mem_mb("train", "icam/icam_tsp")
     for run in given:
         assert requests.runtime("train", run) <= LEAST_MINUTES + 1
@@ -87,7 +87,7 @@ def test_weights_that_are_given_ask_for_what_reading_them_takes(tmp_path: Path) 
     with file.open("r+b") as opened:
         opened.truncate(10**9)
     assert requests.mem_mb("train", "icam/icam_tsp") == before
-    again = Requests(requests.plan, 16)
+    again = Estimates(requests.plan, 16)
     assert again.mem_mb("train", "icam/icam_tsp") == pytest.approx(before + 1500, abs=1)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.accounting.estimates import Estimates, Requests, typical_ratio
+from neuroute.accounting.estimates import Estimates, typical_ratio
 from neuroute.accounting.flops import RunFlops
 from neuroute.accounting.overview import describe
 from neuroute.accounting.rates import rehearsal_of
@@ -183,7 +183,7 @@ def piece_of(_stage: object, run: Run, piece: Any) -> PiecePace:
 @pytest.mark.slow
 def test_plan_and_requests_go_by_what_was_rehearsed(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "for yours: neuroute rehearse" in describe(plan, None)
-    by_flops = Requests(plan, 4)
+    by_flops = Estimates(plan, 4)
     before = {run: by_flops.runtime("train", run) for run in plan.runs}
     monkeypatch.setattr(rehearsal, "try_training", pace_of)
     monkeypatch.setattr(rehearsal, "try_piece", piece_of)
@@ -202,7 +202,7 @@ def test_plan_and_requests_go_by_what_was_rehearsed(plan: Plan, monkeypatch: pyt
     assert estimates.evaluate(evaluation).seconds == pytest.approx(estimates.start_s + expected)
     labels = next(labels for labels in plan.label_jobs.values() if labels.solver == "concorde")
     assert estimates.label_seconds(labels) == pytest.approx(9 * labels.dataset.count, rel=1e-3)
-    requests = Requests(plan, 4)
+    requests = Estimates(plan, 4)
     assert all(requests.runtime("train", run) > before[run] for run in plan.runs)
     assert requests.runtime("train", BQ, 2) > requests.runtime("train", BQ)
     assert any(line.startswith("all ") for line in said)

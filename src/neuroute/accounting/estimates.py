@@ -29,6 +29,12 @@ DRAWING_S = 0.7  # of a table or figure in its five formats
 WARM_START_S = 0.3  # a copy of a process that has loaded all
 LEAST_S = {"cpu": 0.01, "cuda": 0.1}  # of a job by its FLOPs, to say how far these are off
 CORE_S = 300.0  # of solving for each core of a label job: shorter ones run side by side, as soon as a core is free
+# Of what a cluster is asked for
+MARGIN = 2.0  # estimates have been off by less, mostly: docs/measured/log.md
+LEAST_MINUTES = 10
+SHORT_S = 120.0  # jobs that take less are sent together
+UNKNOWN_S = 4 * 3600.0  # of a network or a solver without a rate
+RETRIES = 2
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Of each job of a plan on its machine; a label job has `cpus` cores at most."""
+    """Of each job of a plan on its machine; a label job has `cpus` cores at most.
+
+    What a cluster is asked for it: each method takes the stage (labels, train, evaluate) and the id of the job.
+    """
 
     plan: Plan
     cpus: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -207,35 +216,7 @@ class Estimates:
         path = self.plan.artifact_stem(artifact).with_suffix(".json")
         return Cost("render", artifact, path, seconds=self.start_s + DRAWING_S, disk_mb=0.3, scale=self.plan.scale.name)
 
-
-def typical_ratio(pairs: Iterable[tuple[float, float]], least_s: float) -> float:
-    """The median of (took, reckoned) seconds' ratios, each with the weight of what was reckoned; 1 where there is none.
-
-    What is less than `least_s` by its FLOPs takes the time of its calls, which says nothing of the rest.
-    """
-    comparable = [(took / reckoned, reckoned) for took, reckoned in pairs if reckoned >= least_s]
-    if not comparable:
-        return 1.0
-    ratios, weights = zip(*comparable, strict=True)
-    return float(np.quantile(ratios, 0.5, weights=weights, method="inverted_cdf"))
-
-
-def evaluation_key(run: Run | GivenRun, evaluation: RunEvaluation) -> str:
-    """In the file of a rehearsal."""
-    return f"{run.digest()}/{evaluation.digest()}"
-
-
-# -- of a cluster: each job's estimate with a margin, capped, and more at each attempt --------------------------------
-
-MARGIN = 2.0  # estimates have been off by less, mostly: docs/measured/log.md
-LEAST_MINUTES = 10
-SHORT_S = 120.0  # jobs that take less are sent together
-UNKNOWN_S = 4 * 3600.0  # of a network or a solver without a rate
-RETRIES = 2
-
-
-class Requests(Estimates):
-    """Of all jobs of a plan: each method takes the stage (labels, train, evaluate) and the id of a job."""
+    # -- of a cluster: each job's estimate with a margin, capped, and more at each attempt ----------------------------
 
     @cached_property
     def cost(self) -> Callable[[str, str], Cost]:
@@ -276,3 +257,20 @@ class Requests(Estimates):
             start = None if isinstance(run, GivenRun) else run.start
             return 0 if start is None else 1 + self._depth(stage, start.partition("@")[0])
         return int(stage == "evaluate" and self.plan.rescaling_of_evaluation(name) is not None)
+
+
+def typical_ratio(pairs: Iterable[tuple[float, float]], least_s: float) -> float:
+    """The median of (took, reckoned) seconds' ratios, each with the weight of what was reckoned; 1 where there is none.
+
+    What is less than `least_s` by its FLOPs takes the time of its calls, which says nothing of the rest.
+    """
+    comparable = [(took / reckoned, reckoned) for took, reckoned in pairs if reckoned >= least_s]
+    if not comparable:
+        return 1.0
+    ratios, weights = zip(*comparable, strict=True)
+    return float(np.quantile(ratios, 0.5, weights=weights, method="inverted_cdf"))
+
+
+def evaluation_key(run: Run | GivenRun, evaluation: RunEvaluation) -> str:
+    """In the file of a rehearsal."""
+    return f"{run.digest()}/{evaluation.digest()}"

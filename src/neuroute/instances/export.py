@@ -88,7 +88,7 @@ def instance_arrays(instances: Instances) -> dict[str, np.ndarray]:
     coords, vrp = instances.coords, instances.vrp
     short = coords.astype(np.float32)
     arrays: dict[str, np.ndarray | None] = {"coords": short if (short == coords).all() else coords}
-    arrays |= {"demand": instances.demand, "capacity": instances.capacity}
+    arrays |= {key: instances.stacked(key) for key in ("demand", "capacity")}
     if vrp is not None:
         arrays |= {"variant": np.array(str(vrp.variant)), "open": np.array(vrp.open)}
         arrays |= {"limit": vrp.limit, "windows": vrp.windows, "service": vrp.service}

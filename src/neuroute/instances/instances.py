@@ -82,22 +82,19 @@ class Instances:
         return np.stack([each.coords for each in self.members])
 
     @property
-    def demand(self) -> np.ndarray | None:
-        return _stacked([each.demand for each in self.members])
-
-    @property
-    def capacity(self) -> np.ndarray | None:
-        return _stacked([each.capacity for each in self.members])
-
-    @property
     def reference(self) -> np.ndarray | None:
         """(count,) lengths of known solutions."""
-        return _stacked([each.best_known for each in self.members])
+        return self.stacked("best_known")
 
     @property
     def solutions(self) -> np.ndarray | None:
         """Those that came with the instances: int64 tours (count, n), or (count, 2, n)."""
-        return _stacked([each.solution for each in self.members])
+        return self.stacked("solution")
+
+    def stacked(self, field: str) -> np.ndarray | None:
+        """Return a field of all instances (count, ...); None if one has none."""
+        parts = [getattr(each, field) for each in self.members]
+        return None if any(part is None for part in parts) else np.array(parts)
 
     @property
     def vrp(self) -> Vrp | None:
@@ -123,10 +120,6 @@ class Instances:
         costs = costs or [each.cost(stops) for each, stops in zip(self.members, solutions, strict=True)]
         rows = zip(self.members, solutions, costs, strict=True)
         return replace(self, members=tuple(replace(each, solution=s, best_known=float(c)) for each, s, c in rows))
-
-
-def _stacked(parts: Sequence[Any]) -> np.ndarray | None:
-    return None if any(part is None for part in parts) else np.array(parts)
 
 
 def _batch(parts: Sequence[Any]) -> Vrp:

@@ -39,10 +39,6 @@ class RunEvaluation(Spec):
         """All the ways in which it builds solutions."""
         return tuple(dict.fromkeys(decoding for _, decoding in self.solved()))
 
-    def networks_timed(self) -> tuple[Network, ...]:
-        """Networks that it measures besides the run's own."""
-        return ()
-
     def reads_best_factor(self) -> bool:
         """Whether it needs the best scaling factor that the model's `RescalingEvaluation` finds."""
         return any(decoding.rescale == "best" for decoding in self.decodings_used())
@@ -128,12 +124,9 @@ class EfficiencyEvaluation(RunEvaluation):
     entry: ClassVar[str] = "neuroute.evaluation.efficiency:measure"
     kind: Literal["efficiency"] = "efficiency"
     group: str = "efficiency"
-    networks: dict[str, Network]
+    networks: dict[str, Network]  # besides the run's own
     datasets: tuple[Dataset, ...]
     decisions: int = Field(default=5, ge=2)
-
-    def networks_timed(self) -> tuple[Network, ...]:
-        return tuple(self.networks.values())
 
 
 class ConstructionEvaluation(RunEvaluation):

@@ -203,7 +203,7 @@ class Plan:
         problems = {run.validation.dataset.problem, *(labels.dataset.problem for labels in e.labels)}
         problem = entries(problems, "spec", "environment", "search")
         libraries = [_library_entry(benchmark) for benchmark in benchmarks]
-        timed = [network for member in e.members() for network in member.networks_timed()]
+        timed = [network for member in e.members() for network in getattr(member, "networks", {}).values()]
         kinds = dict.fromkeys(network.kind for network in (run.network, *timed))
         starts = sorted({_solver_entry(solver) for d in e.decodings_used() for solver in d.solvers})
         methods = {d.method for d in e.decodings_used() if d.is_own or d.method == "revise"}
@@ -260,7 +260,7 @@ class Plan:
     def shown_spec(self, artifact: str) -> str:
         """What an artifact shows besides its inputs: its paper's part of the scale, and the runs that it reads."""
         a, runs = self.artifacts[artifact], self._shown_runs(artifact)
-        return "\n".join([a.canonical(), self.scale.of(a.paper).canonical(), *(self.runs[r].canonical() for r in runs)])
+        return "\n".join([a.canonical(), self.scale.of(a.paper), *(self.runs[r].canonical() for r in runs)])
 
     def _inputs_of_runs(self, artifact: str) -> set[str]:
         a = self.artifacts[artifact]

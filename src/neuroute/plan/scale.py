@@ -1,5 +1,6 @@
 """A scale: what the roles of the papers stand for."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -181,15 +182,10 @@ class Scale(ScaleFile):
         blocks = {key: _replace(block, substitutes) for key, block in self.blocks.items()}
         return self.model_copy(update={**common, "blocks": blocks})
 
-    def of(self, paper: str) -> "ScalePart":
-        """What one paper's artifacts depend on: an edit of another paper's sizes changes nothing of it."""
-        return ScalePart(
-            name=self.name,
-            summary=self.summary,
-            solver=self.reference_solver,
-            instances=self.instances,
-            sizes=self.blocks[paper],
-        )
+    def of(self, paper: str) -> str:
+        """What one paper's artifacts depend on, as text: an edit of another paper's sizes changes nothing of it."""
+        common = [self.name, self.summary, self.reference_solver, json.dumps(self.instances, sort_keys=True)]
+        return "\n".join([*common, self.blocks[paper].canonical()])
 
 
 def _replace(value: Any, substitutes: Mapping[str, str]) -> Any:
@@ -204,16 +200,6 @@ def _replace(value: Any, substitutes: Mapping[str, str]) -> Any:
         parts = [_replace(part, substitutes) for part in value]
         return type(value)(part for i, part in enumerate(parts) if part not in parts[:i] or part == value[i])
     return value
-
-
-class ScalePart(Spec):
-    """A scale as one paper sees it."""
-
-    name: str
-    summary: str
-    solver: str
-    instances: dict[Benchmark, tuple[str, ...]] = Field(default={}, exclude_if=lambda instances: not instances)
-    sizes: SerializeAsAny[Spec]
 
 
 def scales_dir() -> Path:
