@@ -20,7 +20,6 @@ from neuroute.papers.zoo.paper import CVRP, KEY, TSP, VARIANTS, VRP, ZooScale
 from neuroute.papers.zoo.tables import IMAGES, STARTS
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding, Network, Reinforced, Run
 from neuroute.plan.plan import Plan
 from neuroute.plan.yaml_files import validate
@@ -140,7 +139,7 @@ def _of_variants(plan: Plan) -> list[dict[str, Any]]:
     v = plan.scale[ZooScale].vrp
     return [
         _interval(row, key)
-        | {"set": f"{row['problem']}{v.nodes}", "decoding": name_of(decoding), "instances": v.test_count}
+        | {"set": f"{row['problem']}{v.nodes}", "decoding": decoding.name, "instances": v.test_count}
         | {"reference": row["reference"]}
         for row in _rows(plan, "table3")
         for key, decoding in (("gap_pct", STARTS), ("gap_x8_pct", IMAGES))

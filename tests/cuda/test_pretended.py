@@ -255,9 +255,9 @@ def asked_for() -> dict[str, tuple[Run, dict[str, Decoding]]]:
             for each in plan.evaluations.values():
                 if isinstance(each, Evaluation) and each.run == run.id:
                     for how in (small(test.decoding) for test in each.tests):
-                        if not of_kind[1] or (run.network.kind, how.id) not in ways:
-                            ways.add((run.network.kind, how.id))
-                            of_kind[1][how.id] = how
+                        if not of_kind[1] or (run.network.kind, how.name) not in ways:
+                            ways.add((run.network.kind, how.name))
+                            of_kind[1][how.name] = how
     return found
 
 
@@ -285,5 +285,5 @@ def test_every_network_decodes_in_all_of_its_ways(problem: str) -> None:
                 solutions = decode(problem, net, given, how)
                 assert SPEC.of(problem).valid(given, solutions.numpy()).all()
             except Exception as error:
-                error.add_note(f"{run.id}, {how.id}")
+                error.add_note(f"{run.id}, {how.name}")
                 raise

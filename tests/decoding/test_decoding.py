@@ -159,10 +159,10 @@ def test_every_way_to_decode_gives_the_same_tours_in_any_batch(coords: Tensor, n
     rrc, beam = Decoding(method="rrc", iterations=6), Decoding(method="beam", beam=3)
     for decoding in (Decoding(draw=2), Decoding(rescale=1.5, cached=False), Decoding(log_n=False), beam, rrc):
         tours = decode("tsp", net, coords, decoding)
-        assert torch.equal(tours.sort(1).values, torch.arange(16).expand(3, -1)), decoding.id
+        assert torch.equal(tours.sort(1).values, torch.arange(16).expand(3, -1)), decoding.name
         for size in (1, 2, 3):  # embeddings follow an instance's place in its set, whatever the batch
             split = decode("tsp", net, coords, decoding.model_copy(update={"batch_size": size}))
-            assert torch.equal(split, tours), decoding.id
+            assert torch.equal(split, tours), decoding.name
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -17,7 +17,7 @@ from neuroute.networks.lehd import Lehd
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.sit import Sit
-from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, Revision, name_of
+from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, Revision
 from neuroute.plan.decodings import revise as revised
 from neuroute.problems.tsp import canonical, is_permutation
 from neuroute.systems.glop.network import Glop
@@ -245,5 +245,5 @@ def test_decodings_that_contradict_themselves_are_refused() -> None:
     with pytest.raises(ValueError, match="revision is for method 'revise'"):
         Decoding(revision=Revision(blocks=((8, 2),)))
     assert "revision" not in Decoding().canonical()
-    assert name_of(REVISED_LIBRARY) == "revise-library"
-    assert name_of(revised((8, 2), (5, 5), width=3, prune=False, flips="none")) == "revise8x2-5x5-w3-all-noflips"
+    assert REVISED_LIBRARY.name == "revise-library"
+    assert revised((8, 2), (5, 5), width=3, prune=False, flips="none").name == "revise8x2-5x5-w3-all-noflips"

@@ -10,7 +10,6 @@ from many_starts import Case, N, case_of
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.construct import construct
 from neuroute.decoding.decode import decode, instances_per_batch
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -26,7 +25,7 @@ def test_it_is_what_many_starts_find(case: Case) -> None:
         solutions = decode(problem, case.net, instances, decoding)
         assert torch.equal(solutions, case.solve(instances, number, augment=decoding.augment))
         assert case.valid(instances, solutions)  # every node once, no vehicle overfull
-        found[name_of(decoding)] = case.lengths(instances, solutions)
+        found[decoding.name] = case.lengths(instances, solutions)
     assert torch.equal(construct(problem, case.net, instances), decode(problem, case.net, instances, ALL))
     pairs = (("multistart", "multistart3"), ("multistart-x8", "multistart"), ("multistart-x8", "greedy-x8"))
     for better, worse in pairs:
@@ -87,11 +86,11 @@ def test_what_starts_are_called() -> None:
     """Records are looked up by these names."""
     beam, rrc = {"method": "beam", "beam": 16}, {"method": "rrc", "iterations": 100}
     every: dict[str, Any] = {"starts": "all"}
-    named = [name_of(Decoding.model_validate(how)) for how in ({}, {"starts": 5}, every, every | {"augment": True})]
+    named = [Decoding.model_validate(how).name for how in ({}, {"starts": 5}, every, every | {"augment": True})]
     assert named == ["greedy", "multistart5", "multistart", "multistart-x8"]
-    assert name_of(Decoding.model_validate(beam | every)) == "beam16-multistart"
-    assert name_of(Decoding.model_validate(rrc | every)) == "rrc100-multistart"
-    assert name_of(Decoding.model_validate(rrc | every | {"iterations": 0})) == "multistart"
+    assert (Decoding.model_validate(beam | every)).name == "beam16-multistart"
+    assert (Decoding.model_validate(rrc | every)).name == "rrc100-multistart"
+    assert (Decoding.model_validate(rrc | every | {"iterations": 0})).name == "multistart"
     for how in (every | {"method": "prc", "iterations": 3}, beam | {"augment": True}):
         with pytest.raises(ValueError, match="starts|augment"):
             Decoding.model_validate(how)

@@ -14,7 +14,6 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
 from neuroute.instances.instance import Instance
 from neuroute.instances.tsplib import read_tsplib, read_vrplib
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network
 from neuroute.problems.vrp import Vrp, to_routes
 
@@ -129,7 +128,7 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(
     run = run_of(Network(kind=f"neuroute.networks.{kind}", arguments=arguments), CVRP_LABELS)
     how = {"min_nodes": 101, "max_nodes": 107, "decodings": decodings, "per_axis": per_axis}
     records, arrays = on_benchmark(tmp_path, folder, "cvrplib", NAMES, run, **how)
-    assert list(records.decoding.unique()) == [name_of(d) for d in separate]
+    assert list(records.decoding.unique()) == [d.name for d in separate]
     assert list(records.test.unique()) == [f"cvrplib_{name}" for name in NAMES]
     assert set(records.n) == {101, 106}  # with the depot
     assert (arrays["names"].tolist(), arrays["optima"].tolist()) == ([*NAMES], [*OPTIMA])
@@ -142,11 +141,11 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(
         for decoding in separate:
             routes = to_routes(decode("cvrp", net, inputs, decoding)[0].numpy())
             instance.check(routes, name)
-            of_test = (records.test == f"cvrplib_{name}") & (records.decoding == name_of(decoding))
+            of_test = (records.test == f"cvrplib_{name}") & (records.decoding == decoding.name)
             values = records[of_test].set_index("metric").value
             cost = instance.length(routes, rounded=False)
             assert values["length"] == pytest.approx(cost)
-            assert arrays[name_of(decoding)][i] == pytest.approx(cost)
+            assert arrays[decoding.name][i] == pytest.approx(cost)
             assert values["gap_pct"] == pytest.approx(100 * (cost / best - 1))
             assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / best - 1))
             assert values["gap_rounded_pct"] >= 0

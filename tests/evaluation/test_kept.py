@@ -23,7 +23,6 @@ from neuroute.evaluation import loaded
 from neuroute.evaluation.difference import read_lengths
 from neuroute.evaluation.loaded import MeasuredSteps
 from neuroute.plan.config import load_scale, parse_config
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Artifact, Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
 from neuroute.rendering.study import Study
 
@@ -127,7 +126,7 @@ def test_parts_share_the_work_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     rows, lengths = measured(tmp_path / "whole", tmp_path / "labels", evaluation, run)
     done: list[str] = []
     measure = labelled._measure_test
-    monkeypatch.setattr(labelled, "_measure_test", lambda *a: done.append(name_of(a[2].decoding)) or measure(*a))
+    monkeypatch.setattr(labelled, "_measure_test", lambda *a: done.append(a[2].decoding.name) or measure(*a))
     write, evaluate = driver.write_records, driver.evaluate
     monkeypatch.setattr(driver, "write_records", lambda *a: pytest.fail("a part wrote records"))
     for k in (1, 0):

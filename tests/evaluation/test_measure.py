@@ -21,7 +21,6 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.networks.weights import weights_digest
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test
 from neuroute.problems.tsp import tour_length
 from neuroute.user.published import import_test_set
@@ -52,13 +51,13 @@ def test_gaps_are_ratios_of_means_and_lengths_are_kept(store: Path) -> None:
     net = ready(NETWORK)
     for test in TESTS:
         own = tour_length(coords, decode("tsp", net, torch.from_numpy(coords), test.decoding).numpy())
-        rows = records[records.decoding == name_of(test.decoding)].set_index("metric")
+        rows = records[records.decoding == test.decoding.name].set_index("metric")
         assert rows.value["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
         assert rows.value["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
         assert rows.value["length"] == pytest.approx(own.mean())
         assert rows.value["parameters"] == sum(p.numel() for p in net.parameters())
         with np.load(store / "out" / "greedy.npz") as lengths:
-            np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{name_of(test.decoding)}"], own)
+            np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{test.decoding.name}"], own)
             np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|reference"], reference)
 
 
@@ -68,7 +67,7 @@ def test_the_log_tells_of_each_test(store: Path, caplog: pytest.LogCaptureFixtur
     gaps = records[records.metric == "gap_pct"].value
     said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("test ")]
     assert said == [
-        f"test {i} of 2, {LABELS.dataset.id}: gap {name_of(test.decoding)} {gap:.2f} %"
+        f"test {i} of 2, {LABELS.dataset.id}: gap {test.decoding.name} {gap:.2f} %"
         for i, (test, gap) in enumerate(zip(TESTS, gaps, strict=True), 1)
     ]
 
@@ -150,16 +149,16 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
     instances = kind_.instances(labels.dataset)
     for test in tests:
         found = decode(problem, net, instances, test.decoding).numpy()
-        rows = records[records.decoding == name_of(test.decoding)].set_index("metric")
+        rows = records[records.decoding == test.decoding.name].set_index("metric")
         assert rows.value["length"] == pytest.approx(kind_.lengths(instances, found).mean())
         assert set(rows.batch_size) == {instances_per_batch(net, 9, test.decoding, memory_budget_gb(CPU, None))}
     for decoding, tours, images in zip(MANY, (1, 9, 72), (1, 1, 8), strict=True):
-        values = records[records.decoding == name_of(decoding)].set_index("metric").value
+        values = records[records.decoding == decoding.name].set_index("metric").value
         by_hand = images * c.encoder(nodes) + tours * (nodes - 2) * c.decision(nodes + 1)
         assert values["gflops_shrinking"] == pytest.approx(by_hand / 1e9)
         assert values["gflops_paper"] == pytest.approx(values["gflops_shrinking"] + tours * c.decision(nodes + 1) / 1e9)
     for test in tests[4:]:  # beams search from each start
-        values = records[records.decoding == name_of(test.decoding)].set_index("metric").value
+        values = records[records.decoding == test.decoding.name].set_index("metric").value
         one = flops.per_solution(network, nodes, 2 * (9 if test.decoding.starts == "all" else 1))
         assert values["gflops_shrinking"] == pytest.approx(one["gflops_shrinking"])
     assert list(records.decoding.unique()[:3]) == ["greedy", "multistart", "multistart-x8"]

@@ -14,7 +14,6 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, decode_timed
 from neuroute.papers.pens.roles import AttentionEvaluation
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
     CombinedEvaluation,
@@ -71,7 +70,7 @@ def measured(
 
 
 def values(records: pd.DataFrame, decoding: Decoding) -> pd.Series:
-    return records[records.decoding == name_of(decoding)].set_index("metric").value
+    return records[records.decoding == decoding.name].set_index("metric").value
 
 
 def test_repeats_are_means_over_draws(store: Path) -> None:
@@ -83,7 +82,7 @@ def test_repeats_are_means_over_draws(store: Path) -> None:
     own = np.stack([tour_length(coords, decode("tsp", net, coords, Decoding(draw=i)).numpy()) for i in range(3)])
     assert len({tuple(each) for each in own}) > 1  # an untrained network depends on its embeddings
     found = values(records, REPEATED)
-    np.testing.assert_array_equal(arrays[f"{LABELS.dataset.id}|{name_of(REPEATED)}"], own.mean(0))
+    np.testing.assert_array_equal(arrays[f"{LABELS.dataset.id}|{REPEATED.name}"], own.mean(0))
     assert found["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
     assert found["gap_spread_pct"] == pytest.approx(np.std(100 * own.mean(1) / reference.mean(), ddof=1))
     alone, together = values(records, Decoding(batch_size=1)), values(records, Decoding())

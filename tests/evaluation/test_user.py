@@ -17,7 +17,7 @@ from neuroute.instances.instances import Instances
 from neuroute.instances.tsplib import read_tsplib
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.decodings import name_of, revise
+from neuroute.plan.decodings import revise
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network
 from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
@@ -95,11 +95,11 @@ def test_numbers_are_those_of_the_decoded_tours(
     assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
     assert (records.n_instances == count).all()
     with np.load(out.with_suffix(".npz")) as file:
-        np.testing.assert_allclose(file[f"mine|{name_of(decoding)}"], own)
+        np.testing.assert_allclose(file[f"mine|{decoding.name}"], own)
     assert f"mine: {count} instances, n = 9" in text
     assert f"{values['gap_pct']:.3f} % (of mean lengths)" in text
     assert f"{values['length']:.5f}" in text
-    assert name_of(decoding) in text
+    assert decoding.name in text
 
 
 def test_a_reference_of_ones_own_tours_has_no_gap() -> None:

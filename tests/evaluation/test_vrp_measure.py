@@ -21,7 +21,6 @@ from neuroute.instances.instance import Instance
 from neuroute.instances.solomon import parse_solomon
 from neuroute.instances.tsplib import read_vrplib
 from neuroute.networks.weights import parameters
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
     ConstructionEvaluation,
@@ -77,11 +76,11 @@ def test_gaps_are_against_references_of_which_some_keep_to_the_networks_rules(
         dataset, instances = test.labels.dataset, vrp_dataset(test.labels.dataset)
         own = lengths(instances, decode("vrp", net, instances, test.decoding).numpy())
         reference = lengths(instances, references(dataset))
-        of_test = (records.test == dataset.id) & (records.decoding == name_of(test.decoding))
+        of_test = (records.test == dataset.id) & (records.decoding == test.decoding.name)
         values = records[of_test].set_index("metric").value
         assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
         assert values["length"] == pytest.approx(own.mean())
-        np.testing.assert_allclose(arrays[f"{dataset.id}|{name_of(test.decoding)}"], own)
+        np.testing.assert_allclose(arrays[f"{dataset.id}|{test.decoding.name}"], own)
         kept = [False, True] * 2 if dataset.variant == "VRPB" else [True] * 4
         np.testing.assert_array_equal(arrays[f"{dataset.id}|reference_feasible"], kept)
         assert values["reference_feasible_pct"] == 100 * np.mean(kept)

@@ -14,7 +14,6 @@ from refusals import one_line
 from neuroute.networks.weights import build
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import formats
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +51,7 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
     exec(code(1), names)
     assert [type(need).__name__ for need in names["_needs"](plan.scale)] == ["Tested", "Solved", "Log"]
     (measured,) = plan.evaluations.values()
-    assert [name_of(t.decoding) for t in measured.tests] == ["beam2", "beam4", "greedy"]  # type: ignore[attr-defined]
+    assert [t.decoding.name for t in measured.tests] == ["beam2", "beam4", "greedy"]  # type: ignore[attr-defined]
     for job in plan.label_jobs:
         done("label", job, "--workers", "1")
     done("train", "sample/decoder")

@@ -111,7 +111,7 @@ def test_decoding_gives_tours_and_a_beam_of_one_is_greedy(name: str) -> None:
     greedy = decode("tsp", net, coords, Decoding())
     assert is_tours(greedy, 13)
     for how in (Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=5)):
-        assert is_tours(decode("tsp", net, coords, how), 13), how.id
+        assert is_tours(decode("tsp", net, coords, how), 13), how.name
     if name in SIZE_FREE:
         prefixes = TourPrefixes(net.decide, net.encode(coords), arrive=net.arrive)
         assert torch.equal(search_beams(prefixes, TspBatch(coords).lengths, 1)[0], greedy)

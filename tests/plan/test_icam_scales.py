@@ -5,7 +5,6 @@ import json
 import pytest
 from published_trainings import single_size, three_stages
 
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Elite, Evaluation, Reinforced, Run, StageEvaluation
 from neuroute.plan.specs import Problem
 from plans import plan_of, read_published, reinforced
@@ -74,7 +73,7 @@ def test_icam_is_measured_as_its_tables_ask() -> None:
     def cells(evaluation: str) -> set[tuple[int, str]]:
         found = plan.evaluations[evaluation]
         assert isinstance(found, Evaluation | StageEvaluation)
-        return {(t.labels.dataset.n, name_of(t.decoding)) for t in found.tests}
+        return {(t.labels.dataset.n, t.decoding.name) for t in found.tests}
 
     sizes = (100, 200, 500, 1000)
     three = {(n, way) for n in sizes for way in ("greedy", "multistart", "multistart-x8")}

@@ -6,7 +6,6 @@ from neuroute.accounting.counts import counts
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, VARIANTS, RoutingEvaluation
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Evaluation, StageEvaluation, Supervised
 from neuroute.plan.plan import Plan
 from plans import SCALES, plan_of, read_published, reinforced
@@ -147,7 +146,7 @@ def test_both_lehds_are_trained_alike(paper: Plan) -> None:
 def cells(plan: Plan, evaluation: str) -> set[tuple[str | None, int]]:
     found = plan.evaluations[evaluation]
     assert isinstance(found, Evaluation)
-    assert {name_of(t.decoding) for t in found.tests} == {"multistart-x8"}
+    assert {t.decoding.name for t in found.tests} == {"multistart-x8"}
     assert {t.labels.dataset.problem for t in found.tests} == {"vrp"}
     return {(t.labels.dataset.variant, t.labels.dataset.n) for t in found.tests}
 
@@ -175,7 +174,7 @@ def test_benchmarks_are_solved_by_models_of_100(paper: Plan) -> None:
         chosen = [found[f"{run}/{group}"] for run in runs]
         assert {(e.benchmark, e.sets, e.min_nodes, e.max_nodes) for e in chosen} == {("cvrplib", ("X",), *nodes)}
     for run in ("mvmoe/lehd_cvrp", "mvmoe/lehd4eL_cvrp"):
-        assert [name_of(d) for d in found[f"{run}/set_x_large"].decodings] == ["greedy", "rrc100"]
+        assert [d.name for d in found[f"{run}/set_x_large"].decodings] == ["greedy", "rrc100"]
 
 
 def test_one_job_measures_a_model_on_two_benchmarks() -> None:
@@ -205,7 +204,7 @@ def test_gates_and_seconds_are_of_all_problems(paper: Plan) -> None:
         construction = paper.evaluations[f"mvmoe/{method}_100/construction"]
         assert isinstance(construction, ConstructionEvaluation)
         assert {(d.variant, d.n) for d in construction.datasets} == {(v, 1000) for v in VARIANTS}
-        assert name_of(construction.decoding) == "multistart"
+        assert construction.decoding.name == "multistart"
 
 
 def test_the_reference_solver_comes_first(paper: Plan) -> None:

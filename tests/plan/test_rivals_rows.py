@@ -4,7 +4,6 @@ import pytest
 
 from neuroute.papers.icam.roles import SIZES, reference
 from neuroute.papers.sit import roles as sit
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import CombinedEvaluation, Labels, RunEvaluation
 from plans import plan_of
 
@@ -25,7 +24,7 @@ def read_by(scale: str, table: str, system: str) -> list[RunEvaluation]:
 
 
 def check(evaluations: list[RunEvaluation], way: str, tests: set[Labels]) -> None:
-    assert {name_of(d) for e in evaluations for d in e.decodings_used()} == {way}
+    assert {d.name for e in evaluations for d in e.decodings_used()} == {way}
     assert {labels for e in evaluations for labels in e.labels} >= tests
 
 

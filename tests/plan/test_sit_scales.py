@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from neuroute.papers.sit.scale import SitScale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Reconstruction, SelfImprovement
 from plans import plan_of, read_published, smoke_with, write_scale
 
@@ -53,11 +52,11 @@ def test_paper_scale_is_the_papers_for_sit() -> None:
     assert isinstance(sigd.training, SelfImprovement)
     assert (sigd.training.sigma, sigd.n, sigd.network.arguments["nearest"]) == (3.0, 100, 250)
     assert sigd.network.arguments == bq.network.arguments | {"nearest": 250}
-    decodings = {name_of(t.decoding) for t in plan.evaluations["scaling/lehd_cvrp/tests_sit"].tests}
+    decodings = {t.decoding.name for t in plan.evaluations["scaling/lehd_cvrp/tests_sit"].tests}
     assert decodings == {"greedy", "rrc1000-l1000"}
     search = plan.evaluations["sit/bq_cvrp/cvrplib_search"]
     assert isinstance(search, BenchmarkEvaluation)
-    assert ([name_of(d) for d in search.decodings], search.min_nodes, search.max_nodes) == (["beam16"], 1001, 7002)
+    assert ([d.name for d in search.decodings], search.min_nodes, search.max_nodes) == (["beam16"], 1001, 7002)
 
 
 def test_sizes_that_are_not_trained_take_the_next_smaller_model() -> None:

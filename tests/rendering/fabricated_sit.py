@@ -12,7 +12,6 @@ import numpy as np
 from fabricated import MICRO, Fabric, about, drawn_table, records, write_records
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.paper import PAPER
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Run
 
 SOLVERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh": 0.01}  # gaps in %
@@ -21,7 +20,7 @@ SOLVERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh
 def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
     """Small, positive, growing with the nodes; half of it after the rounds, less with every re-construction."""
     start = 8.0 if run.name.startswith("warm") else 5.0 if run.name == roles.NO_SIT else 2.0
-    start = SOLVERS.get(name_of(decoding), start * (dataset.n / 10) ** 0.5)
+    start = SOLVERS.get(decoding.name, start * (dataset.n / 10) ** 0.5)
     start *= {"nearest": 1.3, "greedy": 1.1}.get(decoding.start, 1.0) if decoding.iterations else 1.0
     return float(start * (1 + decoding.iterations) ** -0.7 * (1 + 0.1 / (decoding.longest or 5)))
 

@@ -10,7 +10,7 @@ from commands import call, done
 import neuroute
 import own_parts
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.decodings import name_of, parse_decoding
+from neuroute.plan.decodings import parse_decoding
 from neuroute.user import zoo
 from stand_ins import Ship
 
@@ -33,7 +33,7 @@ NAMED = {
 @pytest.mark.parametrize("name", NAMED)
 def test_a_decoding_has_one_name_by_which_it_is_asked_for(name: str) -> None:
     decoding = neuroute.Decoding.model_validate(NAMED[name])
-    assert name_of(decoding) == name
+    assert decoding.name == name
     assert parse_decoding(name) == decoding
 
 
@@ -49,7 +49,7 @@ def test_a_decoding_has_one_name_by_which_it_is_asked_for(name: str) -> None:
     ],
 )
 def test_names_say_in_words_what_is_unusual(how: dict[str, object], name: str) -> None:
-    assert name_of(neuroute.Decoding.model_validate(how)) == name
+    assert neuroute.Decoding.model_validate(how).name == name
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_the_default_is_the_same_by_command_line_and_python(
     np.savez(tmp_path / "x.npz", **arrays)
     result = neuroute.evaluate(problem, tmp_path / "x.npz")
     said = done("evaluate", "--model", problem, "--data", tmp_path / "x.npz")
-    assert name_of(result.decoding) == default
+    assert result.decoding.name == default
     assert said.splitlines()[:2] == str(result).splitlines()[:2]  # length included
     assert said.splitlines()[-1] == str(result).splitlines()[-1]
     assert said.rstrip().endswith(f", {default}")
@@ -95,7 +95,7 @@ def test_a_summary_says_the_sizes_of_the_training() -> None:
 
 def test_the_shipped_network_of_the_tsp_decodes_from_all_starts() -> None:
     result = neuroute.evaluate("tsp", neuroute.generate("tsp", 12, 2))
-    assert name_of(result.decoding) == "multistart"
+    assert result.decoding.name == "multistart"
     one = neuroute.evaluate("tsp", neuroute.generate("tsp", 12, 2), "greedy")
     assert (one.lengths >= result.lengths - 1e-9).all()
     assert neuroute.solve(neuroute.generate("tsp", 12)[0], seconds=3).method == "tsp, multistart + search"
@@ -104,7 +104,7 @@ def test_the_shipped_network_of_the_tsp_decodes_from_all_starts() -> None:
 def test_cards_of_shipped_networks_use_these_names() -> None:
     for card in zoo.cards().values():
         for gap in card.gaps:
-            assert name_of(parse_decoding(gap.decoding)) == gap.decoding
+            assert parse_decoding(gap.decoding).name == gap.decoding
 
 
 def test_a_name_goes_without_other_options(tmp_path: Path) -> None:

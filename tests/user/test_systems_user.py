@@ -8,7 +8,6 @@ from untrained import untrained
 
 import neuroute
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding, Network
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -52,14 +51,14 @@ def load(folder: Path, name: str) -> tuple[neuroute.Model, list[neuroute.Instanc
 @pytest.mark.parametrize("name", NETWORKS)
 def test_instances_are_solved_by_its_own_way(tmp_path: Path, name: str) -> None:
     model, instances = load(tmp_path, name)
-    assert name_of(neuroute.evaluate(model, instances).decoding) == NETWORKS[name][2]
+    assert neuroute.evaluate(model, instances).decoding.name == NETWORKS[name][2]
     assert neuroute.solve(instances[0], model=model, seconds=0.1).cost > 0  # checked when it is made
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_another_of_its_ways_can_be_asked_for(tmp_path: Path, name: str) -> None:
     (model, instances), (asked, way) = load(tmp_path, name), OTHERS[name]
-    assert name_of(neuroute.evaluate(model, instances, asked).decoding) == way
+    assert neuroute.evaluate(model, instances, asked).decoding.name == way
     assert neuroute.solve(instances[0], model=model, decoding=asked).method == f"own/net, {way}"
 
 

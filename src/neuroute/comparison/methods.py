@@ -15,7 +15,6 @@ from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.config import split_method
-from neuroute.plan.decodings import name_of
 from neuroute.plan.digest import exists
 from neuroute.problems.registry import entries
 from neuroute.solvers.registry import SOLVERS, entry, get
@@ -147,7 +146,7 @@ def _network(name: str, source: str, seconds: float | None, trusted: Collection[
     stages = ("spec", "environment", "search", *([how.method] if how.is_own or how.method == "revise" else []))
     parts = (BY_NETWORK, model.about["network"]["kind"], *entries([model.problem], *stages))
     draws = model.net.random_embeddings
-    built = Method(name, "network", source, able, None, draws, version, kinds, name_of(how), parts)
+    built = Method(name, "network", source, able, None, draws, version, kinds, how.name, parts)
     searches = [replace(built, seconds=seconds, draws=True, decoding=None, parts=(*parts, *BEGINS))]
     return [built, *([] if seconds is None else searches)]
 

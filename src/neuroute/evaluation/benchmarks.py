@@ -29,7 +29,6 @@ from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.instances.instances import Instances
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding
 from neuroute.problems.public_instances import PACKAGED, packaged_files
 
@@ -58,7 +57,7 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
     names = [k.name for k in instances if k.name in places]
     rows = Rows()
     lengths: dict[str, list[float]] = {
-        name_of(decoding.model_copy(update={"iterations": iterations, "milestones": ()})): []
+        decoding.model_copy(update={"iterations": iterations, "milestones": ()}).name: []
         for decoding in evaluation.decodings
         for iterations in decoding.milestones or (decoding.iterations,)
     }
@@ -102,11 +101,11 @@ def _measure_instance(
         batch_size = instances_per_batch(loaded.net, n, possible, loaded.memory_gb)
         for decoded, solutions, seconds in decode_timed(loaded, problem, inputs, n, possible, unit):
             decoding = decoded.model_copy(update={"longest": planned.longest})  # one name on all instances
-            if name_of(decoding) in lengths:  # a milestone that is also planned by itself
+            if decoding.name in lengths:  # a milestone that is also planned by itself
                 continue
             repeats = Instances(name, (instance,) * len(solutions))  # one solution (1, ...) each
             unrounded, rounded = (repeats.lengths(np.concatenate(solutions), each) for each in (False, True))
-            lengths[name_of(decoding)] = unrounded.mean()
+            lengths[decoding.name] = unrounded.mean()
             values = {
                 "gap_pct": gap_pct(unrounded, optimum),
                 "gap_rounded_pct": gap_pct(rounded, optimum),
@@ -116,7 +115,7 @@ def _measure_instance(
             }
             values |= describe_repeats(loaded, decoding, n, unrounded[:, None], np.array([optimum]))
             rows += loaded.rows(evaluation.group, test, decoding, values, seconds, batch_size)
-            state = (evaluation.id, name, name_of(decoding), values["gap_pct"], seconds)
+            state = (evaluation.id, name, decoding.name, values["gap_pct"], seconds)
             log.info("%s: %s, %s, gap %.2f %%, %.1f s", *state)
     return rows, lengths
 

@@ -14,7 +14,6 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import ConstructionEvaluation, Dataset
 
 
@@ -27,7 +26,7 @@ def measure(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Ro
     for dataset in evaluation.datasets:
         devices.reset_peak_memory(loaded.place)
         seconds, lengths = timed(loaded, evaluation, dataset)
-        arrays |= {f"{dataset.id}|seconds": seconds, f"{dataset.id}|{name_of(evaluation.decoding)}": lengths}
+        arrays |= {f"{dataset.id}|seconds": seconds, f"{dataset.id}|{evaluation.decoding.name}": lengths}
         values = {
             "time_s": seconds.mean(),
             "length": lengths.mean(),
@@ -53,6 +52,6 @@ def timed(loaded: LoadedModel, evaluation: ConstructionEvaluation, dataset: Data
         solution = decode(dataset.problem, loaded.net, one, decoding, loaded.memory_gb, precision).numpy()
         seconds.append(time.perf_counter() - began)
         if not valid(one, solution).all():
-            raise NeurouteError(f"{dataset.id}: {name_of(decoding)} returned no {spec.noun}")
+            raise NeurouteError(f"{dataset.id}: {decoding.name} returned no {spec.noun}")
         lengths.append(spec.lengths(one, solution)[0])
     return np.array(seconds), np.array(lengths)

@@ -25,7 +25,6 @@ from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.loaded import LoadedModel, load_run
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, StageEvaluation, Test
 from neuroute.solvers.base import GRID
 from neuroute.solvers.registry import get
@@ -85,7 +84,7 @@ def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tup
     about = describe_test(dataset, test.labels.solver)
     for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test, name):
         _check_optimal(test, decoding, repeats.min(axis=0), reference)
-        lengths[f"{dataset.id}|{name_of(decoding)}"] = mean_lengths = repeats.mean(axis=0)
+        lengths[f"{dataset.id}|{decoding.name}"] = mean_lengths = repeats.mean(axis=0)
         values = {
             **gaps(mean_lengths, reference),
             "length": mean_lengths.mean(),
@@ -108,7 +107,7 @@ def _check_optimal(test: Test, decoding: Decoding, lengths: np.ndarray, referenc
     worst = int(np.argmax(below))
     if get(test.labels.solver).optimal and below[worst] > ROUNDING * test.labels.dataset.nodes:
         raise NeurouteError(
-            f"{test.labels.id}, instance {worst}: {name_of(decoding)} found {lengths[worst]:.6f}, below its proven "
+            f"{test.labels.id}, instance {worst}: {decoding.name} found {lengths[worst]:.6f}, below its proven "
             f"optimum of {reference[worst]:.6f}; delete the labels' files and run `neuroute label {test.labels.id}`"
         )
 
@@ -155,7 +154,7 @@ def _decode_test(
     valid = spec.built or spec.valid
     for part, repeats, seconds in results:
         if not all(valid(instances, solutions).all() for solutions in repeats):
-            raise NeurouteError(f"{test.labels.id}: {name_of(decoding)} returned no {spec.noun}")
+            raise NeurouteError(f"{test.labels.id}: {decoding.name} returned no {spec.noun}")
         yield part, np.stack([spec.lengths(instances, solutions) for solutions in repeats]), seconds, peak
 
 

@@ -22,7 +22,6 @@ from neuroute.decoding.decode import Keeper, instances_per_batch
 from neuroute.evaluation.records import UNITS, Arrays, Rows
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, describe_source, load_checkpoint, weights_digest
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding, Run
 
 # -- What an evaluation has measured so far: kept on disk while it runs, so that a killed one goes on where it was
@@ -140,7 +139,7 @@ class LoadedModel:
 
     def keeper(self, name: str | None, decoding: Decoding) -> Keeper | None:
         """Return where an interrupted decoding is kept, with what is measured under that name."""
-        key, steps = f"{name}|{name_of(decoding)}", self.steps
+        key, steps = f"{name}|{decoding.name}", self.steps
         return Keeper(steps.due, partial(steps.load, key), partial(steps.hold, key)) if name else None
 
     def resolve_decoding(self, decoding: Decoding, nodes: int) -> Decoding:
@@ -186,7 +185,7 @@ def make_rows(
     """Return one record per value; `shared` holds the columns that neither the decoding nor the machine gives."""
     columns = {
         **shared,
-        "decoding": name_of(decoding),
+        "decoding": decoding.name,
         "method": decoding.method,
         "beam": decoding.beam,
         "log_n": decoding.log_n,

@@ -88,8 +88,14 @@ class Decoding(Spec):
         return ":" in self.method
 
     @property
-    def id(self) -> str:
-        """Its name in records and files."""
+    def name(self) -> str:
+        """Its one name, in records, tables, lines, options and Python.
+
+        `greedy` builds one solution from one start, `multistart` one from every start of which the best counts,
+        `multistart5` from five starts; `-x8` adds the eight symmetric images, `-images16` 16 random ones; `beam16`,
+        `rrc100` and `prc100-insertion` search; `-mean3` is the mean of three draws, `-rescale0.5` what the network
+        sees.
+        """
         name = {
             "greedy": self._greedy,
             "beam": f"beam{self.beam}" + self._from_starts,
@@ -98,9 +104,9 @@ class Decoding(Spec):
             "revise": f"revise{self.revision.id}" if isinstance(self.revision, Revision) else f"revise-{self.revision}",
         }.get(self.method) or self.method.partition(":")[2] + (f"-beam{self.beam}" if self.beam > 1 else "")
         name += ("" if self.log_n else "-nolog") + ("-esf" if self.esf else "")
-        name += "" if self.rescale == 1 else f"-x{self.rescale}"
-        name += (f"-d{self.draw}" if self.draw else "") + (f"-r{self.repeats}" if self.repeats > 1 else "")
-        return name + (f"-b{self.batch_size}" if self.batch_size else "") + ("" if self.cached else "-uncached")
+        name += "" if self.rescale == 1 else f"-rescale{self.rescale}"
+        name += (f"-draw{self.draw}" if self.draw else "") + (f"-mean{self.repeats}" if self.repeats > 1 else "")
+        return name + (f"-batch{self.batch_size}" if self.batch_size else "") + ("" if self.cached else "-uncached")
 
     @property
     def solvers(self) -> tuple[str, ...]:
@@ -109,14 +115,14 @@ class Decoding(Spec):
 
     @property
     def _greedy(self) -> str:
-        """greedy, multi, multi5, multi-x8, greedy-i16."""
-        images = "-x8" if self.augment else f"-i{self.images}" if self.images > 1 else ""
+        """greedy, multistart, multistart5, multistart-x8, greedy-images16."""
+        images = "-x8" if self.augment else f"-images{self.images}" if self.images > 1 else ""
         return (self._from_starts.removeprefix("-") or "greedy") + images
 
     @property
     def _from_starts(self) -> str:
-        """-multi of all starts, -multi5 of five, nothing of one."""
-        return {1: "", "all": "-multi"}.get(self.starts, f"-multi{self.starts}")
+        """-multistart of all starts, -multistart5 of five, nothing of one."""
+        return {1: "", "all": "-multistart"}.get(self.starts, f"-multistart{self.starts}")
 
     @property
     def _up_to(self) -> str:
@@ -168,38 +174,16 @@ def beam_search(width: int) -> Decoding:
     return Decoding(method="beam", beam=width) if width > 1 else Decoding()
 
 
-# -- the names of decodings: one each, in records, tables, lines, options and Python ---------------------------------
+# -- from the name of a decoding back to it --------------------------------------------------------------------------
 
-# Parts of `Decoding.id`, in words.  They stand here, as digests of trainings cover the class, and no name trains.
-WORDS = (
-    (r"\bmulti(?=\d|-|$)", "multistart"),
-    (r"-i(?=\d)", "-images"),
-    (r"-d(?=\d)", "-draw"),
-    (r"-r(?=\d)", "-mean"),
-    (r"-b(?=\d)", "-batch"),
-    (r"-x(?=best|\d[\d.]*[.e])", "-rescale"),
-)
 _FIRST = r"(?:greedy|multistart(?P<starts>[1-9]\d*)?)(?P<augment>-x8)?"
 _SEARCH = r"(?P<method>beam|rrc)(?P<number>[1-9]\d*)(?:-multistart(?P<starts>[1-9]\d*)?)?"
 _PRC = rf"prc(?P<number>[1-9]\d*)(?:-(?P<start>{'|'.join(get_args(Start))}))?"
 EXAMPLES = "greedy, multistart, multistart5, multistart-x8, beam16, rrc100, prc100 or prc100-insertion"
 
 
-def name_of(decoding: Decoding) -> str:
-    """Return what a decoding is called.
-
-    `greedy` builds one solution from one start, `multistart` one from every start of which the best counts,
-    `multistart5` from five starts; `-x8` adds the eight symmetric images, `-images16` 16 random ones; `beam16`,
-    `rrc100` and `prc100-insertion` search; `-mean3` is the mean of three draws, `-rescale0.5` what the network sees.
-    """
-    name = decoding.id
-    for short, word in WORDS:
-        name = re.sub(short, word, name)
-    return name
-
-
 def parse_decoding(name: str) -> Decoding:
-    """Return the decoding of a name, the inverse of `name_of` for those that users ask for.
+    """Return the decoding of a name, the inverse of `Decoding.name` for those that users ask for.
 
     Raises NeurouteError, with examples, for any other text.
     """

@@ -9,7 +9,6 @@ from pathlib import Path
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Claims, Protocol, check_claims, read_claims
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
 from neuroute.plan.objects import Artifact, Evaluation, Labels, Run, RunEvaluation, Test
 from neuroute.plan.papers import paper_folders
@@ -152,4 +151,4 @@ class Paper:
 def _test_order(test: Test) -> tuple[object, ...]:
     """Tests of an evaluation have one order, whichever artifacts ask for them."""
     d = test.labels.dataset
-    return d.n, d.stem, d.count, test.labels.solver, name_of(test.decoding)
+    return d.n, d.stem, d.count, test.labels.solver, test.decoding.name

@@ -20,7 +20,6 @@ from neuroute.core.lazy import pd
 from neuroute.core.stated import busy, check_stated
 from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import TOGETHER, group_of
 from neuroute.plan.objects import Artifact, Dataset, Decoding, GivenRun, Run
 
@@ -259,7 +258,7 @@ PRINTED_COLUMNS = ("method", "n", "metric", "value", "printed", "method_params")
 
 
 def _id(decoding: Decoding | str) -> str:
-    return decoding if isinstance(decoding, str) else name_of(decoding)
+    return decoding if isinstance(decoding, str) else decoding.name
 
 
 def _read_published(paper: str, name: str) -> pd.DataFrame:

@@ -20,7 +20,6 @@ from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.rollout import choose_best
 from neuroute.decoding.search import SEARCH, Search
 from neuroute.instances.instance import Instance
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import SHORTEST
 from neuroute.problems.vrp import Vrp
@@ -309,7 +308,7 @@ def solve_by_network(
     if decoding is not None:
         decoding = resolve_decoding(model.net, decoding)
         check_decoding(model.problem, instance.n, decoding, instance.name)
-    name = name_of_search(model.net, seconds, start is not None) if decoding is None else name_of(decoding)
+    name = name_of_search(model.net, seconds, start is not None) if decoding is None else decoding.name
     try:
         if decoding is not None and start is not None:
             improve(model.net, inputs, start, decoding, budget, best)

@@ -25,7 +25,6 @@ from neuroute.evaluation.records import Rows, write_records
 from neuroute.instances.instance import Instance
 from neuroute.instances.instances import Instances
 from neuroute.networks.weights import describe_source, parameters
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding, Labels
 from neuroute.user.files import gather, read_instances
 from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding
@@ -119,7 +118,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         gap = "".join(f", gap {value:.3f} %" for key, value in self.gaps.items() if key == "gap_pct")
-        how = f"{self.model.name}, {name_of(self.decoding)}"
+        how = f"{self.model.name}, {self.decoding.name}"
         return f"<Evaluation {self.name}: {len(self.lengths)} instances by {how}{gap}>"
 
     def __str__(self) -> str:
@@ -147,7 +146,7 @@ class Evaluation:
         net, (low, high) = self.model.net, self.model.trained_nodes
         trained = f"trained at n = {low}" + (f" to {high}" if high > low else "")
         what = f"{type(net).__name__}, {parameters(net):,} parameters, {trained}"
-        lines.append(f"model   {self.model.name}, {what}, {name_of(self.decoding)}")
+        lines.append(f"model   {self.model.name}, {what}, {self.decoding.name}")
         return "\n".join(lines)
 
 
@@ -197,7 +196,7 @@ def evaluate(
             results.append(_measure(model, group, decoding, budget, progress))
     if out is not None:
         rows = [row for m in results for row in _rows(model, m, decoding, budget, reference or "given")]
-        write_records(out, rows, {f"{m.group.name}|{name_of(decoding)}": m.lengths for m in results})
+        write_records(out, rows, {f"{m.group.name}|{decoding.name}": m.lengths for m in results})
     return Evaluation(instances.name, tuple(results), model, decoding)
 
 

@@ -24,7 +24,7 @@ from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.instances.instance import Instance
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, is_bundled, load_checkpoint, save_checkpoint
-from neuroute.plan.decodings import Decoding, name_of, parse_decoding, revise
+from neuroute.plan.decodings import Decoding, parse_decoding, revise
 from neuroute.plan.digest import OWN, code_digest, exists, forget_own
 from neuroute.plan.objects import Network
 from neuroute.problems.longest import SHORTEST
@@ -215,7 +215,7 @@ def search_step(model: Model, n: int) -> Decoding:
 
 def name_of_search(net: RoutingNetwork, seconds: float, has_start: bool) -> str:
     """Return what a search of so many seconds is called: greedy + search; without `greedy` from a given solution."""
-    first = [] if has_start else [name_of(default_decoding(net))]
+    first = [] if has_start else [default_decoding(net).name]
     return " + ".join([*first, *(["search"] if seconds > 0 or has_start else [])])
 
 

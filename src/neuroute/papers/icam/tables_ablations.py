@@ -7,7 +7,6 @@ from neuroute.papers.icam.methods import REFERENCE, WAYS, baselines_note, models
 from neuroute.papers.icam.roles import ABLATIONS, BETAS, KS, MULTI, OWN, SINGLE, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding, GivenRun, Problem, Reinforced, StageEvaluation, Test
 from neuroute.rendering.cells import UNTRAINED, gap_cell, number, printed_numbers, with_budget
@@ -83,7 +82,7 @@ def table10(study: Study) -> Table:
     labels = roles.reference(study.scale, TSP, LARGEST)
     ways = {way: WAYS[way] for way in ("single trajec.", "no augment.")}
     columns = [
-        Column(f"gap_{name_of(decoding)}_b{beta:g}_pct", f"β = {beta:g}", "%", group=way, at=described(labels.dataset))
+        Column(f"gap_{decoding.name}_b{beta:g}_pct", f"β = {beta:g}", "%", group=way, at=described(labels.dataset))
         for way, decoding in ways.items()
         for beta in BETAS
     ]

@@ -9,7 +9,6 @@ from neuroute.papers.icam.methods import REFERENCE, SOLVERS, baselines_note, mod
 from neuroute.papers.icam.roles import LARGE_SIZES, MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, TAM_SIZES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.objects import Benchmark, Problem, Reinforced
 from neuroute.rendering.benchmark import Solved, measured_here, not_measured
@@ -177,7 +176,7 @@ def _best_known(study: Study, solved: Solved) -> Row:
 
 def _row(study: Study, solved: Solved, method: Method) -> Row:
     run, rows = method.run(None), printed_numbers(study, 2, **(method.printed or {}))
-    how = run, name_of(method.decoding)
+    how = run, method.decoding.name
     cells = [solved.gap_cell(study, *how, nodes, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
     time = Cell(solved.mean("time_s", *how, GROUPS["all"]), number(rows, "all", "time_s"))
     return Row((*method.labels, model_here(study, run)), (*cells, time))

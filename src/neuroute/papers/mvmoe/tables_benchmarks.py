@@ -18,7 +18,7 @@ from neuroute.papers.mvmoe.cells import models_note, of_each
 from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, X8, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import Decoding, name_of
+from neuroute.plan.decodings import Decoding
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import none_there
 from neuroute.rendering.cells import number, printed_numbers, select, with_budget
@@ -95,7 +95,7 @@ def _gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> list[Gap
     metric, gaps = "gap_rounded_pct" if library.rounded else "gap_pct", []
     of_set = study.records[(study.records.distribution == library.benchmark) & (study.records.metric == metric)]
     for solver in solvers:
-        rows = of_set[(of_set.group == solver.group) & (of_set.decoding == name_of(solver.decoding))]
+        rows = of_set[(of_set.group == solver.group) & (of_set.decoding == solver.decoding.name)]
         rows = rows[rows.run.isin(study.trainings(solver.run))]
         study.mark(rows)
         study.note_seeds(solver.run, rows.run.nunique())

@@ -12,7 +12,6 @@ from neuroute.papers.pens.cells import COLOUR, MARKER, not_trained, printed_gaps
 from neuroute.papers.pens.roles import methods
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
@@ -147,7 +146,7 @@ def _set_limits(axes: mpl.axes.Axes, ends: Sequence[float]) -> None:
 def _rows(bar: Bar, nodes: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     if bar.gap.measured is not None:
-        about = {"side": MEASURED, "series": bar.label, "run": bar.run, "decoding": name_of(bar.decoding), "n": nodes}
+        about = {"side": MEASURED, "series": bar.label, "run": bar.run, "decoding": bar.decoding.name, "n": nodes}
         rows.append(about | {"gap_pct": bar.gap.measured, "low_pct": bar.gap.low, "high_pct": bar.gap.high})
     if bar.gap.published is not None:
         rows.append({"side": PUBLISHED, "series": bar.label, "n": LARGEST, "gap_pct": bar.gap.published})

@@ -12,7 +12,6 @@ from neuroute.papers.pens.cells import gap_notes, not_trained, reference_notes
 from neuroute.papers.pens.roles import BQ, DGL, INVIT, LEHD, NAMES, SIZES, Method, methods, reference, repeated, run_id
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured
@@ -83,7 +82,7 @@ def _row(view: _View, method: Method, label: str, rows: pd.DataFrame) -> Row:
         cells.append(mean_of_gaps_cell(study, method.run, dataset, gap, method.decoded(_is_scaled(rows, size))))
         cells.append(Cell(study.value("time_s", method.run, view.timed[size], method.timed), time))
     for name, nodes in GROUPS.items():
-        how = (method.run, name_of(method.decoded(_is_scaled(rows, name))), nodes)
+        how = (method.run, method.decoded(_is_scaled(rows, name)).name, nodes)
         times = view.tsplib.values("time_s", *how)
         cells.append(view.tsplib.gap_cell(study, *how, number(rows, name, "gap_pct")))
         cells.append(Cell(float(times.sum()) if len(times) else None, number(rows, name, "time_s")))
@@ -182,7 +181,7 @@ def table4(study: Study) -> Table:
 
 def _counted(study: Study, run: str) -> str:
     is_ours = run.startswith(f"{roles.PAPER}/") or run in INVIT.values()
-    return name_of(roles.repeated(study.scale)) if is_ours else "greedy"
+    return roles.repeated(study.scale).name if is_ours else "greedy"
 
 
 def _counts(study: Study, dataset: Dataset) -> list[str]:

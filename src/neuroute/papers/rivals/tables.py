@@ -15,7 +15,6 @@ from neuroute.papers.rivals.paper import (
     tests,
 )
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Log, Need, Solved, artifact, tested
 from neuroute.plan.objects import Decoding, Labels
 from neuroute.rendering import style
@@ -65,7 +64,7 @@ def table1(study: Study) -> Table:
             gap_cell(study, run, dataset, None, each.decoding),
             Cell(_of_nearest(solvers, each.test)),
         )
-        rows.append(Row((each.system, described(dataset), name_of(each.decoding)), cells))
+        rows.append(Row((each.system, described(dataset), each.decoding.name), cells))
     notes = (
         f"{ONE} {RANGES}",
         "Decoded as its authors do: `multistart-x8` takes the best of one solution from each start of each of the "
@@ -116,7 +115,7 @@ def table2(study: Study) -> Table:
                 summary_cell(study, each.run, "processor_time_s"),
                 *(gap_cell(study, each.run, dataset, None, decoding) for dataset in sets),
             )
-            rows.append(Row((each.budget, each.problem.upper(), each.name, name_of(decoding)), cells))
+            rows.append(Row((each.budget, each.problem.upper(), each.name, decoding.name), cells))
     return Table(study.artifact.title, STUDIED, tuple(columns), tuple(rows), notes_of(study))
 
 
@@ -152,7 +151,7 @@ def figure1(study: Study) -> Drawing:
     s = study_of(study.scale)
     rows, problems = _rows(study, s), problems_of(s)
     figure = new_figure(style.TWO_COLUMNS, 4.6)
-    best = [row for row in rows if row["decoding"] != name_of(Decoding())]
+    best = [row for row in rows if row["decoding"] != Decoding().name]
     panels = figure.subplots(len(BUDGETS), len(problems), sharex="col", sharey=True, squeeze=False)
     for budget, line in zip(BUDGETS, panels, strict=True):
         for problem, axes in zip(problems, line, strict=True):
@@ -181,7 +180,7 @@ def _rows(study: Study, s: StudyBlock) -> list[dict[str, Any]]:
                 cell = gap_cell(study, each.run, labels.dataset, None, decoding)
                 if not isinstance(cell.measured, float):
                     continue
-                what = (MEASURED, *each[:3], name_of(decoding), each.run, n, labels.dataset.count)
+                what = (MEASURED, *each[:3], decoding.name, each.run, n, labels.dataset.count)
                 rows.append(dict(zip(COLUMNS, (*what, cell.measured, cell.low, cell.high), strict=True)))
     return rows
 

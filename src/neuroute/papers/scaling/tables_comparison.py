@@ -10,7 +10,6 @@ from neuroute.papers.scaling.cells import model, of_grid, sets_of, solver, solve
 from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, SHIFTED, SIZES, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, Tested, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, Distribution, Labels, Test, beam_search
 from neuroute.rendering.benchmark import Solved, measured_here, not_measured
@@ -115,7 +114,7 @@ def table6(study: Study) -> Table:
         inside, cells = (least, below - 1), []
         for m in COLUMNS:
             published = number(printed_numbers(study, 6, **m.printed), name, "gap_pct") if metric == "gap_pct" else None
-            cells.append(solved.gap_cell(study, m.run, name_of(GREEDY), inside, published, metric))
+            cells.append(solved.gap_cell(study, m.run, GREEDY.name, inside, published, metric))
         there = sum(least <= n < below for n in nodes)
         return Row((group, distances, f"{solved.count(inside)} of {there}"), tuple(cells))
 

@@ -23,7 +23,6 @@ from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.papers.sit.roles import RoundEvaluation
-from neuroute.plan.decodings import name_of
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw_within, path_lengths
@@ -62,9 +61,7 @@ def _check(evaluation: RoundEvaluation) -> None:
         raise NeurouteError(f"{evaluation.id}: a round is drawn of the TSP, not of {d.problem.upper()}")
     check_decision(evaluation.id, evaluation.decision, d.n - 1, d.n)
     if decoding.method != "prc" or decoding.iterations < 1:
-        raise NeurouteError(
-            f"{evaluation.id}: decoding {name_of(decoding)}; choose `method: prc` and 1 or more iterations"
-        )
+        raise NeurouteError(f"{evaluation.id}: decoding {decoding.name}; choose `method: prc` and 1 or more iterations")
     longest_sub_path(decoding.longest, d.n)
 
 

@@ -26,7 +26,6 @@ from neuroute.papers.sit.baselines import (
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, SMALL_SIZES, TAM_SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Benchmark, Problem
 from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured, records_of
@@ -253,7 +252,7 @@ class _Benchmark:
 
     def _gap(self, method: Method, nodes: Nodes, published: Value) -> Cell:
         """Mean gap over the common instances of a group; nothing of a search that was not run on all of them."""
-        how = method.run(None), name_of(method.decoding), nodes
+        how = method.run(None), method.decoding.name, nodes
         if len(self.solved.values("gap_pct", *how)) < self.solved.count(nodes):
             return Cell(None, published)
         return self.solved.gap_cell(self.study, *how, published)
@@ -277,7 +276,7 @@ class _Benchmark:
     def cells(self, method: Method) -> list[Cell]:
         """Show mean gaps by group, and how many of the paper's instances the method alone has solved."""
         rows = printed_numbers(self.study, 2, problem=self.problem.upper(), **(method.printed or {}))
-        how = method.run(None), name_of(method.decoding)
+        how = method.run(None), method.decoding.name
         gaps = [self._gap(method, nodes, number(rows, name, "gap_pct")) for name, nodes, _ in self.groups()]
         solved = len(self.solved_by_any.values("gap_pct", *how, GROUPS[self.problem]["all"]))
         return [*gaps, Cell(solved or None, number(rows, "all", "solved"))]

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from neuroute.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, ZooScale, test_sets, vrp_labels
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import name_of
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Benchmark, BenchmarkEvaluation, Decoding, Labels, Start
 from neuroute.rendering.benchmark import Solved, not_measured
@@ -48,7 +47,7 @@ def _sized_table(study: Study, run: str, *notes: str) -> Table:
             seconds = study.value("time_s", run, labels.dataset, decoding)
             cells.append(gap_cell(study, run, labels.dataset, None, decoding))
             cells.append(Cell(None if seconds is None else seconds / labels.dataset.count))
-        rows.append(Row((name_of(decoding),), tuple(cells)))
+        rows.append(Row((decoding.name,), tuple(cells)))
     return Table(study.artifact.title, ("Decoding",), tuple(columns), tuple(rows), (ONE, RANGES, *notes))
 
 
@@ -78,8 +77,8 @@ def table3(study: Study) -> Table:
     sets = {variant: vrp_labels(study.scale, "test", variant) for variant in VARIANTS}
     at = described(next(iter(sets.values())).dataset)
     columns = (
-        Column("gap_pct", f"Gap, {name_of(STARTS)}", "%", fixed(2), at=at),
-        Column("gap_x8_pct", f"Gap, {name_of(IMAGES)}", "%", fixed(2), at=at),
+        Column("gap_pct", f"Gap, {STARTS.name}", "%", fixed(2), at=at),
+        Column("gap_x8_pct", f"Gap, {IMAGES.name}", "%", fixed(2), at=at),
     )
     rows = [
         Row(
@@ -112,9 +111,9 @@ def table4(study: Study) -> Table:
         evaluation = _on_library(study.scale, name)
         solved = Solved.by_all(study, [evaluation.id], benchmark)
         for decoding in _decodings(study.scale, run):
-            how = run, name_of(decoding)
+            how = run, decoding.name
             cells = Cell(solved.mean("gap_pct", *how, (2, below))), Cell(solved.mean("time_s", *how, (2, below)))
-            rows.append(Row((name, name_of(decoding), solved.count((2, below))), cells))
+            rows.append(Row((name, decoding.name, solved.count((2, below))), cells))
         notes += not_measured(study, solved.records, below, {name: run}, benchmark, 2)
     columns = Column("gap_pct", "Gap", "%", fixed(2)), Column("time_s", "Time", "", duration)
     notes = [ONE, f"Instances below {below} nodes. Means; times of one instance, one at a time, on one thread.", *notes]
