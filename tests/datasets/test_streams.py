@@ -91,13 +91,14 @@ def test_capacities_that_cannot_be_are_refused(fields, message):
     [
         ("gaussian", "test", 5, 0, 1),
         ("uniform", "dev", 5, 0, 1),
-        ("uniform", "test", 0, 0, 1),
-        ("uniform", "test", 5, -1, 1),
     ],
 )
 def test_streams_that_do_not_exist_are_refused(stream):
     with pytest.raises(NeurouteError):
         coordinates(*stream)
+    for wrong in ({"n": 0}, {"count": -1}, {"first": -1}):
+        with pytest.raises(ValidationError, match="greater than or equal to"):
+            Dataset(**{"n": 5, "count": 1} | wrong)
 
 
 def test_shared_labels_belong_to_the_streams(shared):

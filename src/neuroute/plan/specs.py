@@ -45,9 +45,9 @@ class Dataset(Spec):
     problem: Problem = "tsp"
     distribution: Distribution = "uniform"
     split: Split = "test"
-    n: int  # nodes; CVRP and VRP: customers
-    count: int
-    first: int = 0
+    n: int = Field(ge=1, lt=2**32)  # nodes; CVRP and VRP: customers
+    count: int = Field(ge=0)
+    first: int = Field(default=0, ge=0)
     capacity: int | None = Field(default=None, ge=9)  # demands are up to 9; None: the rule for n customers
     # VRP: one of `vrp_variants.SWITCHES`.  Left out of the text of other problems, which is as old as they are.
     variant: str | None = Field(default=None, exclude_if=lambda variant: variant is None)
