@@ -1,4 +1,7 @@
-"""The objects that the plan is made of.  Each is frozen, has one readable id, and serialises to canonical JSON."""
+"""The objects that the plan is made of, whichever module defines them.
+
+Each is frozen, has one readable id, and serialises to canonical JSON.
+"""
 
 import hashlib
 import json
@@ -24,45 +27,6 @@ from neuroute.plan.evaluations import (
 from neuroute.plan.reinforced import Elite, Reinforced, Stage
 from neuroute.plan.specs import SHARD, Dataset, Distribution, Labels, Network, Problem, Spec, Split
 from neuroute.plan.trainings import AnyTraining, OwnTraining, Reconstruction, SelfImprovement, Supervised, Training
-
-__all__ = [
-    "FIGURE_FORMATS",
-    "SHARD",
-    "TABLE_FORMATS",
-    "Artifact",
-    "Benchmark",
-    "BenchmarkEvaluation",
-    "CombinedEvaluation",
-    "ConstructionEvaluation",
-    "Dataset",
-    "Decoding",
-    "Distribution",
-    "EfficiencyEvaluation",
-    "Elite",
-    "Evaluation",
-    "GivenRun",
-    "Labels",
-    "Network",
-    "OwnTraining",
-    "Problem",
-    "Reconstruction",
-    "Reinforced",
-    "RescalingEvaluation",
-    "Run",
-    "RunEvaluation",
-    "SelfImprovement",
-    "Spec",
-    "Split",
-    "Stage",
-    "StageEvaluation",
-    "Start",
-    "Supervised",
-    "Sweep",
-    "Test",
-    "Training",
-    "beam_search",
-    "formats",
-]
 
 
 class Run(Spec):
