@@ -129,8 +129,8 @@ def test_doctor_says_who_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "SOLVERS", answers)
     monkeypatch.setattr(doctor, "_ask", answers.__getitem__)
     missing, there = doctor.examine()
-    assert missing.line() == "concorde            missing  lkh stands in; get it"
-    assert there.stand_in is None
+    assert missing == "concorde            missing  lkh stands in; get it"
+    assert there == "lkh                 ok       1.0000 x best, 0.1000 s   2"
 
 
 def test_solvers_that_are_there_are_asked_in_their_order(hide_solvers: Hide) -> None:

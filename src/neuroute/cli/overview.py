@@ -65,8 +65,8 @@ def doctor() -> None:
     """
     from neuroute.solvers.doctor import examine, packages
 
-    for finding in examine():
-        print(finding.line())
+    for line in examine():
+        print(line)
     from neuroute.kernels.library import describe
 
     print(f"operators on this CPU: {describe()}")
