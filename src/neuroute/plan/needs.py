@@ -13,6 +13,7 @@ pandas, matplotlib and torch only when they draw.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -71,16 +72,17 @@ def nothing(scale: "Scale") -> Iterable[Need]:
     return ()
 
 
-def tested(run: str, labels: Labels, *decodings: Decoding) -> Iterator[Tested]:
-    """Yield the tests of a run on a labelled test set.
+def tested(run: str | Iterable[str], labels: Labels | Iterable[Labels], *decodings: Decoding) -> Iterator[Tested]:
+    """Yield the tests of a run, or of several, on a labelled test set, or on each of several.
 
     Args:
-        run: its id.
+        run: its id, or theirs.
         labels: the test set, with the solver that gaps are against.
         decodings: in which ways; none: greedily.
     """
-    for decoding in decodings or (Decoding(),):
-        yield Tested(run, Test(labels=labels, decoding=decoding))
+    runs = [run] if isinstance(run, str) else run
+    for each, test, how in product(runs, [labels] if isinstance(labels, Labels) else labels, decodings or [Decoding()]):
+        yield Tested(each, Test(labels=test, decoding=how))
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ IN_PRINT = {SINGLE: "single_greedy", MULTI: "multistart_greedy"}
 def _table8_needs(scale: Scale) -> Iterator[Need]:
     tests = tuple(Test(labels=test, decoding=MULTI) for test in sets_of(scale, TSP).values())
     yield StageEvaluation(run=run_id(OWN[TSP]), stages=STAGES, tests=tests)  # the model itself is of the last one
-    for size in SIZES:
-        yield from tested(run_id(OWN[TSP]), roles.reference(scale, TSP, size), MULTI)
+    yield from tested(run_id(OWN[TSP]), sets_of(scale, TSP).values(), MULTI)
 
 
 @artifact("After each stage of the training", needs=_table8_needs)
@@ -72,8 +71,8 @@ def table9(study: Study) -> Table:
 
 
 def _table10_needs(scale: Scale) -> Iterator[Need]:
-    for k, beta in (roles.MAIN, *scale[IcamScale].forks):
-        yield from tested(run_id(roles.fork(k, beta)), roles.reference(scale, TSP, LARGEST), roles.SINGLE, MULTI)
+    forks = (run_id(roles.fork(k, beta)) for k, beta in (roles.MAIN, *scale[IcamScale].forks))
+    return tested(forks, roles.reference(scale, TSP, LARGEST), roles.SINGLE, MULTI)
 
 
 @artifact("Parameters of the third stage", needs=_table10_needs)

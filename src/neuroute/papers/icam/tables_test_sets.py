@@ -49,8 +49,7 @@ QUANTITIES = {"instances": "samples", "updates": "batches", "processor_s": "proc
 def _needs(scale: Scale) -> Iterator[Need]:
     for run in _rows(scale).values():
         yield Log(run, all_seeds=True)
-        for labels in sets_of(scale, TSP).values():
-            yield from tested(run, labels, MULTI)
+        yield from tested(run, sets_of(scale, TSP).values(), MULTI)
 
 
 def _rows(scale: Scale) -> dict[str, str]:
@@ -267,8 +266,8 @@ def _table1_needs(scale: Scale) -> Iterator[Need]:
     """The rows, and what training at varying sizes adds at the largest one."""
     yield from needs_of(table1_grids)(scale)
     for problem in PROBLEMS:
-        for names in (OWN, ORIGINAL, STAGED):
-            yield from tested(run_id(names[problem]), roles.reference(scale, problem, SIZES[-1]), MULTI)
+        runs = (run_id(names[problem]) for names, *_ in TRAININGS)
+        yield from tested(runs, roles.reference(scale, problem, SIZES[-1]), MULTI)
 
 
 @artifact("TSP and CVRP at four sizes", needs=_table1_needs, printed_files=("table1", "table7"))

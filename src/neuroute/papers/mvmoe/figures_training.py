@@ -47,8 +47,7 @@ def few_shot_needs(scale: Scale) -> Iterator[Need]:
             labels = roles.adapted(scale, variant)
             test = Test(labels=labels, decoding=X8)
             yield StageEvaluation(run=run, stages=tuple(earlier), tests=(test,))
-            yield from tested(run, labels, X8)
-            yield from tested(run_id(roles.multi(scale, method, SIZES[0])), labels, X8)
+            yield from tested([run, run_id(roles.multi(scale, method, SIZES[0]))], labels, X8)
 
 
 def few_shot_points(study: Study, method: str, variant: str) -> list[tuple[float, int, int, float]]:

@@ -182,9 +182,8 @@ def _bar_notes(study: Study, bars: Sequence[Bar]) -> tuple[str, ...]:
 
 
 def _figure4_needs(scale: Scale) -> Iterator[Need]:
-    for name in roles.POSITIONS:
-        for size in roles.SIZES:
-            yield from tested(roles.run_id(name), roles.reference(scale, size), roles.repeated(scale))
+    tests = [roles.reference(scale, size) for size in roles.SIZES]
+    return tested(map(roles.run_id, roles.POSITIONS), tests, roles.repeated(scale))
 
 
 @artifact("ALiBi, RoPE and coordinates across sizes", needs=_figure4_needs, printed_files=("figure4_table", "table3"))

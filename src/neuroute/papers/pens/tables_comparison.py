@@ -137,12 +137,8 @@ def _scaled_where(study: Study) -> str:
 
 
 def _table4_needs(scale: Scale) -> Iterator[Need]:
-    for name in NAMES:
-        yield from tested(run_id(name), reference(scale, SIZES[0]), repeated(scale))
-    for run in (BQ, LEHD, DGL):
-        yield from tested(run, reference(scale, SIZES[0]))
-    for run in INVIT.values():
-        yield from tested(run, reference(scale, SIZES[0]), repeated(scale))
+    yield from tested([*map(run_id, NAMES), *INVIT.values()], reference(scale, SIZES[0]), repeated(scale))
+    yield from tested((BQ, LEHD, DGL), reference(scale, SIZES[0]))
 
 
 @artifact("Overview of the solvers", needs=_table4_needs)

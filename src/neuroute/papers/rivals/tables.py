@@ -86,8 +86,7 @@ def _study_needs(scale: Scale) -> Iterator[Need]:
     if s is None:
         return
     for each in studied(s):
-        for labels in tests(s, each.problem).values():
-            yield from tested(each.run, labels, *decodings(s, each.name))
+        yield from tested(each.run, tests(s, each.problem).values(), *decodings(s, each.name))
         yield Log(each.run, all_seeds=True)
 
 

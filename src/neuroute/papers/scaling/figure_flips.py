@@ -56,9 +56,7 @@ def grids(scale: Scale) -> dict[str, Models]:
 def flips_needs(scale: Scale) -> Iterator[Need]:
     """Of the greedy gaps of all trainings of both grids, on all their test sets."""
     for models in grids(scale).values():
-        for shape in models.shapes:
-            for test in models.tests:
-                yield from tested(models.run(shape), test)
+        yield from tested(map(models.run, models.shapes), models.tests)
 
 
 @artifact(

@@ -41,8 +41,7 @@ NODES = 100  # of the paper's training instances
 def steps_needs(scale: Scale) -> Iterator[Need]:
     for each in roles.readings(scale):
         yield Log(each.run, all_seeds=True)
-        for test in roles.tests(scale):
-            yield from tested(each.run, test)
+        yield from tested(each.run, roles.tests(scale))
 
 
 @artifact("Our own: what a step is", needs=steps_needs)

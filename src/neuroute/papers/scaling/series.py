@@ -89,8 +89,7 @@ class Models:
 
     def needs(self) -> Iterator[Need]:
         """Of figures of their greedy gaps."""
-        for shape in self.shapes:
-            yield from tested(self.run(shape), self.test)
+        return tested(map(self.run, self.shapes), self.test)
 
     def title(self, study: Study, side: str) -> str:
         """Return what stands above the panels of a side."""
@@ -162,9 +161,7 @@ def beats_larger(points: Points) -> tuple[list[Shape], list[Shape]]:
 
 def beam_needs(scale: Scale, shapes: Iterable[Shape]) -> Iterator[Need]:
     """Of curves of these models over all beams."""
-    for shape in shapes:
-        searches = map(beam_search, scale[ScalingScale].beams.values())
-        yield from tested(run_id(shape), roles.searched(scale), *searches)
+    return tested(map(run_id, shapes), roles.searched(scale), *map(beam_search, scale[ScalingScale].beams.values()))
 
 
 def measured_beams(study: Study, shape: Shape, metric: str, unit: float = 1) -> Callable[[int], float | None]:

@@ -216,9 +216,8 @@ def _draw(study: Study, grid: Grid) -> Table:
 def _table19_needs(scale: Scale) -> Iterator[Need]:
     s = scale[ScalingScale]
     rrc = Decoding(method="rrc", iterations=max(s.rrc.values()), milestones=(0, *s.rrc.values()))
-    for shape in COMPARED:
-        for size, count in s.rrc_counts.items():
-            yield from tested(run_id(shape), roles.reference(scale, size, count), rrc)
+    tests = [roles.reference(scale, size, count) for size, count in s.rrc_counts.items()]
+    return tested(map(run_id, COMPARED), tests, rrc)
 
 
 @artifact("Random re-construct with different budgets", needs=_table19_needs)

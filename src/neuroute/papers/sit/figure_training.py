@@ -12,8 +12,7 @@ import numpy as np
 from neuroute.core.lazy import mpl
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.snapshot import Iteration, Round
-from neuroute.plan.config import Scale
-from neuroute.plan.needs import Log, Need, artifact
+from neuroute.plan.needs import Log, artifact
 from neuroute.plan.objects import Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering import diagram as dg
@@ -36,11 +35,10 @@ CUT = ("#1c5a9c", "#5fa8d6")  # blocks in turn, so that neighbours are told apar
 EDGES_ONLY = 300  # nodes from which on edges alone say where they are
 
 
-def _figure2_needs(scale: Scale) -> list[Need]:
-    return [*roles.round_needs(scale), Log(roles.run_id("warm_tsp")), Log(roles.run_id("tsp_1k"))]
-
-
-@artifact("Self-improved training, drawn from a real round", needs=_figure2_needs)
+@artifact(
+    "Self-improved training, drawn from a real round",
+    needs=lambda scale: [*roles.round_needs(scale), Log(roles.run_id("warm_tsp")), Log(roles.run_id("tsp_1k"))],
+)
 def figure2(study: Study) -> Drawing:
     """The loop of self-improved training on a real instance (a), and what it does to tours and gaps (b to d)."""
     net = Round.of_sit(study)

@@ -263,8 +263,8 @@ PAPERS_CHOICE = 15  # repetitions in all experiments of the paper
 
 
 def _figure3_needs(scale: Scale) -> Iterator[Need]:
-    for count in scale[SitScale].repetitions:
-        yield from tested(roles.run_id(roles.with_repetitions(count)), roles.reference(scale, "tsp", 1000))
+    runs = (roles.run_id(roles.with_repetitions(count)) for count in scale[SitScale].repetitions)
+    return tested(runs, roles.reference(scale, "tsp", 1000))
 
 
 @artifact("Repetitions of the last node", needs=_figure3_needs)

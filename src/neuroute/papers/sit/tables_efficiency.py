@@ -147,9 +147,8 @@ def exponent(sizes: Sequence[float], values: Sequence[Value]) -> float | None:
 
 
 def _table3_needs(scale: Scale) -> Iterator[Need]:
-    for name in ("cvrp_1k", NO_SIT, SELF):
-        for size in ABLATED:
-            yield from tested(run_id(name), roles.reference(scale, "cvrp", size))
+    tests = [roles.reference(scale, "cvrp", size) for size in ABLATED]
+    yield from tested(map(run_id, ("cvrp_1k", NO_SIT, SELF)), tests)
     yield roles.efficiency_of(scale, "cvrp")
 
 
@@ -198,8 +197,7 @@ def table4(study: Study) -> Table:
 
 
 def _table10_needs(scale: Scale) -> Iterator[Need]:
-    for size in BQ_SIZES:
-        yield from tested(BASELINES["cvrp"]["BQ"], roles.reference(scale, "cvrp", size))
+    yield from tested(BASELINES["cvrp"]["BQ"], [roles.reference(scale, "cvrp", size) for size in BQ_SIZES])
     for size in scale[SitScale].bq_sit:
         yield from tested(run_id(roles.with_cross_attention(size)), roles.reference(scale, "cvrp", size))
     yield roles.efficiency_of(scale, "cvrp")

@@ -17,8 +17,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
 def needs(scale: Scale) -> Iterator[Need]:
     for _, run in points(scale):
-        for labels in tests(scale, run):
-            yield from tested(run.id, labels, decoding(run))
+        yield from tested(run.id, tests(scale, run), decoding(run))
         yield Log(run.id, all_seeds=True)
 
 

@@ -27,8 +27,7 @@ def _decodings(scale: Scale, run: str) -> list[Decoding]:
 
 
 def _sized_needs(run: str, scale: Scale) -> Iterator[Need]:
-    for labels in test_sets(scale, "tsp" if run == TSP else "cvrp").values():
-        yield from tested(run, labels, *_decodings(scale, run))
+    return tested(run, test_sets(scale, "tsp" if run == TSP else "cvrp").values(), *_decodings(scale, run))
 
 
 def _sized_table(study: Study, run: str, *notes: str) -> Table:
@@ -67,8 +66,7 @@ def table2(study: Study) -> Table:
 
 
 def _table3_needs(scale: Scale) -> Iterator[Need]:
-    for variant in VARIANTS:
-        yield from tested(VRP, vrp_labels(scale, "test", variant), STARTS, IMAGES)
+    return tested(VRP, [vrp_labels(scale, "test", variant) for variant in VARIANTS], STARTS, IMAGES)
 
 
 @artifact("The network for sixteen VRPs", needs=_table3_needs)
