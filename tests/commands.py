@@ -16,3 +16,10 @@ def done(*arguments: object) -> str:
     code, output = call(*arguments)
     assert code == 0, (arguments, output)
     return output
+
+
+def refused(*arguments: object) -> str:
+    """The one line of a command that is refused."""
+    code, output = call(*arguments)
+    assert (code, len(output.strip().splitlines())) == (2, 1), (arguments, output)
+    return output

@@ -10,7 +10,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from commands import call
+from commands import done, refused
 
 from neuroute.cli import overview
 
@@ -110,20 +110,16 @@ def test_it_brings_the_workflow_of_the_tutorial(python: Path, tmp_path: Path) ->
 
 
 def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, said = call("init", tmp_path / "a")
-    assert (code, "this neuroute is a checkout: work in" in said) == (2, True)
+    assert "this neuroute is a checkout: work in" in refused("init", tmp_path / "a")
     packed = tmp_path / "packed"
     (packed / "workflow").mkdir(parents=True)
     (packed / "workflow" / "x.smk").write_text("x")
     (packed / "Snakefile").write_text("y")
     monkeypatch.setattr(overview, "PACKED", packed)
-    code, said = call("init", tmp_path / "b")
-    assert code == 0, said
+    done("init", tmp_path / "b")
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["Snakefile", "workflow"]
     assert (tmp_path / "b" / "workflow" / "x.smk").read_text() == "x"
     (tmp_path / "b" / "Snakefile").write_text("mine")
-    code, said = call("init", tmp_path / "b")
-    assert (code, "Snakefile: is there already; name another folder" in said) == (2, True)
+    assert "Snakefile: is there already; name another folder" in refused("init", tmp_path / "b")
     assert (tmp_path / "b" / "Snakefile").read_text() == "mine"
-    code, said = call("init", packed / "Snakefile" / "c")
-    assert (code, "cannot be written" in said) == (2, True)
+    assert "cannot be written" in refused("init", packed / "Snakefile" / "c")

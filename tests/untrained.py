@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import pandas as pd
 import torch
-from commands import call
 
 from neuroute.datasets.benchmarks import published_instances, write_manifest
 from neuroute.evaluation.driver import evaluate
@@ -71,23 +71,17 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.asarray(e / e.sum(axis=axis, keepdims=True))
 
 
-def invoke(*arguments: object) -> tuple[int, str]:
-    """Exit code and output of a command, on the CPU unless it says otherwise."""
-    return call(*arguments, *(() if "--device" in arguments else ("--device", "cpu")))
+def on_cpu(*arguments: object) -> tuple[object, ...]:
+    """A command on the CPU, unless it says otherwise."""
+    return *arguments, *(() if "--device" in arguments else ("--device", "cpu"))
 
 
 def done(*arguments: object) -> str:
-    """What a command says that goes well."""
-    code, output = invoke(*arguments)
-    assert code == 0, output
-    return output
+    return commands.done(*on_cpu(*arguments))
 
 
 def refused(*arguments: object) -> str:
-    """The one line of a command that is refused."""
-    code, output = invoke(*arguments)
-    assert (code, len(output.strip().splitlines())) == (2, 1), output
-    return output
+    return commands.refused(*on_cpu(*arguments))
 
 
 def tsp_text(points: Any, kind: str = "EUC_2D", name: str = "mine") -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from untrained import coordinates, done, invoke, refused, tsp_text, untrained, vrp_text
+from untrained import coordinates, done, refused, tsp_text, untrained, vrp_text
 
 import neuroute
 from neuroute.decoding.decode import decode
@@ -283,8 +283,7 @@ def test_instances_that_are_none_are_one_line(
     assert message in refused("solve", tmp_path / "bad.vrp", "--model", models["cvrp"], "--out", tmp_path / "t.svg")
     if "coord" in before.lower():
         (tmp_path / "bad.tsp").write_text(tsp(np.full_like(POINTS, 3)))
-        code, said = invoke("solve", tmp_path / "bad.tsp", "--model", models["tsp"], "--out", tmp_path / "t.svg")
-        assert (code, message in said) == (2, True)
+        assert message in refused("solve", "bad.tsp", "--model", models["tsp"], "--out", tmp_path / "t.svg")
     assert not (tmp_path / "t.svg").exists()
 
 
@@ -338,8 +337,7 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
     assert not (tmp_path / "t.svg").exists()
     assert not (tmp_path / "s.tour").exists()
     for options in (("--starts", "all"), ("--augment",), ("--images", 2)):
-        code, text = invoke("evaluate", "scaling/x", *options)
-        assert (code, "either an evaluation of the plan" in text) == (2, True), text
+        assert "either an evaluation of the plan" in refused("evaluate", "scaling/x", *options)
 
 
 def test_tours_use_the_files_own_numbers(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import call
+from commands import call, done, refused
 from untrained import tsp_text
 
 from neuroute.core.errors import NeurouteError
@@ -93,17 +93,12 @@ def test_evaluate_measures_against_a_solver(tmp_path: Path) -> None:
     np.savez(tmp_path / "mine.npz", coords=COORDS)
     model = checkpoint(tmp_path / "m.safetensors", "tsp")
     given = ("evaluate", "--model", model, "--data", tmp_path / "mine.npz", "--device", "cpu", "--workers", 1)
-    code, said = call(*given)
-    assert (code, "gap     unknown" in said) == (0, True)
-    code, said = call(*given, "--reference", "lkh", "--out", tmp_path / "r.csv")
-    assert code == 0, said
-    gap = re.search(r"gap     ([\d.]+) % \(of mean lengths\)", said)
-    assert gap
+    assert "gap     unknown" in done(*given)
+    said = done(*given, "--reference", "lkh", "--out", tmp_path / "r.csv")
+    assert re.search(r"gap     ([\d.]+) % \(of mean lengths\)", said)
     assert (tmp_path / "r.lkh.npz").is_file()
-    code, said = call(*given, "--reference", "hg")
-    assert (code, "no solver 'hg'; did you mean hgs? of the TSP there are: " in said) == (2, True)
-    code, said = call(*given, "--reference", "lkh", "--out", tmp_path / "mine.npz" / "r.csv")
-    assert (code, "--out" in said) == (2, True)
+    assert "no solver 'hg'; did you mean hgs? of the TSP there are: " in refused(*given, "--reference", "hg")
+    assert "--out" in refused(*given, "--reference", "lkh", "--out", tmp_path / "mine.npz" / "r.csv")
 
 
 @pytest.fixture
@@ -116,26 +111,22 @@ def matrix(tmp_path: Path) -> Path:
 def test_several_solvers_make_a_table(tmp_path: Path) -> None:
     (tmp_path / "p.tsp").write_text(tsp_text((COORDS[0] * 1000).round(), name="p"))
     save = tmp_path / "p.tour"
-    code, said = call("solve", tmp_path / "p.tsp", "--solver", "lkh,nearest", "--solver", "insertion", "--save", save)
-    assert code == 0, said
+    said = done("solve", tmp_path / "p.tsp", "--solver", "lkh,nearest", "--solver", "insertion", "--save", save)
     table = said[said.index("p: TSP, n=9, EUC_2D; gaps to the shortest here") :].splitlines()
     assert [row.split()[0] for row in table[1:]][:2] == ["method", "lkh"]
     assert {row.split()[0] for row in table[2:5]} == {"lkh", "nearest", "insertion"}
     assert "length" in save.read_text()
     assert float(table[2].split()[2]) == 0
-    code, said = call("solve", tmp_path / "p.tsp", "--solver", "lkh,nearest", "--reference", "insertion")
+    said = done("solve", tmp_path / "p.tsp", "--solver", "lkh,nearest", "--reference", "insertion")
     assert "gaps to insertion" in said
 
 
 def test_distances_are_solved_and_refused_to_networks(matrix: Path) -> None:
     save = matrix.with_suffix(".tour")
-    code, said = call("solve", matrix, "--solver", "lkh", "--save", save)
-    assert code == 0, said
-    assert "t: TSP, n=8, EXPLICIT" in said
+    by_lkh = ("solve", matrix, "--solver", "lkh")
+    assert "t: TSP, n=8, EXPLICIT" in done(*by_lkh, "--save", save)
     assert "TYPE : TOUR" in save.read_text()
-    code, said = call("solve", matrix)
-    assert (code, "which networks need; solve it with --solver " in said) == (2, True)
-    code, said = call("solve", matrix, "--solver", "lkh", "--out", matrix.with_suffix(".svg"))
-    assert (code, "not coordinates to draw" in said) == (2, True)
-    code, said = call("solve", matrix, "--solver", "lkh", "--seconds", 0)
+    assert "which networks need; solve it with --solver " in refused("solve", matrix)
+    assert "not coordinates to draw" in refused(*by_lkh, "--out", matrix.with_suffix(".svg"))
+    code, said = call(*by_lkh, "--seconds", 0)
     assert (code, "give a number above 0" in said) == (2, True)
