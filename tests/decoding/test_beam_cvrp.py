@@ -17,7 +17,7 @@ from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp
-from test_sampling_cvrp import CPU, instances
+from test_sampling import CPU, instances
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

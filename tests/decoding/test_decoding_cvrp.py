@@ -1,18 +1,30 @@
-"""CVRP decoding: always feasible, batched = single, re-construct never worse, equal to the plain loop."""
+"""CVRP decoding: always feasible, batched = single, re-construct and PRC never worse, equal to plain loops."""
+
+import itertools
+import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from random_cvrp import drive, random_instances
 from refusals import one_line
+from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
+from neuroute.decoding.construct import construct
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.cvrp_paths import complete_routes
 from neuroute.decoding.decode import decode, improve
+from neuroute.decoding.prc.cvrp import RULES, prc
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import cost, is_feasible
-from neuroute.problems.vrp import Vrp, to_routes
+from neuroute.problems.cvrp_sub_paths import Blocks, arranged, by_angle, cut_off, draw, draw_within, from_the_end
+from neuroute.problems.vrp import Vrp, from_routes, to_routes
+from neuroute.solvers.insertion import solve_cvrp
+from neuroute.solvers.nearest import vrp_solutions
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -121,3 +133,258 @@ def test_a_return_that_is_chosen_refills_even_if_the_customer_fits() -> None:
 def test_smallest_instances(net: LehdCvrp, n: int) -> None:
     few = cvrp_dataset(Dataset(problem="cvrp", n=n, count=3))
     assert is_feasible(few, decode("cvrp", net.float(), few, Decoding(method="rrc", iterations=3)).numpy()).all()
+
+
+# -- PRC -------------------------------------------------------------------------------------------------------------
+
+
+CPU = torch.device("cpu")
+
+
+def whims(seed: int):
+    """Decisions by chance, to the nearest, and by perverse rules: straight on, home, farthest, all alike, NaN."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def decide(rows: Tensor, left: Tensor) -> Tensor:
+        assert ((left >= 0) & (left <= 1)).all()
+        assert (rows[:, -1, 2] == 0).all()  # the depot is last, and nowhere else
+        assert (rows[:, :-1, 2] > 0).all()
+        way = (rows[:, 1:-1, :2] - rows[:, :1, :2]).norm(dim=-1)[..., None].repeat(1, 1, 2)
+        chance = torch.rand(way.shape, generator=generator)
+        lean = torch.tensor([10.0, 0.0])
+        nearest = torch.tensor([0.1, 0.0]) - way
+        kinds = (way, nearest, nearest, way + lean, way - lean, chance + lean, chance - lean, chance, chance)
+        kinds += (torch.zeros_like(way), torch.full_like(way, torch.nan))
+        return kinds[int(torch.randint(len(kinds), (), generator=generator))]
+
+    return decide
+
+
+def features(coords: Tensor, share: Tensor) -> Tensor:
+    return torch.cat([coords, share[..., None]], dim=-1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(40))
+def test_never_worse_and_never_broken_whatever_is_decided(seed: int, rule) -> None:
+    """2 x 20 x 30 instances x 10 iterations, of 4..30 customers, from one to as many routes."""
+    customers = int(np.random.default_rng(seed).integers(4, 31))
+    instances, solutions = random_instances(30, customers, seed)
+    decide = whims(seed)
+    found = prc(
+        lambda m: decide, features, CvrpBatch.of(instances, CPU), solutions, 10, rule=rule, seed=seed,
+        longest=[None, 4, customers][seed % 3], blocks_per_batch=[None, lambda m: 7][seed % 2],
+    )  # fmt: skip
+    before = [drive(instances, i, s) for i, s in enumerate(solutions.tolist())]
+    first = sum(before)
+    for now in found:
+        assert (now.dtype, now.shape) == (torch.int64, solutions.shape)
+        after = [drive(instances, i, s) for i, s in enumerate(now.tolist())]
+        assert all(a <= b + 1e-12 for a, b in zip(after, before, strict=True))
+        assert is_feasible(instances, now.numpy()).all()
+        np.testing.assert_allclose(cost(instances, now.numpy()), after)
+        before = after
+    assert sum(before) < first
+
+
+def cut_by_hand(via: list[int], length: int) -> list[tuple[int, int]]:
+    """Begin and end of the pieces by the paper's rule, as far as there is more than a stop."""
+    pieces = []
+    for begin in range(0, len(via) // length * length, length):
+        end = begin + length
+        while end > begin and end < len(via) and via[end] == 0:  # the route that goes on behind it
+            end -= 1
+        pieces.append((begin, end))
+    return [(begin, end) for begin, end in pieces if end - begin > 1]
+
+
+def cut_as_published(via: list[int], length: int) -> list[tuple[int, int]]:
+    return [(first, first + length) for first in from_the_end(torch.tensor([via]), length).first.tolist()]
+
+
+def plain(
+    net: LehdCvrp, instances: Vrp, solutions: Tensor, iterations: int, longest: int, seed: int, rule: str
+) -> list[list[list[int]]]:
+    """Instance by instance, piece by piece, on lists; only the arrangement is not written anew."""
+    batch, customers = len(instances), instances.customers
+    tensors = CvrpBatch.of(instances, CPU)
+    for index in range(iterations):
+        drawn = draw_within(seed, index, customers, 0, batch, longest)
+        now = arranged(by_angle(tensors.coords, solutions), drawn).tolist()
+        for i, (order, via) in enumerate(now):
+            points = [complex(*p) for p in instances.coords[i].tolist()]
+            for begin, end in (cut_by_hand if rule == "cut-off" else cut_as_published)(via, drawn.length):
+                head = begin
+                while via[head] == 0:
+                    head -= 1
+                left = int(instances.capacity[i]) - sum(int(instances.demand[i, c]) for c in order[head : begin + 1])
+                path, flags = decided(net, instances, i, order[begin:end], left)
+                ways = []
+                for stops, ways_there in ((path, flags), (order[begin:end], via[begin:end])):
+                    legs = zip(itertools.pairwise(stops), ways_there[1:], strict=True)
+                    ways.append(abs(points[stops[-1]] - points[0]) + sum(
+                        abs(points[a] - points[0]) + abs(points[b] - points[0]) if flag else abs(points[a] - points[b])
+                        for (a, b), flag in legs
+                    ))  # fmt: skip
+                if round(ways[0], 9) < round(ways[1], 9):
+                    order[begin:end], via[begin + 1 : end] = path, flags[1:]
+        solutions = torch.tensor(now)
+    return solutions.tolist()
+
+
+def decided(net: LehdCvrp, instances: Vrp, i: int, stops: list[int], left: int) -> tuple[list[int], list[int]]:
+    capacity = int(instances.capacity[i])
+    nodes = [0, *stops]
+    share = torch.from_numpy(instances.demand[i, nodes] / capacity)[None]
+    embedded = dict(zip(nodes, net.encode(torch.from_numpy(instances.coords[i, nodes])[None], share)[0], strict=True))
+    path, flags, waiting = [stops[0]], [-1], stops[1:]
+    while waiting:
+        rows = torch.stack([embedded[c] for c in (path[-1], *waiting, 0)])[None]
+        best = int(net.decide(rows, torch.tensor([left / capacity]).double()).flatten().argmax())
+        place, flag = divmod(best, 2)
+        waiting[0], waiting[place] = waiting[place], waiting[0]
+        need = int(instances.demand[i, waiting[0]])
+        flag = flag or int(need > left)
+        left = (capacity if flag else left) - need
+        path, flags, waiting = [*path, waiting[0]], [*flags, flag], waiting[1:]
+    return path, flags
+
+
+@pytest.mark.usefixtures("rounded_lengths")
+@pytest.mark.parametrize("rule", RULES)
+def test_equals_the_loop_over_instances_and_pieces(net: LehdCvrp, rule: Any) -> None:
+    instances, solutions = random_instances(12, 23, 1, grid=False)
+    with torch.inference_mode():
+        batch = CvrpBatch.of(instances, CPU)
+        *_, found = prc(lambda m: net.decide, net.encode, batch, solutions, 12, rule=rule, longest=11, seed=4)
+        assert found.tolist() == plain(net, instances, solutions, 12, 11, 4, rule)
+    assert not torch.equal(found, solutions)
+
+
+def test_paths_of_several_sizes_are_completed_as_each_alone(net: LehdCvrp) -> None:
+    sizes, longest = [9, 9, 6, 5, 2], 9
+    rows, demand = torch.rand(5, longest + 1, 16).double(), torch.randint(1, 10, (5, longest + 1))
+    demand[:, -1] = 0
+    capacity, left = torch.full((5,), 20), torch.tensor([20, 0, 5, 9, 3])
+    with torch.inference_mode():
+        order, via = complete_routes(net.decide, rows.clone(), demand.clone(), capacity, left, sizes)
+        for i, size in enumerate(sizes):
+            one = slice(i, i + 1)
+            alone = rows[one, -size - 1 :].clone(), demand[one, -size - 1 :].clone()
+            places, flags = (a[0, 1:] for a in complete_routes(net.decide, *alone, capacity[one], left[one]))
+            skip = longest - size
+            assert torch.equal(order[i, skip + 1 :], places + skip)
+            assert torch.equal(order[i, : skip + 1], torch.arange(skip + 1))
+            assert torch.equal(via[i, skip + 1 :], flags)
+    assert left.tolist() == [20, 0, 5, 9, 3]
+
+
+def test_seeds_fix_everything_and_splitting_changes_nothing(net: LehdCvrp) -> None:
+    instances, solutions = random_instances(6, 24, 0, grid=False)
+    go = partial(prc, lambda m: net.decide, net.encode, iterations=8, longest=13)
+    batch = CvrpBatch.of(instances, CPU)
+    together = list(go(batch, solutions, seed=3))
+    for again in (go(batch, solutions, seed=3), go(batch, solutions, seed=3, blocks_per_batch=lambda m: 2)):
+        assert all(torch.equal(a, b) for a, b in zip(together, again, strict=True))
+    for part in (slice(0, 2), slice(2, 6)):
+        apart = list(go(CvrpBatch.of(instances[part], CPU), solutions[part], seed=3, first=part.start))
+        assert torch.equal(together[-1][part], apart[-1])
+    rest = list(go(batch, together[4], seed=3, iterations_before=5))
+    assert len(rest) == 3
+    assert torch.equal(rest[-1], together[-1])
+    assert not torch.equal(together[-1], list(go(batch, solutions, seed=4))[-1])
+
+
+def test_any_solutions_will_do_and_stay_plain_tensors(net: LehdCvrp) -> None:
+    """Insertion in its forms, nearest neighbour and the network's own; what comes out may be trained on."""
+    net.float()
+    instances = cvrp_dataset(Dataset(problem="cvrp", n=30, count=3))
+    batch, solutions = CvrpBatch.of(instances, CPU), []
+    for i in range(3):
+        one = instances.coords[i], instances.demand[i], int(instances.capacity[i]), 0
+        solutions.append([from_routes(solve_cvrp(*one, depot_slip=slip)) for slip in (False, True)])
+        solutions[-1] += [from_routes(solve_cvrp(*one, order="random")), vrp_solutions(instances[i : i + 1])[0]]
+    starts = [*torch.from_numpy(np.stack(solutions, axis=1)), construct("cvrp", net, instances)]
+    for start in starts:
+        *_, last = prc(lambda m: net.decide, net.encode, batch, start, 5)
+        assert is_feasible(instances, last.numpy()).all()
+        assert (cost(instances, last.numpy()) <= cost(instances, start.numpy()) + 1e-9).all()
+        assert not last.is_inference()
+        assert not last.requires_grad
+
+
+def test_one_route_longer_than_every_piece_stays_as_it_is() -> None:
+    """No piece of four or five ends where a route does but the last: nothing may break."""
+    instances, _ = random_instances(2, 10, 0)
+    instances = Vrp(instances.coords, instances.demand, np.array([500, 500]))
+    solutions = torch.from_numpy(np.stack([from_routes([list(range(1, 11))])] * 2))
+    decide = whims(0)
+    for now in prc(lambda m: decide, features, CvrpBatch.of(instances, CPU), solutions, 6, longest=6):
+        assert is_feasible(instances, now.numpy()).all()
+
+
+# -- pieces: as printed and as published, apart, and by which routes they go ------------------------------------------
+
+
+def test_the_papers_example_of_pieces() -> None:
+    """B.3: of (0, 1, 2, 3, 4, 5, 0, 6, 7, 0, 8, 9, 10, 0), fours are 1-4, which lie within a route, and 5, 6, 7 | 8."""
+    via = torch.tensor([[1, 0, 0, 0, 0, 1, 0, 1, 0, 0]])
+    found = cut_off(via, 4)
+    assert (found.instance.tolist(), found.first.tolist(), found.size.tolist()) == ([0], [4], [3])
+    both = cut_off(torch.cat([via, torch.ones_like(via)]), 4)
+    assert both.instance.tolist() == [1, 1, 0]
+    assert both.first.tolist() == [0, 4, 4]
+    assert both.size.tolist() == [4, 4, 3]
+    assert len(cut_off(via, 4, most=1)) == 0
+
+
+def test_the_published_pieces_end_with_routes_and_skip_an_adjacent_one() -> None:
+    via = torch.tensor([[1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0]])  # routes of 3, 2, 3 and 3 stops
+    assert from_the_end(via, 4).first.tolist() == [7, 1]  # the last ends before 7 are 4 and 2: 4 - 4 + 1
+    assert from_the_end(via, 3).first.tolist() == [8, 2]  # 7 is adjacent, so 4; then nothing ends before 2 with room
+    assert from_the_end(via, 4, most=1).first.tolist() == [7]
+    assert from_the_end(via, 11).first.tolist() == [0]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_pieces_share_no_stop_and_end_where_routes_do(rule: str) -> None:
+    for seed in range(50):
+        customers = 4 + seed % 20
+        _, solutions = random_instances(20, customers, seed)
+        via, length = solutions[:, 1], 4 + seed % (customers - 3)
+        found: Blocks = RULES[rule](via, length)
+        assert found.size.tolist() == sorted(found.size.tolist(), reverse=True)
+        taken = torch.zeros_like(via)
+        for i, first, size in zip(found.instance, found.first, found.size, strict=True):
+            taken[i, first : first + size] += 1
+            assert 2 <= size <= length
+            assert rule == "cut-off" or size == length
+            assert first + size == customers or via[i, first + size] == 1
+            if rule == "cut-off":
+                assert first % length == 0
+                assert not via[i, first + size + 1 : first + length].any()
+        assert taken.max() <= 1
+
+
+def test_routes_are_ordered_by_angle_and_otherwise_untouched() -> None:
+    instances, solutions = random_instances(20, 25, 3, grid=False)
+    found = by_angle(torch.from_numpy(instances.coords), solutions)
+    for i in range(20):
+        before, after = to_routes(solutions[i].numpy()), to_routes(found[i].numpy())
+        assert sorted(before) == sorted(after)
+        middles = [instances.coords[i, route].mean(0) - instances.coords[i, 0] for route in after]
+        angles = [math.atan2(y, x) for x, y in middles]
+        assert angles == sorted(angles)
+
+
+def test_lengths_are_drawn_alike_and_the_rest_as_for_re_construct() -> None:
+    count = 10_000
+    drawn = [draw_within(1, i, 30, 0, 1, 9).length for i in range(count)]
+    found = np.bincount(drawn, minlength=10)
+    assert found[4:].sum() == count
+    assert np.abs(found[4:] - count / 6).max() < 5 * (count * 5 / 36) ** 0.5
+    one, other = draw_within(1, 5, 30, 2, 4, 9), draw(1, 5, 30, 2, 4)
+    assert one.backwards == other.backwards
+    np.testing.assert_array_equal(one.turned, other.turned)
+    np.testing.assert_array_equal(one.end, other.end)

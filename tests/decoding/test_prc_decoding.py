@@ -1,4 +1,4 @@
-"""PRC as a way of decoding, for both problems: starts, milestones, splits, limits."""
+"""PRC as a way of decoding, for both problems: starts, milestones, splits, limits; and of groups of routes."""
 
 from typing import Any
 
@@ -12,12 +12,15 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.construct import construct
+from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode, improve
-from neuroute.decoding.search import blocks_per_batch
+from neuroute.decoding.search import SEARCH, blocks_per_batch
 from neuroute.networks.pens import Pens
+from neuroute.networks.pomo import PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.vrp import Vrp
+from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.solvers import registry
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -149,3 +152,72 @@ def test_a_network_with_random_embeddings_is_refused() -> None:
     net = Pens(depth=1, width=16, heads=2, feed_forward=24, train_nodes=10)
     with pytest.raises(NeurouteError, match="random embeddings"):
         decode("tsp", net, dataset_coordinates(Dataset(n=N, count=2)), prc())
+
+
+# -- groups of routes, by a network of many starts -------------------------------------------------------------------
+
+
+COUNT, CUSTOMERS, ITERATIONS = 3, 14, 6
+GROUPS = Decoding(method="prc", iterations=ITERATIONS, longest=5)
+
+
+@pytest.fixture
+def pomo() -> PomoCvrp:
+    torch.manual_seed(2)
+    return PomoCvrp(depth=1, width=16, heads=4, feed_forward=24, train_nodes=10).eval()
+
+
+def made(count: int = COUNT) -> Vrp:
+    return cvrp_dataset(Dataset(problem="cvrp", split="test", n=CUSTOMERS, count=count))
+
+
+def alone(count: int = COUNT) -> torch.Tensor:
+    """A route for each customer."""
+    return torch.from_numpy(np.stack([from_routes([[c] for c in range(1, CUSTOMERS + 1)])] * count))
+
+
+def rebuilt(
+    pomo: PomoCvrp, instances: Vrp, start: torch.Tensor, how: Decoding = GROUPS, **more: int
+) -> list[np.ndarray]:
+    batch = CvrpBatch.of(instances, torch.device("cpu"))
+    return [each.numpy() for each in SEARCH.of("cvrp").reconstruct(pomo, batch, start, how, 4.0, **more)]
+
+
+def test_solutions_stay_feasible_and_get_no_longer(pomo: PomoCvrp) -> None:
+    instances = made()
+    steps = [alone().numpy(), *rebuilt(pomo, instances, alone())]
+    assert len(steps) == 1 + ITERATIONS
+    assert all(is_feasible(instances, each).all() for each in steps)
+    costs = np.stack([cost(instances, each) for each in steps])
+    assert (np.diff(costs, axis=0) <= 0).all()
+    assert (costs[-1] < costs[0]).all()  # any two customers that fit share a vehicle for less
+
+
+def test_an_iteration_rebuilds_no_more_than_it_may(pomo: PomoCvrp) -> None:
+    before = alone()
+    for after in rebuilt(pomo, made(), before):
+        for old, new in zip(before.numpy(), after, strict=True):
+            gone = {tuple(route) for route in to_routes(old)} - {tuple(route) for route in to_routes(new)}
+            assert len(gone) <= 2 or sum(map(len, gone)) <= GROUPS.longest
+        before = torch.from_numpy(after)
+
+
+def test_iterations_go_on_where_others_ended(pomo: PomoCvrp) -> None:
+    instances, half = made(), GROUPS.model_copy(update={"iterations": ITERATIONS // 2})
+    whole = rebuilt(pomo, instances, alone(), seed=3)
+    first = rebuilt(pomo, instances, alone(), half, seed=3)
+    second = rebuilt(pomo, instances, torch.from_numpy(first[-1]), half, seed=3, iterations_before=len(first))
+    np.testing.assert_array_equal(np.stack(whole), np.stack([*first, *second]))
+
+
+def test_customers_at_the_depot_are_rebuilt(pomo: PomoCvrp) -> None:
+    instances = made(1)
+    there = Vrp(np.full_like(instances.coords, 0.5), instances.demand, instances.capacity)
+    assert all(is_feasible(there, each).all() for each in rebuilt(pomo, there, alone(1)))
+
+
+def test_a_batch_is_its_instances_alone(pomo: PomoCvrp) -> None:
+    instances, together = made(), rebuilt(pomo, made(), alone(), seed=3)
+    for i in range(COUNT):
+        single = rebuilt(pomo, instances[i : i + 1], alone(1), seed=3, first=i)
+        np.testing.assert_array_equal(np.concatenate(single), np.stack(together)[:, i])

@@ -1,20 +1,26 @@
-"""Sampling without replacement: exact against all tours of small instances, never twice, and drawn to what is short."""
+"""Sampling without replacement: exact against all of small instances, never twice, and drawn to what is short."""
 
 import itertools
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 import torch
+from random_cvrp import random_instances
 from scipy import stats
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.prefixes import ANY, TourPrefixes
+from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.decoding.prefixes import ANY, RoutePrefixes, TourPrefixes
 from neuroute.decoding.sampling import Begin, Lengths, sample_distinct, sample_shortest
 from neuroute.decoding.tsp import TspBatch
+from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation, tour_length
+from neuroute.problems.vrp import Vrp
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -87,9 +93,8 @@ def agrees(counts: Counter, expected: dict, total: int) -> bool:
     return bool(stats.chisquare(observed, wanted, sum_check=False).pvalue > 1e-3)
 
 
-@pytest.mark.parametrize("n", [5, 6])
 @pytest.mark.parametrize("sigma", [0.0, 2.0])
-@pytest.mark.parametrize(("beam", "rounds"), [(1, 125), (7, 20), (200, 2)])
+@pytest.mark.parametrize(("n", "beam", "rounds"), [(5, 1, 26), (6, 7, 20), (6, 200, 2)])
 def test_rounds_enumerate_every_tour_exactly_once(n: int, sigma: float, beam: int, rounds: int) -> None:
     coords = torch.rand(3, n, 2, generator=generator(1))
     sampled = sample_distinct(*tours_of(attract, coords), beam, rounds, sigma, generator())
@@ -159,14 +164,6 @@ def test_tours_of_larger_instances_are_distinct_and_known_log_probabilities() ->
     torch.testing.assert_close(sampled.log_p[2, 11, prefix], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_the_shortest_is_returned_and_parts_change_nothing() -> None:
-    coords = torch.rand(5, 12, 2, generator=generator(1))
-    sampled = sample_distinct(*tours_of(attract, coords), 6, 2, 0.3, generator())
-    best = sample_shortest(*tours_of(attract, coords), 6, 2, 0.3, generator())
-    np.testing.assert_allclose(tour_length(coords.numpy(), best.numpy()), sampled.lengths.amin(dim=1))
-    assert torch.equal(best, sample_shortest(*tours_of(attract, coords, tokens=40), 6, 2, 0.3, generator()))
-
-
 def test_a_sharp_policy_still_finds_other_tours() -> None:
     """Almost all mass on one tour: what is left after it is below float32's resolution of one."""
     coords = torch.rand(2, 10, 2, generator=generator(1))
@@ -179,3 +176,71 @@ def test_scores_that_are_not_finite_are_said() -> None:
     coords = torch.rand(2, 6, 2)
     with pytest.raises(NeurouteError, match="not finite"):
         sample_shortest(*tours_of(lambda rows: attract(rows) * torch.nan, coords), 4, 2, 0.3, generator())
+
+
+# -- solutions of the CVRP -------------------------------------------------------------------------------------------
+
+
+CPU = torch.device("cpu")
+
+
+def attract_routes(rows: Tensor, left: Tensor) -> Tensor:
+    """A policy that depends on where one stands, what is left in the vehicle and what waits; far from uniform."""
+    current, waiting, depot = rows[:, :1], rows[:, 1:-1], rows[:, -1:]
+    straight = -3 * (waiting - current).norm(dim=-1)
+    through = -2 * (waiting - depot).norm(dim=-1) - 2 * left[:, None]
+    return torch.stack([straight, through], dim=-1)
+
+
+def sampling_of(some: Vrp, tokens: int = ANY) -> tuple[Begin, Lengths]:
+    batch = CvrpBatch.of(some, CPU)
+    return lambda: RoutePrefixes(attract_routes, batch.coords, batch.demand, batch.capacity, tokens), batch.lengths
+
+
+def instances(count: int, customers: int, seed: int = 0) -> Vrp:
+    return random_instances(count, customers, seed, grid=False)[0]
+
+
+def every_solution(some: Vrp) -> dict[bytes, np.ndarray]:
+    """All feasible ways (2, V) to serve the customers of one instance."""
+    ways = [(1, *rest) for rest in product((0, 1), repeat=some.customers - 1)]
+    every = np.array([(order, way) for order in permutations(range(1, some.customers + 1)) for way in ways])
+    same = Vrp(*(np.repeat(a, len(every), axis=0) for a in (some.coords, some.demand, some.capacity)))
+    return {solution.tobytes(): solution for solution in every[is_feasible(same, every)]}
+
+
+def found_in(moves: Tensor) -> list[bytes]:
+    return [solution.tobytes() for solution in RoutePrefixes.solutions_of(moves).numpy()]
+
+
+@pytest.mark.parametrize("sigma", [0.0, 2.0])
+@pytest.mark.parametrize(("beam", "rounds"), [(1, 49), (5, 12), (60, 2)])
+def test_rounds_enumerate_every_solution_exactly_once(sigma: float, beam: int, rounds: int) -> None:
+    some = instances(4, 3, 1)
+    sampled = sample_distinct(*sampling_of(some), beam, rounds, sigma, generator())
+    for i in range(len(some)):
+        found = found_in(sampled.moves[i][sampled.valid[i]])
+        assert len(found) == len(set(found))
+        assert set(found) == set(every_solution(some[i : i + 1]))
+
+
+def test_solutions_are_distinct_feasible_and_as_long_as_the_checker_says() -> None:
+    some = instances(5, 15)
+    sampled = sample_distinct(*sampling_of(some), 6, 3, 0.5, generator())
+    assert bool(sampled.valid.all())
+    for k in range(18):
+        solutions = RoutePrefixes.solutions_of(sampled.moves[:, k]).numpy()
+        assert is_feasible(some, solutions).all()
+        np.testing.assert_allclose(sampled.lengths[:, k], cost(some, solutions))
+    assert all(len(set(found_in(moves))) == 18 for moves in sampled.moves)
+
+
+@pytest.mark.parametrize("problem", ["tsp", "cvrp"])
+def test_the_shortest_is_returned_and_parts_change_nothing(problem: str) -> None:
+    coords, some = torch.rand(5, 12, 2, generator=generator(1)), instances(5, 12)
+    of = partial(tours_of, attract, coords) if problem == "tsp" else partial(sampling_of, some)
+    sampled = sample_distinct(*of(), 6, 2, 0.3, generator())
+    best = sample_shortest(*of(), 6, 2, 0.3, generator())
+    lengths = tour_length(coords.numpy(), best.numpy()) if problem == "tsp" else cost(some, best.numpy())
+    np.testing.assert_allclose(lengths, sampled.lengths.amin(dim=1))
+    assert torch.equal(best, sample_shortest(*of(tokens=40), 6, 2, 0.3, generator()))
