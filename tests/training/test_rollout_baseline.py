@@ -12,6 +12,7 @@ import tiny_reinforced
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.multi_start import draw_images, images_of, roll_out
 from neuroute.networks.weights import load_checkpoint
+from neuroute.plan.objects import Network
 from neuroute.plan.reinforced import GreedyBaseline, Reinforced
 from neuroute.training import rollout_baseline
 from neuroute.training.rollout_baseline import RolloutBaseline, is_shorter
@@ -193,15 +194,9 @@ def test_stages_that_do_not_fit_the_baseline() -> None:
 
 
 def test_a_path_network_is_refused(tmp_path: Path) -> None:
-    run = rollout_run().model_copy(
-        update={
-            "network": make_run().network.model_copy(
-                update={"kind": "neuroute.networks.lehd:Lehd", "arguments": {"train_nodes": N}}
-            )
-        }
-    )
+    lehd = Network(kind="neuroute.networks.lehd:Lehd", arguments={"train_nodes": N})
     with pytest.raises(NeurouteError, match="many starts"):
-        rollouts_of(run, tmp_path)
+        rollouts_of(rollout_run().model_copy(update={"network": lehd}), tmp_path)
 
 
 def test_texts_of_other_trainings_stay_as_they_were() -> None:

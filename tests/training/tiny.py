@@ -98,10 +98,11 @@ def every_training() -> set[tuple[str, str]]:
     }
 
 
-def scheme_of(run: Run, net: Any = None, folder: Path | None = None, **more: Any) -> Scheme:
+def scheme_of(run: Run, net: Any = None, folder: Path | None = None, *, double: bool = False, **more: Any) -> Scheme:
     """What a run is trained from: a network of its seed, no labels, nothing that asks to stop."""
     torch.manual_seed(run.seed)
     net = build(run.network) if net is None else net
+    net = net.double() if double else net
     reinforced = isinstance(run.training, BeamPool | Reinforced)
     settings: dict[str, Any] = {
         "model": net if reinforced else DECISION.of(run.validation.dataset.problem)(net),

@@ -3,9 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from neuroute.networks.weights import build
 from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import Elite, GreedyBaseline, Reinforced, Stage
 from neuroute.training import rollout_baseline
@@ -58,9 +55,7 @@ def make_run(*stages: Stage, depth: int = 1, kind: str = "pomo", **training: Any
     return run_of("icam/tiny", name, arguments, how, validation("val", 16), like=ReinforcedRun)
 
 
-def batches_of(run: Run, folder: Path, *, double: bool = False, net: Any = None, **more: Any) -> Reinforcement:
-    torch.manual_seed(run.seed)
-    net = net or (build(run.network).double() if double else build(run.network))
+def batches_of(run: Run, folder: Path, *, net: Any = None, **more: Any) -> Reinforcement:
     return reinforce(scheme_of(run, net, folder, **more))
 
 
@@ -71,8 +66,5 @@ def rollout_run(kind: str = "invit", *, images: int = 2, **training: Any) -> Rei
     return make_run(one, kind=kind, **how)
 
 
-def rollouts_of(run: Run, folder: Path, *, double: bool = False, **more: Any) -> RolloutBaseline:
-    torch.manual_seed(run.seed)
-    return rollout_baseline.reinforce(
-        scheme_of(run, build(run.network).to(torch.float64 if double else None), folder, **more)
-    )
+def rollouts_of(run: Run, folder: Path, **more: Any) -> RolloutBaseline:
+    return rollout_baseline.reinforce(scheme_of(run, None, folder, **more))

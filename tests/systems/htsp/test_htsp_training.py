@@ -13,7 +13,6 @@ from torch import Tensor
 
 from neuroute.accounting.flops import training_per_sample
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.weights import build
 from neuroute.plan.objects import Network, Run
 from neuroute.systems.htsp.decoding import PathBatch
 from neuroute.systems.htsp.network import Htsp, place_of
@@ -30,9 +29,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def batches_of(run: Run, folder: Path, *, double: bool = True, **more: Any) -> Any:
-    torch.manual_seed(run.seed)
-    net = build(run.network)
-    return levels(scheme_of(run, net.double() if double else net, folder, **more))
+    return levels(scheme_of(run, None, folder, double=double, **more))
 
 
 # -- the upper level --------------------------------------------------------------------------------------------------
