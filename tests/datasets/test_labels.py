@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from importlib.util import find_spec
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +13,20 @@ from refusals import one_line
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
 from neuroute.datasets.labels import make_labels, solve_part
+from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.problem_specs import CVRP
 from neuroute.datasets.stored_labels import check_made, iterate_shards, load_tours
-from neuroute.datasets.streams import coordinates, dataset_coordinates
+from neuroute.datasets.streams import coordinates, cvrp_dataset, dataset_coordinates
 from neuroute.plan.objects import SHARD, Dataset, Labels
-from neuroute.problems.tsp import canonical, tour_length
+from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.tsp import tour_length
+from neuroute.problems.vrp import from_routes
 from neuroute.solvers.base import Solver, missing
+from neuroute.solvers.registry import get
 from neuroute.training.supervised import TrainingSet
 from tours import wanted
+
+HGS = pytest.mark.skipif(find_spec("hygese") is None, reason="no HGS on this machine")
 
 
 def test_manifest_of_a_test_set_has_each_length(tmp_path):
@@ -31,19 +40,26 @@ def test_manifest_of_a_test_set_has_each_length(tmp_path):
     assert "lengths" not in make_labels(training, tmp_path, [], workers=1)
 
 
-def test_manifest_says_what_was_made(tmp_path):
-    block = wanted(250)
+@pytest.mark.parametrize(
+    ("block", "shape"),
+    [(wanted(250), (250, 10)), pytest.param(wanted(12, 6, "hgs-short", problem="cvrp"), (12, 2, 6), marks=HGS)],
+    ids=["tsp", "cvrp"],
+)
+def test_manifest_says_what_was_made(tmp_path, block, shape):
     manifest = make_labels(block, tmp_path, [], workers=1)
-    tours = load_tours(block, [tmp_path])
-    assert tours.dtype == np.uint8
-    np.testing.assert_array_equal(canonical(tours), tours)
-    assert manifest["mean_length"] == pytest.approx(tour_length(dataset_coordinates(block.dataset), tours).mean())
-    assert (manifest["solved"], manifest["cached"], manifest["count"]) == (250, 0, 250)
+    solutions, spec = load_tours(block, [tmp_path]), spec_of(block)
+    assert (solutions.dtype, solutions.shape) == (np.uint8, shape)
+    np.testing.assert_array_equal(spec.canonical(solutions), solutions)
+    instances = spec.instances(block.dataset)
+    assert spec.valid(instances, solutions).all()
+    assert manifest["mean_length"] == pytest.approx(spec.lengths(instances, solutions).mean())
+    assert (manifest["solved"], manifest["cached"], manifest["count"]) == (shape[0], 0, shape[0])
+    assert manifest["solver"] == block.solver
     assert manifest["seconds"] > 0
-    assert manifest["shards"][0]["rows"] == 250
+    assert manifest["shards"][0]["rows"] == shape[0]
     json.dumps(manifest)
     again = make_labels(block, tmp_path, [], workers=1)
-    assert (again.pop("solved"), again.pop("cached")) == (0, 250)
+    assert (again.pop("solved"), again.pop("cached")) == (0, shape[0])
     assert again == {k: v for k, v in manifest.items() if k not in ("solved", "cached")}
     assert not [path for path in (tmp_path / ".partial").iterdir() if path.is_dir()]
 
@@ -224,3 +240,54 @@ def test_rows_are_those_that_the_manifest_states(tmp_path: Path) -> None:
     turned = np.concatenate([before[:, :1], before[:, :0:-1]], axis=1)
     np.save(file, turned)  # the same tours, the other way round: a cache may have them so
     np.testing.assert_array_equal(load_tours(block, [store, manifests]), turned)
+
+
+# -- of the CVRP -------------------------------------------------------------------------------------------------------
+
+
+@HGS
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s[:, ::-1].copy(), "row 0 does not serve every customer once within the capacity"),
+        (lambda s: np.stack([s[:, 0], np.eye(1, s.shape[2], dtype=np.uint8).repeat(len(s), 0)], 1), "row 0 does not"),
+        (lambda s: s[:, 0].copy(), r"uint8 \(12, 20\) where uint8 \(up to 10000, 2, 20\) is expected"),
+        (lambda s: s.astype(np.int32), "int32 .* where uint8"),
+    ],
+)
+def test_solutions_that_do_not_fit_are_refused(tmp_path, change, message):
+    block = wanted(12, 20, "hgs-short", problem="cvrp")
+    make_labels(block, tmp_path, [], workers=1)
+    path = tmp_path / block.shard_file(0)
+    np.save(path, change(np.load(path)))
+    with one_line(message):
+        make_labels(block, tmp_path, [], workers=1)
+    with pytest.raises(NeurouteError):
+        load_tours(block, [tmp_path])
+
+
+def test_a_solver_without_cvrp_says_so():
+    instance = cvrp_dataset(Dataset(problem="cvrp", n=5, count=1))
+    with pytest.raises(NeurouteError, match="'concorde' does not solve CVRP instances; 'hgs' does"):
+        CVRP.solve(get("concorde"), instance, 0)
+
+
+@HGS
+def test_hgs_finds_the_optimum_of_tiny_instances_and_repeats_itself():
+    batch = cvrp_dataset(Dataset(problem="cvrp", n=5, count=3))
+    every = np.array([[o, (1, *v)] for o in permutations(range(1, 6)) for v in product((0, 1), repeat=4)])
+    for row in range(3):
+        one = batch[np.full(len(every), row)]
+        best = cost(one, every)[is_feasible(one, every)].min()
+        arguments = batch.coords[row], batch.demand[row], int(batch.capacity[row]), 7
+        routes = get("hgs-short").solve_cvrp(*arguments)
+        assert routes == get("hgs-short").solve_cvrp(*arguments)
+        assert cost(batch[row : row + 1], from_routes(routes)[None])[0] == pytest.approx(best)
+
+
+@HGS
+def test_a_search_without_a_feasible_solution_is_made_longer():
+    """A hundred iterations find none for this instance, a thousand do."""
+    one = cvrp_dataset(Dataset(problem="cvrp", split="train", n=10, first=488, count=1))
+    routes = get("hgs-short").solve_cvrp(one.coords[0], one.demand[0], int(one.capacity[0]), 0)
+    assert is_feasible(one, from_routes(routes)[None]).all()

@@ -94,32 +94,23 @@ def test_a_named_file_needs_no_telling_name(tmp_path: Path) -> None:
         plan_with(tmp_path)
 
 
+TOLD = f"test_TSP{N}_n{COUNT}.txt"
+
+
 @pytest.mark.parametrize(
-    ("test_sets", "words"),
+    ("files", "test_sets", "words"),
     [
-        ({STEM: "other.txt"}, f"test_sets.{STEM}: no file .*other.txt"),
-        (
-            {"tsp_uniform_test_n31": f"test_TSP{N}_n{COUNT}.txt"},
-            "test_sets.tsp_uniform_test_n31: no test set of this plan",
-        ),
+        ((TOLD,), {STEM: "other.txt"}, f"test_sets.{STEM}: no file .*other.txt"),
+        ((TOLD,), {"tsp_uniform_test_n31": TOLD}, "test_sets.tsp_uniform_test_n31: no test set of this plan"),
+        ((TOLD, f"tsp{N}_again.txt"), "published", rf"could both be {STEM}; name one in config.yaml"),
+        ((), "published", "test_sets: no folder .*nowhere; name it in testsets_dir"),
     ],
 )
-def test_wrong_names_are_refused(tmp_path: Path, test_sets: Any, words: str) -> None:
-    tsp_file(tmp_path)
+def test_wrong_names_are_refused(tmp_path: Path, files: tuple[str, ...], test_sets: Any, words: str) -> None:
+    for name in files:
+        tsp_file(tmp_path, name)
     with pytest.raises(NeurouteError, match=words):
-        plan_with(tmp_path, test_sets)
-
-
-def test_two_files_for_one_set_are_refused(tmp_path: Path) -> None:
-    tsp_file(tmp_path)
-    tsp_file(tmp_path, f"tsp{N}_again.txt")
-    with pytest.raises(NeurouteError, match=rf"could both be {STEM}; name one in config.yaml"):
-        plan_with(tmp_path)
-
-
-def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="test_sets: no folder .*nowhere; name it in testsets_dir"):
-        plan_with(tmp_path / "nowhere")
+        plan_with(tmp_path if files else tmp_path / "nowhere", test_sets)
 
 
 @pytest.mark.parametrize(
@@ -127,21 +118,19 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     [
         ({"count": 5}, "5 instances, where 32 are asked for"),
         ({"n": 12}, "instances of 12 stops, not 30"),
+        (None, r"mine.npz: holds no solutions"),
     ],
 )
-def test_sets_of_another_number_or_size_are_refused_whole(tmp_path: Path, change: dict[str, int], words: str) -> None:
-    tsp_file(tmp_path, "mine.txt", **change)
-    plan = plan_with(tmp_path, {STEM: "mine.txt"})
+def test_sets_that_do_not_fit_are_refused_whole(tmp_path: Path, change: dict[str, int] | None, words: str) -> None:
+    if change:
+        source = tsp_file(tmp_path, "mine.txt", **change)
+    else:
+        source = tmp_path / "mine.npz"
+        np.savez(source, coords=np.random.default_rng(0).random((COUNT, N, 2)))
+    plan = plan_with(tmp_path, {STEM: source.name})
     with pytest.raises(NeurouteError, match=words):
         make(plan, of(plan, STEM))
-    assert not list(plan.label_store.glob("*"))
-
-
-def test_a_set_without_solutions_is_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "mine.npz", coords=np.random.default_rng(0).random((COUNT, N, 2)))
-    plan = plan_with(tmp_path, {STEM: "mine.npz"})
-    with pytest.raises(NeurouteError, match=r"mine.npz: holds no solutions"):
-        make(plan, of(plan, STEM))
+    assert not change or not list(plan.label_store.glob("*"))
 
 
 # -- MVMoE's pickles --------------------------------------------------------------------------------------------------
@@ -198,39 +187,31 @@ def test_pickles_of_mvmoe_bring_the_solutions_of_all_solvers(tmp_path: Path, var
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("variant", "place", "change", "words"),
     [
-        (lambda data: data[:-1], r"hgs_.*: 3 solutions of 4 instances"),
-        (
-            lambda data: [data[0], (data[1][0] * 1.01, data[1][1]), *data[2:]],
-            "instance 1: its stated cost is not that of",
-        ),
-        (
-            lambda data: [*data[:2], (data[2][0], data[2][1][1:]), data[3]],
-            "instance 2: its solution does not serve every",
-        ),
-        (lambda data: [[None, 3], *data[1:]], r"instance 0: \(cost, customers\) is expected"),
+        ("VRPL", None, lambda data: data[:-1], r"hgs_.*: 3 solutions of 4 instances"),
+        ("VRPL", 1, lambda each: (each[0] * 1.01, each[1]), "instance 1: its stated cost is not that of"),
+        ("VRPL", 2, lambda each: (each[0], each[1][1:]), "instance 2: its solution does not serve every"),
+        ("VRPL", 0, lambda each: [None, 3], r"instance 0: \(cost, customers\) is expected"),
+        ("CVRP", 1, lambda each: (*each[:3], 9.0), "instance 1: its solution in .* does not serve every customer"),
     ],
 )
 def test_solutions_that_do_not_fit_are_refused_by_instance(
-    tmp_path: Path, change: Callable[[list[Any]], list[Any]], words: str
+    tmp_path: Path, variant: str, place: int | None, change: Callable[[Any], Any], words: str
 ) -> None:
-    source = mvmoe_files(tmp_path, "VRPL")
-    beside = source.with_name(f"hgs_{source.name}")
-    beside.write_bytes(pickle.dumps(change(pickle.loads(beside.read_bytes()))))
-    labels = labels_of(tmp_path, "VRPL", "published")
+    """Changed solutions, and of the CVRP a capacity that they exceed."""
+    source = mvmoe_files(tmp_path, variant)
+    changed = source if variant == "CVRP" else source.with_name(f"hgs_{source.name}")
+    data = pickle.loads(changed.read_bytes())
+    if place is None:
+        data = change(data)
+    else:
+        data[place] = change(data[place])
+    changed.write_bytes(pickle.dumps(data))
+    labels = labels_of(tmp_path, variant, "published")
     with one_line(words):
         import_test_set(labels, source, tmp_path)
     assert not (tmp_path / labels.shard_file(0)).exists()
-
-
-def test_a_solution_that_overloads_a_vehicle_is_refused_by_instance(tmp_path: Path) -> None:
-    source = mvmoe_files(tmp_path, "CVRP")
-    data = pickle.loads(source.read_bytes())
-    data[1] = (*data[1][:3], 9.0)
-    source.write_bytes(pickle.dumps(data))
-    with pytest.raises(NeurouteError, match="instance 1: its solution in .* does not serve every customer"):
-        import_test_set(labels_of(tmp_path, "CVRP", "published"), source, tmp_path)
 
 
 def test_code_in_a_pickle_is_not_executed(tmp_path: Path) -> None:
