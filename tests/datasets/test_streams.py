@@ -1,4 +1,4 @@
-"""Instance streams: the same bits for an instance however it is reached, distributions, the 16 VRPs as the paper draws."""
+"""Instance streams: the same bits for an instance however it is reached; distributions; the 16 VRPs as papers draw."""
 
 import hashlib
 from typing import Any

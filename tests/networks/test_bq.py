@@ -1,13 +1,15 @@
-"""BQ-NCO: for the CVRP with self- and with cross-attention its equations and loads; initial values."""
+"""BQ-NCO: its equations and loads for the CVRP, initial values; the decoder-only network: formula, factor of log n."""
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 import by_the_book
 from networks import PATH, decision, make
 from neuroute.networks.blocks.residual_layer import ResidualLayer
-from neuroute.networks.bq import BqCvrp, ReZeroCrossLayer
+from neuroute.networks.bq import Bq, BqCvrp, ReZeroCrossLayer
+from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.training.supervised import PathDecision, loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -112,3 +114,33 @@ def test_of_the_customers_only_the_nearest_are_seen(name: str) -> None:
         expected[near] = net.decide(stop[[0, *(1 + near).tolist(), 8]][None], left[:1])[0]
         torch.testing.assert_close(one, expected)
     assert torch.equal(limited.decide(rows[:, 4:], left), net.decide(rows[:, 4:], left))  # three customers
+
+
+# -- the decoder-only network -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gate", [True, False])
+@pytest.mark.parametrize("rezero", [True, False])
+def test_equals_the_formulas(gate: bool, rezero: bool) -> None:
+    """scaling, Eq. 8-16."""
+    net = make("decoder-only", gate=gate, rezero=rezero)
+    (rows,) = decision(net)
+    for scale in (1.0, 1.3):
+        h = F.linear(rows, net.embed.weight, net.embed.bias)
+        x = torch.cat([net.current(h[:, 0])[:, None], h[:, 1:-1], net.start(h[:, -1])[:, None]], 1)
+        for layer in net.layers:
+            x = by_the_book.residual_layer(layer, x, scale)
+        torch.testing.assert_close(net.decide(rows, scale), net.head(x)[:, 1:-1, 0], rtol=1e-12, atol=1e-12)
+
+
+def test_rezero_starts_as_the_identity() -> None:
+    x = torch.rand(2, 5, 24)
+    for net in (DecoderOnly(4, 24, 2), Bq(1, 24, 3, 40)):
+        torch.testing.assert_close(net.layers[0](x), x)
+
+
+def test_log_n_factor_is_one_at_the_training_size() -> None:
+    net = DecoderOnly(1, 8, 1, train_nodes=100)
+    assert net.attention_scale(100) == 1.0
+    assert net.attention_scale(1000) == pytest.approx(1.5)  # ln 1000 / ln 100
+    assert net.attention_scale(50) < 1.0

@@ -1,10 +1,93 @@
-"""LEHD for the TSP and the CVRP: when its encoder runs, where gradients go."""
+"""LEHD/4E-L: LEHD as a special case, what its gates draw, that it learns; LEHD: its encoder, where gradients go."""
 
+from typing import Any
+
+import pytest
 import torch
+from torch import Tensor
 
-from networks import decision, make
+from networks import decision, idle, make
+from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.plan.objects import Decoding
+from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.lehd import LehdCvrp, LehdCvrpLight
+from neuroute.plan.objects import Dataset, Decoding
+from neuroute.problems.cvrp import is_feasible
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 4, "feed_forward": 24}
+
+
+@pytest.fixture
+def net() -> LehdCvrpLight:
+    torch.manual_seed(0)
+    made = LehdCvrpLight(**SHAPE).double()
+    for name, p in made.named_parameters():
+        if "gate" in name:
+            p.data.normal_(0.0, 0.5)
+    return made
+
+
+def decided(net: LehdCvrpLight, routing: Routing | None = None, customers: int = 7) -> Tensor:
+    rows, left = decision(net, 3, customers + 1)
+    return net.decide(rows, left) if routing is None else net.decide(rows, left, 1.0, routing)
+
+
+def test_an_ungated_ffn_is_lehds(net: LehdCvrpLight) -> None:
+    """With equal experts and the gate's factor undone, LEHD/4E-L is LEHD, whatever its gates draw."""
+    lehd = LehdCvrp(**SHAPE).double()
+    own = lehd.state_dict()
+    for name, value in net.state_dict().items():
+        if name in own and "light" not in name:
+            own[name].copy_(value)
+    for light, plain in zip(net.layers, lehd.layers, strict=True):
+        light.light.gate = None  # neither branch is multiplied, each as likely
+        for part, dense in ((plain.up, light.light.dense[0]), (plain.down, light.light.dense[2])):
+            dense.load_state_dict(part.state_dict())
+        for part, experts in ((plain.up, "up"), (plain.down, "down")):
+            for field in ("weight", "bias"):
+                getattr(getattr(light.light.sparse.experts, experts), field).data.copy_(getattr(part, field))
+    expected = lehd.decide(*decision(lehd, 3, 8))
+    for seed in range(6):
+        found = decided(net, Routing(torch.Generator().manual_seed(seed)))
+        torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_draws_are_repeated_and_differ_from_step_to_step(net: LehdCvrpLight) -> None:
+    net.eval()
+    for layer in net.layers:
+        layer.light.gate.weight.data.zero_()  # both as likely
+    assert torch.equal(decided(net), decided(net))
+    drawn = set()
+    for customers in range(4, 24):
+        seen = Routing(torch.Generator().manual_seed(customers + 1), balance=True)
+        assert torch.equal(decided(net, seen, customers), decided(net, customers=customers))
+        drawn.add(tuple(bool(each) for each in seen.sparse))
+    assert drawn == {(a, b) for a in (False, True) for b in (False, True)}
+    net.train()  # from torch's own generator
+    rows, left = decision(net, 3, 8)
+    assert len({float(net.decide(rows, left).detach().sum()) for _ in range(12)}) > 4
+
+
+def test_all_of_it_learns(net: LehdCvrpLight) -> None:
+    routing = Routing(torch.Generator().manual_seed(0))
+    rows, left = net.encode(torch.rand(3, 8, 2).double(), torch.rand(3, 8).double()), torch.rand(3).double()
+    sum((net.decide(rows, left, 1.0, routing).square().sum() for _ in range(8)), torch.zeros(())).backward()
+    assert not idle(net)
+
+
+@pytest.mark.parametrize("way", [Decoding(), Decoding(method="rrc", iterations=5)])
+def test_it_decodes_the_same_solutions_again(net: LehdCvrpLight, way: Decoding) -> None:
+    net = net.float().eval()
+    instances = cvrp_dataset(Dataset(problem="cvrp", split="val", n=12, count=4))
+    found = decode("cvrp", net, instances, way)
+    assert is_feasible(instances, found.numpy()).all()
+    torch.rand(5)  # nothing hangs on torch's own generator
+    assert torch.equal(decode("cvrp", net, instances, way), found)
+
+
+# -- LEHD -------------------------------------------------------------------------------------------------------------
 
 
 def test_greedy_encodes_once() -> None:
