@@ -55,6 +55,7 @@ def test_shares_add_up_and_say_who_wins() -> None:
     assert shares + shares.T == pytest.approx(np.ones((4, 4)))
     assert shares[0, 1] == 1
     assert shares[0, 2] == 0.5
+    assert shares_better([HARD, HARD + 1e-13])[0, 1] == 0.5  # the same tours, summed up from another node
     assert 0.01 < shares[0, 3] < 0.99
 
 

@@ -176,6 +176,11 @@ def test_pictures_show_the_common_instances_and_who_is_unbeaten() -> None:
     assert set(points.instances) == {4}
     assert points.unbeaten.to_dict() == {"mad": True, "better": False, "insertion": False, "worse": False}
     assert points.kind["better"] == "network"
+    made = records({"quick": [100.0] * 6, "slow": [100.0 - 1e-13] * 6})  # the same tours, summed up from another node
+    made["time_s"] = made.method.map({"quick": 1.0, "slow": 2.0})
+    with style.house():
+        points = picture(made).points.set_index("method")
+    assert points.unbeaten.to_dict() == {"quick": True, "slow": False}
 
 
 def test_an_order_that_hangs_on_an_instance_flips() -> None:

@@ -37,6 +37,8 @@ def test_noise_is_undecided_and_the_interval_is_that_of_a_paired_test(tmp_path: 
     assert each.verdict == "undecided"
     error = 100 * (noise[1] - noise[0]).std() / np.sqrt(200) / REFERENCE.mean()
     assert each.interval.high - each.interval.low == pytest.approx(2 * 1.96 * error, rel=0.15)
+    (each,) = differences([first], [evaluated(tmp_path / "c", REFERENCE + noise[0] + 1e-13)])
+    assert each.verdict == "undecided"  # the same tours, summed up from another node
 
 
 def test_seeds_that_differ_widen_the_interval(tmp_path: Path) -> None:

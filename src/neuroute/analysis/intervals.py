@@ -35,6 +35,7 @@ def gaps(lengths: np.ndarray, reference: np.ndarray, rounded: np.ndarray | None 
 
 Array = NDArray[np.float64]
 LEVEL = 0.95  # of all intervals
+DIGITS = 9  # after the point, that count: the same tour, summed up from another node, differs further behind
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def shares_better(methods: Sequence[ArrayLike]) -> Array:
 
     Each method's values are (instances,) or (instances, seeds).
     """
-    means = np.array([resampled_means(values, stream) for stream, values in enumerate(methods)])
+    means = np.array([resampled_means(values, stream) for stream, values in enumerate(methods)]).round(DIGITS)
     below = (means[:, None] < means[None]).mean(-1)
     return np.asarray(below + 0.5 * (means[:, None] == means[None]).mean(-1))
 

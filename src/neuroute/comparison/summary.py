@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from neuroute.analysis import RESAMPLES
-from neuroute.analysis.intervals import Array, Interval, difference_interval, mean_interval
+from neuroute.analysis.intervals import DIGITS, Array, Interval, difference_interval, mean_interval
 from neuroute.comparison.records import MEASURED
 from neuroute.core.lazy import pd
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
@@ -122,7 +122,7 @@ class Summary:
         """The places of the methods that are compared, by their gap where all solved; those of one gap share one."""
         if self.too_few:
             return {}
-        means = {key: round(self.mean("gap_pct", key, self.common) or 0.0, 9) for key in self.compared}
+        means = {key: self.mean("gap_pct", key, self.common) or 0.0 for key in self.compared}
         return {key: 1 + sum(other < mean for other in means.values()) for key, mean in means.items()}
 
     @property
@@ -148,7 +148,7 @@ class Summary:
         """Return its mean; None without instances, or where it was not measured on one of them."""
         if not instances:
             return None
-        value = float(self.values(metric, key, instances).mean())
+        value = round(float(self.values(metric, key, instances).mean()), DIGITS)
         return None if np.isnan(value) else value
 
     def interval(self, key: Key, instances: Sequence[str]) -> Interval | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.analysis.intervals import Array, Interval, gaps_of_each_seed, mean_over_seeds, percentile_interval
+from neuroute.analysis.intervals import DIGITS, Array, Interval, gaps_of_each_seed, mean_over_seeds, percentile_interval
 from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
@@ -41,9 +41,10 @@ class Difference:
     @property
     def verdict(self) -> str:
         """Who is ahead, if the interval lies on one side of 0; undecided, too, without one (a single instance)."""
-        if self.interval.low > 0:
+        low, high = (round(end, DIGITS) for end in (self.interval.low, self.interval.high))
+        if low > 0:
             return "first ahead"
-        return "second ahead" if self.interval.high < 0 else "undecided"
+        return "second ahead" if high < 0 else "undecided"
 
 
 # What the evaluations of one training have kept of each instance: (test set, decoding) -> (count,)
