@@ -64,9 +64,10 @@ def test_a_path_that_cannot_be_written_is_one_clear_line(name: str, tmp_path: Pa
 def test_json_round_trip_and_damage(tmp_path: Path) -> None:
     write_json(tmp_path / "a.json", {"b": [1, 2.5]})
     assert read_json(tmp_path / "a.json", "make it") == {"b": [1, 2.5]}
-    (tmp_path / "a.json").write_text('{"b": [1,')
-    with pytest.raises(NeurouteError, match="delete it and make it"):
-        read_json(tmp_path / "a.json", "make it")
+    for damaged in (b'{"b": [1,', b'{"b": "\xff"}', b"", b"[]", b"{}"):
+        (tmp_path / "a.json").write_bytes(damaged)
+        with one_line(r"a\.json: (not valid JSON .*|does not state b); delete it and make it"):
+            read_json(tmp_path / "a.json", "make it", "b")
     with pytest.raises(NeurouteError, match="missing; make it"):
         read_json(tmp_path / "b.json", "make it")
 

@@ -203,7 +203,7 @@ def state_nothing(table: Path) -> None:
         (cut, r"all\.csv: was cut or edited since it was measured \(\d+ rows of \d+\)"),
         (edit_a_gap, r"all\.csv: was cut or edited"),
         (edit_lengths, r"all\.npz: was cut or edited since it was measured"),
-        (state_nothing, r"all\.json: does not state what all\.csv holds"),
+        (state_nothing, r"all\.json: does not state csv_sha256, rows"),
     ],
 )
 def test_records_that_were_cut_or_edited_are_named_where_they_are_read(

@@ -99,14 +99,17 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, sort_keys=True) + "\n")
 
 
-def read_json(path: Path, mend: str) -> Any:
-    """Raises NeurouteError with `mend` when the file is missing or cut short."""
+def read_json(path: Path, mend: str, *keys: str) -> dict[str, Any]:
+    """Return a mapping with these keys.  Raises NeurouteError with `mend` when the file is missing or holds none."""
     try:
-        return json.loads(path.read_text())
+        values = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise NeurouteError(f"{path}: missing; {mend}") from None
-    except json.JSONDecodeError as error:
-        raise NeurouteError(f"{path}: not valid JSON (line {error.lineno}); delete it and {mend}") from None
+    except ValueError as error:  # also of bytes that are no text
+        raise NeurouteError(f"{path}: not valid JSON ({error}); delete it and {mend}") from None
+    if not isinstance(values, dict) or not values.keys() >= set(keys):
+        raise NeurouteError(f"{path}: does not state {', '.join(keys) or 'anything'}; delete it and {mend}")
+    return values
 
 
 def open_lock(path: Path) -> BinaryIO:

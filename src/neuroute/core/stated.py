@@ -47,9 +47,8 @@ def check_stated(path: Path, mend: str) -> None:
     beside = path.with_suffix(".json")
     if not path.exists() or not beside.exists():
         return
-    statement, kind = read_json(beside, mend), path.suffix[1:]
-    if not isinstance(statement, dict) or not {f"{kind}_sha256", "rows"} <= statement.keys():
-        raise NeurouteError(f"{beside}: does not state what {path.name} holds; {mend}")
+    kind = path.suffix[1:]
+    statement = read_json(beside, mend, f"{kind}_sha256", "rows")
     if _digest(path) != statement[f"{kind}_sha256"]:
         rows = f" ({_rows(path)} rows of {statement['rows']})" if kind == "csv" else ""
         raise NeurouteError(f"{path}: was cut or edited since it was measured{rows}; {mend}")

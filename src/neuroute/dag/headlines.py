@@ -30,7 +30,7 @@ def headlines(plan: Plan, most: int = 3) -> list[str]:
 
     Raises NeurouteError if the report's summary is missing or broken, or records were edited.
     """
-    summary = read_json(plan.summary, "run `neuroute report`")
+    summary = read_json(plan.summary, "run `neuroute report`", "numbers", "claims", "coverage")
     numbers, lines = summary["numbers"], list[str]()
     if summary["claims"]:
         lines.append(in_short(summary["scale"], summary["verdicts"]))

@@ -174,7 +174,7 @@ def write_manifest(path: Path, folder: Path, missing: dict[str, str], benchmark:
 
 def read_manifest(path: Path, benchmark: str = "tsplib") -> tuple[Path, list[str]]:
     """Return the folder, and the names of the instances in it."""
-    manifest = read_json(path, f"make it with `neuroute fetch {benchmark}`")
+    manifest = read_json(path, f"make it with `neuroute fetch {benchmark}`", "folder", "available")
     return Path(manifest["folder"]), [
         str(name) for name in manifest["available"] if name in published_instances(benchmark)
     ]

@@ -110,7 +110,9 @@ def fetch_again(manifests: Mapping[str, Path]) -> int:
     """
     offline = {benchmark: _offline(path) for benchmark, path in manifests.items() if _offline(path).exists()}
     before = {
-        benchmark: read_json(manifests[benchmark], f"delete {mark}, and `neuroute fetch {benchmark}`")
+        benchmark: read_json(
+            manifests[benchmark], f"delete {mark}, and `neuroute fetch {benchmark}`", "folder", "missing"
+        )
         for benchmark, mark in offline.items()
     }
     came = 0

@@ -18,7 +18,7 @@ def labels_digest(manifests: Iterable[Path]) -> str:
     """Return a digest of the solutions that label jobs have made, from their manifests (<job>.json)."""
     shards = []
     for path in manifests:
-        manifest = read_json(path, f"make it with `neuroute label {path.stem}`")
+        manifest = read_json(path, f"make it with `neuroute label {path.stem}`", "labels", "shards")
         shards += [[manifest["labels"], s["shard"], s["sha256"]] for s in manifest["shards"]]
     return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()
 
@@ -93,7 +93,7 @@ def _digests(job: Labels, directories: Sequence[Path]) -> dict[int, str]:
     for directory in directories:
         path = directory / f"{job.id}.json"
         if path.exists():
-            manifest = read_json(path, f"make it with `neuroute label {job.id}`")
+            manifest = read_json(path, f"make it with `neuroute label {job.id}`", "shards")
             return {each["shard"]: each["sha256"] for each in manifest["shards"]}
     return {}
 

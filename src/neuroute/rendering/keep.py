@@ -25,7 +25,7 @@ def keep(results: Path, stems: Iterable[Path], scale: str, folder: Path, commit:
     for stem in stems:
         if not with_suffix(stem, "json").is_file():
             continue
-        about = read_json(with_suffix(stem, "json"), "draw it again")
+        about = read_json(with_suffix(stem, "json"), "draw it again", "kind", "measured_on")
         on = about["measured_on"]
         if on["scale"] != scale:
             continue

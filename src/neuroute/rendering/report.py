@@ -315,7 +315,7 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
     values: dict[str, Any] = {"anchor": f"{paper}-{stem.name}", "number": _number(stem.name), "drawn": False}
     if not with_suffix(stem, "json").is_file():
         return values
-    about = read_json(with_suffix(stem, "json"), "draw it again")
+    about = read_json(with_suffix(stem, "json"), "draw it again", "title", "kind", "notes", "measured_on")
     on = about["measured_on"]
     values |= {
         "drawn": True,

@@ -188,17 +188,17 @@ class Study:
         """The training log of a run, one row per line; `kind` keeps only "train" or only "validation" lines."""
         path = self.work / "runs" / run / "log.jsonl"
         try:
-            lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+            lines = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
         except FileNotFoundError:
             raise NeurouteError(f"{path}: missing; train {run}") from None
-        except json.JSONDecodeError as error:
+        except ValueError as error:  # also of bytes that are no text
             raise NeurouteError(f"{path}: not valid JSON lines ({error}); train {run} again") from None
         chosen_lines = [line for line in lines if kind is None or line.get("kind") == kind]
         return pd.DataFrame(chosen_lines)
 
     def summary(self, run: str) -> dict[str, Any]:
         """What training left in run.json: device, wall time, updates, samples."""
-        return dict(read_json(self.work / "runs" / run / "run.json", f"train {run}"))
+        return read_json(self.work / "runs" / run / "run.json", f"train {run}")
 
     def weight_sources(self) -> dict[str, str]:
         """Models of the artifact whose weights were not trained here -> where these come from."""
@@ -212,7 +212,7 @@ class Study:
 
     def manifest(self, job: str) -> dict[str, Any]:
         """What a label job wrote down: solver, version, seconds and mean length."""
-        return dict(read_json(self.work / "labels" / f"{job}.json", f"label {job} again"))
+        return read_json(self.work / "labels" / f"{job}.json", f"label {job} again")
 
     def published(self, name: int | str) -> pd.DataFrame:
         """The paper's printed numbers (`table12` for 12, or a file name), with `method_params` as columns.

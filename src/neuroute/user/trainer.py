@@ -93,7 +93,7 @@ class Trainer:
         """Say which settings differ where the folder holds a model that this training replaces."""
         if not (self.out / SUMMARY).is_file():
             return
-        before = read_json(self.out / SUMMARY, "delete it")["spec"]
+        before = read_json(self.out / SUMMARY, "train it again", "spec")["spec"]
         if changed := _differences(before, run.model_dump(mode="json")):
             text = ", ".join(changed[:3]) + (" ..." if len(changed) > 3 else "")
             log.warning(
