@@ -8,6 +8,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan import needs
 from neuroute.plan.config import load_scale
+from neuroute.plan.objects import EfficiencyEvaluation
 from plans import plan_of
 
 
@@ -51,14 +52,22 @@ def test_paper_scale_is_the_papers_for_pens() -> None:
 
 
 def test_baselines_at_paper_scale_are_the_published_recipes() -> None:
-    """LEHD: 150 epochs of 1M samples, Adam 1e-4, times 0.97 an epoch.  BQ-NCO: its training script's defaults."""
-    runs = plan_of("paper").runs
+    """LEHD: 150 epochs of 1M samples, Adam 1e-4, times 0.97 an epoch.  BQ-NCO: its training script's defaults.
+
+    SIGD: the shape of its TSP network, where sit times it, too (Table 4).
+    """
+    plan = plan_of("paper")
+    runs, timed = plan.runs, plan.evaluations["sit/tsp_1k/efficiency"]
     lehd, bq = runs["scaling/lehd_6x128"].training, runs["scaling/bq"].training
     assert (lehd.samples, lehd.epochs, lehd.batch_size, lehd.learning_rate) == (1_000_000, 150, 1024, 1e-4)
     assert (lehd.decay_gamma, lehd.decay_every, lehd.weight_decay) == (0.97, lehd.batches_per_epoch, 0)
     assert (bq.step, bq.sub_paths, bq.keep) == ("decision", "suffix", "best")
     assert bq.decay_every == 50 * bq.batches_per_epoch
+    assert isinstance(timed, EfficiencyEvaluation)
     assert runs["scaling/sigd"].data == ()
+    shape = {"depth": 9, "width": 128, "heads": 8, "feed_forward": 512}
+    assert runs["scaling/sigd"].network.arguments == shape | {"train_nodes": 100}
+    assert timed.networks["SIGD"].arguments == shape
 
 
 def test_references_at_paper_scale_are_proven_and_the_row_of_lkh3_is_run() -> None:

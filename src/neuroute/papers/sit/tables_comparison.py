@@ -124,7 +124,8 @@ def _baselines(study: Study) -> str:
     ]
     s = study.scale[SitScale]
     return (
-        f"Baselines trained here, each by its own recipe: {', '.join(trained)}; greedy up to the paper's 10K, random "
+        f"Baselines trained here, each by its own recipe (SIGD: BQ's layers, settings of ours): {', '.join(trained)}; "
+        "greedy up to the paper's 10K, random "
         f"re-construct up to {s.rrc_max_nodes:,} nodes (of at most {s.rrc_longest:,} stops at a time: the times "
         f"printed at 5K and 10K leave none for more), beams up to {s.beam_max_nodes:,}. The "
         "others are as printed: OOM is out of memory, N/A beyond the time limit or infeasible, — not reported. "
