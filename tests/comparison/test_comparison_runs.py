@@ -300,7 +300,7 @@ def test_the_pages_function_is_a_sensible_method(tmp_path: Path, monkeypatch: py
         (["--set", "own.tsp", "--max-nodes", "5"], "no instance of 0 to 5 nodes is there"),
         (["--set", "own.tsp", "--method", "lkk"], "--method lkk: no solver"),
         (["--set", "own.tsp", "--seconds", "0"], "--seconds 0: numbers above 0"),
-        (["--set", "own.tsp", "--groups", "1,b"], "--groups 1,b: sizes are expected"),
+        (["--set", "own.tsp", "--groups", "1,b"], "compare: groups.1: Input should be a valid integer"),
         (["--set", "own.tsp", "--method", "hgs@cvrp"], "nothing to compare"),
         (["--set", "own.tsp", "--clock", "cpu", "--threads", "2"], "clock cpu: counts the time of one thread"),
         (["--set", "own.tsp", "--out", "own.tsp"], "cannot be a folder"),

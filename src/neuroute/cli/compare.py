@@ -88,7 +88,7 @@ def compare(
         "limit": limit,
         "min_nodes": min_nodes,
         "max_nodes": max_nodes,
-        "groups": _sizes(groups),
+        "groups": split_names([groups]) if groups is not None else None,
         "seeds": seeds,
         "threads": threads,
         "clock": clock,
@@ -110,15 +110,6 @@ def compare(
     print(f"records, table and pictures in {comparison.folder}")
     if comparison.left_out:
         raise NeurouteError(" ".join(comparison.left_out))
-
-
-def _sizes(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isdigit() for part in parts):
-        raise NeurouteError(f"--groups {text}: sizes are expected, as in 100,200,500")
-    return [int(part) for part in parts]
 
 
 def _numbers(text: str | None) -> list[float] | None:
