@@ -135,9 +135,3 @@ def test_scores_that_are_alike_give_feasible_solutions_and_no_numbers_none() -> 
     for answer in (torch.nan, -torch.inf):
         with pytest.raises(NeurouteError, match="scores are no numbers"):
             by(answer)
-
-
-@pytest.mark.parametrize("customers", [1, 2, 3])
-def test_smallest_instances(net: PathNetwork, customers: int) -> None:
-    some = instances(3, customers)
-    assert is_feasible(some, decode("cvrp", net, some, Decoding(method="beam", beam=64)).numpy()).all()

@@ -129,10 +129,11 @@ def test_a_return_that_is_chosen_refills_even_if_the_customer_fits() -> None:
     assert (order.tolist(), via.tolist()) == ([[0, 1, 2, 3]], [[0, 1, 1, 1]])
 
 
-@pytest.mark.parametrize("n", [1, 2, 4])
-def test_smallest_instances(net: LehdCvrp, n: int) -> None:
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("how", [Decoding(method="rrc", iterations=3), Decoding(method="beam", beam=64)])
+def test_smallest_instances(net: LehdCvrp, n: int, how: Decoding) -> None:
     few = cvrp_dataset(Dataset(problem="cvrp", n=n, count=3))
-    assert is_feasible(few, decode("cvrp", net.float(), few, Decoding(method="rrc", iterations=3)).numpy()).all()
+    assert is_feasible(few, decode("cvrp", net.float(), few, how).numpy()).all()
 
 
 # -- PRC -------------------------------------------------------------------------------------------------------------

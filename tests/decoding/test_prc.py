@@ -2,6 +2,7 @@
 
 import itertools
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from neuroute.decoding.tsp_search import SEARCH
 from neuroute.networks.lehd import Lehd
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
-from neuroute.problems.sub_paths import draw_within
+from neuroute.problems.sub_paths import draw, draw_within
 from neuroute.solvers import insertion, nearest
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -161,10 +162,11 @@ def test_the_longest_sub_path_is_1000_or_all_or_what_is_stated() -> None:
             longest_sub_path(longest, 20)
 
 
-def test_lengths_starts_and_directions_are_drawn_alike() -> None:
+@pytest.mark.parametrize(("of", "longest"), [(draw, 12), (partial(draw_within, longest=9), 9)])
+def test_lengths_starts_and_directions_are_drawn_alike(of: Any, longest: int) -> None:
     generator, count = torch.Generator().manual_seed(0), 20_000
-    drawn = torch.tensor([draw_within(generator, 12, 9) for _ in range(count)])
-    for values, choices in zip(drawn.T, (range(12), range(4, 10), range(2)), strict=True):
+    drawn = torch.tensor([of(generator, 12) for _ in range(count)])
+    for values, choices in zip(drawn.T, (range(12), range(4, longest + 1), range(2)), strict=True):
         p = 1 / len(choices)
         found = torch.bincount(values, minlength=max(choices) + 1)
         assert found[list(choices)].sum() == count

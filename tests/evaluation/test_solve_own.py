@@ -34,8 +34,8 @@ def tsp(points: np.ndarray = POINTS, kind: str = "EUC_2D") -> str:
     return tsp_text(points, kind)
 
 
-def vrp(kind: str = "EUC_2D") -> str:
-    return vrp_text(POINTS, DEMANDS, 40, kind)
+def vrp() -> str:
+    return vrp_text(POINTS, DEMANDS, 40)
 
 
 def tour(order: list[int]) -> str:
@@ -190,13 +190,6 @@ def test_nothing_gets_longer_in_the_files_own_distances(tmp_path: Path, models: 
         lengths.append(instance.length(read_tour(save, instance)))
     assert lengths == sorted(lengths, reverse=True)
     assert lengths[-1] < lengths[0]
-
-
-def test_exact_distances_are_said_with_decimals(tmp_path: Path, models: dict[str, Path]) -> None:
-    (tmp_path / "mine.vrp").write_text(vrp(kind="EXACT_2D"))
-    said = solve_file(tmp_path / "mine.vrp", models["cvrp"], Decoding(), tmp_path / "x.svg", "cpu")
-    number = said.split("length ")[1].split(" ")[0]
-    assert len(number.split(".")[1]) == 2
 
 
 def test_a_best_known_solution_stays_what_it_is_in_the_librarys_distances(

@@ -10,7 +10,6 @@ import pytest
 from untrained import done, refused, tsp_text, untrained
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import make_labels
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
 from neuroute.instances.instances import Instances
@@ -18,11 +17,10 @@ from neuroute.instances.tsplib import read_tsplib
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.decodings import revise
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network
+from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
-from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.user.evaluate import GroupResult, evaluate, find_instances
 from neuroute.user.files import read_instances
 from neuroute.user.model import load_model
@@ -231,13 +229,3 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
     cvrp = Instances.of_batch("c", Vrp(COORDS, np.ones((5, 9), int), np.full(5, 3)), "cvrp")
     with pytest.raises(NeurouteError, match="c: holds CVRP instances, but scaling/x solves TSP"):
         evaluate(load_model(checkpoint, "cpu"), cvrp, Decoding(), None, None)
-
-
-def test_a_labelled_cvrp_set_of_the_plan_is_read_as_one(tmp_path: Path) -> None:
-    labels = Labels(dataset=Dataset(problem="cvrp", n=12, count=3), solver="nearest")
-    make_labels(labels, tmp_path, [], 1)
-    group = find_instances(labels.dataset.id, None, {labels.id: labels}, [tmp_path], "--data").groups[0]
-    assert (group.count, group.n, group.coords.shape) == (3, 12, (3, 13, 2))
-    assert group.capacity.tolist() == [20] * 3
-    instances = Vrp(group.coords, group.demand, group.capacity)
-    np.testing.assert_allclose(group.reference, cvrp_lengths(instances), rtol=1e-12)

@@ -10,6 +10,7 @@ import pytest
 from untrained import done, refused, tsp_text, untrained, vrp_text
 
 from neuroute.core.errors import NeurouteError
+from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.instances.unit_square import in_unit_square
@@ -66,13 +67,17 @@ def solomon(folder: Path, changes: dict[str, str] | None = None) -> Path:
 # -- npz ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variant", SWITCHES)
-def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, model: Path) -> None:
-    given, batch, out = arrays(variant), instances(variant), tmp_path / "records.csv"
+@pytest.mark.parametrize(("variant", "told"), [*((variant, {}) for variant in SWITCHES), ("CVRP", {"open": None})])
+def test_numbers_are_those_of_the_decoded_routes(
+    variant: str, told: dict[str, None], tmp_path: Path, model: Path
+) -> None:
+    """Also of instances of the CVRP that do not say whether routes are open."""
+    given, batch, out = arrays(variant, **told), instances(variant), tmp_path / "records.csv"
     data = npz(tmp_path, given)
     (group,) = read_instances(data).groups
-    assert read_instances(data).problem == "vrp"
-    assert (group.vrp.variant, group.n, group.count) == (variant, N, COUNT)
+    assert read_instances(data).problem == ("cvrp" if told else "vrp")
+    assert (group.n, group.count) == (N, COUNT)
+    assert told or group.vrp.variant == variant
     how = ("--starts", "all")
     text = done("evaluate", "--model", model, "--data", data, "--out", out, *how)
     own = lengths(batch, decode("vrp", load_model(model, "cpu").net, batch, MULTI).numpy())
@@ -82,7 +87,7 @@ def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, m
     assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
     with np.load(out.with_suffix(".npz")) as file:
         np.testing.assert_allclose(file["mine|multistart"], own)
-    assert f"mine: {COUNT} {variant} instances, n = {N}" in text
+    assert f"mine: {COUNT} {'' if told else variant + ' '}instances, n = {N}" in text
 
 
 def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
@@ -156,29 +161,19 @@ def test_bad_instances_are_one_line(given: dict[str, Any], message: str, tmp_pat
     assert not out.exists()
 
 
-def test_cvrp_instances_are_one_of_the_sixteen(tmp_path: Path, model: Path) -> None:
-    batch = instances("CVRP")
-    data, out = npz(tmp_path, arrays("CVRP", open=None)), tmp_path / "records.csv"
-    assert read_instances(data).problem == "cvrp"
-    done("evaluate", "--model", model, "--data", data, "--out", out, "--starts", "all")
-    own = lengths(batch, decode("vrp", load_model(model, "cpu").net, batch, MULTI).numpy())
-    assert pd.read_csv(out).set_index("metric").value["length"] == pytest.approx(own.mean())
-    np.savez(tmp_path / "tsp.npz", coords=batch.coords)
-    assert "holds TSP instances, but mvmoe/x solves VRP" in refused(
-        "evaluate", "--model", model, "--data", tmp_path / "tsp.npz"
-    )
-
-
-def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    labels = Labels(dataset=Dataset(problem="vrp", variant="OVRPBL", n=N, count=COUNT, capacity=14), solver="ortools")
-    batch = instances("OVRPBL")
+@pytest.mark.parametrize(("problem", "variant"), [("cvrp", None), ("vrp", "OVRPBL")])
+def test_labelled_sets_of_the_plan_are_read(problem: Any, variant: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = Dataset(problem=problem, variant=variant, n=N, count=COUNT, capacity=20)
+    labels, spec = Labels(dataset=dataset, solver="ortools"), SPEC.of(problem)
+    batch = spec.instances(dataset)
     monkeypatch.setattr(user, "load_tours", lambda *_: vrp_solutions(batch))
-    found = user.find_instances(labels.dataset.id, None, {labels.id: labels}, [], "--data")
-    assert found.problem == "vrp"
-    assert found.groups[0].vrp.variant == "OVRPBL"
-    np.testing.assert_allclose(found.groups[0].reference, lengths(batch, vrp_solutions(batch)))
-    part = found.groups[0].slice(1, 3)
-    np.testing.assert_array_equal(part.inputs().coords, batch.coords[1:3])
+    found = user.find_instances(dataset.id, None, {labels.id: labels}, [], "--data")
+    (group,) = found.groups
+    assert (found.problem, group.count, group.n) == (problem, COUNT, N)
+    assert group.capacity.tolist() == [20] * COUNT
+    assert problem == "cvrp" or group.vrp.variant == variant
+    np.testing.assert_allclose(group.reference, spec.lengths(batch, vrp_solutions(batch)), rtol=1e-12)
+    np.testing.assert_array_equal(group.slice(1, 3).inputs().coords, batch.coords[1:3])
 
 
 # -- Solomon's files, and VRPLIB's ------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Paths of their own for each instance of a batch: what is drawn, and what is cut from a tour."""
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -35,40 +34,23 @@ def test_the_longest_come_first_and_equal_seeds_draw_equally() -> None:
 
 
 def test_paths_follow_their_tours() -> None:
-    """Row by row what `cut` gives of each instance alone; the last row is the destination, whatever lies before it."""
+    """Stop by stop, as `cut` gives them of each instance alone; the last row is the destination, whatever is before it.
+
+    N + 1 rows are the closed tour.
+    """
     count = 200
     generator = torch.Generator().manual_seed(3)
     coords = torch.rand(count, N, 2, generator=generator)
     tours = torch.stack([torch.randperm(N, generator=generator) for _ in range(count)])
     start, length, backwards = drawn(count)
+    assert {N, N + 1} <= set(length.tolist())
     path = cut_pairs(coords, tours, start, length, backwards)
     assert path.shape == (count, int(length.max()), 2)
     for i in range(count):
         n, s = int(length[i]), int(start[i])
         first = s - n + 1 if backwards[i] else s  # `cut` takes the stops first..first + n - 1, then turns them round
         alone = cut(coords[i : i + 1], tours[i : i + 1], first, n, bool(backwards[i]))[0]
-        assert torch.equal(path[i, : n - 1], alone[:-1])
-        assert torch.equal(path[i, -1], alone[-1])
-        assert torch.equal(path[i, 0], coords[i, tours[i, s]])
-
-
-@pytest.mark.parametrize("backwards", [False, True])
-def test_all_rows_and_one_more_are_the_closed_tour(backwards: bool) -> None:
-    coords, tours = torch.rand(3, N, 2), torch.stack([torch.randperm(N) for _ in range(3)])
-    start, length = torch.tensor([0, 4, 8]), torch.full((3,), N + 1)
-    path = cut_pairs(coords, tours, start, length, torch.full((3,), backwards))
-    assert torch.equal(path[:, 0], path[:, -1])
-    for i in range(3):
-        assert len(path[i].unique(dim=0)) == N
-        order = tours[i].roll(-int(start[i]))
-        follower = order[-1] if backwards else order[1]
-        assert torch.equal(path[i, 1], coords[i, follower])
-
-
-def test_a_path_of_n_rows_visits_every_node_between_neighbours() -> None:
-    coords, tours = torch.rand(2, N, 2), torch.stack([torch.randperm(N) for _ in range(2)])
-    path = cut_pairs(coords, tours, torch.tensor([2, 7]), torch.tensor([N, N]), torch.tensor([False, True]))
-    for i, first in enumerate((2, 7)):
-        assert len(path[i].unique(dim=0)) == N
-        last = tours[i, (first + (-1, 1)[i]) % N]
-        assert torch.equal(path[i, -1], coords[i, last])
+        stops = coords[i, [int(tours[i, (s - k if backwards[i] else s + k) % N]) for k in range(n)]]
+        assert torch.equal(alone, stops)
+        assert torch.equal(path[i, : n - 1], stops[:-1])
+        assert torch.equal(path[i, -1], stops[-1])

@@ -139,14 +139,6 @@ def test_learning_rate_decays_by_batches_after_a_warm_up(store: Path) -> None:
     assert b.learning_rate(4) == pytest.approx(2e-3 * 0.25)
 
 
-def test_draws_cover_all_starts_and_lengths() -> None:
-    generator = torch.Generator().manual_seed(0)
-    starts, lengths, directions = zip(*(sub_paths.draw(generator, 8) for _ in range(500)), strict=True)
-    assert set(starts) == set(range(8))
-    assert set(lengths) == {4, 5, 6, 7, 8}
-    assert set(directions) == {True, False}
-
-
 def test_training_set_batches_do_not_depend_on_history(store: Path) -> None:
     run = make_run(epochs=3)
     data = TrainingSet(run.data, [store], 0, shuffle=True)

@@ -22,7 +22,6 @@ from neuroute.systems.glop.network import FLOOR, Glop, Heat, Prepared
 from neuroute.systems.glop.partitioning import partitioning, revised_costs
 from neuroute.systems.glop.revising import _open, draw_paths, greedy_lengths, revising
 from neuroute.systems.glop.system import Revising
-from neuroute.training.rollout_baseline import BaselinePolicy
 from tiny import run_training, scheme_of
 from tiny_systems import PARTITION, REVISERS, partitioning_run, phase, revisers, revising_run
 
@@ -132,21 +131,6 @@ def test_greedy_lengths_are_of_both_directions() -> None:
     there, back = greedy_lengths(reviser, points)
     assert bool((there != back).any())
     torch.testing.assert_close(greedy_lengths(reviser, points.flip(1)), torch.stack([back, there]))
-
-
-def test_a_baseline_is_replaced_by_what_is_shorter() -> None:
-    net = torch.nn.Linear(1, 1, bias=False)
-    net.weight.data.fill_(2.0)
-    x = torch.rand(50, 1) + 1
-    baseline = BaselinePolicy(net, lambda net, number: (net(x + number) + 0.01 * x**2)[:, 0].detach().numpy(), 0.05)
-    assert not baseline.challenge()[1]
-    assert baseline.frozen.weight.item() == 2
-    net.weight.data.fill_(1.0)
-    assert baseline.challenge()[1]
-    assert (baseline.frozen.weight.item(), baseline.number) == (1, 1)
-    net.weight.data.fill_(9.0)
-    assert not baseline.challenge()[1]
-    assert baseline.frozen.weight.item() == 1
 
 
 def test_the_first_epoch_is_compared_with_a_running_mean() -> None:
