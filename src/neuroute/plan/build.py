@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.changes import can_be_met, change_networks, give_weights, left_out, lost_runs, with_seed
@@ -13,12 +14,12 @@ from neuroute.plan.objects import (
     BenchmarkEvaluation,
     CombinedEvaluation,
     Evaluation,
-    Labels,
     RescalingEvaluation,
     Run,
     RunEvaluation,
     StageEvaluation,
 )
+from neuroute.plan.paper import Paper
 from neuroute.plan.papers import load_paper
 from neuroute.plan.plan import Plan
 from neuroute.plan.scale import Scale, changed, find_test_files
@@ -101,52 +102,16 @@ def build_plan(config: Config) -> Plan:
     scale = scale.model_copy(update={"test_files": test_files})
     swept = [SWEEP] if config.sweep else []
     papers = {key: load_paper(key) for key in dict.fromkeys([*(config.papers or scale.blocks), *swept])}
-    label_jobs: dict[str, Labels] = {}
-    runs: dict[str, Run] = {}
-    evaluations: dict[str, RunEvaluation] = {}
-    artifacts: dict[str, Artifact] = {}
-    needs: dict[str, list[Need]] = {}
-    lost: set[str] = set()
-    for paper in papers.values():  # none looks at what another brings: which are chosen changes nothing of a paper
-        changed_runs = change_networks(config, paper.runs(config, scale))
-        paper_runs = [give_weights(config, run) for run in repeat_runs(config, scale, changed_runs)]
-        of_paper = {run.id: run for run in paper_runs}
-        all_needs = {d: list(repeat_needs(config, scale, each)) for d, each in paper.needs(scale).items()}
-        paper_lost = lost_runs(paper_runs)
-        absent = paper_lost | left_out((need for each in all_needs.values() for need in each), of_paper)
-        paper_needs = {
-            d: [need for need in each if can_be_met(need, of_paper, absent)] for d, each in all_needs.items()
-        }
-        paper_trainings = [run for run in paper_runs if run.id not in paper_lost]
-        paper_evaluations = paper.evaluations(scale, paper_needs)
-        paper_evaluations += repeat_factors(config, scale, paper_evaluations)
-        paper_evaluations = [e for e in paper_evaluations if can_be_met(e, of_paper, paper_lost)]
-        paper_labels = paper.labels(scale, paper_trainings, paper_evaluations, paper_needs)
-        paper_artifacts = paper.artifacts(scale, paper_labels, paper_needs)
-        if scale.evaluate_together:
-            paper_evaluations, paper_artifacts = _combine(paper.key, paper_evaluations, paper_artifacts)
-        label_jobs |= {labels.id: labels for labels in paper_labels}
-        runs |= {run.id: run for run in paper_trainings}
-        evaluations |= {e.id: e for e in paper_evaluations}
-        artifacts |= {a.id: a for a in paper_artifacts}
-        needs |= {f"{paper.key}/{d.name}": each for d, each in paper_needs.items()}
-        lost |= paper_lost
+    parts = [_of_paper(config, scale, paper) for paper in papers.values()]
+    label_jobs, runs, evaluations, artifacts, needs, lost = (
+        {name: value for part in parts for name, value in part[number].items()} for number in range(6)
+    )
     check_seeds(scale, runs, papers)
     if not artifacts:
         raise NeurouteError(
             f"{config.where}: papers: scale {scale.name} has nothing of {', '.join(papers)}; take another scale"
         )
-    plan = Plan(
-        config=config,
-        scale=scale,
-        label_jobs=label_jobs,
-        runs=runs,
-        evaluations=evaluations,
-        artifacts=artifacts,
-        papers=papers,
-        needs=needs,
-        lost=frozenset(lost),
-    )
+    plan = Plan(config, scale, label_jobs, runs, evaluations, artifacts, papers, needs, frozenset(lost))
     _check(plan)
     _check_test_files(plan)
     if substitutes:
@@ -156,6 +121,29 @@ def build_plan(config: Config) -> Plan:
             meant = did_you_mean(near(name, plan.runs)) or ";"
             raise NeurouteError(f"{config.where}: runs.{name}: no such run{meant} `neuroute plan --all` lists all")
     return plan
+
+
+def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any], ...]:
+    """Return a paper's label jobs, runs, evaluations, artifacts, needs and lost runs, by id.
+
+    It does not look at what another one brings: which are chosen changes nothing of a paper.
+    """
+    changed_runs = change_networks(config, paper.runs(config, scale))
+    runs = {run.id: give_weights(config, run) for run in repeat_runs(config, scale, changed_runs)}
+    all_needs = {d: list(repeat_needs(config, scale, each)) for d, each in paper.needs(scale).items()}
+    lost = lost_runs(runs.values())
+    absent = lost | left_out((need for each in all_needs.values() for need in each), runs)
+    needs = {d: [need for need in each if can_be_met(need, runs, absent)] for d, each in all_needs.items()}
+    trainings = [run for run in runs.values() if run.id not in lost]
+    evaluations = paper.evaluations(scale, needs)
+    evaluations += repeat_factors(config, scale, evaluations)
+    evaluations = [e for e in evaluations if can_be_met(e, runs, lost)]
+    labels = paper.labels(scale, trainings, evaluations, needs)
+    artifacts = paper.artifacts(scale, labels, needs)
+    if scale.evaluate_together:
+        evaluations, artifacts = _combine(paper.key, evaluations, artifacts)
+    by_id = ({each.id: each for each in of_kind} for of_kind in (labels, trainings, evaluations, artifacts))
+    return *by_id, {f"{paper.key}/{d.name}": each for d, each in needs.items()}, dict.fromkeys(lost)
 
 
 def _scale_of(config: Config) -> Scale:
