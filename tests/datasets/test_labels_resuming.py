@@ -9,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from neuroute.core import files
@@ -91,7 +90,7 @@ def test_workers_end_with_a_killed_parent(tmp_path):
 
 
 def test_chunks_come_to_the_disk_as_few_pages(tmp_path, monkeypatch):
-    """A thousand chunks of a shard are not a thousand files; those that there once were are still read."""
+    """A thousand chunks of a shard are not a thousand files."""
     block, written = wanted(120, n=400), []
     make_labels(block, tmp_path / "whole", [], workers=1)
     solve_chunk, calls = chunks.solve_chunk, []
@@ -108,13 +107,6 @@ def test_chunks_come_to_the_disk_as_few_pages(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         make_labels(block, tmp_path / "store", [], workers=1)
     assert written == ["00000_00002.npz"]
-    folder = tmp_path / "store" / ".partial" / Path(block.shard_file(0)).stem
-    with np.load(folder / written[0]) as file:
-        page = dict(file)
-    assert len(page["tours"]) == 98
-    for (first, stop), seconds in zip(page["rows"], page["seconds"], strict=True):  # as they once were
-        path = folder / f"{first:05d}_{stop:05d}.npz"
-        np.savez(path, tours=page["tours"][first:stop], seconds=np.array(seconds), mark=page["mark"])
     calls.clear()
     monkeypatch.setattr(chunks, "solve_chunk", lambda *a: calls.append(a) or solve_chunk(*a))
     make_labels(block, tmp_path / "store", [], workers=1)

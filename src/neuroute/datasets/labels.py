@@ -61,9 +61,7 @@ class Pages:
                 with np.load(path, allow_pickle=False) as file:
                     if str(file["mark"]) != self.mark:
                         continue
-                    solutions, seconds = file["tours"], np.atleast_1d(file["seconds"])
-                    # Without rows it is a file of one chunk, as there once were; its name tells them.
-                    rows = file["rows"] if "rows" in file else np.array([path.stem.split("_")], dtype=np.int64)
+                    solutions, seconds, rows = file["tours"], file["seconds"], file["rows"]
             except (OSError, ValueError, KeyError, EOFError, BadZipFile):
                 continue
             cuts = np.cumsum(rows[:, 1] - rows[:, 0])
