@@ -74,10 +74,6 @@ def check_export(instances: Instances, to: Path, form: str | None, option: str =
     return form
 
 
-def _npz(instances: Instances, to: Path) -> None:
-    write_npz(to, {**instance_arrays(instances), **solution_arrays(instances)})
-
-
 def write_npz(to: Path, arrays: dict[str, np.ndarray]) -> None:
     """Write arrays as one compressed file, whole or not at all."""
     write_whole(to, lambda file: np.savez_compressed(file, allow_pickle=False, **arrays))
@@ -195,7 +191,7 @@ def _scale(instances: Instances) -> float:
 
 # format -> problems, or variants, that it holds, and what writes it
 FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Instances, Path], None]]] = {
-    "npz": (("tsp", "cvrp", "vrp"), _npz),
+    "npz": (("tsp", "cvrp", "vrp"), lambda i, to: write_npz(to, {**instance_arrays(i), **solution_arrays(i)})),
     "lehd": (("tsp", "cvrp"), _lehd),
     "pickle": (("tsp", "cvrp"), _pickle),
     "tsplib": (("tsp",), _library),

@@ -25,7 +25,7 @@ from neuroute.accounting.overview import costs
 from neuroute.accounting.rates import Kind, OnDevice, kind_of
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.objects import GivenRun, Labels
+from neuroute.plan.objects import GivenRun, Labels, Run
 from neuroute.plan.plan import Plan
 from neuroute.rehearsal.findings import Findings, job_times, keep_rehearsal, report
 from neuroute.rehearsal.loading import load_what_jobs_use
@@ -35,6 +35,7 @@ from neuroute.solvers.registry import FROM_FILES
 
 LONGEST_CALL = 0.1  # of the whole time, of one call of a solver by what is typical
 LONGEST_TRIAL = 0.15  # likewise, of one trial
+HALVINGS = 4  # of a batch that does not fit
 SLOW_S, FEW = 0.5, 2  # where a batch is expected to take so long, so few are tried
 QUICK = 4  # quick trials that go between two long ones: hours hang on these, what fails on all
 
@@ -49,7 +50,7 @@ class Trial:
     call: Callable[[Stage], Any]
     expected_s: float  # of all jobs that it tells of, by what is typical
     turn: int = 0  # first of everything, of each evaluation its longest part; then the next ones
-    is_smaller: bool = False  # with less than the batch that was asked for
+    smaller: "Trial | None" = None  # with half the batch, where that is something to say
 
 
 def rehearse(plan: Plan, minutes: float, say: Callable[[str], None]) -> Findings:
@@ -108,8 +109,7 @@ def _trials(plan: Plan, kind: Kind, seconds: float) -> Iterator[Trial]:
         if not isinstance(run, GivenRun):
             expected_s = estimates.train(run.id).seconds
             slow = expected_s > SLOW_S * run.training.batches
-            call = partial(try_training, run=run, batches=FEW if slow else BATCHES)
-            add(Trial("train", run.id, training_key(run, kind), call, expected_s))
+            add(_training(run, training_key(run, kind), expected_s, FEW if slow else BATCHES))
     for evaluation in plan.evaluations.values():
         run = plan.runs[evaluation.run]
         parts = [(estimates.evaluation_s(RunFlops(run).evaluate(p.whole)), p) for p in pieces(evaluation, kind)]
@@ -129,6 +129,15 @@ def _in_order(trials: Iterable[Trial]) -> list[Trial]:
             in_order.append(waiting.pop())
             in_order += [waiting.popleft() for _ in range(min(QUICK, len(waiting)))]
     return in_order
+
+
+def _training(run: Run, key: str, expected_s: float, batches: int, halvings: int = HALVINGS) -> Trial:
+    smaller, size = None, getattr(run.training, "batch_size", 1)
+    if halvings and size > 1 and "batch_size" in type(run.training).model_fields:
+        training = run.training.model_copy(update={"batch_size": size // 2})
+        smaller = _training(run.model_copy(update={"training": training}), key, expected_s, batches, halvings - 1)
+    call = partial(try_training, run=run, batches=batches)
+    return Trial("train", run.id, key, call, expected_s, smaller=smaller)
 
 
 def _of_solvers(plan: Plan, estimates: Estimates, seconds: float) -> Iterator[Trial]:
@@ -163,6 +172,7 @@ def _lacking_space(plan: Plan) -> list[str]:
 @dataclass
 class _Running:
     trial: Trial
+    first: Trial  # with the batch that was asked for
     process: Any
     answer: connection.Connection
     folder: Path
@@ -179,7 +189,7 @@ class _Lane:
 
     def __init__(self, at_once: int, trials: list[Trial]) -> None:
         self.at_once = at_once
-        self.waiting = trials[::-1]
+        self.waiting = [(trial, trial) for trial in reversed(trials)]
         self.running: list[_Running] = []
 
     def collect(self, ready: list[Any], until: float, findings: Findings) -> None:
@@ -188,13 +198,13 @@ class _Lane:
             if each.answer in ready:
                 self.running.remove(each)
                 if smaller := _finish(each, findings):
-                    self.waiting.append(smaller)
+                    self.waiting.append((smaller, each.first))
             elif each.until <= time.monotonic():
                 self.running.remove(each)
                 each.end()
                 findings.left += 1
                 if time.monotonic() < until:
-                    findings.too_long.append(f"{each.trial.stage} {each.trial.name}")
+                    findings.too_long.append(f"{each.first.stage} {each.first.name}")
 
 
 def _run(plan: Plan, kind: Kind, trials: list[Trial], until: float, findings: Findings) -> None:
@@ -209,7 +219,8 @@ def _run(plan: Plan, kind: Kind, trials: list[Trial], until: float, findings: Fi
         while True:
             for lane in lanes:
                 while lane.waiting and len(lane.running) < lane.at_once and time.monotonic() < until:
-                    lane.running.append(_start(plan, kind, lane.waiting.pop(), place / str(next(numbers))))
+                    trial, first = lane.waiting.pop()
+                    lane.running.append(_start(plan, kind, trial, first, place / str(next(numbers))))
                     lane.running[-1].until = min(until, time.monotonic() + longest_s)
             running = [each for lane in lanes for each in lane.running]
             if not running:
@@ -236,13 +247,13 @@ def _lanes(trials: list[Trial], kind: Kind, threads: int) -> list[_Lane]:
     return [_Lane(1, networks), _Lane(max(1, cores - threads), solvers)]
 
 
-def _start(plan: Plan, kind: Kind, trial: Trial, folder: Path) -> _Running:
+def _start(plan: Plan, kind: Kind, trial: Trial, first: Trial, folder: Path) -> _Running:
     context = get_context("fork")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_in_copy, args=(trial, Stage(plan, kind, folder), there), daemon=False)
     process.start()
     there.close()
-    return _Running(trial, process, here, folder)
+    return _Running(trial, first, process, here, folder)
 
 
 def _in_copy(trial: Trial, stage: Stage, answer: connection.Connection) -> None:
@@ -270,28 +281,17 @@ def _finish(ended: _Running, findings: Findings) -> Trial | None:
         pace, fault = None, (f"was killed (signal {-(ended.process.exitcode or 0)}), for want of memory perhaps", True)
     ended.process.join()
     shutil.rmtree(ended.folder, ignore_errors=True)
-    trial, call = ended.trial, ended.trial.call
+    first, is_smaller = ended.first, ended.trial is not ended.first
     if fault is None:
-        findings.add(trial.key, pace)
-        if trial.is_smaller and isinstance(call, partial):
-            size = call.keywords["run"].training.batch_size
-            findings.failures.append(f"{trial.stage} {trial.name}: a batch of {size} fits")
+        findings.add(first.key, pace)
+        if is_smaller:
+            size = ended.trial.call.keywords["run"].training.batch_size  # type: ignore[attr-defined]
+            findings.failures.append(f"{first.stage} {first.name}: a batch of {size} fits")
         return None
     text, lacks_memory = fault
-    if not (trial.is_smaller and lacks_memory):  # that less does not fit either is nothing new
-        findings.failures.append(f"{trial.stage} {trial.name}: {text}")
-    return _halved(trial) if lacks_memory else None
-
-
-def _halved(trial: Trial) -> Trial | None:
-    """The same training with half the batch, where that is something to say."""
-    run = trial.call.keywords["run"] if trial.stage == "train" and isinstance(trial.call, partial) else None
-    size = getattr(run and run.training, "batch_size", 1)
-    if run is None or size == 1 or "batch_size" not in type(run.training).model_fields:
-        return None
-    training = run.training.model_copy(update={"batch_size": size // 2})
-    half = partial(trial.call, run=run.model_copy(update={"training": training}))
-    return replace(trial, call=half, is_smaller=True)
+    if not (is_smaller and lacks_memory):  # that less does not fit either is nothing new
+        findings.failures.append(f"{first.stage} {first.name}: {text}")
+    return ended.trial.smaller if lacks_memory else None
 
 
 def _is_memory(error: BaseException) -> bool:

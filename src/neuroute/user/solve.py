@@ -69,7 +69,10 @@ def solve(
     if method != "network":
         if model is not None or decoding is not None or start is not None:
             raise NeurouteError(f"method '{method}': model, decoding and start are of method 'network'; leave them out")
-        return _solve_by_solver(instance, method, seconds, seed)
+        try:
+            return _solution(instance, solve_within(method, instance, seconds, seed))
+        except Interrupted as stop:
+            raise Interrupted(_solution(instance, stop.best)) from None
     stops = None if start is None else Solution(instance, instance.stops_of(start)).stops
     return solve_by_model(
         instance, model, seconds, time.perf_counter(), decoding, stops, seed, device, memory_gb, trusted
@@ -142,14 +145,6 @@ def check_coordinates(instance: Instance) -> None:
             f"{instance.name}: holds distances, not coordinates, which networks need; solve it with --solver "
             f"{names[0]} (or {', '.join(names[1:])})"
         )
-
-
-def _solve_by_solver(instance: Instance, name: str, seconds: float | None, seed: int) -> Solution:
-    try:
-        answer = solve_within(name, instance, seconds, seed)
-    except Interrupted as stop:
-        raise Interrupted(_solution(instance, stop.best)) from None
-    return _solution(instance, answer)
 
 
 def _solution(instance: Instance, answer: Answer) -> Solution:
