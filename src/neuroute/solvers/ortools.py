@@ -11,8 +11,7 @@ only pick up.
 
 import importlib
 import time
-from dataclasses import dataclass, replace
-from math import isfinite
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,32 +29,13 @@ SECONDS_PER_CUSTOMER = 0.4  # as published
 TOUR_SOLUTIONS = 200  # a single tour is searched briefly, and reproducibly
 
 
-@dataclass(frozen=True)
-class Budget:
-    """When the search ends: at whichever comes first.  Raises NeurouteError if a limit is not above 0."""
-
-    seconds_per_customer: float | None = SECONDS_PER_CUSTOMER
-    solutions: int | None = None
-
-    def __post_init__(self) -> None:
-        for value, what in ((self.seconds_per_customer, "seconds per customer"), (self.solutions, "solutions")):
-            if value is not None and not (isfinite(value) and value > 0):
-                raise NeurouteError(f"{NAME}: a search of {value} {what} is none; give a number above 0")
-        if self.seconds_per_customer is None and self.solutions is None:
-            raise NeurouteError(f"{NAME}: a search without end; give a number of seconds per customer, or of solutions")
-
-
-def solve_vrp(
-    instance: Vrp, seed: int, budget: Budget | None = None, rule: Rule = "free start", seconds: float | None = None
-) -> np.ndarray:
-    """Return the best solution (2, V) of a batch of one instance; routes that only pick up come last.
-
-    It ends after so many seconds, where they are given, instead of by its budget.
+def solve_vrp(instance: Vrp, seed: int, **how: Any) -> np.ndarray:
+    """Return the best solution (2, V) of a batch of one instance, as `routes` does; those that only pick up come last.
 
     Raises NeurouteError if OR-Tools is missing or finds no routes.
     """
     grid = on_vrp_grid(instance)
-    found_routes = routes(grid, seed, seconds, budget, rule)
+    found_routes = routes(grid, seed, **how)
     return from_routes(sorted(found_routes, key=lambda route: bool((grid.demand[route] < 0).all())))
 
 
@@ -65,19 +45,22 @@ def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.nda
 
 
 def tour(grid: GridVrp, seed: int, seconds: float | None = None) -> np.ndarray:
-    (route,) = search(grid, 1, _within(seconds, grid) or Budget(None, TOUR_SOLUTIONS))
+    (route,) = _search(grid, 1, seconds, TOUR_SOLUTIONS if seconds is None else None)
     return np.array([0, *route], dtype=np.int64)
 
 
 def routes(
-    grid: GridVrp, seed: int, seconds: float | None = None, budget: Budget | None = None, rule: Rule = "free start"
+    grid: GridVrp,
+    seed: int,
+    seconds: float | None = None,
+    solutions: int | None = None,
+    per_customer: float = SECONDS_PER_CUSTOMER,
+    rule: Rule = "free start",
 ) -> list[list[int]]:
-    return search(grid, grid.customers, _within(seconds, grid) or budget or Budget(), rule)
-
-
-def _within(seconds: float | None, grid: GridVrp) -> Budget | None:
-    """Return the budget of so many seconds for an instance; None for None."""
-    return None if seconds is None else Budget(seconds / grid.customers)
+    """Return the best routes of so many seconds, else of so many solutions, else of so many seconds per customer."""
+    if seconds is None and solutions is None:
+        return _search(grid, grid.customers, per_customer * grid.customers, None, rule)
+    return _search(grid, grid.customers, seconds, solutions if seconds is None else None, rule)
 
 
 class _Model:
@@ -143,7 +126,9 @@ class _Model:
         return route
 
 
-def search(grid: GridVrp, vehicles: int, budget: Budget, rule: Rule = "free start") -> list[list[int]]:
+def _search(
+    grid: GridVrp, vehicles: int, seconds: float | None, solutions: int | None, rule: Rule = "free start"
+) -> list[list[int]]:
     """Return the best routes.  Raises NeurouteError if OR-Tools is missing or finds none."""
     began = time.perf_counter()
     model = _Model(grid, vehicles, rule == "network")
@@ -151,10 +136,9 @@ def search(grid: GridVrp, vehicles: int, budget: Budget, rule: Rule = "free star
     parameters = model.library.DefaultRoutingSearchParameters()
     parameters.first_solution_strategy = enums.FirstSolutionStrategy.PARALLEL_CHEAPEST_INSERTION
     parameters.local_search_metaheuristic = enums.LocalSearchMetaheuristic.GUIDED_LOCAL_SEARCH
-    if budget.solutions is not None:
-        parameters.solution_limit = budget.solutions
-    if budget.seconds_per_customer is not None:
-        seconds = budget.seconds_per_customer * model.grid.customers
+    if solutions is not None:
+        parameters.solution_limit = solutions
+    if seconds is not None:
         if limited.folder() is not None:  # where the time is for all that is done
             seconds -= time.perf_counter() - began
         parameters.time_limit.FromMilliseconds(max(1, round(1000 * seconds)))
@@ -188,9 +172,9 @@ SOLVER = Solver(
     NAME, False, HOW_TO_GET, installed_version("ortools", NAME, HOW_TO_GET), solve, solve_vrp=solve_vrp, limit=limit_s
 )
 # The papers' "OR-Tools (x10)": 4 s per customer.
-X10 = SOLVER.variant("ortools-x10", "solve_vrp", budget=Budget(10 * SECONDS_PER_CUSTOMER))
+X10 = SOLVER.variant("ortools-x10", "solve_vrp", per_customer=10 * SECONDS_PER_CUSTOMER)
 X10 = replace(X10, limit=lambda customers: 10 * limit_s(customers))
 # A number of solutions, not a time: labels repeat exactly.  For a few customers, or a reference in seconds.
-SHORT = replace(SOLVER, limit=None).variant("ortools-short", "solve_vrp", budget=Budget(None, 100))
+SHORT = replace(SOLVER, limit=None).variant("ortools-short", "solve_vrp", solutions=100)
 # The rule that the networks obey: with backhauls this is a fair reference for them.
-NETWORK = SOLVER.variant("ortools-network", "solve_vrp", budget=Budget(), rule="network")
+NETWORK = SOLVER.variant("ortools-network", "solve_vrp", rule="network")

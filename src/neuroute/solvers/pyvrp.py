@@ -55,8 +55,6 @@ def routes(grid: GridVrp, seed: int, seconds: float | None = None, iterations: i
 
 def search(grid: GridVrp, vehicles: int, seed: int, iterations: int, seconds: float | None = None) -> list[list[int]]:
     """Return the best routes.  Raises NeurouteError if PyVRP is missing, or it finds none."""
-    if iterations < 1:
-        raise NeurouteError(f"{NAME}: a search of {iterations} iterations is none; give a number above 0")
     try:
         pyvrp = importlib.import_module("pyvrp")
     except ImportError:

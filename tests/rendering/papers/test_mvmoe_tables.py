@@ -221,7 +221,7 @@ def test_budgets_are_those_of_the_solvers() -> None:
         "lkh3": f"one run of {lkh3.VRP_TRIALS:,} trials",
         "lkh3-short": f"one run of {lkh3.SHORT.solve_vrp.keywords['trials']} trials",  # type: ignore[union-attr]
         "ortools": f"{seconds} s a customer",
-        "ortools-short": f"{setting(ortools.SHORT, 'budget').solutions} solutions",
+        "ortools-short": f"{setting(ortools.SHORT, 'solutions')} solutions",
         "ortools-x10": f"{10 * seconds:g} s a customer",
         "ortools-network": f"{seconds} s a customer",
         "pyvrp": f"{pyvrp.ITERATIONS:,} iterations",
