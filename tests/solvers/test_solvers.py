@@ -14,8 +14,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
 from neuroute.plan import digest
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
-from neuroute.solvers import doctor, insertion, lkh3
-from neuroute.solvers.nearest import tour_lengths
+from neuroute.solvers import doctor, lkh3
 from neuroute.solvers.registry import SOLVERS, entry, get, is_installed
 
 SKIPPED = {n: pytest.mark.skipif(not is_installed(n), reason=f"{n} not installed") for n in SOLVERS}
@@ -94,46 +93,6 @@ def test_coordinates_far_from_the_unit_square_are_fitted_to_the_grid():
         if is_installed(name):
             near, far = get(name).solve(coords, 0), get(name).solve(coords * 7000 - 3000, 0)
             np.testing.assert_array_equal(canonical(near[None]), canonical(far[None]))
-
-
-def plain_insertion(coords: np.ndarray, order: np.ndarray) -> np.ndarray:
-    tour = [order[0]]
-    for node in order[1:]:
-        ends = np.array(tour), np.roll(tour, -1)
-        to_a, to_b = (np.linalg.norm(coords[e] - coords[node], axis=1) for e in ends)
-        cost = to_a + to_b - np.linalg.norm(coords[ends[0]] - coords[ends[1]], axis=1)
-        tour.insert(int(cost.argmin()) + 1, node)
-    return np.array(tour)
-
-
-@pytest.mark.parametrize("n", [4, 50, 1500])  # 1500: more than one block of the scan
-def test_insertion_equals_its_plain_form(n):
-    coords = coordinates("uniform", "test", n, 1, 1)[0].astype(np.float64)
-    expected = plain_insertion(coords, insertion.insertion_order(n, 5))
-    np.testing.assert_array_equal(canonical(insertion.solve(coords, 5)[None]), canonical(expected[None]))
-
-
-def test_insertion_has_the_published_quality_at_1000_nodes():
-    # sit, Table 1: 26.11 on average
-    lengths = [tour_length(c, insertion.solve(c, i)) for i, c in enumerate(coordinates("uniform", "test", 1000, 0, 64))]
-    assert np.mean(lengths) == pytest.approx(26.11, rel=0.01)
-
-
-def plain_nearest(coords: np.ndarray) -> np.ndarray:
-    tour, left = [0], list(range(1, len(coords)))
-    while left:
-        distance = ((coords[left] - coords[tour[-1]]) ** 2).sum(axis=1)
-        tour.append(left.pop(int(distance.argmin())))
-    return np.array(tour)
-
-
-def test_nearest_neighbour_equals_its_plain_form_also_with_ties():
-    random = coordinates("uniform", "test", 60, 0, 5).astype(np.float64)
-    grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(1, -1, 2)
-    for batch in (random, grid):
-        tours = np.stack([plain_nearest(c) for c in batch])
-        np.testing.assert_array_equal([get("nearest").solve(c, 0) for c in batch], tours)
-        np.testing.assert_allclose(tour_lengths(batch), tour_length(batch, tours), rtol=1e-12)
 
 
 def test_an_unknown_solver_is_refused_with_the_known_ones():
