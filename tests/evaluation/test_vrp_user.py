@@ -170,7 +170,7 @@ def test_labelled_sets_of_the_plan_are_read(problem: Any, variant: str | None, m
     found = user.find_instances(dataset.id, None, {labels.id: labels}, [], "--data")
     (group,) = found.groups
     assert (found.problem, group.count, group.n) == (problem, COUNT, N)
-    assert group.capacity.tolist() == [20] * COUNT
+    assert [each.capacity for each in group.members] == [20] * COUNT
     assert problem == "cvrp" or group.vrp.variant == variant
     np.testing.assert_allclose(group.reference, spec.lengths(batch, vrp_solutions(batch)), rtol=1e-12)
     np.testing.assert_array_equal(group.slice(1, 3).inputs().coords, batch.coords[1:3])
