@@ -1,7 +1,6 @@
 """OR-Tools and PyVRP on the 16 routing problems: feasible, optimal where that is easy, and plain about what fails."""
 
 import itertools
-import sys
 import time
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,6 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths, to_routes
 from neuroute.problems.vrp_checker import fault, valid
-from neuroute.solvers import base
 from neuroute.solvers.ortools import SECONDS_PER_CUSTOMER, solve_vrp
 from neuroute.solvers.pyvrp import solve_vrp as solve_with_pyvrp
 from neuroute.solvers.registry import get
@@ -167,13 +165,8 @@ def test_an_instance_without_solution_is_one_clear_line(solve, fault_of):
 
 
 @pytest.mark.parametrize("name", ["ortools", "pyvrp"])
-def test_a_missing_solver_says_how_to_get_it(name, monkeypatch):
-    def not_there(package):
-        raise base.PackageNotFoundError(package)
-
-    monkeypatch.setattr(base, "package_version", not_there)
-    monkeypatch.setitem(sys.modules, "pyvrp", None)
-    monkeypatch.setitem(sys.modules, "ortools.constraint_solver.pywrapcp", None)
+def test_a_missing_solver_says_how_to_get_it(name, hide_solvers):
+    hide_solvers("pyvrp", "ortools", "ortools.constraint_solver.pywrapcp")
     for call in (get(name).version, partial(get(name).solve_vrp, instances("CVRP", 4), 0)):
         with pytest.raises(NeurouteError, match=f"solver '{name}' is not installed; run `pip install {name}`"):
             call()
@@ -199,8 +192,6 @@ def test_pyvrp_finds_in_short_what_it_finds_at_length() -> None:
     found, full = (VRP.solve(get(name), instance, 0) for name in ("pyvrp-short", "pyvrp"))
     assert valid(instance, found[None], tolerance=1e-3).all()
     assert lengths(instance, found[None])[0] == pytest.approx(lengths(instance, full[None])[0])
-    with pytest.raises(NeurouteError, match="VRPB"):
-        VRP.solve(get("pyvrp-short"), one_of("VRPB"), 0)
 
 
 def test_solvers_of_the_cvrp_solve_it_as_a_variant() -> None:

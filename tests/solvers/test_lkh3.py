@@ -1,4 +1,4 @@
-"""LKH-3 on four of the 16 problems, through a stand-in for its binary: what it is asked, and what comes of it."""
+"""LKH-3 through a stand-in for its binary: what it is asked, what comes of it, and what may go wrong."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,34 +12,46 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.stored_labels import load_tours
+from neuroute.instances.instance import Instance
 from neuroute.instances.sections import split
+from neuroute.instances.tsplib import parse_explicit
 from neuroute.plan.objects import Dataset, Labels
-from neuroute.problems.vrp import SWITCHES, Vrp
+from neuroute.problems.vrp import SWITCHES, Vrp, to_routes
 from neuroute.problems.vrp_checker import fault
 from neuroute.solvers.base import tsplib_text
 from neuroute.solvers.lkh3 import TYPES
 from neuroute.solvers.registry import get
+from neuroute.user.classical import available, solve_with
 
-# A vehicle for each customer, or one for all of them; the problem stays where the test finds it.
+N = 6
+WAYS = np.random.default_rng(2).integers(1, 100, (N, N))
+np.fill_diagonal(WAYS, 0)
+SYMMETRIC = np.triu(WAYS) + np.triu(WAYS).T
+DEMAND = np.array([0, 3, 2, 4, 1, 2])
+# Tours go around; with vehicles, whose depots are numbered on, each customer has one, or one has all.  What LKH was
+# asked stays for the test.
 STAND_IN = """
-assert parameters["MAX_TRIALS"] == "10000" and parameters["RUNS"] == "1" and parameters["MTSP_MIN_SIZE"] == "0"
 shutil.copy(parameters["PROBLEM_FILE"], os.environ["ASKED"])
-fleet = re.search(r"VEHICLES : (\\d+)", text).group(1)
-open(os.environ["ASKED"] + ".fleets", "a").write(fleet + " " + parameters["SEED"] + "\\n")
-customers, tour = 5, [1]
-for number in range(customers):
-    tour.append(number + 2)
-    if number + 1 < customers and os.environ["FLEET"] == "many":
-        tour.append(customers + 2 + number)
+shutil.copy(sys.argv[1], os.environ["ASKED"] + ".par")
+nodes = int(re.search(r"DIMENSION *: *(\\d+)", text)[1])
+tour = range(1, nodes + 1)
+if "CAPACITY" in text:
+    fleet = re.search(r"VEHICLES : (\\d+)", text)[1]
+    open(os.environ["ASKED"] + ".fleets", "a").write(fleet + " " + parameters["SEED"] + "\\n")
+    if os.environ["FLEET"] == "many":
+        tour = [1] + [n for i in range(2, nodes + 1) for n in (i, nodes + i - 1)][:-1]
 """
 
 
 @pytest.fixture
 def asked(tmp_path: Path, lkh_on_path: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> Path:
     lkh_on_path(STAND_IN)
-    monkeypatch.setenv("ASKED", str(tmp_path / "asked.vrp"))
+    monkeypatch.setenv("ASKED", str(tmp_path / "asked"))
     monkeypatch.setenv("FLEET", "many")
-    return tmp_path / "asked.vrp"
+    return tmp_path / "asked"
+
+
+# -- four of the 16 problems ------------------------------------------------------------------------------------------
 
 
 def instance(variant: str) -> Vrp:
@@ -64,6 +76,8 @@ def test_lkh3_is_asked_for_the_problem(variant, asked):
     solution = get("lkh3").solve_vrp(one, 0)
     assert fault(one, 0, solution) is None
     assert solution.tolist() == [[1, 2, 3, 4, 5], [1, 1, 1, 1, 1]]
+    parameters = asked.with_suffix(".par").read_text()
+    assert all(line in parameters for line in ("MAX_TRIALS = 10000\n", "RUNS = 1\n", "MTSP_MIN_SIZE = 0\n"))
     parts = split(asked.read_text(), "asked")
     said, rows = parts.header, {name: [line for _, line in each] for name, each in parts.rows.items()}
     assert said["TYPE"] == {"VRPL": "DCVRP", "VRPTW": "CVRPTW"}.get(variant, variant)
@@ -86,7 +100,7 @@ def test_a_solution_that_breaks_a_constraint_is_one_clear_line(monkeypatch, aske
     with one_line("lkh3: no routes found that keep to the constraints .*'ortools'"):
         get("lkh3").solve_vrp(instance("OVRP"), 0)
     # With the default fleet, with a vehicle for each customer, and once more with another seed.
-    assert (asked.parent / "asked.vrp.fleets").read_text().split("\n") == ["5 1", "5 1", "5 2", ""]
+    assert asked.with_suffix(".fleets").read_text().split("\n") == ["5 1", "5 1", "5 2", ""]
     roomy = replace(instance("OVRP"), capacity=np.array([30]))
     assert get("lkh3").solve_vrp(roomy, 0)[1].tolist() == [1, 0, 0, 0, 0]
 
@@ -130,3 +144,44 @@ def test_one_bad_answer_costs_one_instance(tmp_path, lkh_on_path, monkeypatch):
 def test_other_problems_are_refused(variant):
     with pytest.raises(NeurouteError, match=f"lkh3 does not solve {variant} here; 'ortools' does"):
         get("lkh3").solve_vrp(instance(variant), 0)
+
+
+# -- whole distances --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ways", [SYMMETRIC, WAYS], ids=["there and back alike", "one way"])
+def test_lkh3_is_asked_for_a_tour_of_these_distances(ways: np.ndarray, asked: Path) -> None:
+    instance = Instance.from_distances(ways, name="t")
+    assert "lkh3" in available("tsp", instance)
+    assert solve_with("lkh3", instance).solution.tolist() == list(range(N))
+    back = parse_explicit(asked.read_text(), "asked", "t")
+    assert (back.ways == ways).all()
+    assert f"TYPE : {'' if instance.is_symmetric else 'A'}TSP" in asked.read_text()
+    assert "PRECISION" not in asked.with_suffix(".par").read_text()
+
+
+@pytest.mark.parametrize("ways", [SYMMETRIC, WAYS], ids=["there and back alike", "one way"])
+def test_lkh3_is_asked_for_routes_of_these_distances(ways: np.ndarray, asked: Path) -> None:
+    instance = Instance.from_distances(ways, DEMAND, 5, name="t")
+    routes = to_routes(solve_with("lkh3", instance).solution)
+    assert routes == [[customer] for customer in range(1, N)]
+    text = asked.read_text()
+    assert f"TYPE : {'' if instance.is_symmetric else 'A'}CVRP" in text
+    back = parse_explicit(text.replace("ACVRP", "CVRP"), "asked", "t")
+    assert (back.ways == ways).all()
+    assert (back.demand.tolist(), back.capacity) == (DEMAND.tolist(), 5)
+    assert f"VEHICLES : {N - 1}" in text
+    assert "MTSP_MIN_SIZE = 0" in asked.with_suffix(".par").read_text()
+
+
+def test_distances_that_lkh_cannot_count_are_coarser_or_refused(asked: Path) -> None:
+    solve_with("lkh3", Instance.from_distances(10**6 * SYMMETRIC, name="t"))
+    assert f"PRECISION = {2**30 // int(10**6 * SYMMETRIC.max())}" in asked.with_suffix(".par").read_text()
+    with pytest.raises(NeurouteError, match="lkh3: a distance of .*; give none above .*: scale the instance down"):
+        solve_with("lkh3", Instance("t", ways=10**8 * SYMMETRIC, distances="EXPLICIT"))
+
+
+def test_files_of_tsplib_are_solved_by_its_own_rules(asked: Path) -> None:
+    coords = np.random.default_rng(0).integers(0, 90, (N, 2)).astype(float)
+    solve_with("lkh3", Instance("t", coords, distances="GEO", library="tsplib"))
+    assert "EDGE_WEIGHT_TYPE : GEO" in asked.read_text()
