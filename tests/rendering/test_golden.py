@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 
+from neuroute.core.device import name as name_of_device
 from neuroute.plan.objects import formats
 from neuroute.rendering.render import render
 
@@ -29,9 +30,11 @@ NUMBER = re.compile(r"(?<![\w#.])[-+−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)"
 def rounded(text: str, live: bool) -> str:
     """The text with numbers to four digits, as processors and libraries round the last ones each in their way.
 
-    `live`: of what a network or LAPACK computes here; numbers are left out, and which build of torch it is.
+    `live`: of what a network or LAPACK computes here; numbers are left out.  Which build of torch it is, and which
+    processor, always is.
     """
-    text = text.replace(f'"{torch.__version__}"', '"2.13.0+cpu"')
+    for here, golden in ((torch.__version__, "2.13.0+cpu"), (name_of_device(torch.device("cpu")), "AMD EPYC")):
+        text = text.replace(f'"{here}"', f'"{golden}"')
 
     def short(number: re.Match[str]) -> str:
         value = float(number[0].replace(",", "").replace("−", "-"))
