@@ -15,6 +15,9 @@ from neuroute.networks.weights import build
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.objects import formats
+from neuroute.rendering.grid import Grid, Method, gaps
+from neuroute.rendering.notes import notes
+from neuroute.rendering.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -82,6 +85,44 @@ def test_a_paper_uses_modules_beside_the_snakefile(tmp_path: Path, monkeypatch: 
     (tmp_path / "own_words.py").write_text('TITLE = "Of my own"\n')
     more = "from own_words import TITLE\n\n@artifact(TITLE)\ndef table2(study: Study) -> Table: ...\n"
     assert plan_in(tmp_path, "helped", more).artifacts["helped/table2"].title == "Of my own"
+
+
+@pytest.mark.parametrize(
+    ("key", "printed", "words"),
+    [
+        ("unmatched", "b,8,gap_pct,1.0,1.00%,", "unmatched/table1: no printed number of method 'a'"),
+        ("twice", "a,8,gap_pct,1.0,1.00%,\na,8,gap_pct,2.0,2.00%,x=1", "2 printed numbers are gap_pct of a at n = 8"),
+        ("wordy", "a,8,gap_pct,few,few,", r"wordy/published/table1\.csv: .*few"),
+        ("headless", "method,n\na,8", r"headless/published/table1\.csv: .*metric"),
+    ],
+)
+def test_printed_numbers_that_cannot_be_shown_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, printed: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = plan_in(tmp_path, key)
+    file = tmp_path / "papers" / key / "published" / "table1.csv"
+    file.write_text(f"{printed}\n" if key == "headless" else f"{file.read_text()}{printed}\n")
+    table = plan.artifacts[f"{key}/table1"].model_copy(update={"label_jobs": (), "evaluations": ()})
+    study = Study.load(table, plan.config, plan.scale, plan.runs.values(), plan.work)
+    test = next(iter(plan.evaluations.values())).labels[0]
+    with one_line(words):
+        Grid([Method("A", {"method": "a"})], gaps({8: test})).rows(study)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [("nameless", "- Of {few}.", "nameless/table1: .*few"), ("starred", "* A note.", r"starred/.*table1\.md: .*`\*`")],
+)
+def test_notes_that_cannot_be_filled_in_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, text: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = plan_in(tmp_path, key)
+    (tmp_path / "papers" / key / "published" / "table1.md").write_text(text)
+    study = Study.load(plan.artifacts[f"{key}/table1"], plan.config, plan.scale, plan.runs.values(), plan.work)
+    with one_line(words):
+        notes(study)
 
 
 WRONG = """

@@ -10,6 +10,7 @@ import numpy as np
 
 from neuroute.analysis import RESAMPLES, intervals
 from neuroute.analysis.intervals import Array, Behind, percentile_interval, resampled_gaps
+from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem
 from neuroute.rendering.columns import described
@@ -58,16 +59,18 @@ def printed_numbers(study: Study, table: int | str, **where: object) -> pd.DataF
 
 
 def select(rows: pd.DataFrame, **where: object) -> pd.DataFrame:
-    """Keep the rows whose columns hold `where`."""
+    """Keep the rows whose columns hold `where`.  Raises NeurouteError for a column that is not there."""
     if not where:
         return rows
+    if missing := [key for key in where if key not in rows]:
+        raise NeurouteError(f"printed numbers have no column '{missing[0]}'; there are {', '.join(map(str, rows))}")
     return rows[np.logical_and.reduce([(rows[key] == value).to_numpy(bool) for key, value in where.items()])]
 
 
 def number(rows: pd.DataFrame, n: object, metric: str) -> Value:
     """Return the one printed value of a size; where the paper prints none, what it prints instead: OOM, N/A, — or <1s.
 
-    n: None takes rows of any size.
+    n: None takes rows of any size.  Raises NeurouteError if there are several.
     """
     matches = [
         (value, str(text))
@@ -76,6 +79,9 @@ def number(rows: pd.DataFrame, n: object, metric: str) -> Value:
     ]
     if not matches:
         return None
+    if len(matches) > 1:
+        of = f"{metric} of {rows.method.iloc[0]}" + ("" if n is None else f" at n = {n}")
+        raise NeurouteError(f"{len(matches)} printed numbers are {of}; tell them apart by method_params")
     ((value, text),) = matches
     if text == "nan":
         return "N/A"  # which pandas reads as missing

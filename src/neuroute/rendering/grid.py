@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 
+from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, Tested
@@ -191,6 +192,9 @@ class Grid:
         for method in self.methods:
             labels = self.head + method.labels + (self._here(study, solvers, method),)
             of_method = None if method.printed is None else select(numbers, **method.printed)
+            if of_method is not None and of_method.empty and not numbers.empty:
+                where = ", ".join(f"{column} {value!r}" for column, value in (method.printed or {}).items())
+                raise NeurouteError(f"{study.artifact.id}: no printed number of {where}; correct `printed`, or None")
             cells = [self._cell(study, solvers, method, quantity, of_method) for quantity in self.quantities]
             rows.append(Row(labels, tuple(cells)))
         return rows

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from importlib.resources import files
 
+from neuroute.core.errors import NeurouteError
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Row, Table
@@ -18,13 +19,17 @@ def notes(study: Study, **values: object) -> tuple[str, ...]:
     """Fill in the artifact's notes, in the order of its file; `{name}` stands for a value or a shared text.
 
     An item that is a name alone may become several notes, or none: its value may be a list.
+    Raises NeurouteError for a name without a value, and for what stands before the first item.
     """
     shared = dict(item.split(": ", 1) for item in _items(study.artifact.paper, SHARED))
     texts = USUAL | {name: text.format_map(USUAL) for name, text in shared.items()} | values
     items: list[str] = []
     for item in _items(study.artifact.paper, study.artifact.name):
         alone = re.fullmatch(r"\{(\w+)\}", item)
-        value = texts[alone[1]] if alone else item.format_map(texts)
+        try:
+            value = texts[alone[1]] if alone else item.format_map(texts)
+        except (KeyError, ValueError) as error:
+            raise NeurouteError(f"{study.artifact.id}: its note `{item}` has no value for {error}") from None
         items += [value] if isinstance(value, str) else value if isinstance(value, Iterable) else [str(value)]
     return tuple(note for note in items if note)
 
@@ -46,4 +51,7 @@ def _items(paper: str, name: str) -> list[str]:
     """Read the items of a list, each a paragraph without its line ends; none where there is no such file."""
     path = files(f"neuroute.papers.{paper}") / "published" / f"{name}.md"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    return [" ".join(item.split()) for item in re.split(r"^- ", text, flags=re.MULTILINE)[1:]]
+    before, *items = re.split(r"^- ", text, flags=re.MULTILINE)
+    if before.strip():
+        raise NeurouteError(f"{path}: begins with `{before.split()[0]}`; write a list, each note after `- `")
+    return [" ".join(item.split()) for item in items]

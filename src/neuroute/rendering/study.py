@@ -265,8 +265,13 @@ def _read_published(paper: str, name: str) -> pd.DataFrame:
     path = files(f"neuroute.papers.{paper}") / "published" / f"{name}.csv"
     if not path.is_file():  # a table of one's own has none
         return pd.DataFrame(columns=list(PRINTED_COLUMNS))
-    with path.open() as file:
-        frame = pd.read_csv(file)
+    try:
+        with path.open(encoding="utf-8") as file:
+            frame = pd.read_csv(file)
+        if "method" in frame:  # others hold settings, in words
+            frame["value"] = pd.to_numeric(frame[list(PRINTED_COLUMNS[:5])].value)
+    except (KeyError, ValueError) as error:
+        raise NeurouteError(f"{path}: not a CSV of printed numbers ({error})") from None
     if "method_params" not in frame:
         return frame
     pairs = [dict(p.split("=") for p in str(text).split(";") if "=" in p) for text in frame.method_params]
