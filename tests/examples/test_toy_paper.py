@@ -25,11 +25,15 @@ PAGE = (ROOT / "docs" / "tutorial" / "add_a_table.md").read_text()
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def plan_in(folder: Path, key: str = "toy", more: str = "") -> Plan:
-    """The plan of a copy of the toy paper under another name, with `more` in its tables; its config.yaml is written."""
+def plan_in(folder: Path, key: str = "toy", more: str = "", edit: tuple[str, str] = ("PAPER", "PAPER")) -> Plan:
+    """The plan of a copy of the toy paper under another name, with `more` in its tables; its config.yaml is written.
+
+    edit: (before, after) in its paper.py.
+    """
     shutil.copytree(EXAMPLES / "papers" / "toy", folder / "papers" / key)
     for file in (folder / "papers" / key).glob("*.py"):
-        file.write_text(renamed(file.read_text() + (more if file.stem == "tables" else ""), key))
+        text = file.read_text().replace(*edit) if file.stem == "paper" else file.read_text()
+        file.write_text(renamed(text + (more if file.stem == "tables" else ""), key))
     scale = renamed((EXAMPLES / "toy.yaml").read_text(), key)
     (folder / "scale.yaml").write_text(scale.replace("samples: 4000", "samples: 64"))
     settings = {"scale": "scale.yaml", "papers_path": "[papers]", "papers": f"[{key}]", "device": "cpu"}
@@ -77,6 +81,22 @@ def test_weights_that_are_given_leave_no_curve_to_draw(tmp_path: Path, monkeypat
     done("train", "given/decoder")
     done("render", "given/figure1")
     assert "gap_pct" in (tmp_path / "results" / "given" / "figure1.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("key", "edit", "words"),
+    [
+        ("unkeyed", ('key="toy"', 'key="other"'), "unkeyed/paper.py: holds no PAPER with the key 'unkeyed'"),
+        ("unnamed", ("PAPER =", "PAPERS ="), "unnamed/paper.py: holds no PAPER"),
+        ("sit", ("PAPER", "PAPER"), "papers/sit/paper.py: .*neuroute/papers/sit is a paper 'sit', too"),
+    ],
+)
+def test_a_paper_that_is_not_the_one_of_its_folder_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, edit: tuple[str, str], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with one_line(words):
+        plan_in(tmp_path, key, edit=edit)
 
 
 def test_a_paper_uses_modules_beside_the_snakefile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

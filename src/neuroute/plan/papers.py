@@ -22,7 +22,7 @@ FOLDERS: list[str] = importlib.import_module("neuroute.papers").__path__  # type
 def add_folders(folders: Iterable[str]) -> None:
     """Look for papers in these folders too, and for what they import in the working folder.
 
-    Raises NeurouteError if one is missing.
+    Raises NeurouteError if one is missing, or has a paper whose key another one has.
     """
     search_working_folder()
     for folder in folders:
@@ -30,6 +30,10 @@ def add_folders(folders: Iterable[str]) -> None:
         if not path.is_dir():
             raise NeurouteError(f"no folder {folder}; correct the path or leave it out")
         if (text := str(path.resolve())) not in FOLDERS:
+            others = paper_folders()
+            for file in sorted(path.glob("*/paper.py")):
+                if (key := file.parent.name) in others:
+                    raise NeurouteError(f"{file}: {others[key]} is a paper '{key}', too; rename the folder and its key")
             FOLDERS.append(text)
 
 
@@ -40,17 +44,18 @@ def paper_folders() -> dict[str, Path]:
 
 @cache
 def _papers_in(folders: tuple[str, ...]) -> dict[str, Path]:
-    """Of two papers with one key the one in the first folder counts, as for Python's import."""
-    files = (file for folder in reversed(folders) for file in sorted(Path(folder).glob("*/paper.py")))
+    files = (file for folder in folders for file in sorted(Path(folder).glob("*/paper.py")))
     return {file.parent.name: file.parent for file in files}
 
 
 def load_paper(key: str) -> "Paper":
-    """A paper by its key.  Raises NeurouteError that lists the known ones."""
+    """A paper by its key, its folder's name.  Raises NeurouteError that lists the known ones, or if it has another."""
     folders = paper_folders()
     if key not in folders:
         raise NeurouteError(f"unknown paper '{key}'; known papers: {', '.join(sorted(folders))}")
-    paper: Paper = importlib.import_module(f"neuroute.papers.{key}.paper").PAPER
+    paper: Paper | None = getattr(importlib.import_module(f"neuroute.papers.{key}.paper"), "PAPER", None)
+    if paper is None or paper.key != key:
+        raise NeurouteError(f"{folders[key] / 'paper.py'}: holds no PAPER with the key '{key}', its folder's name")
     return paper
 
 
