@@ -59,15 +59,15 @@ def drawn_instances(run: Run) -> float | None:
 # -- the licences of what a paper lists, and of what is used here in its place (sit, Table 11; icam, Table 12) -------
 
 INSTANCES = "small instances; the user's copy, or fetched"
+OWN = "own implementation"
+NETWORKS = ("BQ", "DIFUSCO", "ELG", "GLOP", "H-TSP", "HTSP", "INViT", "LEHD", "MDAM", "POMO", "Pointerformer")
 # Resource of the paper's table -> what this project uses in its place, and under which licence.  As the packages'
 # own metadata and licence files state it, of the versions that constraints.txt names.
 USED = {
     "LKH3": ("LKH in elkai; LKH-3 in LKHpy, or of the user", "LKHpy: MIT; elkai, LKH, LKH-3: non-commercial use only"),
     "HGS": ("HGS-CVRP in hygese", "MIT"),
     "Concorde": ("Concorde in ml4co-kit", "Concorde: academic research use; ml4co-kit: Mulan PSL v2"),
-    "POMO": ("own implementation", "–"),
-    "LEHD": ("own implementation", "–"),
-    "BQ": ("own implementation", "–"),
+    **dict.fromkeys(NETWORKS, (OWN, "–")),
     "TSPLIB": (INSTANCES, "–"),
     "CVRPLib": (INSTANCES, "–"),
 }
@@ -89,7 +89,6 @@ ALSO_USED = {
     "Typer": ("the command line", "MIT"),
     "tqdm": ("progress", "MPL-2.0 and MIT"),
 }
-NO_USE = ("not used", "–")
 
 
 def licence_table(study: Study) -> Table:
@@ -99,7 +98,7 @@ def licence_table(study: Study) -> Table:
         index=False
     ):
         kind, _, link = str(note).partition("; ")
-        rows.append(_licence(resource, kind, USED.get(resource, NO_USE), licence, link))
+        rows.append(_licence(resource, kind, USED[resource], licence, link))
     rows += [_licence(package, "Code", used) for package, used in ALSO_USED.items()]
     return Table(
         study.artifact.title,
@@ -120,6 +119,6 @@ def _licence(
     resource: str, kind: str, used: tuple[str, str], published: str | None = None, link: str | None = None
 ) -> Row:
     what, licence = used
-    bundled = None if used == NO_USE or what == "own implementation" else "in part" if what == INSTANCES else "no"
+    bundled = None if what == OWN else "in part" if what == INSTANCES else "no"
     here = licence if licence != "–" else None
     return Row((resource, kind), (Cell(here, published), Cell(what), Cell(bundled), Cell(None, link)))
