@@ -26,13 +26,18 @@ def not_trained(study: Study) -> str:
 
 
 def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *decodings: Decoding) -> list[str]:
-    """What a gap is here: of several solutions of each instance, and how far these are apart, over these cells."""
+    """What a gap is here, over these cells: the training, several solutions of an instance, how far these are apart."""
     runs = list(runs)
+    training = study.runs[next(run for run in runs if run.startswith(f"{roles.PAPER}/"))].training
     random = "embeddings" + (" (INViT: starts)" if set(runs) & set(roles.INVIT.values()) else "")
     spreads = [study.value("gap_spread_pct", run, d, how) for run in runs for d in sets for how in decodings]
     spreads_here = [spread for spread in spreads if spread is not None]
     repeats = study.scale[PensScale].repeats
-    notes = [f"{ONE_SEED} {BOOTSTRAP}"]
+    notes = [
+        f"{ONE_SEED} {BOOTSTRAP}",
+        f"The paper's models learn from {training.samples:,} labelled instances in {training.batches:,} batches; "
+        "the paper does not say from how many.",
+    ]
     if repeats > 1:
         apart = f"; their gaps' standard deviation is {max(spreads_here):.3f} points at most" if spreads_here else ""
         notes.append(
