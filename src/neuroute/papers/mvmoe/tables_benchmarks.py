@@ -272,16 +272,8 @@ def table8(study: Study) -> Table:
         instances=notes_of(study, SET_X, solvers),
         models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
         epochs=_epochs(study, lehd),
-        how=HOW if how == X8 else f"Not so here: each instance is solved without images. In the paper: {HOW}",
+        unlike="" if how == X8 else "Not so here: each instance is solved without images. In the paper: ",
     )
-
-
-HOW = (
-    "POMO, POMO-MTL and MVMoE take the best of one solution from each customer of each of eight images, as the paper "
-    "says of all its neural solvers (Section 5). As in the published code they see the coordinates of Set-X divided by "
-    "1,000, and those of Solomon, with the times, divided by the larger of the largest coordinate and a third of the "
-    "depot's closing time."
-)
 
 
 def solver(name: str, run: str, group: str, decoding: Decoding = X8) -> Solver:

@@ -119,9 +119,7 @@ def table4_grid(scale: Scale) -> Grid:
     return Grid(methods, quantities, name_models=models_here)
 
 
-@artifact(
-    "POMO on problems that it is not trained for", needs=needs_of(table4_grid), printed_files=("table1", "table4")
-)
+@artifact("POMO on problems that it is not trained for", needs=needs_of(table4_grid))
 def table4(study: Study) -> Table:
     """Gaps of the six single-task models on the six problems of training, and their means."""
     grid = table4_grid(study.scale)
@@ -132,17 +130,6 @@ def table4(study: Study) -> Table:
         trained=trained_note(study, grid.runs),
         references=references_note(study.scale, TRAINED),
         rule_notes=rule_notes(study, grid.tests, grid.runs),
-        multi_task=_multi_task(study),
-    )
-
-
-def _multi_task(study: Study) -> str:
-    """The multi-task models' means beside which the text puts this table's; one of them is of another size there."""
-    published = printed_numbers(study, "table1", n=SIZES[-1], metric="gap_pct")
-    means = [f"{name} {published[published.method == name].value.mean():.3f} %" for name in MULTI_TASK]
-    return (
-        "The text puts POMO-CVRP's printed mean of 16.815 % beside 2.102 % and 1.925 % of POMO-MTL and MVMoE/4E, which "
-        f"are of n = 50; at n = {SIZES[-1]} Table 1 has {', '.join(means)}."
     )
 
 

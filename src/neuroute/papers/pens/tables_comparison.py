@@ -27,7 +27,6 @@ GROUPS: dict[str, Nodes] = {  # of TSPLIB, by nodes, as the printed numbers name
 }  # fmt: skip
 MAX_NODES = 10_001  # the paper's instances of TSPLIB have fewer nodes: 72
 DECODING = "original_decoding"
-SHAPE = (9, 192, 512)  # layers, width and FFN of the paper's models (Section 5.1)
 
 
 @artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=roles.compared_needs)
@@ -35,7 +34,7 @@ def table2(study: Study) -> Table:
     """Gap and time of all solvers, PENS rescaled where the paper has it so."""
     view = _View.of(study)
     rows = [_row(view, m, m.name, printed_numbers(study, "table2", method=m.name)) for m in methods(study.scale)]
-    return _comparison(view, rows, scaled=_scaled_where(study))
+    return _comparison(view, rows)
 
 
 @artifact("All results, with and without rescaling", needs=roles.compared_needs)
@@ -94,7 +93,7 @@ def _is_scaled(rows: pd.DataFrame, n: object) -> bool:
     return bool("scaled" in rows and (rows.loc[rows.n.astype(str) == str(n), "scaled"] == "yes").any())
 
 
-def _comparison(view: _View, rows: list[Row], scaled: str = "") -> Table:
+def _comparison(view: _View, rows: list[Row]) -> Table:
     study, columns = view.study, []
     for size, dataset in view.sets.items():
         group, paper = f"TSP{dataset.n}", f"TSP{size}"
@@ -119,20 +118,6 @@ def _comparison(view: _View, rows: list[Row], scaled: str = "") -> Table:
         here=measured_here(study, 0, limit),
         not_measured=not_measured(study, view.tsplib.records, limit, {m.name: m.run for m in methods_here if m.run}),
         not_trained=not_trained(study),
-        scaled=scaled,
-    )
-
-
-def _scaled_where(study: Study) -> str:
-    """Where Table 2 has the rescaled numbers of PENS, by its printed cells."""
-    rows = printed_numbers(study, "table2", method="PENS-AR")
-    places = [
-        *(f"TSP{n}" for n in SIZES if _is_scaled(rows, n)),
-        *(f"TSPLIB {n}" for n in GROUPS if _is_scaled(rows, n)),
-    ]
-    return (
-        f"PENS is rescaled at {', '.join(places)} and nowhere else: there the printed numbers are those of Table 3's "
-        "rescaled rows. The caption says above 1,000 cities."
     )
 
 
@@ -171,7 +156,6 @@ def table4(study: Study) -> Table:
         ),
         [row(name) for name in dict.fromkeys(key.split(".")[0] for key in facts)],
         counts=_counts(study, dataset),
-        paper_counts=_paper_counts(),
     )
 
 
@@ -187,18 +171,6 @@ def _counts(study: Study, dataset: Dataset) -> list[str]:
         count = study.value("parameters", run, dataset, _counted(study, run)) if run in study.runs else None
         texts += [f"{name} {count:,.0f}"] if count is not None else []
     return [f"Here: {', '.join(texts)}."] if texts else []
-
-
-def _paper_counts() -> str:
-    """Why 9 layers of width 192 have 2.8 million parameters only without a projection of the attention's output."""
-    depth, width, hidden = SHAPE
-    without = depth * (3 * width**2 + 2 * width * hidden + 2 * width) + 2 * width**2 + 3 * width
-    with_it = without + depth * width**2
-    return (
-        f"Section 5.1 gives PENS 2.8M parameters, this table 2.7M. With its {depth} layers of width {width} and an "
-        f"FFN of {hidden} it has {with_it / 1e6:.2f}M if attention's output is projected and {without:,} if not. The "
-        "formula of attention in Section 3.2 has no such projection, so the models here have none."
-    )
 
 
 def _millions(value: Value) -> str:

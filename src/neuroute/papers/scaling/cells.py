@@ -20,13 +20,12 @@ class DecoderOnly:
     depth: int
     width: int
     heads: int
-    gate: bool = True
 
     @property
     def parameters(self) -> int:
-        """D (13 W^2 + 7 W + 2) + 2 W^2 + 6 W + 1 (Table 1); D (W^2 + W) fewer without the gate."""
+        """D (13 W^2 + 7 W + 2) + 2 W^2 + 6 W + 1 (Table 1); D (W^2 + W) of them the gates'."""
         w = self.width
-        return self.depth * (12 * w**2 + 6 * w + 2 + self.gate * (w**2 + w)) + 2 * w**2 + 6 * w + 1
+        return self.depth * (13 * w**2 + 7 * w + 2) + 2 * w**2 + 6 * w + 1
 
     def decision(self, tokens: int) -> int:
         """FLOPs of a decision on k tokens: D (26 W^2 k + 4 W k^2 + H k^2 + 4 W k) + 4 W^2 + 6 W k.
@@ -35,8 +34,7 @@ class DecoderOnly:
         of a ReLU, and the head is of all tokens, not of the candidates alone.
         """
         w, k = self.width, tokens
-        layer = (24 + 2 * self.gate) * w**2 * k + (4 * w + self.heads) * k**2 + 4 * w * k
-        return self.depth * layer + 4 * w**2 + 6 * w * k
+        return self.depth * (26 * w**2 * k + (4 * w + self.heads) * k**2 + 4 * w * k) + 4 * w**2 + 6 * w * k
 
 
 ADDED = "not the paper's"

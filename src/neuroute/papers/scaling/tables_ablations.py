@@ -57,9 +57,7 @@ def table7_grid(scale: Scale) -> Grid:
 
 @artifact("With and without gated attention", needs=needs_of(table7_grid))
 def table7(study: Study) -> Table:
-    with_gate, without = (DecoderOnly(*DEEPEST, 8, gate).parameters for gate in (True, False))
-    millions, share = {"without": without / 1e6, "with_gate": with_gate / 1e6}, 100 * (1 - without / with_gate)
-    return grid_table(study, ("Model",), table7_grid(study.scale), **millions, share=share)
+    return grid_table(study, ("Model",), table7_grid(study.scale))
 
 
 LOG_SETTINGS = {"no": ("w/o log(n)", Decoding(log_n=False)), "yes": ("w/ log(n)", Decoding())}
@@ -80,16 +78,8 @@ def table8(study: Study) -> Table:
         labels = (setting, "Ours (D={}, W={})".format(*shape), model_here(study, run_id(shape)))
         return Row(labels, tuple(cells))
 
-    without, with_it = (float(_printed_gap(study, Shape(6, 512), log_n, 1000) or 0) for log_n in LOG_SETTINGS)
-    return draw_table(
-        study,
-        ("Setting", "Model", HERE),
-        gap_columns(sets),
-        [row(shape, log_n) for log_n in LOG_SETTINGS for shape in LOG_N],
-        without=without,
-        with_it=with_it,
-        change=100 * (1 - with_it / without),
-    )
+    rows = [row(shape, log_n) for log_n in LOG_SETTINGS for shape in LOG_N]
+    return draw_table(study, ("Setting", "Model", HERE), gap_columns(sets), rows)
 
 
 def _printed_gap(study: Study, shape: Shape, log_n: str, n: int) -> Value:

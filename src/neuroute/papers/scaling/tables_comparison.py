@@ -138,22 +138,6 @@ def table6(study: Study) -> Table:
         measured_here=measured_here(study, 0, limit),
         not_measured=not_measured(study, solved.records, limit, {m.name: m.run for m in COLUMNS}),
         models=", ".join(f"{m.name} {model_here(study, m.run)}" for m in COLUMNS),
-        weights=_weights(study),
-    )
-
-
-def _weights(study: Study) -> str:
-    """Say of the paper's "All" row what weight of the small instances each column implies."""
-    implied, expected = [], []
-    for m in OURS:
-        rows = printed_numbers(study, 6, **m.printed)
-        small, large, every = (float(select(rows, n=name).value.item()) for name, *_ in GROUPS.values())
-        implied.append(f"{100 * (large - every) / (large - small):.0f}")
-        expected.append(f"{0.6 * small + 0.4 * large:.3f}")
-    return (
-        "The printed row All of BQ, SIGD and LEHD is that of 60 % of the instances below 500 nodes, which is 42 of the "
-        f"70 EUC_2D ones; those of the paper's own models imply {', '.join(implied)} %. At "
-        f"60 % they would be {', '.join(expected)} %, better than printed."
     )
 
 
@@ -165,9 +149,7 @@ def table20_grid(scale: Scale) -> Grid:
 
 @artifact("LEHD before and after modification", needs=needs_of(table20_grid))
 def table20(study: Study) -> Table:
-    counts = printed_numbers(study, 20, metric="params_m")
-    wide, deep = (select(counts, **shape._asdict()).value.item() for shape in roles.LEHD)
-    return grid_table(study, ("Model",), table20_grid(study.scale), fewer=100 * (1 - deep / wide))
+    return grid_table(study, ("Model",), table20_grid(study.scale))
 
 
 def _generalisation(scale: Scale, tests: dict[int, Labels]) -> Grid:
