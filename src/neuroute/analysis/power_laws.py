@@ -191,29 +191,18 @@ def fit_shifted(t: ArrayLike, gaps: ArrayLike, *, relative: bool = False) -> Shi
     s, z = t[used] / unit, y[used]
     weight = 1 / z if relative else np.ones_like(z)
 
-    def best(beta: float) -> tuple[float, float, float]:
-        return _non_negative_pair(s**-beta * weight, weight, z * weight)
+    from scipy.optimize import minimize_scalar, nnls
+
+    def best(beta: float) -> tuple[Array, float]:
+        """((alpha, gamma), root of the sum of squares)"""
+        return nnls(np.stack([s**-beta * weight, weight], axis=1), z * weight)
 
     grid = np.geomspace(1e-3, 20, 300)
-    i = int(np.argmin([best(beta)[0] for beta in grid]))
+    i = int(np.argmin([best(beta)[1] for beta in grid]))
     low, high = grid[max(i - 1, 0)], grid[min(i + 1, len(grid) - 1)]
-    from scipy.optimize import minimize_scalar
-
-    beta = float(minimize_scalar(lambda b: best(b)[0], bounds=(low, high), method="bounded", options={"xatol": 1e-9}).x)
-    _, alpha, gamma = best(beta)
+    beta = float(minimize_scalar(lambda b: best(b)[1], bounds=(low, high), method="bounded", options={"xatol": 1e-9}).x)
+    (alpha, gamma), _ = best(beta)
     return ShiftedPowerLaw(float(alpha * unit**beta), beta, float(gamma))
-
-
-def _non_negative_pair(p: Array, w: Array, target: Array) -> tuple[float, float, float]:
-    """(cost, a, g): a, g >= 0 with the least squares of a p + g w - target; all arrays (points,)."""
-    pp, pw, ww = float(p @ p), float(p @ w), float(w @ w)
-    pt, wt = float(p @ target), float(w @ target)
-    det = pp * ww - pw**2
-    pairs = [(max(pt / pp, 0.0), 0.0), (0.0, max(wt / ww, 0.0))]
-    if det > 0:
-        pairs.append(((ww * pt - pw * wt) / det, (pp * wt - pw * pt) / det))
-    costs = [(float(((a * p + g * w - target) ** 2).sum()), a, g) for a, g in pairs if min(a, g) >= 0]
-    return min(costs, key=lambda pair: pair[0])
 
 
 def rounding_interval(x: ArrayLike, gaps: ArrayLike, half_unit: float) -> tuple[float, float]:

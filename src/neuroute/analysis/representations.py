@@ -3,24 +3,16 @@
 States are (nodes, width); row 0 is the optimal next node, the rest follow in any order.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Projection:
-    """States in the plane (or more) of their principal components."""
-
-    points: Array  # (nodes, components)
-    explained: Array  # (components,) shares of the total variance
-
-
-def principal_components(states: ArrayLike, components: int = 2) -> Projection:
+def principal_components(states: ArrayLike, components: int = 2) -> tuple[Array, Array]:
     """States (nodes, width) projected on the directions of their largest variance.
+
+    Returns points (nodes, components), and the shares of the total variance (components,).
 
     A direction's sign is arbitrary: it is chosen so that row 0 has no negative coordinate, which makes projections of
     different networks comparable.  States that are all equal explain nothing and fall on the origin.
@@ -32,7 +24,7 @@ def principal_components(states: ArrayLike, components: int = 2) -> Projection:
     points = points * np.where(points[0] < 0, -1.0, 1.0)
     variance = singular**2
     total = variance.sum()
-    return Projection(points, variance[:components] / total if total > 0 else np.zeros(points.shape[1]))
+    return points, variance[:components] / total if total > 0 else np.zeros(points.shape[1])
 
 
 def cosine_similarity(states: ArrayLike) -> Array:

@@ -14,7 +14,7 @@ from neuroute.comparison.summary import Key, Summary, by_problem, clocks, groups
 from neuroute.core.lazy import mpl, pd
 from neuroute.rendering import style
 from neuroute.rendering.plots import SURE, mark, share_cells
-from neuroute.rendering.style import Drawing, drawing
+from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import duration
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def picture(records: pd.DataFrame) -> Drawing:
     first = "; ".join(
         f"{r['problem']}: {r['method']} ({r['how']}) {r['gap_pct']:.2f} % in {duration(r['seconds'])}" for r in rows
     )
-    return drawing(figure, rows, notes, f"Mean gap against mean time. {first}")
+    return Drawing(figure, rows, notes, f"Mean gap against mean time. {first}")
 
 
 def by_size(records: pd.DataFrame, beginnings: Iterable[int]) -> Drawing | None:
@@ -102,7 +102,7 @@ def by_size(records: pd.DataFrame, beginnings: Iterable[int]) -> Drawing | None:
         _label(figure, axes, ends, [e for e in ends if e["kind"] in MEASURED or len(ends) <= NAMED])
     _legend(figure, kinds)
     notes = ["Means over the instances of a group; a method has a point where it solved all of them."]
-    return drawing(figure, rows, notes, "Mean gap of each method by size of the instances; the CSV has the numbers.")
+    return Drawing(figure, rows, notes, "Mean gap of each method by size of the instances; the CSV has the numbers.")
 
 
 def _legend(figure: mpl.figure.Figure, kinds: Collection[str]) -> None:
@@ -251,7 +251,7 @@ def flips(records: pd.DataFrame) -> Drawing:
     text = "; ".join(
         f"{r['problem']}: {r['method']} before {r['other']} in {100 * r['share_better']:.0f} %" for r in open_pairs
     )
-    return drawing(figure, rows, notes, f"Pairs of methods whose order is not sure: {text or 'none'}.")
+    return Drawing(figure, rows, notes, f"Pairs of methods whose order is not sure: {text or 'none'}.")
 
 
 def _seconds(records: pd.DataFrame) -> list[float]:
@@ -297,7 +297,7 @@ def budgets(records: pd.DataFrame) -> Drawing | None:
         "that are open at some budget or turn round between two; the CSV has all.",
         *left_out(problems),
     ]
-    return drawing(figure, rows, notes, f"Orders of methods that hang on the budget of searches: {shown_text}.")
+    return Drawing(figure, rows, notes, f"Orders of methods that hang on the budget of searches: {shown_text}.")
 
 
 def _orders(problem: str, every: Summary, times: Sequence[float]) -> list[dict[str, Any]]:

@@ -21,7 +21,6 @@ from neuroute.rendering.diagram_sheet import Sheet as Sheet
 from neuroute.rendering.diagram_sheet import draw_arrow as draw_arrow
 from neuroute.rendering.diagram_sheet import write as write
 from neuroute.rendering.maps import Decision, draw_probabilities, draw_state
-from neuroute.rendering.style import drawing as drawing
 
 FILLS = {
     "input": "#f3f4f6", "representatives": "#fdecd9", "nodes": "#dcebf7", "feed": "#eef1f4", "output": "#e4f3ec",

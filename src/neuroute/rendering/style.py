@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,8 @@ class Drawing:
     """
 
     figure: mpl.figure.Figure
-    points: pd.DataFrame
-    notes: tuple[str, ...] = ()
+    rows: pd.DataFrame | Sequence[Mapping[str, Any]]  # the lines of its CSV
+    notes: Sequence[str] = ()
     alt: str = ""  # what the figure shows, for readers who cannot see it
     fits: Table | None = None  # what was fitted to the points; the report shows it below the figure
 
@@ -54,16 +54,9 @@ class Drawing:
             elif points is not None and len(points) == 1:
                 say_in(axes, "one point: no line")
 
-
-def drawing(
-    figure: mpl.figure.Figure,
-    rows: Iterable[Mapping[str, Any]],
-    notes: Iterable[str],
-    alt: str,
-    fits: Table | None = None,
-) -> Drawing:
-    """Return a figure with the lines of its CSV."""
-    return Drawing(figure, pd.DataFrame(list(rows)), tuple(notes), alt, fits)
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        return pd.DataFrame(self.rows)
 
 
 def ramp(family: str, count: int) -> list[str]:

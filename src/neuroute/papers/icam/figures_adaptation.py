@@ -86,7 +86,7 @@ def figure2(study: Study) -> Drawing:
     draw_alphas(sheet.axes["alphas"], net.alphas)
     maps.label_small(sheet.axes["alphas"], "layer; D: decoder, C: compatibility")
     alt = "Two instances, their distance matrices, the learnt adaptation function and the weights that it gives nodes."
-    return dg.drawing(
+    return Drawing(
         sheet.figure, [*net.alpha_rows("c"), *_idea_rows(alpha, instances)], _idea_notes(study, net, instances), alt
     )
 
@@ -229,7 +229,7 @@ def figure4(study: Study) -> Drawing:
     rows = [*model.rows("a, b"), *net.alpha_rows("a, b")]
     texts = notes(study, net=net, layer=layer + 1, n=n, path=len(decision.path))
     alt = "The attention-free module with its linears and shapes, on matrices of a real instance."
-    return dg.drawing(sheet.figure, rows, texts, alt)
+    return Drawing(sheet.figure, rows, texts, alt)
 
 
 def _write_letter(sheet: dg.Sheet, name: str, letter: str) -> None:
@@ -280,7 +280,7 @@ def figure1(study: Study) -> Drawing:
     for name, title in charts.items():
         sheet.axes[name].set_title(title, pad=4)
     alt = "Instances of two sizes with a circle around the current node; below, how far away next nodes are chosen."
-    return dg.drawing(sheet.figure, _rows(net, sizes), _notes(study, net, sizes), alt)
+    return Drawing(sheet.figure, _rows(net, sizes), _notes(study, net, sizes), alt)
 
 
 def _inside(net: Structure, n: int) -> Any:

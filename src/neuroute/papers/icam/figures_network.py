@@ -53,9 +53,7 @@ def figure3(study: Study) -> Drawing:
     draw_alphas(sheet.axes["alphas"], net.alphas)
     rows = [*model.rows(), *net.decision_rows(), *net.alpha_rows("α")]
     alt = "The encoder and the decoder of ICAM with their shapes between an instance and the next node's probabilities."
-    return dg.drawing(
-        sheet.figure, rows, notes(study, net=net, visited=len(net.decision.path), bias=_bias_note(net)), alt
-    )
+    return Drawing(sheet.figure, rows, notes(study, net=net, visited=len(net.decision.path), bias=_bias_note(net)), alt)
 
 
 def alphas_of_layers(net: Structure, several: str = "α = ") -> str:
@@ -133,7 +131,7 @@ def figure6(study: Study) -> Drawing:
     rows = [*model.rows(), *net.decision_rows(), *_tour_rows(net)]
     alt = "POMO's encoder and decoder with their shapes; the heads' attention; tours from several starts."
     of_tours = {"first": lengths[0], "best": lengths.min(), "mean": lengths.mean()}
-    return dg.drawing(sheet.figure, rows, notes(study, net=net, visited=len(net.decision.path), **of_tours), alt)
+    return Drawing(sheet.figure, rows, notes(study, net=net, visited=len(net.decision.path), **of_tours), alt)
 
 
 def _starts(net: Structure) -> list[int]:
@@ -233,7 +231,7 @@ def figure5(study: Study) -> Drawing:
     alt = (
         "Queries, keys, values and adaptation bias of a real instance, and what the module makes of them step by step."
     )
-    return dg.drawing(sheet.figure, _calculation_rows(net, terms), _calculation_notes(study, net, terms), alt)
+    return Drawing(sheet.figure, _calculation_rows(net, terms), _calculation_notes(study, net, terms), alt)
 
 
 def calculation_terms(net: Structure) -> dict[str, maps.Array]:

@@ -51,8 +51,7 @@ DECODERS = "neuroute.systems.mdam.decoding:decoders"  # MDAM's search
 group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group
 
 
-def run_id(name: str) -> str:
-    return f"{PAPER}/{name}"
+run_id = f"{PAPER}/{{}}".format  # name -> id
 
 
 def at_stage(run: str, stage: str) -> str:

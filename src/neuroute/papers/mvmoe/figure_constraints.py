@@ -60,7 +60,7 @@ def figure1(study: Study) -> Drawing:
         _draw_constraint(sheet.axes[f"chart_{solution.variant}"], solution)
     rows = [each | {"side": MEASURED} for solution in solutions for each in _rows(solution)]
     alt = "Four solved instances, one for each constraint; below each the lengths, loads or times of a route."
-    return dg.drawing(sheet.figure, rows, _notes(study, net, solutions), alt)
+    return Drawing(sheet.figure, rows, _notes(study, net, solutions), alt)
 
 
 def _draw_map(axes: mpl.axes.Axes, s: Solution) -> None:

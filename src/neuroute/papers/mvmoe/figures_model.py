@@ -40,7 +40,7 @@ def figure2(study: Study) -> Drawing:
     _draw_mixture(sheet, net)
     rows = [*net.model.rows("a"), *_decision_rows(net), *_node_rows(net)]
     alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."
-    return dg.drawing(sheet.figure, rows, _network_notes(study, net), alt)
+    return Drawing(sheet.figure, rows, _network_notes(study, net), alt)
 
 
 def _encoder(net: Routing) -> dg.Row:
@@ -200,7 +200,7 @@ def figure3(study: Study) -> Drawing:
     counts = {way: np.bincount(choices.experts(way), minlength=columns + 1) for way in COLOURS}
     _draw_pairs(sheet.axes["counts"], counts, [str(i) for i in range(columns + 1)], "experts of a node")
     alt = "Score matrices of nodes and experts with the chosen entries in colour, and how many nodes each expert gets."
-    return dg.drawing(sheet.figure, _score_rows(choices), _score_notes(study, net, choices), alt)
+    return Drawing(sheet.figure, _score_rows(choices), _score_notes(study, net, choices), alt)
 
 
 def _draw_matrix(axes: mpl.axes.Axes, choices: Choices, way: str) -> None:
@@ -284,7 +284,7 @@ def figure4(study: Study) -> Drawing:
     loads = [", ".join(f"{percent:.1f}" for percent in _load(net)) for net in (base, light)]
     sparse, dense = (float(p) for p in light.array("gate"))
     texts = notes(study, base=base, light=light, visited=_visited(base), loads=loads, sparse=sparse, dense=dense)
-    return dg.drawing(sheet.figure, rows, texts, alt)
+    return Drawing(sheet.figure, rows, texts, alt)
 
 
 def _base_gate(net: Routing) -> dg.Column:

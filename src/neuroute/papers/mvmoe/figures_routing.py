@@ -11,7 +11,6 @@ from neuroute.papers.mvmoe.cells import quoted
 from neuroute.papers.mvmoe.roles import TRAINED, experts_routing, light_routing
 from neuroute.papers.mvmoe.snapshot import Routing, shares
 from neuroute.plan.needs import artifact
-from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import line
@@ -42,7 +41,7 @@ def figure8(study: Study) -> Drawing:
         handles.append(_square("(a) all is served", facecolor="white", edgecolor=OVER, hatch=HATCH))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
-    return dg.drawing(figure, _decision_rows(net), _decision_notes(study, net), alt)
+    return Drawing(figure, _decision_rows(net), _decision_notes(study, net), alt)
 
 
 def _square(label: str, **look: Any) -> mpl.patches.Patch:
@@ -159,7 +158,7 @@ def figure9(study: Study) -> Drawing:
     bottom.set_title("(b) Each layer, mean over problems; line: range over problems")
     alt = "Shares of the nodes that each expert gets, by problem and by layer, around the line where all are alike."
     rows = [*_share_rows(net, by_variant), {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": quoted_share}]
-    return dg.drawing(figure, rows, _share_notes(study, net, by_variant, by_layer), alt)
+    return Drawing(figure, rows, _share_notes(study, net, by_variant, by_layer), alt)
 
 
 def layer_names(net: Routing) -> list[str]:

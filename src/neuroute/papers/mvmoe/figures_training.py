@@ -26,7 +26,7 @@ from neuroute.rendering.grid import MEAN_GAP, Grid, Method, Quantity, grid_table
 from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import line
 from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, drawing, new_figure
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Column, Table
 
 
@@ -153,7 +153,7 @@ def figure5(study: Study) -> Drawing:
     rows = [row for each in every for row in each.rows()]
     rows += [{"side": PUBLISHED, "series": method, "variant": variant, "epoch": 0.0, "gap_pct": gap}
              for variant, of in zero.items() for method, gap in of.items()]  # fmt: skip
-    return drawing(figure, rows, _few_notes(study, every), alt)
+    return Drawing(figure, rows, _few_notes(study, every), alt)
 
 
 AFTER = 0  # in the place of a size, as no such gap is printed
@@ -296,7 +296,7 @@ def figure7(study: Study) -> Drawing:
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Sixteen panels, one for each problem, with two validation curves each."
     rows = [row | {"trained": row["variant"] in TRAINED} for each in every for row in each.rows()]
-    return drawing(figure, rows, _seen_notes(study, every), alt)
+    return Drawing(figure, rows, _seen_notes(study, every), alt)
 
 
 def _seen_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:

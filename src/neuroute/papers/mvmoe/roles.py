@@ -31,8 +31,7 @@ X8 = Decoding(starts="all", augment=True)  # the other tables
 group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group
 
 
-def run_id(name: str) -> str:
-    return f"{PAPER}/{name}"
+run_id = f"{PAPER}/{{}}".format  # name -> id
 
 
 def trained_size(scale: Scale, size: int) -> int:

@@ -106,7 +106,7 @@ def figure2(study: Study) -> Drawing:
     sheet.arrow("rope", "attention", enter=0.25, colour=style.GREY, linestyle=":")
     alt = "Steps of a path-TSP with the probabilities of its candidates, and the network's modules with their shapes."
     texts = notes(study, net=net, m=net.model, length=tour_length(walk.coords, walk.tour))
-    return style.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], texts, alt)
+    return Drawing(sheet.figure, [*walk.rows(), *net.model.rows()], texts, alt)
 
 
 def _network(net: Attention) -> dg.Row:
@@ -217,7 +217,7 @@ def figure6(study: Study) -> Drawing:
     alt = "Maps of the origin's mean attention logits over the square for three models and several scaling factors."
     rows = [row for name, net in nets.items() for row in _rows(name, net)]
     texts = notes(study, dataset=roles.held_out(study.scale, max(roles.SIZES)), high=HIGH, low=LOW)
-    return style.drawing(figure, rows, texts, alt, _look_table(nets))
+    return Drawing(figure, rows, texts, alt, _look_table(nets))
 
 
 def _titles(net: Attention) -> list[str]:

@@ -105,7 +105,7 @@ def figure3(study: Study) -> Drawing:
     rows = [row for sweeps in swept.values() for each in sweeps for row in each.rows()]
     alt = "Mean tour length against the coordinates' scaling factor with parabolas, for three models and five sizes."
     every = [each for sweeps in swept.values() for each in sweeps]
-    return style.drawing(figure, rows, _notes(study, every), alt, _table(study, swept))
+    return Drawing(figure, rows, _notes(study, every), alt, _table(study, swept))
 
 
 def _swept(study: Study, name: str, size: int) -> Swept:

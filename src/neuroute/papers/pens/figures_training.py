@@ -59,7 +59,7 @@ def figure5(study: Study) -> Drawing:
                 style.empty_axes(axes, "no positive gap to draw")
     figure.legend(handles=_legend(study), loc="outside lower center", ncols=5, columnspacing=1.3)
     alt = "Gaps of small PENS-A and PENS-R from zero and Gaussian embeddings at three sizes, and while training."
-    return style.drawing(figure, [*ends, *curves], _notes(study, ends, curves), alt)
+    return Drawing(figure, [*ends, *curves], _notes(study, ends, curves), alt)
 
 
 def _ends(study: Study) -> list[dict[str, Any]]:

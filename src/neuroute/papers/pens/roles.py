@@ -32,8 +32,7 @@ GREEDY, ESF = Decoding(), Decoding(esf=True)
 TIMED = Decoding(batch_size=1)  # one instance at a time, as the paper times (Section 5.1)
 
 
-def run_id(name: str) -> str:
-    return f"{PAPER}/{name}"
+run_id = f"{PAPER}/{{}}".format  # name -> id
 
 
 def reference(scale: Scale, size: int, count: int | None = None) -> Labels:

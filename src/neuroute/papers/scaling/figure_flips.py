@@ -84,7 +84,7 @@ def figure16(study: Study) -> Drawing:
         power=intervals.POWER,
     )
     alt = "Share of resamples in which each conclusion on depth and width holds, by test set."
-    return style.drawing(figure, rows, texts, alt, _table(study))
+    return Drawing(figure, rows, texts, alt, _table(study))
 
 
 def conclusions(study: Study, models: Models) -> list[Conclusion]:

@@ -95,7 +95,7 @@ def figure17(study: Study) -> Drawing:
     hidden = plots.hidden_note(row["gap_pct"] for row in rows if row["side"] == HERE)
     texts = notes(study, decisions=_decisions(), hidden=hidden)
     alt = "Gap over samples, updates and processor time of the three readings of a step, and the paper's two budgets."
-    return style.drawing(figure, rows, texts, alt, _implied(study))
+    return Drawing(figure, rows, texts, alt, _implied(study))
 
 
 def _rows(study: Study) -> list[dict[str, Any]]:

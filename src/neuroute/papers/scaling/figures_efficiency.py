@@ -68,7 +68,7 @@ def figure3(study: Study) -> Drawing:
     texts = notes(study, count=count, trouble=trouble)
     alt = "Validation gap over training samples with power-law fits, and the exponents beside the printed ones."
     fits = curves.fits_table("Power laws in training samples", "α_s", every, in_print)
-    return style.drawing(figure, rows, texts, alt, fits)
+    return Drawing(figure, rows, texts, alt, fits)
 
 
 @artifact(
@@ -175,7 +175,7 @@ def figure4(study: Study) -> Drawing:
     )
     alt = "Gap over inference GFLOPs under beam search with power-law fits, by width and by depth; here and published."
     fits = curves.fits_table("Power laws in inference compute", "α_c", unique.values(), in_print)
-    return style.drawing(figure, [row for curve in every for row in curve.rows()], texts, alt, fits)
+    return Drawing(figure, [row for curve in every for row in curve.rows()], texts, alt, fits)
 
 
 def _printed_compute_note(in_print: Mapping[Shape, float], unique: Mapping[tuple[str, str], Curve]) -> str:
@@ -242,7 +242,7 @@ def figure6(study: Study) -> Drawing:
     depths = [plots.mark(str(depth), "o", shade) for depth, shade in curves.DEPTH_COLOUR.items()]
     figure.legend(handles=depths, title="Depth", loc="outside lower center", ncols=len(depths))
     alt = "Gap over inference time under beam search with shifted power laws for twelve models; here and published."
-    return style.drawing(figure, rows, notes(study, trouble=trouble), alt, _shifted_table(fitted))
+    return Drawing(figure, rows, notes(study, trouble=trouble), alt, _shifted_table(fitted))
 
 
 def _draw_shifted(axes: mpl.axes.Axes, shape: Shape, curve: Curve, law: laws.ShiftedPowerLaw | None) -> None:

@@ -72,7 +72,7 @@ def figure1(study: Study) -> Drawing:
     claimed = quoted_value(study, "models_beating_a_larger_one")
     texts = notes(study, counted=counted, claimed=claimed, added=curves.added_note(models.added))
     alt = "Scatter of optimality gap over decoder parameters for twelve models, here and as published."
-    return style.drawing(figure, rows, texts, alt)
+    return Drawing(figure, rows, texts, alt)
 
 
 @artifact(
@@ -145,7 +145,7 @@ def _laws(study: Study, models: Models, quantity: Quantity, **quoted: float) -> 
     what = "parameters" if quantity == "parameters" else "FLOPs"
     alt = f"Six panels of gap over {what} with power-law fits: all models, by width, by depth; here and published."
     fits = curves.fits_table(f"Power laws in {what}", "α", every, {})
-    return style.drawing(figure, [row for curve in every for row in curve.rows()], texts, alt, fits)
+    return Drawing(figure, [row for curve in every for row in curve.rows()], texts, alt, fits)
 
 
 def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
@@ -224,7 +224,7 @@ def _ratios(study: Study, models: Models, in_print: Mapping[str, float]) -> Draw
     marks = curves.width_marks(models.looks)
     figure.legend(handles=marks, title="Width", loc="outside lower center", ncols=len(marks))
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."
-    return style.drawing(figure, rows, texts, alt, _shape_table(fitted, in_print))
+    return Drawing(figure, rows, texts, alt, _shape_table(fitted, in_print))
 
 
 def _size_here(study: Study, run: str) -> tuple[int, int] | None:

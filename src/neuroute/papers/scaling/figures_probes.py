@@ -62,19 +62,19 @@ def figure10(study: Study) -> Drawing:
     for letter, axes, probe in zip("abc", _panels(study, figure, share=True), probes, strict=True):
         if not probe.is_finite:
             continue
-        parts = principal_components(probe.states)
-        x, y = parts.points.T
+        points, explained = principal_components(probe.states)
+        x, y = points.T
         axes.plot(x[1:], y[1:], "o", color=colour(probe.shape), markersize=4, markeredgecolor="white")
         axes.plot(x[0], y[0], "*", color=style.GREEN, markersize=11, markeredgecolor=style.INK, zorder=4)
         axes.margins(0.12)
         axes.locator_params(axis="x", nbins=4)
         axes.locator_params(axis="y", nbins=5)
-        axes.set_xlabel(f"PC 1 ({100 * parts.explained[0]:.0f} % of variance)")
-        axes.set_ylabel(f"PC 2 ({100 * parts.explained[1]:.0f} %)")
+        axes.set_xlabel(f"PC 1 ({100 * explained[0]:.0f} % of variance)")
+        axes.set_ylabel(f"PC 2 ({100 * explained[1]:.0f} %)")
         about = {"panel": letter, **probe.about()}
         rows += [
             about | {"order": k, "optimal_next": k == 0, "pc1": px, "pc2": py, "separation": probe.separation}
-            for k, (px, py) in enumerate(parts.points)
+            for k, (px, py) in enumerate(points)
         ]
     handles = [
         plots.mark("optimal next node", "*", style.GREEN, markersize=9, markeredgecolor=style.INK),
@@ -82,7 +82,7 @@ def figure10(study: Study) -> Drawing:
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Three scatter plots of available nodes on two principal components, the optimal next node marked."
-    return style.drawing(figure, rows, notes(study, **_state(probes)), alt, _separation_table(study, probes))
+    return Drawing(figure, rows, notes(study, **_state(probes)), alt, _separation_table(study, probes))
 
 
 def _panels(study: Study, figure: Any, *, share: bool = False) -> list[Any]:
@@ -161,7 +161,7 @@ def figure11(study: Study) -> Drawing:
         bar.set_label("Cosine similarity")
         bar.outline.set_visible(False)
     alt = "Three heat maps of the cosine similarity between available nodes, ordered by the optimal tour."
-    return style.drawing(figure, rows, notes(study, means=means, **_state(probes)), alt)
+    return Drawing(figure, rows, notes(study, means=means, **_state(probes)), alt)
 
 
 LAST = 8  # the paper quotes its success "beyond the eighth neighbour"
@@ -261,7 +261,7 @@ def figure12(study: Study) -> Drawing:
         for shape, value in beyond_in_print.items()
     ]
     alt = "Success rate over the rank of the optimal next node among the nearest neighbours, for three models."
-    return style.drawing(figure, rows, _notes(study, results), alt, _table(study, results, beyond_in_print))
+    return Drawing(figure, rows, _notes(study, results), alt, _table(study, results, beyond_in_print))
 
 
 def _draw_success(axes: mpl.axes.Axes, shape: Shape, result: Success, shift: float, in_print: float | None) -> None:

@@ -180,7 +180,7 @@ def _draw_convergence(
         if gap is not None
     ]
     alt = f"Training loss and validation gap over batches {what}, and the last gap here and as published."
-    return style.drawing(figure, rows, _notes(study, variants, **values), alt, _table(study, variants))
+    return Drawing(figure, rows, _notes(study, variants, **values), alt, _table(study, variants))
 
 
 def _log_y(axes: mpl.axes.Axes, values: Sequence[float]) -> None:

@@ -76,7 +76,7 @@ def figure2(study: Study) -> Drawing:
         "below the tour's length by iteration, the labels' mean length by round and the validation gap by epoch."
     )
     rows = [*it.rows(), *course.rounds, *course.validations]
-    return dg.drawing(sheet.figure, rows, _notes(study, net.run, it, course), alt)
+    return Drawing(sheet.figure, rows, _notes(study, net.run, it, course), alt)
 
 
 def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Row:

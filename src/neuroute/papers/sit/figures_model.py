@@ -57,7 +57,7 @@ def figure1(study: Study) -> Drawing:
         "maps of a path under construction, of the candidates' probabilities and of where the representatives look."
     )
     rows = [*counted, *net.model.rows(), *net.decision_rows()]
-    return dg.drawing(sheet.figure, rows, _notes(study, net), alt, _look_table(net))
+    return Drawing(sheet.figure, rows, _notes(study, net), alt, _look_table(net))
 
 
 def _products(net: Round) -> dg.Column:

@@ -55,8 +55,7 @@ NO_SIT, SELF = "cvrp_no_sit", "cvrp_self"  # Table 3
 group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group
 
 
-def run_id(name: str) -> str:
-    return f"{PAPER}/{name}"
+run_id = f"{PAPER}/{{}}".format  # name -> id
 
 
 def model(scale: Scale, problem: Problem, size: int) -> str:

@@ -82,7 +82,7 @@ def figure1(study: Study) -> Drawing:
     if others:
         figure.legend(loc="outside lower center", ncols=2)
     alt = f"Optimality gap against {sweep.short(first)}, one line for each value of the other keys."
-    return style.drawing(figure, rows, (f"On the first test set of the table. {RANGES}",), alt)
+    return Drawing(figure, rows, (f"On the first test set of the table. {RANGES}",), alt)
 
 
 def _places(values: list[Any]) -> dict[str, float]:
