@@ -1,5 +1,6 @@
 """Models that were never trained, evaluations of them, and what the command line says."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 from neuroute.datasets.benchmarks import published_instances, write_manifest
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
-from neuroute.networks.weights import build, save_checkpoint
+from neuroute.networks.weights import build, parameters, save_checkpoint
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import BenchmarkEvaluation, Labels, Network, Run, RunEvaluation, Supervised
 
@@ -54,6 +55,16 @@ def evaluated(
     evaluate(evaluation, run, folder / "m", out, replace(CONTEXT, **context))
     with np.load(out.with_suffix(".npz"), allow_pickle=False) as file:
         return pd.read_csv(out), dict(file)
+
+
+def looked_into(folder: Path, evaluation: RunEvaluation, run: Run, net: Any, **context: Any) -> Arrays:
+    """Arrays of an evaluation whose records of each set, as the end of its modules, are the count of the parameters."""
+    records, arrays = evaluated(folder, evaluation, run, net, **context)
+    columns = records[["run", "group", "n", "metric", "value"]].drop_duplicates().to_numpy().tolist()
+    assert columns == [[run.id, evaluation.group, run.n, "parameters", parameters(net)]]
+    assert records.test.is_unique
+    assert json.loads(str(arrays["modules"]))[-1] == {"parameters": parameters(net)}
+    return arrays
 
 
 def on_benchmark(

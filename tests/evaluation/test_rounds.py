@@ -1,6 +1,5 @@
 """What is drawn of SIT is what it does: its decisions, its attention weights by a dense reference, PRC's own blocks."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from refusals import one_line
-from untrained import Arrays, evaluated, ready, tiny_run
+from untrained import Arrays, looked_into, ready, tiny_run
 
 import by_the_book
 from neuroute.core.errors import NeurouteError
@@ -138,11 +137,11 @@ def test_without_any_improvement_the_first_iteration_is_kept() -> None:
 
 def measured(run: Run, out: Path, **changes: Any) -> Arrays:
     wanted = {"run": run.id, "dataset": DATASET, "decoding": PRC, "decision": 5, **changes}
-    return evaluated(out, RoundEvaluation(**wanted), run, small(run))[1]
+    return looked_into(out, RoundEvaluation(**wanted), run, small(run))
 
 
 @pytest.mark.parametrize("start", ["insertion", "nearest", "greedy"])
-def test_records_and_arrays(start: str, tmp_path: Path) -> None:
+def test_arrays(start: str, tmp_path: Path) -> None:
     run = run_of()
     arrays = measured(run, tmp_path, decoding=PRC.model_copy(update={"start": start}))
     coords = dataset_coordinates(DATASET)
@@ -156,12 +155,6 @@ def test_records_and_arrays(start: str, tmp_path: Path) -> None:
     if int(arrays["iteration"]) == 1:
         assert length_of(coords[0], arrays["before"]) == pytest.approx(length_of(coords[0], initial))
     assert len(arrays["rounds"]) == PRC.iterations
-    assert json.loads(str(arrays["modules"]))[-1] == {"parameters": sum(p.numel() for p in small(run).parameters())}
-    header, *records = (tmp_path / "out" / "round.csv").read_text().splitlines()
-    assert len(records) == 1
-    assert "parameters" in records[0].split(",")
-    assert "round" in records[0].split(",")
-    assert "run" in header.split(",")
 
 
 @pytest.mark.parametrize(
