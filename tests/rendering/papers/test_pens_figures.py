@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from fabricated import drop_rows, with_arrays
-from fabricated_pens import ARTIFACTS, FABRIC, SCALE, study
-from figure_checks import drawn_figure, laid_out
+from fabricated_pens import FABRIC, SCALE, study
+from figure_checks import drawn_figure, texts
 from neuroute.papers.pens import roles
-from neuroute.rendering.style import Drawing
 
 pytestmark = pytest.mark.slow
 
@@ -19,21 +18,6 @@ RECORDS = FABRIC
 draw = partial(drawn_figure, study, lay_out=True)
 
 Arrays = dict[str, np.ndarray]
-
-FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
-
-
-def texts(drawing: Drawing) -> list[str]:
-    return [text.get_text() for axes in drawing.figure.axes for text in axes.texts]
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_it_is_drawn(name: str, work: Path) -> None:
-    drawing = draw(name, work)
-    assert drawing.alt
-    assert len(drawing.points)
-    if name in ("figure2", "figure6"):
-        laid_out(drawing)
 
 
 # -- Figures 1 and 4 ------------------------------------------------------------------------------------------------
