@@ -28,8 +28,6 @@ from neuroute.instances.lists import read_lehd, read_npz, read_pickled
 from neuroute.instances.sections import read_text, stated_scale
 from neuroute.instances.solomon import SIZES, is_solomon, parse_solomon, stated_customers
 from neuroute.instances.tsplib import is_explicit, parse_explicit, read_solution, read_tour, read_tsplib, read_vrplib
-from neuroute.problems.cvrp import check_routes, check_served
-from neuroute.problems.vrp import from_routes
 
 log = logging.getLogger(__name__)
 FILES = (".tsp", ".vrp", ".txt")  # of one instance
@@ -120,14 +118,7 @@ def _one(path: Path) -> Instance:
         return _solomon(path)
     is_tsp = path.suffix == ".tsp"
     instance = (read_tsplib if is_tsp else read_vrplib)(path)
-    beside, cost = path.with_suffix(".tour" if is_tsp else ".sol"), None
-    if beside.is_file() and is_tsp:
-        instance = replace(instance, solution=read_tour(beside, instance))
-    elif beside.is_file():
-        routes, cost = read_solution(beside)
-        check_routes(routes, instance.vrp.demand[0], int(instance.vrp.capacity[0]), str(beside))
-        instance = replace(instance, solution=from_routes(routes))
-    agree(_length(instance), None if cost is None else np.array([cost]), beside)
+    instance = _with_solution(instance, path.with_suffix(".tour" if is_tsp else ".sol"))
     scale = stated_scale(read_text(path, "a file of TSPLIB or VRPLIB"))
     if scale is not None and instance.distances == "EUC_2D":
         points = instance.coords / scale
@@ -138,15 +129,25 @@ def _one(path: Path) -> Instance:
     return replace(instance, file=path.stem, best_known=best, solution=None)
 
 
-def _length(instance: Instance) -> np.ndarray | None:
-    """The length (1,) of the solution beside an instance."""
-    return None if instance.solution is None else np.array([instance.length(instance.solution)])
+def _with_solution(instance: Instance, beside: Path) -> Instance:
+    """Return the instance with the solution of a file, if there is one, whose cost is the one that it states."""
+    if not beside.is_file():
+        return instance
+    if instance.problem == "tsp":
+        return replace(instance, solution=read_tour(beside, instance))
+    routes, cost = read_solution(beside)
+    try:
+        stops = instance.stops_of(routes)
+        length = np.array([instance.length(stops)])
+    except NeurouteError as error:
+        raise NeurouteError(f"{beside}: {str(error).removeprefix(f'{instance.name}: ')}") from None
+    agree(length, None if cost is None else np.array([cost]), beside)
+    return replace(instance, solution=stops)
 
 
 def _solved(instance: Instance) -> Instance:
     """Return the instance with the length of its solution, if it has one, as the best cost."""
-    length = _length(instance)
-    return instance if length is None else replace(instance, best_known=float(length[0]))
+    return instance if instance.solution is None else replace(instance, best_known=instance.length(instance.solution))
 
 
 def _solomon(path: Path) -> Instance:
@@ -164,18 +165,7 @@ def _solomon(path: Path) -> Instance:
     best = optimum_of(instance, "solomon")
     if best is not None:
         return replace(instance, file=path.stem, best_known=best)
-    instance, beside = replace(instance, library=""), path.with_suffix(".sol")
-    if not beside.is_file():
-        return instance
-    routes, cost = read_solution(beside)
-    check_served(routes, instance.n, str(beside))
-    instance = replace(instance, solution=from_routes(routes))
-    try:
-        length = _length(instance)
-    except NeurouteError as error:
-        raise NeurouteError(f"{beside}: {str(error).removeprefix(f'{instance.name}: ')}") from None
-    agree(length, None if cost is None else np.array([cost]), beside)
-    return _solved(instance)
+    return _solved(_with_solution(replace(instance, library=""), path.with_suffix(".sol")))
 
 
 def gather(
