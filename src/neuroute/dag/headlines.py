@@ -1,8 +1,9 @@
 """What to read first when all is done: verdicts, the best gaps, and which tables have nothing measured."""
 
-import csv
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from pathlib import Path
+
+import pandas as pd
 
 from neuroute.core.files import read_json
 from neuroute.core.stated import check_stated
@@ -10,18 +11,6 @@ from neuroute.datasets.benchmarks import library
 from neuroute.plan.evaluations import BenchmarkEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.rendering.claims import in_short
-
-
-class Gap(NamedTuple):
-    """One measured gap."""
-
-    percent: float
-    run: str
-    test: str
-    decoding: str
-    instances: str
-    reference: str
-    weights: str  # where they come from, if no training here made them
 
 
 def headlines(plan: Plan, most: int = 3) -> list[str]:
@@ -39,7 +28,7 @@ def headlines(plan: Plan, most: int = 3) -> list[str]:
     )
     # Those of which nothing is printed come last.
     papers = sorted(plan.papers, key=lambda paper: plan.papers[paper].optional)
-    gaps = (_best_gap(list(_gaps(plan, paper))) for paper in papers)
+    gaps = (_best_gap(plan, paper) for paper in papers)
     return [*lines, *[line for line in gaps if line][:most], *_nothing_measured(plan, summary["coverage"])]
 
 
@@ -65,30 +54,22 @@ def _reason(plan: Plan, artifact: str) -> str:
     return f"its notes say why ({plan.artifact_stem(artifact)}.md)"
 
 
-def _best_gap(gaps: list[Gap]) -> str:
-    models: dict[tuple[str, str], dict[str, Gap]] = {}
-    for gap in gaps:
-        models.setdefault((gap.test, gap.decoding), {})[gap.run] = gap
-    compared = max(models.values(), key=len, default={})
-    if not compared:
+def _best_gap(plan: Plan, paper: str) -> str:
+    """The least gap of the models that most are compared with; nothing where none is measured."""
+    files = {plan.evaluation_file(e.id): e.id for e in plan.evaluations.values() if plan.runs[e.run].paper == paper}
+    tables = []
+    for file in filter(Path.exists, files):
+        check_stated(file, f"evaluate it again: `neuroute evaluate {files[file]}`")
+        rows = pd.read_csv(file, dtype=str, keep_default_na=False)
+        tables.append(rows[(rows.metric == "gap_pct") & (rows.reference != "none") & (rows.value != "")])
+    if not any(map(len, tables)):
         return ""
-    best = min(compared.values())
-    weights = f" with {best.weights}" if best.weights else ""
+    gaps = pd.concat(tables).drop_duplicates(["test", "decoding", "run"], keep="last")
+    compared = max((rows for _, rows in gaps.groupby(["test", "decoding"], sort=False)), key=len)
+    best = min(compared.to_dict("records"), key=lambda row: (float(row["value"]), row["run"]))
+    weights = f" with {best['weights']}" if best["weights"] else ""
     of = f", the best of {len(compared)} models" if len(compared) > 1 else ""
     return (
-        f"{best.run}{weights}: {best.percent:.2f} % above {best.reference} on {best.instances} instances of "
-        f"{best.test} ({best.decoding}){of}"
+        f"{best['run']}{weights}: {float(best['value']):.2f} % above {best['reference']} on {best['n_instances']} "
+        f"instances of {best['test']} ({best['decoding']}){of}"
     )
-
-
-def _gaps(plan: Plan, paper: str) -> Iterator[Gap]:
-    for evaluation in plan.evaluations.values():
-        file = plan.evaluation_file(evaluation.id)
-        if plan.runs[evaluation.run].paper != paper or not file.exists():
-            continue
-        check_stated(file, f"evaluate it again: `neuroute evaluate {evaluation.id}`")
-        with file.open(newline="") as opened:
-            for row in csv.DictReader(opened):
-                if row["metric"] == "gap_pct" and row["reference"] != "none" and row["value"]:
-                    about = (row["run"], row["test"], row["decoding"], row["n_instances"], row["reference"])
-                    yield Gap(float(row["value"]), *about, row.get("weights") or "")
