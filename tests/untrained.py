@@ -51,8 +51,8 @@ def evaluated(
 ) -> tuple[pd.DataFrame, Arrays]:
     """Records and arrays of an evaluation of a run that was never trained, and which `folder` then holds."""
     out = out or folder / "out" / f"{evaluation.group}.csv"
-    untrained(folder / "m", run.network, run.id, CONTEXT.network_code, net)
-    evaluate(evaluation, run, folder / "m", out, replace(CONTEXT, **context))
+    untrained(folder / "model.safetensors", run.network, run.id, CONTEXT.network_code, net)
+    evaluate(evaluation, run, folder / "model.safetensors", out, replace(CONTEXT, **context))
     with np.load(out.with_suffix(".npz"), allow_pickle=False) as file:
         return pd.read_csv(out), dict(file)
 

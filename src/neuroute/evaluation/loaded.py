@@ -17,11 +17,11 @@ import torch
 from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import read_json, write_whole
+from neuroute.core.files import write_whole
 from neuroute.decoding.decode import Keeper, instances_per_batch
 from neuroute.evaluation.records import UNITS, Arrays, Rows
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import all_finite, describe_source, load_checkpoint, weights_digest
+from neuroute.networks.weights import check_weights, describe_source, load_checkpoint
 from neuroute.plan.objects import Decoding, Run
 
 # -- What an evaluation has measured so far: kept on disk while it runs, so that a killed one goes on where it was
@@ -214,24 +214,8 @@ def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
             f"{checkpoint}: written by another version of the network's code; retrain with `neuroute train {run.id}`, "
             "or, if its arithmetic is the same, keep the weights with `neuroute import-weights`"
         )
-    _check_weights(run, checkpoint, net)
+    check_weights(checkpoint, net, about["run"])
     net.to(place)
     budget = devices.memory_budget_gb(place, context.memory_gb, context.jobs_per_gpu)
     weights = describe_source(about["source"]) if "source" in about else None
     return LoadedModel(net, run, checkpoint, place, budget, context, weights=weights)
-
-
-def _check_weights(run: Run, checkpoint: Path, net: RoutingNetwork) -> None:
-    if not all_finite(net):
-        raise NeurouteError(
-            f"{checkpoint}: its weights are no finite numbers; delete it and run `neuroute train {run.id}`, with a "
-            "lower learning rate if it diverged"
-        )
-    summary = checkpoint.with_name("run.json")
-    if summary.exists():  # not beside stages, which lie in a folder of their own
-        digest_then, digest = read_json(summary, f"train {run.id} again").get("weights_sha256"), weights_digest(net)
-        if digest_then not in (None, digest):
-            raise NeurouteError(
-                f"{checkpoint}: its weights (sha256 {digest[:16]}) are not those that run.json states "
-                f"({digest_then[:16]}); delete it and run `neuroute train {run.id}`"
-            )

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_whole
+from neuroute.core.files import read_json, write_whole
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.plan.digest import locate
 from neuroute.plan.objects import Network
@@ -172,6 +172,24 @@ def load_checkpoint(
         )
     net.load_state_dict(tensors)
     return net.eval(), about
+
+
+def check_weights(checkpoint: Path, net: nn.Module, run: str) -> None:
+    """Raises NeurouteError if weights of a run are no finite numbers, or not those that its run.json states."""
+    if not all_finite(net):
+        raise NeurouteError(
+            f"{checkpoint}: weights of {run} are no finite numbers; its training diverged: lower the learning rate and "
+            "train it anew"
+        )
+    summary = checkpoint.with_name("run.json")
+    if checkpoint.name != "model.safetensors" or not summary.exists():  # which states those of no other file
+        return
+    digest_then, digest = read_json(summary, f"train {run} again").get("weights_sha256"), weights_digest(net)
+    if digest_then not in (None, digest):
+        raise NeurouteError(
+            f"{checkpoint}: weights of {run} (sha256 {digest[:16]}) are not those that run.json states "
+            f"({digest_then[:16]}); delete it and train it anew"
+        )
 
 
 def describe(network: Network) -> str:

@@ -25,6 +25,7 @@ from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.blocks.experts.mixture import Hierarchical
 from neuroute.networks.weights import (
     build,
+    check_weights,
     describe,
     load_checkpoint,
     parameters,
@@ -131,7 +132,7 @@ def _model(run: Run, net: RoutingNetwork, world: World, place: torch.device, com
 def _weights_to_start(run: Run, net: nn.Module, checkpoint: Path) -> dict[str, Tensor]:
     """The checkpoint's weights, and those of `net` for parts that join it: arguments that its class names in `joins`.
 
-    Raises NeurouteError for another architecture; the size that it was trained on may be another.
+    Raises NeurouteError for another architecture, or damaged weights; the size that it was trained on may be another.
     """
     joins: tuple[str, ...] = getattr(net, "joins", ())
     before, about = load_checkpoint(checkpoint, trusted=(run.network.kind,))
@@ -145,6 +146,7 @@ def _weights_to_start(run: Run, net: nn.Module, checkpoint: Path) -> dict[str, T
             f"{checkpoint}: holds {describe(network)}, but {run.id} is a {describe(run.network)}: "
             "let it start from a run with the same network"
         )
+    check_weights(checkpoint, before, about["run"])
     return {**net.state_dict(), **before.state_dict()} if joins else before.state_dict()
 
 

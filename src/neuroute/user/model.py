@@ -23,7 +23,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.instances.instance import Instance
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import all_finite, is_bundled, load_checkpoint, save_checkpoint
+from neuroute.networks.weights import check_weights, is_bundled, load_checkpoint, save_checkpoint
 from neuroute.plan.decodings import Decoding, parse_decoding, revise
 from neuroute.plan.digest import OWN, code_digest, exists, forget_own
 from neuroute.plan.objects import Network
@@ -149,8 +149,8 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
         trusted: kinds of networks outside this package that a checkpoint may name, as "module:Class".
 
     Raises:
-        NeurouteError: if there is no such network, the file is no checkpoint, is of other network code, or its training
-            diverged.
+        NeurouteError: if there is no such network, the file is no checkpoint, is of other network code or
+            damaged, or its training diverged.
     """
     place = devices.choose(device)
     if isinstance(which, str) and Path(which).name == which and not Path(which).suffix and not Path(which).is_file():
@@ -162,11 +162,7 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
     is_named = bool(sign) and ":" in kind and not Path(which).is_file()
     path = Path(file if is_named else which)
     net, about = load_checkpoint(path, trusted=(*trusted, kind) if is_named else trusted)
-    if not all_finite(net):
-        raise NeurouteError(
-            f"{path}: weights of {about['run']} are no finite numbers; its training diverged: lower the learning rate "
-            "and train it anew"
-        )
+    check_weights(path, net, about["run"])
     if about["code"] != digest_of(about["network"]["kind"]):
         raise NeurouteError(
             f"{path}: {about['run']} was written by another version of the network's code; make it again, or, if its "

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.weights import build, load_checkpoint
+from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.reinforced import Elite
 from neuroute.training.stages import beside, recall_moments
 from neuroute.training.train import _weights_to_start
@@ -102,6 +102,11 @@ def test_a_local_policy_joins(tmp_path: Path, store: Path) -> None:
     assert all(torch.equal(found[name], tensor) for name, tensor in shared.items())
     joined = weights_of(run_training(then, tmp_path / "then", store, start))
     assert joined.keys() == net.state_dict().keys()
+    network_damaged, about = load_checkpoint(start)
+    torch.nn.init.zeros_(next(network_damaged.parameters()))
+    save_checkpoint(start, network_damaged, about)
+    with pytest.raises(NeurouteError, match=r"not those that run\.json states"):
+        _weights_to_start(then, net, start)
     other = make_run(kind="pomo").model_copy(update={"start": "icam/tiny"})
     with pytest.raises(NeurouteError, match="let it start from a run with the same network"):
         _weights_to_start(other, build(other.network), start)
