@@ -106,9 +106,9 @@ def test_pickles_hold_instances_alone(made: Instances, tmp_path: Path) -> None:
     (own,), (group,) = made.groups, read_instances(tmp_path / "set.pkl").groups
     assert (group.coords == own.coords).all()
     assert group.reference is None
-    if own.demand is not None:
-        assert np.array_equal(group.demand, own.demand)
-        assert np.array_equal(group.capacity, own.capacity)
+    if own.problem == "cvrp":
+        assert np.array_equal(group.inputs().demand, own.inputs().demand)
+        assert np.array_equal(group.inputs().capacity, own.inputs().capacity)
 
 
 def test_what_is_written_is_said_and_what_is_left_out(tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_a_line_of_lehd_s_cvrp_is_read_as_its_reader_reads_it(tmp_path: Path) ->
     path.write_text(f"{line}\n{line.replace('demand,0,', 'demand,')}\n")  # the depot's 0 may be left out
     (group,) = read_instances(path).groups
     assert group.coords[1].tolist() == [[0.5, 0.5], [0.1, 0.1], [0.9, 0.1], [0.5, 0.9]]
-    assert group.demand.tolist() == [[0, 2, 3, 4]] * 2
-    assert group.capacity.tolist() == [5, 5]
+    assert group.inputs().demand.tolist() == [[0, 2, 3, 4]] * 2
+    assert group.inputs().capacity.tolist() == [5, 5]
     assert to_routes(group.solutions[0]) == [[1, 2], [3]]
     assert group.reference == pytest.approx([COST] * 2)
     path.write_text(line.partition(",cost")[0])
