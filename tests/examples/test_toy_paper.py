@@ -161,6 +161,11 @@ def table2(study: Study) -> Table: ...
             "no paper declares run lacking/none",
         ),
         ("unlogged", 'lambda scale: [Log("unlogged/none")]', "unlogged/table2: needs the log of unlogged/none"),
+        (
+            "undefined",
+            'lambda scale: tested(RUN, instances(scale, "test"), Decoding(method="no_module:way"))',
+            "no module no_module",
+        ),
         ("unscaled", 'lambda scale: tested(RUN, instances(scale, "test"), Decoding(rescale="best"))', "best scaling"),
     ],
 )
@@ -171,4 +176,5 @@ def test_what_is_needed_but_not_there_is_one_line(
     more += WRONG.format(needs=needs)
     monkeypatch.chdir(tmp_path)
     with one_line(words):
-        plan_in(tmp_path, key, more)
+        plan = plan_in(tmp_path, key, more)
+        list(map(plan.digested, plan.evaluations))

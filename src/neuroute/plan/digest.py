@@ -41,6 +41,10 @@ OWN: dict[str, tuple[Path, bytes]] = {}  # a user's modules: file and text, as t
 DOTTED = re.compile(rf"{PACKAGE}(?:\.\w+)+(?::(\w*))?")
 
 
+class UndefinedError(NeurouteError, LookupError):
+    """A definition that is named, and is not there."""
+
+
 @dataclass
 class _Module:
     definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
@@ -52,7 +56,7 @@ class _Module:
 def code_digest(*entries: str) -> str:
     """Hash of everything that the entries ("package.module:name", or "package.module:" for all of it) reach.
 
-    It is remembered unless they reach a module of the user's own.  Raises LookupError if an entry does not exist.
+    It is remembered unless they reach a module of the user's own.  Raises UndefinedError if an entry does not exist.
     """
     key = " ".join(sorted(entries))
     digests = _load_digests()
@@ -130,7 +134,7 @@ def _definition(place: Place) -> tuple[str, tuple[Place, ...]]:
     if name == "":
         return MODULE, tuple((module, each) for each in source.definitions)
     if name not in source.definitions:
-        raise LookupError(f"{module} defines no '{name}'")
+        raise UndefinedError(f"{module} defines no '{name}'")
     statements = [_text(module, source, s) for s in (*source.definitions[name], *source.loose)]
     return "\n".join(text for text, _ in statements), tuple(sorted(set().union(*(used for _, used in statements))))
 
@@ -274,7 +278,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, Place]:
 def _module(name: str) -> _Module:
     path = _path(name)
     if path is None:
-        raise LookupError(f"no module {name}")
+        raise UndefinedError(f"no module {name}")
     module, text = _Module(), path.read_bytes()
     if not name.startswith(f"{PACKAGE}."):
         OWN[name] = path, text
