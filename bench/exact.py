@@ -100,9 +100,9 @@ def methods(instance: neuroute.Instance, models: dict[str, Any]) -> Iterator[tup
 def by_solver(name: str, instance: neuroute.Instance) -> np.ndarray:
     """Give a solver that has found nothing a second."""
     try:
-        return solve_with(name, instance, SECONDS).solution
+        return solve_with(name, instance, SECONDS).stops
     except neuroute.NeurouteError:
-        return solve_with(name, instance, 1.0).solution
+        return solve_with(name, instance, 1.0).stops
 
 
 def check(instance: neuroute.Instance, definition: Any, models: dict[str, Any]) -> list[Answer]:

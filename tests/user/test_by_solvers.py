@@ -31,7 +31,7 @@ def made() -> Instances:
 def test_references_are_the_solvers_lengths_and_are_kept(tmp_path: Path) -> None:
     out = tmp_path / "r.csv"
     solved = with_reference(made(), "nearest", out, workers=1)
-    expected = [each.cost(solve_with("nearest", each).solution) for each in made().members]
+    expected = [each.cost(solve_with("nearest", each).stops) for each in made().members]
     assert solved.groups[0].reference == pytest.approx(expected)
     kept = tmp_path / "r.nearest.npz"
     assert read_instances(kept).groups[0].reference == pytest.approx(expected)

@@ -35,14 +35,14 @@ def test_tours_by_every_solver(solver: str, seconds: float | None) -> None:
     if solver not in available("tsp"):
         pytest.skip(f"{solver} is not installed")
     answer = solve_with(solver, TSP, seconds, seed=3)
-    assert is_permutation(answer.solution[None]).all()
+    assert is_permutation(answer.stops[None]).all()
     assert answer.seconds > 0
 
 
 @pytest.mark.parametrize("solver", ["ortools-short", "pyvrp-short"])
 def test_limits_are_kept_in_the_users_units(solver: str) -> None:
     limited = routing(limit=1200.0, open=True)
-    limited.check(solve_with(solver, limited).solution)
+    limited.check(solve_with(solver, limited).stops)
 
 
 def test_what_is_made_for_which_problem() -> None:
@@ -112,8 +112,8 @@ def test_no_solver_and_no_network_is_below_the_least_of_all_solutions(
 @pytest.mark.parametrize("edge_type", ["EUC_2D", "CEIL_2D", "EXACT_2D"])
 def test_routes_of_files(solver: str, edge_type: str) -> None:
     instance = Instance("v", POINTS, routing().demand, 7, distances=edge_type, library="cvrplib")
-    solution = solve_with(solver, instance).solution
-    best = instance.cost(solve_with("hgs-short", instance).solution)
+    solution = solve_with(solver, instance).stops
+    best = instance.cost(solve_with("hgs-short", instance).stops)
     assert instance.cost(solution) >= best * (1 - 1e-9)
 
 
@@ -138,8 +138,8 @@ print(*set(sys.modules) - there)
 @pytest.mark.parametrize("solver", ["lkh", "pyvrp-short"])
 def test_coordinates_that_are_close_together(solver: str) -> None:
     close = Instance.from_arrays(1e-9 * (POINTS - POINTS.min()))
-    best = close.cost(solve_with(solver, TSP).solution)
-    solution = solve_with(solver, close).solution
+    best = close.cost(solve_with(solver, TSP).stops)
+    solution = solve_with(solver, close).stops
     assert close.cost(solution) == pytest.approx(best, abs=0)
     assert float(close.format(best)) == pytest.approx(best, rel=1e-4, abs=0)
 

@@ -79,18 +79,18 @@ def test_strong_solvers_find_the_shortest_tour(solver: str, ways: np.ndarray) ->
     if solver == "concorde" and ways[0, 1] > 10**6:
         with pytest.raises(NeurouteError, match="concorde: a tour's length of .* scale the instance down"):
             solve_with(solver, Instance.from_distances(10 * ways, name="t"))
-    assert instance.length(solve_with(solver, instance).solution) == shortest(ways)
+    assert instance.length(solve_with(solver, instance).stops) == shortest(ways)
 
 
 @pytest.mark.parametrize("solver", ["insertion", "nearest"])
 def test_quick_solvers_return_tours(solver: str) -> None:
     instance = Instance.from_distances(WAYS, name="t")
-    assert instance.length(solve_with(solver, instance).solution) >= shortest(WAYS)
+    assert instance.length(solve_with(solver, instance).stops) >= shortest(WAYS)
 
 
 def test_routes_agree_among_solvers() -> None:
     instance = Instance.from_distances(SYMMETRIC, DEMAND, 7, name="t")
-    lengths = {s: instance.length(solve_with(s, instance).solution) for s in ("hgs-short", "pyvrp-short", "nearest")}
+    lengths = {s: instance.length(solve_with(s, instance).stops) for s in ("hgs-short", "pyvrp-short", "nearest")}
     assert lengths["hgs-short"] == lengths["pyvrp-short"] <= lengths["nearest"]
 
 

@@ -17,7 +17,6 @@ from neuroute.decoding.decode import decode
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.user.by_network import Best, TimeIsOverError, ended, keep_best, search_for
-from neuroute.user.classical import Answer
 from neuroute.user.within_time import Construction, construct
 from own_parts import Starts
 from stand_ins import Ship
@@ -66,7 +65,7 @@ def test_a_search_goes_on_from_the_best_construction(ship: Ship, problem: str, m
     built = construct(instance)
     tick(monkeypatch)
     found = [neuroute.solve(instance, seconds=seconds, seed=3) for seconds in (1, 300)]
-    assert all(each.cost <= each.trace[0][1] <= instance.cost(built.solution) for each in found)
+    assert all(each.cost <= each.trace[0][1] <= built.cost for each in found)
     assert neuroute.solve(instance, seconds=0).basis is None  # its own one, when that is asked for
 
 
@@ -111,7 +110,7 @@ def test_its_own_routes_are_not_said_to_be_from_savings_of_the_same_cost(
     ship("cvrp")
     instance = neuroute.generate("cvrp", 12)[0]
     own = neuroute.solve(instance, seconds=0)
-    monkeypatch.setattr(Construction, "answer", lambda *_: Answer("savings", own.stops, 0.0))
+    monkeypatch.setattr(Construction, "answer", lambda *_: neuroute.Solution(instance, own.stops, "savings"))
     tick(monkeypatch)
     assert neuroute.solve(instance, seconds=300).basis is None
 
@@ -126,7 +125,7 @@ def test_of_many_stops_no_own_solution_is_built(ship: Ship, monkeypatch: pytest.
     solution = neuroute.solve(instance, seconds=3000)
     assert solution.basis is not None
     assert solution.basis[2] is None
-    assert solution.cost <= solution.basis[1] <= instance.cost(construct(instance).solution)
+    assert solution.cost <= solution.basis[1] <= construct(instance).cost
 
 
 def test_a_network_that_is_too_slow_is_told_at_its_first_decisions() -> None:
@@ -158,7 +157,7 @@ def test_an_interrupted_search_has_what_it_found(ship: Ship, monkeypatch: pytest
     monkeypatch.setattr(type(model.net), "decide", interrupt)
     with pytest.raises(KeyboardInterrupt) as stop:
         neuroute.solve(instance, model=model, seconds=60)
-    assert stop.value.best.cost <= instance.cost(construct(instance).solution)
+    assert stop.value.best.cost <= construct(instance).cost
     assert "interrupted after" in str(stop.value.best)
     with pytest.raises(KeyboardInterrupt) as stop:
         neuroute.solve(instance, model=model, seconds=0)

@@ -185,7 +185,7 @@ def test_a_construction_of_routes_is_waited_for(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(within_time, "_process", lambda _: process)
         instance = neuroute.Instance.from_arrays(POINTS[:4], np.array([0, 1, 1, 1]), 2)
         answer = within_time.Construction(instance, HANG_S, 0).answer(HANG_S)
-    assert answer.solver == "savings"
+    assert answer.method == "savings"
     assert process.looks == 5
 
 
@@ -202,5 +202,5 @@ def test_what_is_waited_for_in_vain_leaves_the_network_its_time(monkeypatch: pyt
     with Busy() as process:
         monkeypatch.setattr(within_time, "_process", lambda _: process)
         answer = within_time.Construction(instance, 10.0, 0).answer(10.0)
-    assert answer.solver == "sweep"
+    assert answer.method == "sweep"
     assert now[0] < 9.1

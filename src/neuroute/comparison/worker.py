@@ -154,7 +154,7 @@ def _load_solver(machine: Machine, method: Method, instance: neuroute.Instance) 
         seconds = method.seconds
         if seconds is not None and machine.clock == "cpu" and method.source.startswith("ortools"):
             seconds *= _load_of_machine  # it looks at nothing but the wall clock
-        return solve_with(method.source, instance, seconds, seed).solution
+        return solve_with(method.source, instance, seconds, seed).stops
 
     solve_with(method.source, _small(instance), None if method.seconds is None else 0.1)
     return _Loaded(run)

@@ -23,7 +23,6 @@ from neuroute.instances.instance import Instance
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import SHORTEST
 from neuroute.problems.vrp import Vrp
-from neuroute.user.classical import Answer
 from neuroute.user.model import Model, name_of_search, resolve_decoding, search_step
 from neuroute.user.options import check_decoding
 from neuroute.user.solution import Solution
@@ -317,13 +316,13 @@ def solve_by_network(
         else:
             if construction is not None:
                 built = construction.answer(seconds)
-                best.offer(built.solution)
+                best.offer(built.stops)
             how = search_step(model, instance.n)
             search_for(model.net, inputs, how, budget, best, seconds, seed, start)
     except KeyboardInterrupt:
         if best.solution is None and construction is not None:
             built = construction.so_far()
-            best.offer(built.solution)
+            best.offer(built.stops)
         if best.solution is None:
             raise Interrupted from None
         note = f"interrupted after {time.perf_counter() - best.began:.1f} s"
@@ -331,11 +330,13 @@ def solve_by_network(
     return _solution(instance, model.name, name, best, built)
 
 
-def _solution(instance: Instance, model: str, name: str, best: Best, built: Answer | None, note: str = "") -> Solution:
+def _solution(
+    instance: Instance, model: str, name: str, best: Best, built: Solution | None, note: str = ""
+) -> Solution:
     """Return the best solution, and how it came about."""
     assert best.solution is not None
     seconds = time.perf_counter() - best.began
-    basis = None if built is None else (built.solver, instance.cost(built.solution), best.own)
+    basis = None if built is None else (built.method, built.cost, best.own)
     if basis is not None and basis[2] is not None and basis[2] <= basis[1]:
         basis = None  # it went on from its own
     name = name if basis is None else f"{basis[0]} + search"

@@ -8,7 +8,6 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, cast
 
@@ -26,20 +25,11 @@ from neuroute.problems.vrp_checker import check_instances
 from neuroute.solvers import concorde, limited, lkh, lkh3, matrix
 from neuroute.solvers.base import Solver, check_size
 from neuroute.solvers.registry import SOLVERS, get, is_installed
+from neuroute.user.solution import Solution
 
 QUICK = ("insertion", "nearest", "savings")  # families that take no time, and compile when first called
 CPU_CLOCKED = ("concorde", "hgs", "lkh", "lkh3")  # families whose limit is in processor time
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a solver found: a tour (n,), or customers and flags (2, V)."""
-
-    solver: str  # or, where it had none, what stands in: "savings for concorde"
-    solution: np.ndarray
-    seconds: float  # of the solver, without what it loads and compiles first
-    note: str = ""  # how it was cut short, in words
 
 
 def available(problem: str, instance: Instance | None = None) -> list[str]:
@@ -79,8 +69,10 @@ def check_solver(name: str, instance: Instance) -> Solver:
     return solver
 
 
-def solve_with(name: str, instance: Instance, seconds: float | None = None, seed: int = 0) -> Answer:
+def solve_with(name: str, instance: Instance, seconds: float | None = None, seed: int = 0) -> Solution:
     """Solve an instance in its own distances, rounded as its library rounds them.
+
+    Its seconds are of the solver, without what it loads and compiles first.
 
     seconds: bounds the search, None: the solver's own budget; hgs, ortools and pyvrp use all of it, hgs in CPU time,
     and lkh ends with the trial that it is at.  Raises NeurouteError, before anything is solved, for what `check_solver`
@@ -102,12 +94,11 @@ def solve_with(name: str, instance: Instance, seconds: float | None = None, seed
     solution = run(seconds)
     took = time.perf_counter() - began
     try:
-        instance.check(solution)
+        return Solution(instance, solution, name, took)
     except NeurouteError:
         raise NeurouteError(
             f"{name} returned no solution of this instance; take another solver, or reinstall it"
         ) from None
-    return Answer(name, solution, took)
 
 
 def check_seconds(seconds: float | None) -> None:

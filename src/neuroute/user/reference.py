@@ -53,7 +53,7 @@ def _solve(instances: Instances, solver: str, workers: int) -> list[np.ndarray]:
         run = map if pool is None else pool.map
         try:
             for answer in run(solve_with, repeat(solver), instances.members):
-                solutions.append(answer.solution)
+                solutions.append(answer.stops)
                 bar.add(1)
         except BrokenProcessPool:
             raise NeurouteError(

@@ -14,7 +14,7 @@ import numpy as np
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.instances.instance import Instance
 from neuroute.plan.objects import Decoding
-from neuroute.user.classical import Answer, available
+from neuroute.user.classical import available
 from neuroute.user.files import as_instance
 from neuroute.user.solution import Solution
 from neuroute.user.within_time import Construction, solve_within
@@ -69,10 +69,7 @@ def solve(
     if method != "network":
         if model is not None or decoding is not None or start is not None:
             raise NeurouteError(f"method '{method}': model, decoding and start are of method 'network'; leave them out")
-        try:
-            return _solution(instance, solve_within(method, instance, seconds, seed))
-        except Interrupted as stop:
-            raise Interrupted(_solution(instance, stop.best)) from None
+        return solve_within(method, instance, seconds, seed)
     stops = None if start is None else Solution(instance, instance.stops_of(start)).stops
     return solve_by_model(
         instance, model, seconds, time.perf_counter(), decoding, stops, seed, device, memory_gb, trusted
@@ -109,9 +106,8 @@ def solve_by_model(
     except KeyboardInterrupt:
         if construction is None:
             raise
-        answer = construction.so_far()
-        note = f"interrupted after {answer.seconds:.1f} s"
-        raise Interrupted(_solution(instance, replace(answer, note=note))) from None
+        best = construction.so_far()
+        raise Interrupted(replace(best, note=f"interrupted after {best.seconds:.1f} s")) from None
     check_fit(instance, model)
     if decoding is None:
         say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{model.name}', for {total:g} s")
@@ -145,7 +141,3 @@ def check_coordinates(instance: Instance) -> None:
             f"{instance.name}: holds distances, not coordinates, which networks need; solve it with --solver "
             f"{names[0]} (or {', '.join(names[1:])})"
         )
-
-
-def _solution(instance: Instance, answer: Answer) -> Solution:
-    return Solution(instance, answer.solution, answer.solver, answer.seconds, note=answer.note)

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -21,7 +20,8 @@ from neuroute.instances.unit_square import in_unit_square
 from neuroute.problems.vrp import angle_order, from_routes
 from neuroute.solvers import limited, lkh, lkh3
 from neuroute.user import classical
-from neuroute.user.classical import QUICK, Answer, available, check_seconds, check_solver, solve_with
+from neuroute.user.classical import QUICK, available, check_seconds, check_solver, solve_with
+from neuroute.user.solution import Solution
 
 CONSTRUCTIONS = {"tsp": ("savings", "insertion"), "cvrp": ("savings", "insertion-angle")}  # quick to compile first
 BUILT = ".built.npy"  # in the folder of a limited process: what a construction made
@@ -36,11 +36,11 @@ LOOK_S = 0.02  # between two looks at what is built
 LATE = 0.02, 0.1  # that a search may be before it is asked to end: a share of its time, and seconds
 
 
-def solve_within(name: str, instance: Instance, seconds: float | None = None, seed: int = 0) -> Answer:
+def solve_within(name: str, instance: Instance, seconds: float | None = None, seed: int = 0) -> Solution:
     """Do what `solve_with` does, in a process of its own, which ends soon after so many seconds, whatever it does.
 
     Where the solver has nothing by then, what `construct` finds stands in, and the `note` says so.  Raises Interrupted,
-    with such an answer, at Ctrl-C, and NeurouteError as `solve_with` does.
+    with such a solution, at Ctrl-C, and NeurouteError as `solve_with` does.
     """
     check_seconds(seconds)
     check_solver(name, instance)
@@ -61,7 +61,8 @@ def solve_within(name: str, instance: Instance, seconds: float | None = None, se
                 limit, seconds = max(ends - passed, ends / 10), max(seconds - passed, seconds / 10)
                 limit = limit if is_quick else limit * (1 + LATE[0]) + LATE[1]
             what = (f"{classical.__name__}:solve_with", limit, name, instance, seconds, seed)
-            return cast(Answer, process.call(*what, grace=GRACE_S, meanwhile=build))
+            solution: Solution = process.call(*what, grace=GRACE_S, meanwhile=build)
+            return replace(solution, instance=instance)
         except TimeoutError:
             return _instead(name, instance, time.perf_counter() - began, process.folder, builder)
         except KeyboardInterrupt as stop:
@@ -69,7 +70,7 @@ def solve_within(name: str, instance: Instance, seconds: float | None = None, se
             answer = getattr(stop, "best", None)  # of Interrupted
             answer = answer or _instead(name, instance, passed, process.folder, builder)
             note = f"interrupted after {passed:.1f} s{'; ' if answer.note else ''}{answer.note}"
-            raise Interrupted(replace(answer, note=note)) from None
+            raise Interrupted(replace(answer, note=note, instance=instance)) from None
 
 
 class Construction:
@@ -84,7 +85,7 @@ class Construction:
             path.unlink()
         self._process.begin(f"{__name__}:construct", instance, seconds * BUILD_SHARE, seed)
 
-    def answer(self, seconds: float) -> Answer:
+    def answer(self, seconds: float) -> Solution:
         """Return it where it is there in half of so many seconds; else the best that is there by then.
 
         Where there is none, what takes no time stands in; but of the CVRP, and of many stops, the first is waited for
@@ -97,21 +98,21 @@ class Construction:
             while not self._is_built and not self._process.wait(LOOK_S) and time.perf_counter() < deadline:
                 pass
         try:
-            answer: Answer = self._process.answer(0.0)
+            built: Solution = self._process.answer(0.0)
         except TimeoutError:
             return self.so_far()
-        return replace(answer, seconds=time.perf_counter() - self._began)
+        return replace(built, instance=self._instance, seconds=time.perf_counter() - self._began)
 
-    def so_far(self) -> Answer:
+    def so_far(self) -> Solution:
         """Return the best of what is there, or what takes no time."""
-        return replace(_built(self._instance, self._process.folder), seconds=time.perf_counter() - self._began)
+        return _built(self._instance, self._process.folder, time.perf_counter() - self._began)
 
     @property
     def _is_built(self) -> bool:
         return any(self._process.folder.glob(f"*{BUILT}"))
 
 
-def construct(instance: Instance, seconds: float = 0.0, seed: int = 0) -> Answer:
+def construct(instance: Instance, seconds: float = 0.0, seed: int = 0) -> Solution:
     """Return the shortest solution of those that are built at once: by insertion and savings, else to the nearest.
 
     After so many seconds savings try no further shape.  In a limited process each is left in its folder at once.
@@ -132,32 +133,31 @@ def construct(instance: Instance, seconds: float = 0.0, seed: int = 0) -> Answer
         able = available(instance.problem, instance)
         names = [name for name in CONSTRUCTIONS[instance.problem] if name in able] or ["nearest"]
         for name in names:
-            keep(name, solve_with(name, instance, seconds or TINY_S, seed).solution)
+            keep(name, solve_with(name, instance, seconds or TINY_S, seed).stops)
     best = min(stops, key=lambda each: instance.cost(stops[each]))
-    return Answer(best, stops[best], time.perf_counter() - began)
+    return Solution(instance, stops[best], best, time.perf_counter() - began)
 
 
-def _instead(name: str, instance: Instance, passed: float, folder: Path, builder: limited.Process) -> Answer:
+def _instead(name: str, instance: Instance, passed: float, folder: Path, builder: limited.Process) -> Solution:
     """Return what a killed search left in its folder, else what the builder has in its own."""
     if (nodes := lkh.read_tour(folder / lkh.BEST)) is not None:
         is_tour = instance.problem == "tsp"
         stops = np.array(nodes) - 1 if is_tour else from_routes(lkh3.routes_of(nodes, instance.n + 1))
         with suppress(NeurouteError):  # LKH writes, too, what breaks constraints less than all before
-            instance.check(stops)
-            return Answer(name, stops, passed)
+            return Solution(instance, stops, name, passed)
     if not any(builder.folder.glob(f"*{BUILT}")):
         builder.wait(SPARE_S)
-    best = _built(instance, builder.folder)
-    note = f"by {best.solver}, as {name} had found nothing in {passed:.1f} s"
-    return Answer(f"{best.solver} for {name}", best.solution, passed, note)
+    best = _built(instance, builder.folder, passed)
+    note = f"by {best.method}, as {name} had found nothing in {passed:.1f} s"
+    return replace(best, method=f"{best.method} for {name}", note=note)
 
 
-def _built(instance: Instance, folder: Path) -> Answer:
+def _built(instance: Instance, folder: Path, seconds: float) -> Solution:
     """Return the shortest solution that `construct` left in a folder so far, else one that takes no time."""
     stops = {path.name.removesuffix(BUILT): np.load(path) for path in folder.glob(f"*{BUILT}")}
     stops = stops or {"sweep": _sweep(instance)}
     best = min(stops, key=lambda each: instance.cost(stops[each]))
-    return Answer(best, stops[best], 0.0)
+    return Solution(instance, stops[best], best, seconds)
 
 
 def _sweep(instance: Instance) -> np.ndarray:
