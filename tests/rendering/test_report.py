@@ -220,7 +220,8 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
     for run, gap in (("scaling/base_6x128", 3.0), ("scaling/lehd_24x64", 2.5)):
         file = next(plan.evaluation_file(each.id) for each in plan.evaluations.values() if each.run == run)
         file.parent.mkdir(parents=True)
-        file.write_text(f"run,metric,value,reference,test,decoding,n_instances\n{run},gap_pct,{gap},lkh,t,greedy,8\n")
+        columns = "run,metric,value,reference,test,decoding,n_instances,weights"
+        file.write_text(f"{columns}\n{run},gap_pct,{gap},lkh,t,greedy,8,\n")
     first, second, third = headlines(plan)
     assert first == "3 claims at scale smoke: supported 1, contradicted 0, inconclusive 1, not measured 1"
     assert second.startswith(f"{told['numbers']['measured']:,} cells measured")
