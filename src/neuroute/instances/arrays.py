@@ -110,15 +110,13 @@ def _cvrp(
 ) -> tuple[dict[str, Any], np.ndarray | None]:
     if (arrays["capacity"] <= 0).any():
         raise NeurouteError(f"{path}: 'capacity' is not above 0; give every instance a vehicle that carries something")
-    for key in ("demand", "capacity"):
-        if (np.abs(arrays[key].astype(np.float64)) > LARGEST_LOAD).any():
-            raise NeurouteError(f"{path}: '{key}' goes beyond {LARGEST_LOAD:,}; give it in larger units")
-    vrp = Vrp(coords, arrays["demand"].astype(np.int64), arrays["capacity"].astype(np.int64))
+    loads = {key: _load(path, arrays[key], key) for key in ("demand", "capacity")}
+    vrp = Vrp(coords, **loads)
     check_cvrp(vrp, str(path))
     if solutions is not None:
         why = "its solution ('node', 'via_depot') does not serve every customer once, or overloads a route"
         refuse(~is_feasible(vrp, solutions), path, why)
-    return {"demand": vrp.demand, "capacity": vrp.capacity}, None if solutions is None else cost(vrp, solutions)
+    return loads, None if solutions is None else cost(vrp, solutions)
 
 
 def _vrp(
