@@ -211,9 +211,9 @@ class _Job:
         n, shape = self.labels.dataset.n, spec_of(self.labels).shape(self.labels.dataset.n)
         waiting, earlier = chunks(shard, first, stop, n, self.labels.solver), pages.read(shard)
         parts: dict[int, tuple[np.ndarray, np.ndarray, float]] = {}  # by their first row
-        for chunk in waiting.copy():
-            path, (rows, took) = earlier.get(chunk, (None, (np.empty(0), 0.0)))
-            if path and rows.shape[1:] == shape:
+        for chunk in [each for each in waiting if each in earlier]:
+            path, (rows, took) = earlier[chunk]
+            if rows.shape[1:] == shape:
                 parts[chunk.first] = rows, check_solutions(self.labels, shard, chunk.first, rows, str(path)), took
                 self.bar.skip(len(rows))
                 waiting.remove(chunk)
