@@ -12,16 +12,23 @@ from fabricated_icam import FABRIC, RUNS, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.papers.icam.methods import reference_note, sets_of
+from neuroute.papers.icam.methods import baselines_note, reference_note, sets_of
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.tables_settings import CLIPPING, ROWS, ReinforcedRun
 from neuroute.papers.icam.tables_test_sets import GROUPS
-from neuroute.plan.config import Scale
+from neuroute.plan.config import Scale, load_scale
 from neuroute.rendering.table import Cell
 from table_cells import cell, of
 
 RECORDS = FABRIC
 BY_ID = {run.id: run for run in RUNS}
+
+
+def test_a_baseline_of_several_sizes_is_named_with_them(tmp_path: Path) -> None:
+    """GLOP has a reviser for each."""
+    note = baselines_note(FABRIC.by(scale=load_scale("smoke")).study("table1", tmp_path), ["tsp"])
+    assert "LEHD (TSP) at n=20" in note
+    assert "GLOP (TSP) in blocks of 16, 8." in note
 
 
 # -- Table 2 ----------------------------------------------------------------------------------------------------------

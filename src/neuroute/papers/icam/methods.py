@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import AUGMENTED, BASELINES, MULTI, ORIGINAL, OWN, RIVALS, SINGLE, SIZES, run_id
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Labels, Problem
+from neuroute.plan.objects import Decoding, Labels, Problem, Run
 from neuroute.plan.papers import borrow_runs
 from neuroute.rendering.cells import references_by_problem
 from neuroute.rendering.grid import Method, Tests
@@ -91,6 +91,11 @@ def reference_note(tests: Mapping[Problem, Tests], published: Mapping[Problem, s
     return note + ("" if all(files) else anew)
 
 
+def _size(run: Run) -> str:
+    blocks = run.network.arguments.get("blocks")  # of GLOP, whose revisers have a size each
+    return f"in blocks of {', '.join(map(str, blocks))}" if blocks else f"at n={run.n}"
+
+
 def baselines_note(study: Study, problems: Sequence[Problem] = roles.PROBLEMS) -> str:
     """Which baselines are trained here, and on what."""
     models = [(f"POMO ({problem.upper()})", run_id(ORIGINAL[problem])) for problem in problems]
@@ -98,5 +103,5 @@ def baselines_note(study: Study, problems: Sequence[Problem] = roles.PROBLEMS) -
     lent = [(study.runs[run], run) for run in RIVALS if run in study.runs]
     kinds = [(r.role["method"], r.validation.dataset.problem, run) for r, run in lent]
     rivals = [(f"{name} ({problem.upper()})", run) for name, problem, run in kinds if problem in problems]
-    texts = [f"{name} at n={study.runs[run].n}" for name, run in (*models, *others, *rivals) if run in study.runs]
+    texts = [f"{name} {_size(study.runs[run])}" for name, run in (*models, *others, *rivals) if run in study.runs]
     return f"Baselines trained here, each by its own recipe: {', '.join(texts) or 'none'}. The others are as printed."

@@ -35,8 +35,8 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *dec
     repeats = study.scale[PensScale].repeats
     notes = [
         f"{ONE_SEED} {BOOTSTRAP}",
-        f"The paper's models learn from {training.samples:,} labelled instances in {training.batches:,} batches; "
-        "the paper does not say from how many.",
+        f"The paper's models learn here from {training.samples:,} labelled instances in {training.batches:,} batches; "
+        "the paper does not say how many it had.",
     ]
     if repeats > 1:
         apart = f"; their gaps' standard deviation is {max(spreads_here):.3f} points at most" if spreads_here else ""
