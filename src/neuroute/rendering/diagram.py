@@ -34,8 +34,6 @@ PAD, GAP, RING = 0.13, 0.16, 0.075  # around texts, between elements, radius of 
 class Element(ABC):
     """What a figure is made of; those with a name are where arrows begin and end."""
 
-    name: str
-
     @abstractmethod
     def extent(self, sheet: Sheet) -> Extent:
         """Measure how much of the sheet it takes."""
@@ -49,6 +47,7 @@ class Element(ABC):
 class Box(Element):
     """A rounded box with a title and lines below it; empty lines are left out."""
 
+    name: str
     title: str
     lines: tuple[str, ...] = ()
     fill: str = "input"
@@ -90,6 +89,7 @@ def box(name: str, title: str, *lines: str, fill: str = "input", **how: Any) -> 
 class Sign(Element):
     """A ring with a sign, where arrows meet."""
 
+    name: str
     sign: str = "+"
 
     def extent(self, sheet: Sheet) -> Extent:
@@ -105,6 +105,7 @@ class Sign(Element):
 class Panel(Element):
     """Axes for data, with a title in the middle above it; `before` and `below` are for labels of its axes."""
 
+    name: str
     width: float
     height: float
     title: str = ""
@@ -135,6 +136,7 @@ class Words(Element):
     colour: str = style.INK
     above: bool = False
     heading: bool = False
+    name: str = ""
 
     def extent(self, sheet: Sheet) -> Extent:
         half = sheet.width_of(self.text, self.size, bold=self.bold) / 2
@@ -149,12 +151,8 @@ class Words(Element):
         sheet.write(start, y + up, self.text, color=self.colour, fontsize=self.size, fontweight=weight, **look)
 
 
-def words(text: str, size: float = BODY, *, name: str = "", **how: Any) -> Words:
-    return Words(name, text, size, **how)
-
-
 def heading(text: str) -> Words:
-    return Words("", text, HEADING, bold=True, heading=True)
+    return Words(text, HEADING, bold=True, heading=True)
 
 
 @dataclass(frozen=True)
@@ -169,10 +167,6 @@ class Space(Element):
 
     def draw(self, sheet: Sheet, x: float, y: float, width: float) -> None:
         pass
-
-
-def space(width: float = 0.0, height: float = 0.0) -> Space:
-    return Space("", width, height)
 
 
 @dataclass(frozen=True)
@@ -196,10 +190,6 @@ class Legend(Element):
             sheet.canvas.plot(ends, [level] * len(ends), **{**shape, **mark})
             sheet.write(edge + 0.2, level, label, ha="left", fontsize=6)
             edge, level = (edge + 0.3 + sheet.width_of(label, 6), level) if self.across else (edge, level - 0.125)
-
-
-def legend(marks: dict[str, dict[str, Any]], *, across: bool = False) -> Legend:
-    return Legend("", marks, across)
 
 
 @dataclass(frozen=True)
@@ -231,7 +221,7 @@ class Row(Element):
 
 
 def row(*items: Element, **how: Any) -> Row:
-    return Row("", items, **how)
+    return Row(items, **how)
 
 
 @dataclass(frozen=True)
@@ -259,13 +249,14 @@ class Column(Element):
 
 
 def column(*items: Element, **how: Any) -> Column:
-    return Column("", items, **how)
+    return Column(items, **how)
 
 
 @dataclass(frozen=True)
 class Frame(Element):
     """A dashed frame around what is repeated, with a label above it; `head` and `foot` are for ways around."""
 
+    name: str
     item: Element
     label: str = ""
     head: float = 0.16

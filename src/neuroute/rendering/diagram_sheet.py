@@ -13,7 +13,7 @@ from neuroute.core.lazy import mpl
 from neuroute.rendering import style
 
 if TYPE_CHECKING:
-    from neuroute.rendering.diagram import Element
+    from neuroute.rendering.diagram import Box, Element, Sign, Words
 
 TITLE, BODY = 6.5, 5.6  # points, of texts in boxes
 ZOOMS = (1.0, 0.93, 0.87, 0.81, 0.75, 0.7)  # of these texts, until a figure is wide enough
@@ -86,7 +86,7 @@ class Sheet:
         w, h = self.width, self.height
         return self.figure.add_axes((p.left / w, p.low / h, (p.right - p.left) / w, (p.high - p.low) / h))
 
-    def add_place(self, element: Element, x: float, y: float) -> Place:
+    def add_place(self, element: Box | Sign | Words, x: float, y: float) -> Place:
         """Where an element around (x, y) is."""
         e = element.extent(self)
         place = Place(x - e.left, x + e.right, y - e.down, y + e.up)

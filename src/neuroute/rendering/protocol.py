@@ -97,7 +97,12 @@ def protocol_lines(plan: Plan, paper: str) -> list[Line]:
             f"{use.artifact}: tests {use.run} on {_name(use.here)}, which {paper}'s protocol does not name; add it to "
             "`protocol` in its paper.py"
         )
-    return _merged(lines)
+    # Neighbours that are alike in all but the name of the test set as one.
+    merged = []
+    for _, alike in groupby(lines, key=lambda line: (line.where, line.aspects)):
+        first, *others = alike
+        merged.append(replace(first, test=first.test + tuple(pair for line in others for pair in line.test)))
+    return merged
 
 
 def markdown(lines: Iterable[Line]) -> str:
@@ -159,15 +164,6 @@ def _line(plan: Plan, protocol: Protocol, uses: Sequence[_Use]) -> Line:
             Pair(protocol.precision, ", ".join(sorted(precisions))),
         ),
     )
-
-
-def _merged(lines: Iterable[Line]) -> list[Line]:
-    """Neighbours that are alike in all but the name of the test set as one."""
-    merged = []
-    for _, alike in groupby(lines, key=lambda line: (line.where, line.aspects)):
-        first, *others = alike
-        merged.append(replace(first, test=first.test + tuple(pair for line in others for pair in line.test)))
-    return merged
 
 
 def _where(names: Iterable[str]) -> str:

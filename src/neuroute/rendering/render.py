@@ -16,15 +16,6 @@ from neuroute.rendering.style import Drawing, save_figure, save_table, with_suff
 from neuroute.rendering.table import Table
 
 
-def _stand_ins(study: Study) -> list[str]:
-    """Say which solver did another's work behind what is shown."""
-    pairs = [(solver_name(name), solver_name(other)) for name, other in study.artifact.stand_ins.items()]
-    return [
-        f"{other} stands in for {name} here: it made the labels and references that were {name}'s."
-        for name, other in pairs
-    ]
-
-
 def _say_sources(study: Study) -> list[str]:
     """Say which weights behind what is shown were not trained here."""
     sources = ", ".join(f"{run}: {source}" for run, source in study.weight_sources().items())
@@ -42,7 +33,12 @@ def render(study: Study, stem: Path) -> list[Path]:
         drawing = resolve(study.artifact.function)(study)
     measured_on = study.measured_on()
     if isinstance(drawing, Table | Drawing):
-        drawing = replace(drawing, notes=(*drawing.notes, *say_seeds(study), *_stand_ins(study), *_say_sources(study)))
+        pairs = [(solver_name(name), solver_name(other)) for name, other in study.artifact.stand_ins.items()]
+        stand_ins = [
+            f"{other} stands in for {name} here: it made the labels and references that were {name}'s."
+            for name, other in pairs
+        ]
+        drawing = replace(drawing, notes=(*drawing.notes, *say_seeds(study), *stand_ins, *_say_sources(study)))
     if isinstance(drawing, Table):
         extra = {"scale": study.scale.name, "device": "; ".join(measured_on.get("devices", [])) or None}
         save_table(drawing, stem, extra)

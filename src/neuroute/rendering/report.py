@@ -9,7 +9,7 @@ import io
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -135,18 +135,6 @@ def summary(
     }
 
 
-def covered(stems: Mapping[str, Iterable[Path]]) -> dict[str, dict[str, Coverage]]:
-    """Count the cells of all tables that are drawn; stems: paper -> artifacts, without suffix."""
-    return {
-        paper: {
-            stem.name: Coverage.of(with_suffix(stem, "csv"))
-            for stem in of_paper
-            if stem.name.startswith("table") and all(with_suffix(stem, kind).is_file() for kind in ("json", "csv"))
-        }
-        for paper, of_paper in stems.items()
-    }
-
-
 def _line(paper: str, title: str, judged: Judged) -> dict[str, Any]:
     claim = judged.claim
     names, values = ("id", "claim", "where", "weight", "kind", "artifact"), ("measured", "low", "high", "published")
@@ -248,7 +236,14 @@ def write_report(
     a file of a drawn artifact is missing.
     """
     titles, overviews, protocols = titles or {}, overviews or {}, protocols or {}
-    coverage = covered(stems)
+    coverage = {
+        paper: {
+            stem.name: Coverage.of(with_suffix(stem, "csv"))
+            for stem in of_paper
+            if stem.name.startswith("table") and all(with_suffix(stem, kind).is_file() for kind in ("json", "csv"))
+        }
+        for paper, of_paper in stems.items()
+    }
     papers: list[dict[str, Any]] = [
         {
             "title": titles.get(paper, paper),
@@ -266,6 +261,10 @@ def write_report(
     template = environment.from_string((files("neuroute.rendering") / "report.html").read_text(encoding="utf-8"))
     summary_values = summary(scale, overviews, titles, coverage)
     judged = [each for overview in overviews.values() for each in overview.claims]
+    try:
+        commit = f", commit {head()}"
+    except NeurouteError:
+        commit = ""
     template_values = {
         "short": told_in_short(scale.name, judged),
         "verdicts": summary_values["verdicts"],
@@ -277,20 +276,11 @@ def write_report(
         "coverage_legend": COVERAGE_LEGEND,
         "claimed": bool(summary_values["claims"]),
         "other_scales": sorted(scales),
-        "written": date_and_commit(),
+        "written": f"{datetime.date.today().isoformat()}{commit}",
         "devices": sorted({device for paper in papers for a in paper["artifacts"] for device in a.get("devices", ())}),
     }
     write_text(out, template.render(scale=scale, papers=papers, **template_values))
     write_json(out.with_name("summary.json"), summary_values)
-
-
-def date_and_commit() -> str:
-    """When the page is written, and by which commit, where there is a checkout."""
-    try:
-        commit = f", commit {head()}"
-    except NeurouteError:
-        commit = ""
-    return f"{datetime.date.today().isoformat()}{commit}"
 
 
 def _claims(paper: str, stems: Sequence[Path], claims: Sequence[Judged]) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ def figure2(study: Study) -> Drawing:
         dg.column(
             dg.heading("(a) What an instance tells: its distances and its number of nodes"),
             dg.row(
-                dg.column(*(dg.row(dg.words(f"N = {n:,}", 6.3, bold=True), panel("instance", n, "instance"),
+                dg.column(*(dg.row(dg.Words(f"N = {n:,}", 6.3, bold=True), panel("instance", n, "instance"),
                              panel("distances", n, "distance matrix"), gap=0.3) for n, *_ in instances), gap=0.2),
                 dg.Panel("function", 1.15, 0.84, "f(N, d) = −α log₂(N) d", before=0.2, below=0.25),
                 dg.column(*(panel("weights", n, "weight exp(A) of the nodes") for n, *_ in instances), gap=0.2),
@@ -51,9 +51,9 @@ def figure2(study: Study) -> Drawing:
                 dg.column(
                     dg.heading("(b) Where the bias enters"),
                     dg.row(
-                        dg.space(1.0), dg.words("in every layer", above=True),
+                        dg.Space(1.0), dg.Words("in every layer", above=True),
                         dg.box("A", "A = f(N, d)", fill="representatives"),
-                        dg.words("twice per decision", above=True), dg.space(0.3), tight=True, gap=0.1,
+                        dg.Words("twice per decision", above=True), dg.Space(0.3), tight=True, gap=0.1,
                     ),
                     dg.row(
                         dg.box("instance", "instance", "N × 2"),
@@ -192,14 +192,14 @@ def figure4(study: Study) -> Drawing:
         dg.box("module2", module, f"one for all decisions; {decoder_count:,} parameters", fill="nodes", stretch=True),
         dg.row(
             dg.column(
-                dg.space(0.7, 0.54), linear("of_query", f"2 × {width} × {width}"),
+                dg.Space(0.7, 0.54), linear("of_query", f"2 × {width} × {width}"),
                 dg.box("ends", "first, current", f"of {n:,} tours"),
             ),
             dg.column(
-                dg.space(0.7, 0.54), linear("of_key", model.shape("key_value")), dg.box("H", f"H: {n:,} × {width}")
+                dg.Space(0.7, 0.54), linear("of_key", model.shape("key_value")), dg.box("H", f"H: {n:,} × {width}")
             ),
             dg.column(
-                dg.column(dg.words("A of one tour; grey: −∞", name="row_title"), dg.Panel("row", 0.95, 0.34), gap=0.05),
+                dg.column(dg.Words("A of one tour; grey: −∞", name="row_title"), dg.Panel("row", 0.95, 0.34), gap=0.05),
                 function("masked", "f(N, d) + mask", net.number("decoder_alpha")),
                 dg.box("distances", "distances", "from the current node"),
             ),
@@ -267,8 +267,8 @@ def figure1(study: Study) -> Drawing:
     sheet = dg.Sheet(
         dg.column(
             dg.heading(f"(a) Within the circle: {100 * SHARE:.0f} % of all next nodes in optimal tours"),
-            dg.row(dg.space(), *(dg.Panel(f"map{n}", side, side, title) for n, title in titles.items()), dg.space()),
-            dg.legend(marks, across=True),
+            dg.row(dg.Space(), *(dg.Panel(f"map{n}", side, side, title) for n, title in titles.items()), dg.Space()),
+            dg.Legend(marks, across=True),
             dg.row(*(dg.Panel(name, 2.75, 1.05, before=0.4, below=0.3) for name in charts)),
             gap=0.2,
         )

@@ -34,13 +34,13 @@ def figure3(study: Study) -> Drawing:
             dg.heading(f"ICAM, {model.parameters:,} parameters"),
             _encoder(net, attention, "representatives"),
             dg.row(
-                dg.words(f"N = {net.n:,}", 7, bold=True),
+                dg.Words(f"N = {net.n:,}", 7, bold=True),
                 dg.Panel("distances", 0.8, 0.8, "distances", bold=True),
                 dg.box("A", "A = −α log₂(N) d", f"f(N, d), log₂ {net.n:,} = {net.number('log_n'):.2f}",
                     fill="representatives"),
-                dg.space(1.3),
+                dg.Space(1.3),
                 dg.Panel("alphas", 1.0, 0.42, "learnt α (D: decoder, C: comp.)", before=0.25, below=0.12),
-                dg.space(0.45),
+                dg.Space(0.45),
             ),
             _decoder(net, mixing, fits, "representatives", "representatives"),
         )
@@ -127,7 +127,10 @@ def figure6(study: Study) -> Drawing:
     _draw_heads(sheet.axes["heads"], net)
     for start in starts:
         _draw_tour(sheet.axes[f"tour{start}"], net, start)
-    _draw_lengths(sheet.axes["lengths"], lengths)
+    axes = sheet.axes["lengths"]
+    axes.hist(lengths, bins=min(15, max(4, len(lengths) // 3)), color=style.RAMPS["blue"][1])
+    axes.axvline(lengths.min(), color=style.GREEN, linewidth=1.2)
+    maps.label_small(axes, "tour length", "starts")
     rows = [*model.rows(), *net.decision_rows(), *_tour_rows(net)]
     alt = "POMO's encoder and decoder with their shapes; the heads' attention; tours from several starts."
     of_tours = {"first": lengths[0], "best": lengths.min(), "mean": lengths.mean()}
@@ -159,13 +162,6 @@ def _draw_tour(axes: mpl.axes.Axes, net: Structure, start: int) -> None:
     axes.plot(*net.coords[[*tour, tour[0]]].T, color=style.GREEN if best else style.GREY, linewidth=0.8)
     maps.draw_mark(axes, net.coords[start], "destination", 7)
     maps.frame_square(axes, net.coords)
-
-
-def _draw_lengths(axes: mpl.axes.Axes, lengths: Any) -> None:
-    """How many starts lead to which length."""
-    axes.hist(lengths, bins=min(15, max(4, len(lengths) // 3)), color=style.RAMPS["blue"][1])
-    axes.axvline(lengths.min(), color=style.GREEN, linewidth=1.2)
-    maps.label_small(axes, "tour length", "starts")
 
 
 def _tour_rows(net: Structure) -> list[dict[str, Any]]:
@@ -211,7 +207,7 @@ def figure5(study: Study) -> Drawing:
     def cell(name: str, i: int) -> dg.Element:
         if name in TITLES:
             return dg.Panel(name, 0.72, 0.6, TITLES[name], below=0.12, bold=True)
-        return dg.Sign(name, name[0]) if name else dg.space(0.15 if i % 2 else 0.72)
+        return dg.Sign(name, name[0]) if name else dg.Space(0.15 if i % 2 else 0.72)
 
     sheet = dg.Sheet(dg.column(*(dg.row(*map(cell, names, range(len(names))), gap=0.07) for names in GRID), gap=0.1))
     nodes = net.order[:NODES]

@@ -99,16 +99,11 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
     for k, beta in scale[IcamScale].forks:
         start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])
         of_main = apply_changes(config, run_id(OWN["tsp"]), tsp.training)
-        other = _third_stage(of_main, Elite(k=scale[IcamScale].elites[k], beta=beta))
+        last = of_main.stages[-1].model_copy(update={"elite": Elite(k=scale[IcamScale].elites[k], beta=beta)})
+        before = of_main.batches - last.batches
+        other = of_main.model_copy(update={"stages": (last,), "batches_before": before})
         add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, role={"k": k, "beta": beta}, start=start, seed=seed)
     return out
-
-
-def _third_stage(training: Reinforced, elite: Elite) -> Reinforced:
-    """The last stage alone with another elite, on the same batches."""
-    last = training.stages[-1].model_copy(update={"elite": elite})
-    before = training.batches - last.batches
-    return training.model_copy(update={"stages": (last,), "batches_before": before})
 
 
 def _first_size(scale: Scale, problem: Problem) -> int:

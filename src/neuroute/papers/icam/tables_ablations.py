@@ -98,24 +98,19 @@ def table10(study: Study) -> Table:
         )
         for k in KS
     ]
+    trained_here = [
+        f"k = {k} with β = {beta:g}"
+        for k, beta in study.scale[IcamScale].forks
+        if run_id(roles.fork(k, beta)) in study.runs
+    ]
     return draw_table(
         study,
         ("Best solutions",),
         columns,
         rows,
         reference=reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}),
-        forks=_forks(study),
+        forks=f"Others trained here: {'; '.join(trained_here) or 'none'}.",
     )
-
-
-def _forks(study: Study) -> str:
-    """Which of the other third stages are trained here."""
-    trained_here = [
-        f"k = {k} with β = {beta:g}"
-        for k, beta in study.scale[IcamScale].forks
-        if run_id(roles.fork(k, beta)) in study.runs
-    ]
-    return f"Others trained here: {'; '.join(trained_here) or 'none'}."
 
 
 def table11_grid(scale: Scale) -> Grid:
@@ -126,18 +121,13 @@ def table11_grid(scale: Scale) -> Grid:
 @artifact("Inference strategies", needs=needs_of(table11_grid))
 def table11(study: Study) -> Table:
     """Mean length, gap and total time with beams, random re-construct and augmentation."""
+    iterations, beam = roles.rrc(study.scale).iterations, roles.beam(study.scale).beam
     return grid_table(
         study,
         ("Method",),
         table11_grid(study.scale),
         reference=reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"}),
         scale=study.scale[IcamScale],
-        searches=_searches(study),
+        searches="" if (iterations, beam) == (100, 16) else f", with {iterations} iterations and beams of {beam}",
         baselines=baselines_note(study, [TSP]),
     )
-
-
-def _searches(study: Study) -> str:
-    """How many iterations and how wide beams, where they are not the paper's."""
-    iterations, beam = roles.rrc(study.scale).iterations, roles.beam(study.scale).beam
-    return "" if (iterations, beam) == (100, 16) else f", with {iterations} iterations and beams of {beam}"

@@ -28,7 +28,16 @@ VARIANTS = ("Transformer", "AFT-full", "AFT-simple", "AFT-local", "AFT-conv")
 def table4(study: Study) -> Table:
     """Complexity of attention and of its attention-free variants, and what is counted of those that are here."""
     published = dict(study.published(4)[["key", "value"]].astype(str).to_numpy())
-    counted = _per_pair(study)
+    # FLOPs of one encoder layer for each pair of nodes: half the second difference in the number of nodes.
+    icam, pomo = study.scale[IcamScale].network.model_dump(), study.scale[IcamScale].pomo.model_dump()
+    layers = {
+        "Transformer": Network(kind=f"{POMO}:Pomo", arguments=pomo | {"depth": 1}),
+        "AFT-full": Network(kind=f"{ICAM}:Icam", arguments=icam | {"depth": 1}),
+        "AFT-simple": Network(kind=f"{ICAM}:Icam", arguments=icam | {"depth": 1, "adaptation": False}),
+    }
+    encoders = {name: counts(network).encoder for name, network in layers.items()}
+    n = 100  # any will do: the counts are polynomials of degree two
+    counted = {name: (count(n + 1) - 2 * count(n) + count(n - 1)) / 2 for name, count in encoders.items()}
     rows = []
     for name in VARIANTS:
         time, space = (published[f"{name}.{what}"] for what in ("time", "space"))
@@ -40,19 +49,6 @@ def table4(study: Study) -> Table:
     )
     legend = "Counted here; the paper's entry in parentheses."
     return draw_table(study, ("Model",), columns, rows, legend, shapes=study.scale[IcamScale])
-
-
-def _per_pair(study: Study) -> dict[str, float]:
-    """FLOPs of one encoder layer for each pair of nodes: half the second difference in the number of nodes."""
-    icam, pomo = study.scale[IcamScale].network.model_dump(), study.scale[IcamScale].pomo.model_dump()
-    layers = {
-        "Transformer": Network(kind=f"{POMO}:Pomo", arguments=pomo | {"depth": 1}),
-        "AFT-full": Network(kind=f"{ICAM}:Icam", arguments=icam | {"depth": 1}),
-        "AFT-simple": Network(kind=f"{ICAM}:Icam", arguments=icam | {"depth": 1, "adaptation": False}),
-    }
-    encoders = {name: counts(network).encoder for name, network in layers.items()}
-    n = 100  # any will do: the counts are polynomials of degree two
-    return {name: (count(n + 1) - 2 * count(n) + count(n - 1)) / 2 for name, count in encoders.items()}
 
 
 @artifact("Training settings")

@@ -53,11 +53,18 @@ def figure1(study: Study) -> Drawing:
         for letter, (variant, name) in zip("abcd", CONSTRAINTS.items(), strict=True)
     ]  # fmt: skip
     sheet = dg.Sheet(
-        dg.column(dg.row(*parts, gap=0.08), dg.legend(ON_MAPS, across=True), dg.legend(IN_CHARTS, across=True))
+        dg.column(dg.row(*parts, gap=0.08), dg.Legend(ON_MAPS, across=True), dg.Legend(IN_CHARTS, across=True))
     )
     for solution in solutions:
         _draw_map(sheet.axes[f"map_{solution.variant}"], solution)
-        _draw_constraint(sheet.axes[f"chart_{solution.variant}"], solution)
+        # Lengths for open routes and limits, loads with backhauls, times with windows.
+        axes = sheet.axes[f"chart_{solution.variant}"]
+        if solution.on.windows:
+            _draw_times(axes, solution)
+        elif solution.on.backhaul:
+            _draw_loads(axes, solution)
+        else:
+            _draw_lengths(axes, solution)
     rows = [each | {"side": MEASURED} for solution in solutions for each in _rows(solution)]
     alt = "Four solved instances, one for each constraint; below each the lengths, loads or times of a route."
     return Drawing(sheet.figure, rows, _notes(study, net, solutions), alt)
@@ -80,16 +87,6 @@ def _draw_map(axes: mpl.axes.Axes, s: Solution) -> None:
     maps.draw_nodes(axes, s.coords, np.flatnonzero(s.demand < 0), BACKHAUL, s=1.3 * area, marker="^", zorder=4)
     maps.draw_mark(axes, s.coords[0], "depot", 9)
     maps.frame_square(axes, s.coords)
-
-
-def _draw_constraint(axes: mpl.axes.Axes, s: Solution) -> None:
-    """Lengths for open routes and limits, loads with backhauls, times with windows."""
-    if s.on.windows:
-        _draw_times(axes, s)
-    elif s.on.backhaul:
-        _draw_loads(axes, s)
-    else:
-        _draw_lengths(axes, s)
 
 
 def _draw_lengths(axes: mpl.axes.Axes, s: Solution) -> None:

@@ -235,18 +235,14 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> tuple[str, ...]:
     )
 
 
-def _trends(settings: dict[str, list[Setting]]) -> list[str]:
+def _trends(settings: dict[str, list[Setting]]) -> str:
     """From best to worst, panel by panel."""
     texts = []
     for letter in "abcd":
         ends = sorted(((s.gap, s.label) for s in settings[letter] if s.gap is not None), key=lambda each: each[0])
         if len(ends) > 1:
             texts.append(f"({letter}) {' < '.join(label for _, label in ends)}")
-    claims = (
-        "In print (a) Raw may worsen gaps, and Enc (all) or Dec help; (b) more experts help with more data; (c) input "
-        "choice by node is best, expert choice by node worst; (d) soft and random hierarchical gates disappoint."
-    )
-    return [f"From the smallest gap here: {'; '.join(texts)}. {claims}"] if texts else [claims]
+    return f"From the smallest gap here: {'; '.join(texts)}. " if texts else ""
 
 
 def _times(study: Study, settings: Sequence[Setting]) -> list[str]:

@@ -90,7 +90,7 @@ def _mixture(net: Routing) -> dg.Row:
         dg.box("x", f"x: {'customer ' * bool(node)}{node or 'depot'}", wide),
         dg.box("gate", "gate", f"{count} × {net.model.width}", fill="representatives"),
         dg.Panel("scores", 1.0, 0.76, f"scores H: {maps.format_range(np.nan_to_num(values))}", below=0.22),
-        dg.space(0.3), dg.column(*experts, gap=0.07), dg.space(0.25), dg.Sign("sum"), dg.space(0.1),
+        dg.Space(0.3), dg.column(*experts, gap=0.07), dg.Space(0.25), dg.Sign("sum"), dg.Space(0.1),
         dg.box("output", "Σ g E(x)", wide, fill="output"),
     )  # fmt: skip
 
@@ -186,7 +186,7 @@ def figure3(study: Study) -> Drawing:
             dg.column(
                 dg.heading("(c) Load of experts"), dg.Panel("loads", 1.1, 0.95, before=0.38, below=0.12),
                 dg.heading("(d) Experts of nodes"), dg.Panel("counts", 1.1, 0.75, before=0.38, below=0.28),
-                dg.legend(legend),
+                dg.Legend(legend),
                 top=True, gap=0.14,
             ),
             gap=0.05,
@@ -311,7 +311,7 @@ def _hierarchical_gate(net: Routing) -> dg.Column:
         dg.heading("(b) Hierarchical gate: MVMoE/4E-L"),
         dg.row(
             dg.column(dg.box("sparse", "p₀ Σ G₂(x) E(x)", wide, fill="output", width=1.9), layer, top=True, gap=0.2),
-            dg.column(dg.box("dense", "p₁ D(X)", wide, fill="output", width=1.0), dg.space(height=0.6),
+            dg.column(dg.box("dense", "p₁ D(X)", wide, fill="output", width=1.0), dg.Space(height=0.6),
                    dg.box("D", "D", m.shape("combine.dense"), fill="feed", width=0.9), top=True),
         ),
         dg.box("G₁", "G₁ of the mean of X", m.shape("combine.gate"), fill="nodes", width=1.7),

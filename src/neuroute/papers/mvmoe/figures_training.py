@@ -140,7 +140,11 @@ def figure5(study: Study) -> Drawing:
     zero = {variant: _zero_shot(study, variant) for variant in FEW}
     for axes, letter, variant in zip(panels, "ab", FEW, strict=True):
         curves = [_few_curve(study, method, variant) for method in MULTI_TASK]
-        _draw_few(axes, curves)
+        for each in curves:
+            colour, marker = LOOKS[each.series]
+            x, y = each.xy
+            axes.plot(x, y, color=colour, marker=marker, markersize=3, markeredgewidth=0, linewidth=1.1)
+        _of_epochs(axes, curves)
         axes.set_title(f"({letter}) {variant}", pad=14)
         text = ", ".join(f"{gap:.3f}" for gap in zero[variant].values())
         axes.text(0, 1.03, f"zero-shot in print (Table 2): {text} %", transform=axes.transAxes, fontsize=6.5)
@@ -197,14 +201,6 @@ def _zero_shot(study: Study, variant: str) -> dict[str, float]:
         for method in MULTI_TASK
     }
     return {method: float(gap) for method, gap in gaps.items() if isinstance(gap, float)}
-
-
-def _draw_few(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
-    for each in curves:
-        colour, marker = LOOKS[each.series]
-        x, y = each.xy
-        axes.plot(x, y, color=colour, marker=marker, markersize=3, markeredgewidth=0, linewidth=1.1)
-    _of_epochs(axes, curves)
 
 
 def _of_epochs(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:

@@ -177,7 +177,10 @@ CONSTRAINTS = {"C": "capacity", "O": "open route", "B": "backhaul", "L": "durati
 def table3(study: Study) -> Table:
     """Which constraints each problem has, and whether models are trained on it."""
     published = study.published(3).set_index("key")
-    trained = _trained(study)
+    # The problems that the multi-task models draw their batches from; None where the plan has no such run.
+    runs = [study.runs.get(run_id(roles.multi(study.scale, method, size))) for method in MULTI_TASK for size in SIZES]
+    trainings = [run.training for run in runs if run is not None and isinstance(run.training, Reinforced)]
+    trained = {variant for t in trainings for stage in t.stages for variant in stage.variants} or None
     rows = []
     for variant in VARIANTS:
         letters, on = str(published.value[variant]).split("+"), SWITCHES[variant]
@@ -198,13 +201,6 @@ def table3(study: Study) -> Table:
         "As applied here, with the paper's entry in parentheses.",
         letters=", ".join(f"{letter}: {meaning}" for letter, meaning in CONSTRAINTS.items()),
     )
-
-
-def _trained(study: Study) -> set[str] | None:
-    """The problems that the multi-task models draw their batches from; None where the plan has no such run."""
-    runs = [study.runs.get(run_id(roles.multi(study.scale, method, size))) for method in MULTI_TASK for size in SIZES]
-    trainings = [run.training for run in runs if run is not None and isinstance(run.training, Reinforced)]
-    return {variant for t in trainings for stage in t.stages for variant in stage.variants} or None
 
 
 def _word(holds: bool) -> str:

@@ -73,20 +73,20 @@ def figure2(study: Study) -> Drawing:
         )
         for k in decisions
     ]
-    legend = dg.legend(
+    legend = dg.Legend(
         {"origin": maps.MARKS["current"], "destination": maps.MARKS["destination"], "visited": maps.MARKS["visited"]}
     )
     last = dg.column(dg.Panel("tour", SIDE, SIDE, "the tour"), legend, top=True)
     sheet = dg.Sheet(
         dg.column(
             dg.heading(f"(a) A tour of {len(walk.coords)} cities as path-TSPs"),
-            dg.row(dg.space(0.2), *steps, last, gap=0.08),
+            dg.row(dg.Space(0.2), *steps, last, gap=0.08),
             dg.heading(f"(b) PENS-A as it is here: {net.model.parameters:,} parameters"),
             _network(net),
             dg.row(
                 dg.box("coordinates", "coordinates", "times the scaling factor"),
-                dg.box("alibi", "ALiBi", "bias: −slope × distance", fill="nodes"), dg.space(0.3),
-                dg.box("rope", "RoPE", "turns q, k (PENS-R, -AR)", dashed=True), dg.space(2.4), tight=True,
+                dg.box("alibi", "ALiBi", "bias: −slope × distance", fill="nodes"), dg.Space(0.3),
+                dg.box("rope", "RoPE", "turns q, k (PENS-R, -AR)", dashed=True), dg.Space(2.4), tight=True,
             ),
         )
     )  # fmt: skip
@@ -217,7 +217,18 @@ def figure6(study: Study) -> Drawing:
     alt = "Maps of the origin's mean attention logits over the square for three models and several scaling factors."
     rows = [row for name, net in nets.items() for row in _rows(name, net)]
     texts = notes(study, dataset=roles.held_out(study.scale, max(roles.SIZES)), high=HIGH, low=LOW)
-    return Drawing(figure, rows, texts, alt, _look_table(nets))
+    # What the maps show, as numbers: how local the look is, and whether it finds the destination.
+    title = "Where the origin looks"
+    looks = tuple(
+        Row((roles.NAMES[name], label.replace("best:", "best,")), tuple(Cell(v) for v in measure_look(net, j)))
+        for name, net in nets.items()
+        for j, label in enumerate(_titles(net))
+    )
+    columns = (
+        Column("nearness", "Nearness", "", fixed(2), title),
+        Column("destination_pct", "Destination", "%", fixed(1), title),
+    )
+    return Drawing(figure, rows, texts, alt, Table(title, ("Model", "Factor"), columns, looks))
 
 
 def _titles(net: Attention) -> list[str]:
@@ -267,21 +278,6 @@ def _rows(name: str, net: Attention) -> list[dict[str, Any]]:
         | {"place": ends.get(node, "candidate"), **dict(zip(keys, values, strict=True)), "best_factor": best}
         for node, ((x, y), values) in enumerate(zip(coords, logits, strict=True))
     ]
-
-
-def _look_table(nets: dict[str, Attention]) -> Table:
-    """What the maps show, as numbers: how local the look is, and whether it finds the destination."""
-    title = "Where the origin looks"
-    rows = [
-        Row((roles.NAMES[name], label.replace("best:", "best,")), tuple(Cell(v) for v in measure_look(net, j)))
-        for name, net in nets.items()
-        for j, label in enumerate(_titles(net))
-    ]
-    columns = (
-        Column("nearness", "Nearness", "", fixed(2), title),
-        Column("destination_pct", "Destination", "%", fixed(1), title),
-    )
-    return Table(title, ("Model", "Factor"), columns, tuple(rows))
 
 
 def measure_look(net: Attention, column: int) -> tuple[float | str, float | str]:

@@ -58,7 +58,12 @@ def figure1(study: Study) -> Drawing:
     figure = new_figure(height=3.5)
     here, paper = figure.subplots(1, 2, sharey=True)
     _draw_measured(here, bars, places)
-    _draw_printed(paper, bars, places)
+    printed_bars = [(y, bar) for y, bar in zip(places, bars, strict=True) if bar.gap.published is not None]
+    bars_in_print = [(y, bar, float(bar.gap.published or 0)) for y, bar in printed_bars]
+    for y, bar, gap in bars_in_print:
+        paper.barh(y, gap, height=0.62, facecolor="white", edgecolor=bar.colour, linewidth=1.1)
+        _value(paper, y, gap, gap)
+    _set_limits(paper, [gap for _, _, gap in bars_in_print])
     here.set_yticks(places, [b.label for b in bars])
     here.set_ylim(max(places) + 0.7, -0.7)
     dataset = roles.reference(study.scale, LARGEST).dataset
@@ -115,15 +120,6 @@ def _draw_measured(axes: mpl.axes.Axes, bars: Sequence[Bar], places: Sequence[fl
         _value(axes, y, gap, max(gap, high) if gap >= 0 else min(gap, low))
         ends += [gap, low, high]
     _set_limits(axes, ends)
-
-
-def _draw_printed(axes: mpl.axes.Axes, bars: Sequence[Bar], places: Sequence[float]) -> None:
-    printed_bars = [(y, bar) for y, bar in zip(places, bars, strict=True) if bar.gap.published is not None]
-    bars_in_print = [(y, bar, float(bar.gap.published or 0)) for y, bar in printed_bars]
-    for y, bar, gap in bars_in_print:
-        axes.barh(y, gap, height=0.62, facecolor="white", edgecolor=bar.colour, linewidth=1.1)
-        _value(axes, y, gap, gap)
-    _set_limits(axes, [gap for _, _, gap in bars_in_print])
 
 
 def _value(axes: mpl.axes.Axes, y: float, value: float, end: float) -> None:

@@ -57,7 +57,12 @@ def figure5(study: Study) -> Drawing:
         if all(map(math.isnan, gaps)):
             for axes in row:
                 style.empty_axes(axes, "no positive gap to draw")
-    figure.legend(handles=_legend(study), loc="outside lower center", ncols=5, columnspacing=1.3)
+    handles = [plots.mark(f"{words} embeddings", marker, colour) for words, colour, marker in INITIAL.values()]
+    handles.append(plots.mark("(a, b) published", "o", style.GREY, markerfacecolor="white", markeredgewidth=1.1))
+    for size in CURVES:
+        label = f"(c, d) on TSP{size_label(study, size)}"
+        handles.append(plots.line(label, color=style.INK, linestyle=DASHES[size], linewidth=1.1))
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, columnspacing=1.3)
     alt = "Gaps of small PENS-A and PENS-R from zero and Gaussian embeddings at three sizes, and while training."
     return Drawing(figure, [*ends, *curves], _notes(study, ends, curves), alt)
 
@@ -140,15 +145,6 @@ def _draw_curves(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
             )  # fmt: skip
             last = max([last, *x])
     batches_axis(axes, last)
-
-
-def _legend(study: Study) -> list[mpl.lines.Line2D]:
-    handles = [plots.mark(f"{words} embeddings", marker, colour) for words, colour, marker in INITIAL.values()]
-    handles.append(plots.mark("(a, b) published", "o", style.GREY, markerfacecolor="white", markeredgewidth=1.1))
-    for size in CURVES:
-        label = f"(c, d) on TSP{size_label(study, size)}"
-        handles.append(plots.line(label, color=style.INK, linestyle=DASHES[size], linewidth=1.1))
-    return handles
 
 
 def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[str, Any]]) -> tuple[str, ...]:

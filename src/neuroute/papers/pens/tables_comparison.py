@@ -145,6 +145,11 @@ def table4(study: Study) -> Table:
         both = tuple(INVIT.values()) if name == "INViT-2V/3V" else (run,)
         return Row((name, model_here(study, *both)), cells)
 
+    # The parameters of the other models trained here.
+    texts = []
+    for name, run in ({NAMES[name]: run_id(name) for name in NAMES} | INVIT).items():
+        count = study.value("parameters", run, dataset, _counted(study, run)) if run in study.runs else None
+        texts += [f"{name} {count:,.0f}"] if count is not None else []
     return draw_table(
         study,
         ("Method", HERE),
@@ -155,22 +160,13 @@ def table4(study: Study) -> Table:
             Column("original_decoding", "Original decoding", format=str),
         ),
         [row(name) for name in dict.fromkeys(key.split(".")[0] for key in facts)],
-        counts=_counts(study, dataset),
+        counts=[f"Here: {', '.join(texts)}."] if texts else [],
     )
 
 
 def _counted(study: Study, run: str) -> str:
     is_ours = run.startswith(f"{roles.PAPER}/") or run in INVIT.values()
     return roles.repeated(study.scale).name if is_ours else "greedy"
-
-
-def _counts(study: Study, dataset: Dataset) -> list[str]:
-    """The parameters of the other models trained here."""
-    texts = []
-    for name, run in ({NAMES[name]: run_id(name) for name in NAMES} | INVIT).items():
-        count = study.value("parameters", run, dataset, _counted(study, run)) if run in study.runs else None
-        texts += [f"{name} {count:,.0f}"] if count is not None else []
-    return [f"Here: {', '.join(texts)}."] if texts else []
 
 
 def _millions(value: Value) -> str:

@@ -16,7 +16,7 @@ from neuroute.papers.rivals.paper import (
 )
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.needs import Log, Need, Solved, artifact, tested
-from neuroute.plan.objects import Decoding, Labels
+from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
 from neuroute.rendering.cells import RANGES, Solvers, gap_cell, solver_name, summary_cell
 from neuroute.rendering.columns import WHOLE, described, joined
@@ -56,13 +56,15 @@ def table1(study: Study) -> Table:
             continue
         run, dataset = each.run.id, each.test.dataset
         log = study.log(run, "validation")
+        # A test set may be the first instances of a larger one.
+        lengths, best = (solvers.lengths(each.test, solver) for solver in ("nearest", each.test.solver))
         cells = (
             Cell(study.value("parameters", run, dataset, each.decoding)),
             summary_cell(study, run, "updates"),
             summary_cell(study, run, "wall_time_s"),
             *(Cell(float(log.gap_pct.iloc[place]) if len(log) else None) for place in (0, -1)),
             gap_cell(study, run, dataset, None, each.decoding),
-            Cell(_of_nearest(solvers, each.test)),
+            Cell(None if lengths is None or best is None else 100 * float(lengths.mean() / best.mean() - 1)),
         )
         rows.append(Row((each.system, described(dataset), each.decoding.name), cells))
     notes = (
@@ -73,12 +75,6 @@ def table1(study: Study) -> Table:
         "batch, or early in the training.",
     )
     return Table(study.artifact.title, ("System", "Test set", "Decoding"), columns, tuple(rows), notes)
-
-
-def _of_nearest(solvers: Solvers, test: Labels) -> float | None:
-    """Nearest neighbour's gap in % on a test set, which may be the first instances of a larger one."""
-    lengths, best = (solvers.lengths(test, solver) for solver in ("nearest", test.solver))
-    return None if lengths is None or best is None else 100 * float(lengths.mean() / best.mean() - 1)
 
 
 def _study_needs(scale: Scale) -> Iterator[Need]:

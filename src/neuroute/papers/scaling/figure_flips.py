@@ -136,7 +136,14 @@ def _table(study: Study) -> Table:
     """What it takes to tell each difference from noise, on the test set of the training's size."""
     rows = []
     for grid, models in grids(study.scale).items():
-        spread = _seed_spread(study, models)
+        # Pool the spread (points) of a model's gap over its seeds; None where no model has several.
+        variances = []
+        for shape in models.shapes:
+            lengths = study.lengths_of_each(models.run(shape), models.test.dataset)
+            if lengths is not None and lengths[0].shape[1] > 1:
+                gaps = 100 * lengths[0].mean(0) / lengths[1].mean()
+                variances += [gaps.var(ddof=1)] * (len(gaps) - 1)
+        spread = float(np.sqrt(np.mean(variances))) if variances else None
         for conclusion in conclusions(study, models):
             if conclusion.better is not None and conclusion.worse is not None:
                 cells = _powers(study, models, (conclusion.better, conclusion.worse), spread)
@@ -150,17 +157,6 @@ def _table(study: Study) -> Table:
         Column("seeds", "Seeds of each that tell it", "", str),
     )
     return Table("What it takes to tell", ("Grid", "Conclusion"), columns, tuple(rows))
-
-
-def _seed_spread(study: Study, models: Models) -> float | None:
-    """Pool the spread (points) of a model's gap over its seeds; None where no model has several."""
-    variances = []
-    for shape in models.shapes:
-        lengths = study.lengths_of_each(models.run(shape), models.test.dataset)
-        if lengths is not None and lengths[0].shape[1] > 1:
-            gaps = 100 * lengths[0].mean(0) / lengths[1].mean()
-            variances += [gaps.var(ddof=1)] * (len(gaps) - 1)
-    return float(np.sqrt(np.mean(variances))) if variances else None
 
 
 def _powers(study: Study, models: Models, pair: Sequence[Shape], seed_sd: float | None) -> list[Cell]:

@@ -59,13 +59,19 @@ def figure2(study: Study) -> Drawing:
         dg.column(
             dg.heading("(a) One iteration of re-construction, and the training that follows"),
             _loop(it, training, net.run.n),
-            dg.space(height=0.3),
+            dg.Space(height=0.3),
             dg.row(*panels),
         )
     )
     for name, draw in (("tour", _draw_tour), ("cut", _draw_cut), ("rebuilt", _draw_rebuilt)):
         draw(sheet.axes[name], it)
-    _connect_loop(sheet, training)
+    # The arrows, and the way back to the next round.
+    sheet.chain("tour", "cut", "rebuilt", "training")
+    cut, after = sheet.places["cut"], sheet.places["training"]
+    level = cut.low - 0.25
+    sheet.draw_line((after.x, after.low), (after.x, level), (cut.x, level), (cut.x, cut.low))
+    text = f"the next of {training.rounds} rounds: the better network improves the same tours further"
+    sheet.write((cut.x + after.x) / 2, level, text, ground=True, fontsize=6)
     _draw_iterations(sheet.axes["iterations"], it)
     draw_lengths(sheet.axes["lengths"], course)
     draw_gaps(sheet.axes["gaps"], course)
@@ -95,21 +101,11 @@ def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Row:
         f"4 to {longest_sub_path(training.longest, nodes):,} stops",  # l_max (sit, Section 5)
     )
     return dg.row(
-        maps["tour"], dg.words("draw start,\nlength and\ndirection", 5.2, above=True),
-        maps["cut"], dg.words("all blocks\nrebuilt at\nonce", 5.2, above=True),
-        maps["rebuilt"], dg.words(f"×{training.reconstructions:,}:\npseudo-\nlabels", 5.2, above=True),
+        maps["tour"], dg.Words("draw start,\nlength and\ndirection", 5.2, above=True),
+        maps["cut"], dg.Words("all blocks\nrebuilt at\nonce", 5.2, above=True),
+        maps["rebuilt"], dg.Words(f"×{training.reconstructions:,}:\npseudo-\nlabels", 5.2, above=True),
         dg.box("training", "training", *lines, fill="output", width=1.1, height=1.0), gap=0.04,
     )  # fmt: skip
-
-
-def _connect_loop(sheet: dg.Sheet, training: Reconstruction) -> None:
-    """The arrows, and the way back to the next round."""
-    sheet.chain("tour", "cut", "rebuilt", "training")
-    cut, after = sheet.places["cut"], sheet.places["training"]
-    level = cut.low - 0.25
-    sheet.draw_line((after.x, after.low), (after.x, level), (cut.x, level), (cut.x, cut.low))
-    text = f"the next of {training.rounds} rounds: the better network improves the same tours further"
-    sheet.write((cut.x + after.x) / 2, level, text, ground=True, fontsize=6)
 
 
 def _draw_tour(axes: mpl.axes.Axes, it: Iteration) -> None:

@@ -42,7 +42,12 @@ def figure1(study: Study) -> Drawing:
     title = f"(c) The network, {net.model.parameters:,} parameters, over one of its decisions"
     sheet = dg.Sheet(dg.column(dg.row(_products(net), _module(net)), dg.heading(title), _network(net), _looks(net)))
     _draw_products(sheet, net)
-    _connect_module(sheet)
+    for name, stream in (("gather", "Z"), ("spread", "H")):
+        sheet.chain(stream, f"{name}_attention", f"{name}1", f"{name}_feed", f"{name}2", f"{stream}′")
+        for around, to in ((f"{name}_attention", f"{name}1"), (f"{name}_feed", f"{name}2")):
+            sheet.skip(around, to, below=name == "spread")
+    sheet.arrow("H", "gather_attention", colour=dg.BLUE, label="keys, values")
+    sheet.arrow("gather2", "spread_attention", bend="down", colour=DARK_RED, label="keys, values")
     sheet.chain("state", "embed", "representatives", "modules", "head", "chances")
     maps.draw_state(sheet.axes["state"], net.decision)
     maps.draw_probabilities(sheet.axes["chances"], net.decision)
@@ -69,7 +74,7 @@ def _products(net: Round) -> dg.Column:
     }
     squares = [
         dg.column(dg.Panel(name, 1.15, 1.15, f"keys: all {t:,} tokens", before=0.15),
-               dg.words(f"{name}-attention", 6.5, bold=True), dg.words(text), gap=0.05)
+               dg.Words(f"{name}-attention", 6.5, bold=True), dg.Words(text), gap=0.05)
         for name, text in texts.items()
     ]  # fmt: skip
     return dg.column(dg.heading("(a) Products of a query with a key"), dg.row(*squares), top=True)
@@ -109,10 +114,10 @@ def _module(net: Round) -> dg.Column:
         dg.heading("(b) A cross-attention module"),
         dg.row(
             _stream("Z", DARK_RED, f"{net.representatives} × {m.width}"),
-            _half(net, "gather", "representatives", "Eq. 3"), dg.space(0.6), _stream("Z′", DARK_RED), gap=0.08,
+            _half(net, "gather", "representatives", "Eq. 3"), dg.Space(0.6), _stream("Z′", DARK_RED), gap=0.08,
         ),
         dg.row(
-            _stream("H", dg.BLUE, f"{net.tokens:,} × {m.width}"), dg.space(0.95),
+            _stream("H", dg.BLUE, f"{net.tokens:,} × {m.width}"), dg.Space(0.95),
             _half(net, "spread", "nodes", "Eq. 4"), _stream("H′", dg.BLUE), gap=0.08,
         ),
         top=True, width=3.6, gap=0.12,
@@ -121,8 +126,8 @@ def _module(net: Round) -> dg.Column:
 
 def _stream(name: str, colour: str, shape: str = "") -> dg.Element:
     """What a module takes or gives, on the level of the arrows."""
-    letter = dg.words(name, 7.5, bold=True, colour=colour, name=name)
-    return dg.column(dg.words(shape, 5.6), letter, dg.space(height=0.1), gap=0.03) if shape else letter
+    letter = dg.Words(name, 7.5, bold=True, colour=colour, name=name)
+    return dg.column(dg.Words(shape, 5.6), letter, dg.Space(height=0.1), gap=0.03) if shape else letter
 
 
 def _half(net: Round, name: str, fill: str, equation: str) -> dg.Frame:
@@ -134,15 +139,6 @@ def _half(net: Round, name: str, fill: str, equation: str) -> dg.Frame:
     parts = dg.row(attention, dg.Sign(f"{name}1"), feed, dg.Sign(f"{name}2"), tight=True)
     padding = {"head": 0.14} if name == "gather" else {"head": 0.0, "foot": 0.14}
     return dg.Frame(name, parts, f"{equation}: {m.count(at + '.'):,} parameters", **padding)
-
-
-def _connect_module(sheet: dg.Sheet) -> None:
-    for name, stream in (("gather", "Z"), ("spread", "H")):
-        sheet.chain(stream, f"{name}_attention", f"{name}1", f"{name}_feed", f"{name}2", f"{stream}′")
-        for around, to in ((f"{name}_attention", f"{name}1"), (f"{name}_feed", f"{name}2")):
-            sheet.skip(around, to, below=name == "spread")
-    sheet.arrow("H", "gather_attention", colour=dg.BLUE, label="keys, values")
-    sheet.arrow("gather2", "spread_attention", bend="down", colour=DARK_RED, label="keys, values")
 
 
 def _network(net: Round) -> dg.Row:
@@ -178,10 +174,10 @@ def _looks(net: Round) -> dg.Row:
     for of, text in texts.items():
         titles = {m: f"module {m + 1}" if of == "current" else "" for m in _mapped(net)}
         panels = [dg.Panel(f"{of}{module}", 0.6, 0.6, title, below=0.12) for module, title in titles.items()]
-        looks.append(dg.row(dg.column(dg.words(text, 6, bold=True), width=0.8), *panels, gap=0.1))
+        looks.append(dg.row(dg.column(dg.Words(text, 6, bold=True), width=0.8), *panels, gap=0.1))
     names = {"visited": "visited: not seen again", "destination": "destination (the first node)"}
     marks = {names.get(kind, kind): maps.MARKS[kind] for kind in ("current", "destination", "visited", "candidate")}
-    legend, bars = dg.legend(marks), dg.Panel("likeliest", 0.7, 0.7, before=0.5)
+    legend, bars = dg.Legend(marks), dg.Panel("likeliest", 0.7, 0.7, before=0.5)
     parts: tuple[list[Any], ...] = ([legend], looks, [bars])
     return dg.row(*(dg.column(*items, top=True, gap=0.08) for items in parts), gap=0.08)
 

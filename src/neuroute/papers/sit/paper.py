@@ -137,7 +137,13 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         if most != 1000:
             training = s.tsp.training[10_000].model_copy(update={"longest": s.longest[most]})
             improved(roles.with_longest(most), "tsp", 10_000, training, {"longest": most}, "tsp_1k")
-    alone = _from_scratch(s.cvrp.training[1000])
+    # The same with a round of warm-up before it.
+    training = s.cvrp.training[1000]
+    rounds = training.rounds + 1
+    validations = training.validations // training.rounds * rounds
+    alone = training.model_copy(
+        update={"rounds": rounds, "warm_up": True, "validations": validations, "epochs_before": 0}
+    )
     improved(roles.SELF, "cvrp", 1000, alone, {"attention": "self"}, attention="self")
     out.append(_like(config, labelled, roles.NO_SIT, _sit(scale, "cvrp", labelled.n), s.cvrp.no_sit))
     at = {"train_nodes": labelled.n}
@@ -153,15 +159,6 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         name, training = roles.with_repetitions(count), s.repetition_training
         improved(name, "tsp", 1000, training, {"repetitions": count}, representatives=here)
     return out
-
-
-def _from_scratch(training: Reconstruction) -> Reconstruction:
-    """The same with a round of warm-up before it."""
-    rounds = training.rounds + 1
-    validations = training.validations // training.rounds * rounds
-    return training.model_copy(
-        update={"rounds": rounds, "warm_up": True, "validations": validations, "epochs_before": 0}
-    )
 
 
 def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:

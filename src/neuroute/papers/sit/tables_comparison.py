@@ -85,6 +85,12 @@ def table1_grids(scale: Scale) -> list[Grid]:
 )
 def table1(study: Study) -> Table:
     grids = table1_grids(study.scale)
+    trained = [
+        f"{name} on {problem.upper()}{study.runs[run].n}"
+        for problem in PROBLEMS
+        for name, run in BASELINES[problem].items()
+        if run in study.runs
+    ]
     return grid_table(
         study,
         ("Problem", "Method"),
@@ -93,7 +99,14 @@ def table1(study: Study) -> Table:
         models=models_note(study, PROBLEMS),
         reference=reference_note(study, PROBLEMS),
         lkh_budgets=lkh_budgets(study, grids),
-        baselines=_baselines(study),
+        trained=", ".join(trained),
+        scale=study.scale[SitScale],
+        difusco=difusco_note(study),
+        pomo=pomo_note(study),
+        elg=elg_note(study),
+        invit=invit_note(study),
+        glop=glop_note(study, *PROBLEMS),
+        htsp=htsp_note(study),
     )
 
 
@@ -113,26 +126,6 @@ def _self_improvement(study: Study) -> list[str]:
         f"What self-improved training adds to the warm-up on insertion's solutions, in greedy gaps at 1K: "
         f"{'; '.join(parts)}. The paper prints no gaps after the warm-up alone."
     ]
-
-
-def _baselines(study: Study) -> str:
-    trained = [
-        f"{name} on {problem.upper()}{study.runs[run].n}"
-        for problem in PROBLEMS
-        for name, run in BASELINES[problem].items()
-        if run in study.runs
-    ]
-    s = study.scale[SitScale]
-    return (
-        f"Baselines trained here, each by its own recipe (SIGD: BQ's layers, settings of ours): {', '.join(trained)}; "
-        "greedy up to the paper's 10K, random "
-        f"re-construct up to {s.rrc_max_nodes:,} nodes (of at most {s.rrc_longest:,} stops at a time: the times "
-        f"printed at 5K and 10K leave none for more), beams up to {s.beam_max_nodes:,}. The "
-        "others are as printed: OOM is out of memory, N/A beyond the time limit or infeasible, — not reported. "
-        f"{difusco_note(study)} "
-        f"{pomo_note(study)} {elg_note(study)} {invit_note(study)} {glop_note(study, *PROBLEMS)} "
-        f"{htsp_note(study)}"
-    )
 
 
 def table8_grid(scale: Scale) -> Grid:
