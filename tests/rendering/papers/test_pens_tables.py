@@ -9,12 +9,9 @@ import numpy as np
 from fabricated import drawn_table, edit_arrays
 from fabricated_pens import FABRIC, SCALE, study
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.objects import Decoding
 from table_cells import of
 
 RECORDS = FABRIC
-REPEATS = SCALE[PensScale].repeats
-REPEATED, RESCALED = Decoding(repeats=REPEATS), Decoding(repeats=REPEATS, rescale="best")
 draw = partial(drawn_table, study)
 
 

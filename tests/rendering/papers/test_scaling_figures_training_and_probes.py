@@ -17,7 +17,6 @@ from neuroute.papers.scaling.roles import PROBED
 from neuroute.rendering.render import render
 from neuroute.rendering.style import Drawing
 
-FEW, MANY = "64 samples (paper: 1M)", "640 samples (paper: 10M)"
 draw = partial(drawn_figure, study_of, lay_out=True)
 
 
