@@ -139,7 +139,7 @@ def read_by(scale: str, table: str, system: str) -> list[RunEvaluation]:
 
 
 def check_rows(evaluations: list[RunEvaluation], way: str, tests: set[Labels]) -> None:
-    assert {name_of(d) for e in evaluations for d in e.decodings_used()} == {way}
+    assert {d.name for e in evaluations for d in e.decodings_used()} == {way}
     assert {labels for e in evaluations for labels in e.labels} >= tests
 
 

@@ -111,7 +111,7 @@ def _cvrp(
     if (arrays["capacity"] <= 0).any():
         raise NeurouteError(f"{path}: 'capacity' is not above 0; give every instance a vehicle that carries something")
     loads = {key: _load(path, arrays[key], key) for key in ("demand", "capacity")}
-    vrp = Vrp(coords, **loads)
+    vrp = Vrp(coords, loads["demand"], loads["capacity"])
     check_cvrp(vrp, str(path))
     if solutions is not None:
         why = "its solution ('node', 'via_depot') does not serve every customer once, or overloads a route"

@@ -224,11 +224,11 @@ def figure6(study: Study) -> Drawing:
         for name, net in nets.items()
         for j, label in enumerate(_titles(net))
     )
-    columns = (
+    heads = (
         Column("nearness", "Nearness", "", fixed(2), title),
         Column("destination_pct", "Destination", "%", fixed(1), title),
     )
-    return Drawing(figure, rows, texts, alt, Table(title, ("Model", "Factor"), columns, looks))
+    return Drawing(figure, rows, texts, alt, Table(title, ("Model", "Factor"), heads, looks))
 
 
 def _titles(net: Attention) -> list[str]:
