@@ -55,11 +55,11 @@ class Solver:
     decoding: Decoding
 
 
-def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> list[Row]:
-    """A row for each instance that is printed or measured, and the mean of those printed.
+def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) -> tuple[list[Row], list[str]]:
+    """A row for each instance that is printed or measured, and the mean of those printed; what was not measured.
 
     A row: the best length known, then each method's length and gap in %.  Means here are over the instances that every
-    method measured here has solved.
+    method measured here has solved.  Notes: by instances and methods; how to get the instances where there are none.
     """
     published = printed_numbers(study, study.artifact.name, problem=library.problem)
     gaps, instances, best = _gaps(study, library, solvers), _set(library), published[published.metric == "best_known"]
@@ -84,7 +84,27 @@ def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> l
             cells.append(Cell(library.length(length), library.length(length_in_print)))
             cells.append(Cell(gap, gap_in_print, behind=behind))
         rows.append(Row((library.title, name), tuple(cells)))
-    return [*rows, _mean(library, gaps, names, of_each)]
+    rows.append(_mean(library, gaps, names, of_each))
+    if not any(gaps):
+        return rows, [none_there(library.benchmark)]
+    notes = []
+    if lacking := sum(name not in solved for name in names):
+        notes.append(f"{library.title}: {lacking} of the {len(names)} printed instances were not measured here.")
+    if others:
+        notes.append(
+            f"{library.title}: {len(others)} of the instances here are not in the paper's table; they come last."
+        )
+    common = _common(gaps, names)
+    if 0 < len(common) < len(names):
+        parts = []
+        for solver, printed_rows in zip(solvers, of_each, strict=True):
+            there = printed_rows[(printed_rows.metric == "gap_pct") & printed_rows.instance.isin(common)]
+            parts.append(f"{solver.label.partition(',')[0]} {there.value.mean():.3f} %")
+        means = ", ".join(parts)
+        notes.append(f"{library.title}: over the instances of the mean here, printed means are {means}.")
+    if without := [solver.label for solver, of in zip(solvers, gaps, strict=True) if not of]:
+        notes.append(f"Not measured on {library.title}: {', '.join(without)}.")
+    return rows, notes
 
 
 Gaps = dict[str, tuple[float, ...]]  # instance -> the gap in % of each training
@@ -131,37 +151,6 @@ def _mean(library: Library, gaps: Sequence[Gaps], names: list[str], of_each: Seq
         cells += [Cell(), Cell(mean, in_print, at=at)]
     label = f"Mean of {len(names)}" + (f", here of {len(common)}" if common and len(common) < len(names) else "")
     return Row((library.title, label), tuple(cells))
-
-
-def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[str]:
-    """What of a set was not measured, by instances and methods; how to get the instances where there are none."""
-    gaps = _gaps(study, library, solvers)
-    numbers = printed_numbers(study, study.artifact.name, problem=library.problem)
-    names = [str(name) for name in numbers[numbers.metric == "best_known"].instance]
-    if not any(gaps):
-        return [none_there(library.benchmark)]
-    solved, notes = {name for of in gaps for name in of}, []
-    if lacking := sum(name not in solved for name in names):
-        notes.append(f"{library.title}: {lacking} of the {len(names)} printed instances were not measured here.")
-    if others := len(solved - set(names)):
-        notes.append(f"{library.title}: {others} of the instances here are not in the paper's table; they come last.")
-    common = _common(gaps, names)
-    if 0 < len(common) < len(names):
-        means = _also(numbers, solvers, common)
-        notes.append(f"{library.title}: over the instances of the mean here, printed means are {means}.")
-    if without := [solver.label for solver, of in zip(solvers, gaps, strict=True) if not of]:
-        notes.append(f"Not measured on {library.title}: {', '.join(without)}.")
-    return notes
-
-
-def _also(numbers: pd.DataFrame, solvers: Sequence[Solver], names: Sequence[str]) -> str:
-    """The printed gaps' means over some of the instances: POMO 3.60 %, ..."""
-    parts = []
-    for solver in solvers:
-        rows = select(numbers, **solver.printed)
-        gaps = rows[(rows.metric == "gap_pct") & rows.instance.isin(list(names))].value
-        parts.append(f"{solver.label.partition(',')[0]} {gaps.mean():.3f} %")
-    return ", ".join(parts)
 
 
 def _set(library: Library) -> dict[str, PublishedInstance]:
@@ -225,12 +214,13 @@ def _table7_needs(scale: Scale) -> Iterator[Need]:
 @artifact("CVRPLIB's Set-X and Solomon's instances", needs=_table7_needs)
 def table7(study: Study) -> Table:
     """Lengths and gaps on Set-X up to 250 customers and on Solomon's R1, RC1 and RC2."""
-    solvers_of, rows = {}, list[Row]()
+    solvers_of, rows, instances = {}, list[Row](), list[str]()
     for library, group in ((SET_X, "set_x"), (SOLOMON, "solomon")):
         solvers = [solver("POMO", roles.single(study.scale, library.problem, LARGER), group)]
         solvers += [solver(name, roles.multi(study.scale, name, LARGER), group) for name in MULTI_TASK]
         solvers_of[library] = solvers
-        rows += library_rows(study, library, solvers)
+        rows_of, notes_of = rows_and_notes(study, library, solvers)
+        rows, instances = rows + rows_of, instances + notes_of
     models = {f"POMO ({library.problem})": of[0].run for library, of in solvers_of.items()}
     models |= {name: run_id(roles.multi(study.scale, name, LARGER)) for name in MULTI_TASK}
     return draw_table(
@@ -238,7 +228,7 @@ def table7(study: Study) -> Table:
         ("Set", "Instance"),
         _columns(["POMO", *MULTI_TASK]),
         rows,
-        instances=(note for library, solvers in solvers_of.items() for note in notes_of(study, library, solvers)),
+        instances=instances,
         models=models_note(study, models),
     )
 
@@ -264,12 +254,13 @@ def table8(study: Study) -> Table:
             label = name if words == "greedy" else with_budget(f"{name} RRC100", 100, rrc.iterations)
             row = {"method": name, "decoding": words}
             solvers.append(Solver(label, row, run, roles.group(run, "set_x_large"), decoding))
+    rows, instances = rows_and_notes(study, SET_X, solvers)
     return draw_table(
         study,
         ("Set", "Instance"),
         _columns([solver.label for solver in solvers]),
-        library_rows(study, SET_X, solvers),
-        instances=notes_of(study, SET_X, solvers),
+        rows,
+        instances=instances,
         models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
         epochs=_epochs(study, lehd),
         unlike="" if how == X8 else "Not so here: each instance is solved without images. In the paper: ",
