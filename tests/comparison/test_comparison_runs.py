@@ -368,6 +368,14 @@ def test_a_process_that_takes_too_long_or_too_much_memory_costs_one_answer(
             process.answer(method("no_such", 1.0, kind="network"), eight, 0, 60)
 
 
+def test_the_limit_is_of_the_answer_and_not_of_what_is_loaded_or_counted_for_it() -> None:
+    built, search = parse("tsp", 0.1, ["tsp"], lambda name: {}, ())
+    with Worker(Machine()) as process:
+        for each in (built, search):
+            assert process.answer(each, members()[3].instance, 0, 0.6).unsolved == ""
+        assert process.answer(built, members()[3].instance, 0, 0.6).gflops
+
+
 def test_why_an_instance_is_unsolved_says_what_not_where(monkeypatch: pytest.MonkeyPatch) -> None:
     own, instance = method("mine", 1.0, kind="function"), members()[0].instance
     for answer, why in (([1.5], "a tour of whole numbers"), (KeyError("x"), r"KeyError('x')")):
@@ -398,5 +406,6 @@ def test_what_builds_for_a_search_is_loaded_before_each_answer(monkeypatch: pyte
     thirty = members()[3].instance
     assert worker.load(Machine(), search, thirty) is True
     for answers in (1, 2):
+        worker.prepare(search, thirty)
         assert worker.solve(search, thirty, 0).cost is not None
         assert sizes == [8] * answers  # of the small one; the answer's own is not that of this module

@@ -8,7 +8,7 @@ import resource
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -62,14 +62,20 @@ class Worker:
         self._process.end()
 
     def answer(self, method: Method, instance: neuroute.Instance, seed: int, limit: float) -> Answer:
-        """Solve an instance, for `limit` seconds at most.  Raises NeurouteError if the method cannot even be loaded."""
+        """Solve an instance, for `limit` seconds at most without what is loaded and counted for it.
+
+        Raises NeurouteError if the method cannot even be loaded.
+        """
         if method not in self._ready:
             reply = self._ask("load", None, self._machine, method, instance)
             if isinstance(reply, Answer):  # it died, or says why not
                 raise NeurouteError(f"{method.name}: cannot be loaded: {reply.unsolved}")
             self._ready.add(method)
+        gflops = self._ask("prepare", None, method, instance)
+        if isinstance(gflops, Answer):  # it died
+            return gflops
         answer: Answer = self._ask("solve", limit, method, instance, seed)
-        return answer
+        return replace(answer, gflops=None if answer.cost is None else gflops)
 
     def _ask(self, function: str, limit: float | None, *arguments: Any) -> Any:
         began = wall()
@@ -165,19 +171,23 @@ def _load_function(machine: Machine, method: Method, instance: neuroute.Instance
     return _Loaded(lambda instance, seed: instance.stops_of(function(instance, method.seconds)))
 
 
+def prepare(method: Method, instance: neuroute.Instance) -> float | None:
+    """Do for an answer what is not of its time, and return the GFLOPs of a solution."""
+    _methods[method].warm_up()
+    return _methods[method].gflops(instance)
+
+
 def solve(method: Method, instance: neuroute.Instance, seed: int) -> Answer:
     """Answer for a method that is loaded."""
     global _load_of_machine
-    loaded = _methods[method]
-    loaded.warm_up()
     began, busy = wall(), _cpu()
     try:
-        stops = loaded.stops(instance, seed)
+        stops = _methods[method].stops(instance, seed)
         seconds, cpu = wall() - began, _cpu() - busy
         if cpu > 0.2:
             _load_of_machine = min(max(seconds / cpu, LOADS[0]), LOADS[1])
         cost = instance.cost(stops)  # which refuses what is no solution
-        return Answer(cost, seconds, cpu, loaded.gflops(instance))
+        return Answer(cost, seconds, cpu)
     except Exception as error:  # whatever a method raises is no solution of this instance
         memory = isinstance(error, MemoryError) or any(word in str(error) for word in ("memory", "alloc"))
         text = str(error).removeprefix(f"{instance.name}: ") if isinstance(error, NeurouteError) else repr(error)
