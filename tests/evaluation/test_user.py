@@ -13,12 +13,13 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
 from neuroute.instances.instances import Instances
-from neuroute.instances.tsplib import read_tsplib
+from neuroute.instances.tsplib import read_tsplib, read_vrplib
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.decodings import revise
 from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.cvrp import cost
+from neuroute.problems.public_instances import packaged_files
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
 from neuroute.user.evaluate import GroupResult, evaluate, find_instances
@@ -164,6 +165,16 @@ def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None
     assert "5 instances, n = 8" in text
     with pytest.raises(NeurouteError, match="mine: holds TSP instances, but scaling/c solves CVRP"):
         evaluate(model, MINE, decoding, None, None)
+
+
+def test_vrplib_files_are_measured_by_both_distances(tmp_path: Path) -> None:
+    untrained(tmp_path / "c", CVRP_NETWORK, "scaling/c")
+    model, file = load_model(tmp_path / "c", "cpu"), packaged_files("cvrplib")["X-n101-k25"]
+    gaps, instance = evaluate(model, file, Decoding()).gaps, read_vrplib(file)
+    routes = decode("cvrp", model.net, instance.inputs(), Decoding())[0].numpy()
+    lengths = [instance.length(routes, rounded) for rounded in (False, True)]
+    expected = [100 * (length / 27591 - 1) for length in lengths]
+    assert [gaps["gap_pct"], gaps["gap_rounded_pct"]] == pytest.approx(expected)
 
 
 def test_names_are_found_in_the_config_s_folder_and_in_the_plan(

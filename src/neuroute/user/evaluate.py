@@ -38,7 +38,7 @@ class GroupResult:
     group: Instances
     reference: np.ndarray | None  # (count,)
     lengths: np.ndarray  # (count,)
-    rounded: np.ndarray | None  # (count,) in TSPLIB's integer distances
+    rounded: np.ndarray | None  # (count,) in the library's integer distances
     seconds: float
 
     def gaps(self) -> dict[str, float]:
@@ -104,7 +104,7 @@ class Evaluation:
         """Gaps in per cent, by several conventions, on the instances with a reference; empty where none has one.
 
         `gap_pct` is of mean lengths, `gap_mean_of_ratios_pct` the mean of the instances' gaps, `gap_rounded_pct` the
-        same in TSPLIB's integer distances.
+        same in a library's integer distances.
         """
         pairs = [(m, m.reference) for m in self.groups if m.reference is not None]
         if not pairs:
@@ -232,7 +232,7 @@ def _measure(model: Model, group: Instances, decoding: Decoding, memory_gb: floa
         solutions, took = decode_timed(model.problem, model.net, part.inputs(model.problem), decoding, memory_gb)
         seconds += took
         lengths.append(part.lengths(solutions.numpy()))
-        if group.library == "tsplib":
+        if group.members[0].distances != "EXACT_2D":
             rounded.append(part.lengths(solutions.numpy(), rounded=True))
         progress.add(part.count)
     in_integers = np.concatenate(rounded) if rounded else None
