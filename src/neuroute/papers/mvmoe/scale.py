@@ -17,6 +17,17 @@ UNSEEN = (  # Table 2
 )
 OTHERS = "others"  # key of what holds for all variants that are not named
 DEFAULT = "h_default"  # MVMoE/4E at half length, from which ablations depart
+TABLE5 = {  # alpha, norm, and experts of a token
+    DEFAULT: ("0.01", "instance", 2),
+    "h_alpha0001": ("0.001", "instance", 2),
+    "h_alpha01": ("0.1", "instance", 2),
+    "h_alpha1": ("1.0", "instance", 2),
+    "h_batch": ("0.01", "batch", 2),
+    "h_layer": ("0.01", "layer", 2),
+    "h_nonorm": ("0.01", "none", 2),
+    "h_k1": ("0.01", "instance", 1),
+    "h_k3": ("0.01", "instance", 3),
+}
 ABLATIONS: dict[str, dict[str, str]] = {  # labels of Table 5 are the published rows' method_params
     "figure6a": {
         "Raw": "h_raw",
@@ -49,20 +60,7 @@ ABLATIONS: dict[str, dict[str, str]] = {  # labels of Table 5 are the published 
         "random hierarchical": "h_random_hier",
         "soft MoE": "h_soft",
     },
-    "table5": {
-        f"alpha={alpha};norm={norm};K={top};epochs=2500": name
-        for alpha, norm, top, name in (
-            ("0.01", "instance", 2, DEFAULT),
-            ("0.001", "instance", 2, "h_alpha0001"),
-            ("0.1", "instance", 2, "h_alpha01"),
-            ("1.0", "instance", 2, "h_alpha1"),
-            ("0.01", "batch", 2, "h_batch"),
-            ("0.01", "layer", 2, "h_layer"),
-            ("0.01", "none", 2, "h_nonorm"),
-            ("0.01", "instance", 1, "h_k1"),
-            ("0.01", "instance", 3, "h_k3"),
-        )
-    },
+    "table5": {f"alpha={alpha};norm={norm};K={k};epochs=2500": name for name, (alpha, norm, k) in TABLE5.items()},
 }
 ABLATIONS["figure6e"] = ABLATIONS["figure6d"]
 # Runs of half length besides the default one.

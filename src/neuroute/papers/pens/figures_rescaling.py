@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuroute.analysis.rescaling import Parabola
 from neuroute.core.lazy import mpl
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import COLOUR, MARKER
@@ -36,10 +37,7 @@ class Swept:
     dataset: Dataset
     factors: NDArray[np.float64]  # (f,)
     lengths: NDArray[np.float64]  # (f,) mean tour lengths on the original coordinates
-    parabola: NDArray[np.float64]  # a, b, c of a x^2 + b x + c; nan where nothing could be fitted
-    between: tuple[float, float]  # the smallest and the largest factor that it is fitted to
-    best: float
-    interior: bool  # whether the parabola has its minimum between these
+    fit: Parabola  # nan where nothing could be fitted
     printed: float | None  # the paper's best factor
 
     @property
@@ -52,20 +50,11 @@ class Swept:
         """Lengths, in % above the one at factor 1."""
         return np.asarray(100 * (self.lengths / self.unit - 1))
 
-    def curve(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The parabola's lengths at factors x."""
-        a, b, c = self.parabola
-        return np.asarray((a * x + b) * x + c)
-
-    @property
-    def fitted(self) -> bool:
-        return bool(np.isfinite(self.parabola).all())
-
     def rows(self) -> list[dict[str, Any]]:
         about = {"series": roles.NAMES[self.name], "size": self.size, "n": self.dataset.n}
-        fit = dict(zip(("parabola_a", "parabola_b", "parabola_c"), self.parabola.tolist(), strict=True))
-        fit |= {"fitted_from": self.between[0], "fitted_to": self.between[1]}
-        parabola = {"best_factor": self.best, "interior": self.interior} | fit
+        parabola = {"best_factor": self.fit.best, "interior": self.fit.interior}
+        parabola |= {f"parabola_{name}": getattr(self.fit, name) for name in "abc"}
+        parabola |= {"fitted_from": self.fit.low, "fitted_to": self.fit.high}
         rows: list[dict[str, Any]] = [
             {"side": MEASURED, **about, "factor": x, "length": y, "relative_pct": r, **parabola}
             for x, y, r in zip(self.factors, self.lengths, self.relative, strict=True)
@@ -111,19 +100,19 @@ def figure3(study: Study) -> Drawing:
 def _swept(study: Study, name: str, size: int) -> Swept:
     stored, dataset = study.arrays(f"{roles.run_id(name)}/rescaling"), roles.held_out(study.scale, size)
     at = int(np.flatnonzero(stored["sizes"] == dataset.n)[0])
-    factors, lengths, parabola = (
-        np.asarray(stored[f"{dataset.id}|{key}"], np.float64) for key in ("factors", "lengths", "parabola")
+    factors, lengths, (a, b, c), (low, high) = (
+        np.asarray(stored[f"{dataset.id}|{key}"], np.float64) for key in ("factors", "lengths", "parabola", "fitted")
     )
     best, interior = float(stored["best"][at]), bool(stored["interior"][at])
-    low, high = (float(factor) for factor in stored[f"{dataset.id}|fitted"])
+    fit = Parabola(float(a), float(b), float(c), best, interior, float(low), float(high))
     paper = number(printed_numbers(study, 1, method=roles.NAMES[name], scaled="yes"), size, "scale_factor")
     printed_factor = paper if isinstance(paper, float) else None
-    return Swept(name, size, dataset, factors, lengths, parabola, (low, high), best, interior, printed_factor)
+    return Swept(name, size, dataset, factors, lengths, fit, printed_factor)
 
 
 def _limits(swept: Sequence[Swept]) -> tuple[float, float]:
     """Room for every factor of a size, the paper's as well."""
-    values = [v for each in swept for v in (*each.factors, each.best)]
+    values = [v for each in swept for v in (*each.factors, each.fit.best)]
     values += [each.printed for each in swept if each.printed is not None]
     margin = 0.07 * (max(values) - min(values))
     return min(values) - margin, max(values) + margin
@@ -147,13 +136,13 @@ def _draw(axes: mpl.axes.Axes, each: Swept) -> None:
         markeredgecolor="white", markeredgewidth=0.4, zorder=3,
     )  # fmt: skip
     low, high = float(each.lengths[near].min()), float(each.lengths[near].max())
-    if each.fitted:
-        x = np.linspace(*each.between, 80)
-        y = each.curve(x)
-        axes.plot(x, y, "-" if each.interior else ":", color=colour, linewidth=1, zorder=2)
+    if np.isfinite([each.fit.a, each.fit.b, each.fit.c]).all():
+        x = np.linspace(each.fit.low, each.fit.high, 80)
+        y = each.fit(x)
+        axes.plot(x, y, "-" if each.fit.interior else ":", color=colour, linewidth=1, zorder=2)
         low, high = min(low, float(y.min())), max(high, float(y.max()))
-    if each.interior:
-        axes.axvline(each.best, color=colour, linewidth=0.8, linestyle="--", zorder=1, alpha=0.8)
+    if each.fit.interior:
+        axes.axvline(each.fit.best, color=colour, linewidth=0.8, linestyle="--", zorder=1, alpha=0.8)
     span = (high - low) or 1.0
     axes.set_ylim(low - 0.12 * span, high + (0.2 if far.any() else 0.1) * span)
     if far.any():  # not clipped, and a mark of nothing lies nowhere: the layout would collapse
@@ -161,7 +150,7 @@ def _draw(axes: mpl.axes.Axes, each: Swept) -> None:
             each.factors[far], np.full(far.sum(), 1.0), linestyle="none", marker=mpl.markers.CARETUP, color=colour,
             markersize=4.5, transform=axes.get_xaxis_transform(), zorder=3, clip_on=False,
         )  # fmt: skip
-    words = f"×{each.best:.2f}" if each.interior else "no minimum found"
+    words = f"×{each.fit.best:.2f}" if each.fit.interior else "no minimum found"
     axes.text(0.5, 1.04, words, transform=axes.transAxes, ha="center", va="bottom", fontsize=6)
     if each.printed is not None:
         axes.plot(
@@ -175,7 +164,7 @@ def _notes(study: Study, swept: Sequence[Swept]) -> tuple[str, ...]:
         f"{dataset.count:,} TSP{dataset.n:,}"
         for dataset in dict.fromkeys(roles.held_out(study.scale, size) for size in roles.SIZES)
     )
-    outside = [f"{roles.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in swept if not each.interior]
+    outside = [f"{roles.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in swept if not each.fit.interior]
     bare = {f"TSP{each.dataset.n:,}" for each in swept if not np.any(np.isclose(each.factors, 1))}
     return notes(
         study,
@@ -197,7 +186,7 @@ def _table(study: Study, swept: Mapping[str, Sequence[Swept]]) -> Table:
     rows = [
         Row(
             (roles.NAMES[name],),
-            tuple(Cell(each.best if np.isfinite(each.best) else "not finite", each.printed) for each in sweeps),
+            tuple(Cell(each.fit.best if np.isfinite(each.fit.best) else "not finite", each.printed) for each in sweeps),
         )
         for name, sweeps in swept.items()
     ]
