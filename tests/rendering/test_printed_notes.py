@@ -25,7 +25,11 @@ def test_notes_say_what_is_printed() -> None:
     scaled = select(_read_published("pens", "table2"), method="PENS-AR", scaled="yes").n.astype(str)
     places = [f"TSPLIB {n}" if "-" in n else f"TSP{n}" for n in dict.fromkeys(scaled)]
     of_multi = [f"{m} {of('mvmoe', 'table1', n=100, metric='gap_pct', method=m):.3f} %" for m in methods]
+    quoted = {name: of("scaling", "quoted", quantity=name) for name in ("r2_global", "mape_global", "r2_depth")}
     for note, says in (
+        ("scaling/figure2", "R² {r2_global:g} and error {mape_global:g} % for (a)".format_map(quoted)),
+        ("scaling/figure2", f"mean R² {quoted['r2_depth']:g}, error"),
+        ("scaling/figure1", f"says {of('scaling', 'quoted', quantity='models_beating_a_larger_one'):.0f} of 12"),
         ("scaling/table6", f"imply {', '.join(weights)} %"),
         ("scaling/table6", f"would be {', '.join(f'{0.6 * small + 0.4 * large:.3f}' for small, large, _ in means)} %"),
         ("scaling/table7", f"has {whole - gates:.2f}M parameters instead of {whole:.2f}M, {100 * gates / whole:.1f} %"),

@@ -76,15 +76,6 @@ def learned(scale: Scale, variant: str) -> dict[str, Method]:
 
 
 FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks may drive, too
-RULE = (
-    "With backhauls networks keep to the rule of the paper's Appendix A: a vehicle leaves full, or empty where only "
-    "backhauls are left. The paper's OR-Tools may leave with any load (free start), a relaxation that the paper does "
-    "not mention; part of these gaps is what the rule costs."
-)
-PUBLISHED_FEASIBLE = (
-    "Of the published reference solutions networks could drive, at n = 50 (100), 41 (20) % of VRPB's, 38 (19) % of "
-    "VRPBL's, 17 (8) % of OVRPB's, 17 (7) % of OVRPBL's, and with time windows at most 1.5 (0) %."
-)
 
 
 def sets_of(scale: Scale, size: int) -> str:
@@ -168,21 +159,15 @@ def references_note(scale: Scale, variants: Sequence[str]) -> str:
     )
 
 
-def rule_notes(study: Study, tests: Iterable[Labels], runs: Sequence[str]) -> list[str]:
+def rule_notes(study: Study, tests: Iterable[Labels], runs: Sequence[str]) -> dict[str, object]:
     """Which backhaul rule the solvers were held to, and which part of the references networks may drive, too.
 
-    Nothing where no test set has backhauls.  `runs`: whose evaluations may tell.
+    `runs`: whose evaluations may tell.
     """
     tests = [labels for labels in tests if SWITCHES[str(labels.dataset.variant)].backhaul]
-    if not tests:
-        return []
-    rules: dict[str, None] = dict.fromkeys(_rule_of(labels.solver) for labels in tests)
-    return [f"{RULE} References here: {'; '.join(rules)}. {PUBLISHED_FEASIBLE}", *_feasible(study, tests, runs)]
-
-
-def _rule_of(solver: str) -> str:
-    rule = "held to the networks' rule" if solver in BY_THE_RULE else "free start"
-    return f"{solver_name(solver)}, {rule}"
+    of_rule = {True: "held to the networks' rule", False: "free start"}
+    rules = dict.fromkeys(f"{solver_name(t.solver)}, {of_rule[t.solver in BY_THE_RULE]}" for t in tests)
+    return {"rules": "; ".join(rules), "feasible": _feasible(study, tests, runs)}
 
 
 def _feasible(study: Study, tests: Sequence[Labels], runs: Sequence[str]) -> list[str]:

@@ -141,7 +141,7 @@ def table_figure6(study: Study) -> Table:
         rows,
         trained=trained_note(study, runs, "50 million, and up to 200 million by number of experts,", [SIZES[0]]),
         references=references_note(study.scale, UNSEEN),
-        rule_notes=rule_notes(study, [roles.reference(study.scale, v, SIZES[0]) for v in UNSEEN], runs),
+        **rule_notes(study, [roles.reference(study.scale, v, SIZES[0]) for v in UNSEEN], runs),
     )
 
 
@@ -228,7 +228,7 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> tuple[str, ...]:
         scale=scale[MvmoeScale],
         amounts=amounts(study, runs) or "no",
         references=references_note(scale, UNSEEN),
-        rule_notes=rule_notes(study, tests, runs),
+        **rule_notes(study, tests, runs),
         trends=_trends(settings),
         seconds=_times(study, settings["e"]),
         missing=f"Of {every} settings not trained at this scale: {'; '.join(missing)}." if missing else "",

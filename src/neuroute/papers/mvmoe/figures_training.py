@@ -190,7 +190,7 @@ def table_figure5(study: Study) -> Table:
         grids,
         samples=_training(study, grids[0].runs[-1]).samples,
         references=references_note(study.scale, FEW),
-        rule_notes=rule_notes(study, [test for grid in grids for test in grid.tests], grids[0].runs),
+        **rule_notes(study, [test for grid in grids for test in grid.tests], grids[0].runs),
     )
 
 

@@ -69,7 +69,7 @@ def _comparison(study: Study, variants: Sequence[str]) -> Table:
         means=_means(study, variants),
         trained=trained_note(study, [run for grid in grids for run in grid.runs]),
         references=references_note(scale, variants),
-        rule_notes=rule_notes(study, tests, multi),
+        **rule_notes(study, tests, multi),
         budgets=budgets_note(scale, variants),
     )
 
@@ -129,7 +129,7 @@ def table4(study: Study) -> Table:
         grid,
         trained=trained_note(study, grid.runs),
         references=references_note(study.scale, TRAINED),
-        rule_notes=rule_notes(study, grid.tests, grid.runs),
+        **rule_notes(study, grid.tests, grid.runs),
     )
 
 
@@ -165,7 +165,7 @@ def table5(study: Study) -> Table:
         grid,
         trained=trained_note(study, grid.runs, "50 million", [SIZES[0]]),
         references=references_note(study.scale, VARIANTS),
-        rule_notes=rule_notes(study, tests, [run_id(DEFAULT), *grid.runs]),
+        **rule_notes(study, tests, [run_id(DEFAULT), *grid.runs]),
     )
 
 

@@ -206,7 +206,16 @@ def figure4(study: Study) -> Drawing:
     points = pd.DataFrame(rows)
     for axes, side, ticks in ((here, MEASURED, sizes), (paper, PUBLISHED, {size: size for size in sizes})):
         gaps = [drawable(gap) for gap in points[points.side == side].gap_pct]
-        _frame(axes, list(ticks.values()), gaps)
+        nodes = list(ticks.values())
+        style.log_axis(axes, "x", nodes)
+        style.log_axis(axes, "y", gaps)
+        low, high = axes.get_ylim()
+        if axes.get_yscale() == "log" and 100 < high / low < 2000:  # by decades only, there would be two ticks
+            axes.yaxis.set_major_locator(mpl.ticker.LogLocator(10, subs=(1.0, 2.0, 5.0), numticks=12))
+        axes.xaxis.set_major_locator(mpl.ticker.FixedLocator(sorted(set(nodes))))
+        axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))
+        if not any(y > 0 for y in gaps):
+            style.empty_axes(axes, "no positive gap to draw")
         axes.set_ylabel("Optimality gap (%)")
     here.set_xticks(list(sizes.values()), [_tick(sizes, size) for size in sizes])
     here.set_xlabel("Nodes here" + (" (in the paper)" if any(a != b for a, b in sizes.items()) else ""))
@@ -237,18 +246,6 @@ def _curve(axes: mpl.axes.Axes, name: str, cells: Mapping[int, Cell], *, solid: 
     for n, cell in cells.items():
         if cell.low is not None and cell.high is not None and cell.low > 0:
             axes.plot([n, n], [cell.low, cell.high], color=COLOUR[name], linewidth=0.8, zorder=2)
-
-
-def _frame(axes: mpl.axes.Axes, nodes: Sequence[int], gaps: Sequence[float]) -> None:
-    style.log_axis(axes, "x", nodes)
-    style.log_axis(axes, "y", gaps)
-    low, high = axes.get_ylim()
-    if axes.get_yscale() == "log" and 100 < high / low < 2000:  # by decades only, there would be two ticks
-        axes.yaxis.set_major_locator(mpl.ticker.LogLocator(10, subs=(1.0, 2.0, 5.0), numticks=12))
-    axes.xaxis.set_major_locator(mpl.ticker.FixedLocator(sorted(set(nodes))))
-    axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))
-    if not any(y > 0 for y in gaps):
-        style.empty_axes(axes, "no positive gap to draw")
 
 
 def _tick(sizes: dict[int, int], size: int) -> str:

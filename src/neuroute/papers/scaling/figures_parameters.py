@@ -38,7 +38,7 @@ def cvrp_needs(scale: Scale) -> Iterator[Need]:
     return Models.cvrp(scale).needs()
 
 
-@artifact("Decoder parameters against optimality gap", needs=grid_needs, printed_files=("quoted", "table1", "table12"))
+@artifact("Decoder parameters against optimality gap", needs=grid_needs, printed_files=("table1", "table12"))
 def figure1(study: Study) -> Drawing:
     """Draw the twelve models, and circle those that beat a larger one by being deeper."""
     figure = style.new_figure(height=2.9)
@@ -69,8 +69,7 @@ def figure1(study: Study) -> Drawing:
             "deeper than a larger one that they beat (circled)."
         )
     curves.shape_legend(panels[1], models.looks)
-    claimed = quoted_value(study, "models_beating_a_larger_one")
-    texts = notes(study, counted=counted, claimed=claimed, added=curves.added_note(models.added))
+    texts = notes(study, counted=counted, added=curves.added_note(models.added))
     alt = "Scatter of optimality gap over decoder parameters for twelve models, here and as published."
     return Drawing(figure, rows, texts, alt)
 
@@ -78,12 +77,10 @@ def figure1(study: Study) -> Drawing:
 @artifact(
     "Power laws of the gap in parameters: all models, by width, by depth",
     needs=grid_needs,
-    printed_files=("quoted", "table1", "table12"),
+    printed_files=("table1", "table12"),
 )
 def figure2(study: Study) -> Drawing:
-    names = "r2_global mape_global r2_width mape_width alpha_n_width_min alpha_n_width_max r2_depth mape_depth"
-    quoted = {name: quoted_value(study, name) for name in f"{names} alpha_n_depth_min alpha_n_depth_max".split()}
-    return _laws(study, Models.tsp(study.scale), "parameters", **quoted)
+    return _laws(study, Models.tsp(study.scale), "parameters")
 
 
 @artifact(
@@ -106,7 +103,7 @@ def figure14(study: Study) -> Drawing:
     return _laws(study, Models.cvrp(study.scale), "gflops_paper")
 
 
-def _laws(study: Study, models: Models, quantity: Quantity, **quoted: float) -> Drawing:
+def _laws(study: Study, models: Models, quantity: Quantity) -> Drawing:
     figure = style.new_figure(height=7.4)
     sides = models.points(study, quantity)
 
@@ -140,7 +137,6 @@ def _laws(study: Study, models: Models, quantity: Quantity, **quoted: float) -> 
         resamples=BOOTSTRAP,
         added=curves.added_note(models.added),
         trouble=curves.trouble_notes(every),
-        **quoted,
     )
     what = "parameters" if quantity == "parameters" else "FLOPs"
     alt = f"Six panels of gap over {what} with power-law fits: all models, by width, by depth; here and published."

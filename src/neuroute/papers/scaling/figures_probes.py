@@ -238,7 +238,11 @@ def figure12(study: Study) -> Drawing:
             results[reading, probe.shape] = result
             _draw_success(top, probe.shape, result, (i - 1) * 0.16, beyond_in_print.get(probe.shape))
             rows += _rows(letter, probe, result)
-        _draw_shares(bottom, results[reading, PROBED[0]])
+        result = results[reading, PROBED[0]]
+        places = np.arange(1, len(result.decisions) + 1)
+        some = result.decisions > 0
+        bottom.plot(places[some], result.share_pct[some], "o-", color=style.INK, markersize=3, linewidth=0.8)
+        bottom.set_xticks([*places, places[-1] + 1], [*result.labels, f"paper,\n>{LAST}"])
         top.set_title(f"({letter}) Rank {words}")
         bottom.set_xlabel("Rank of the optimal next node (nearest: 1)")
     panels[0, 0].set_ylabel("Success rate (%)")
@@ -274,13 +278,6 @@ def _draw_success(axes: mpl.axes.Axes, shape: Shape, result: Success, shift: flo
     axes.errorbar(places[some], percent[some], yerr=reach, fmt=WIDTH_MARKER[shape.width], **look)
     if in_print is not None:
         axes.plot(places[-1] + 1, in_print, "x", color=colour(shape), markersize=6, markeredgewidth=1.5, zorder=4)
-
-
-def _draw_shares(axes: mpl.axes.Axes, result: Success) -> None:
-    places = np.arange(1, len(result.decisions) + 1)
-    some = result.decisions > 0
-    axes.plot(places[some], result.share_pct[some], "o-", color=style.INK, markersize=3, linewidth=0.8)
-    axes.set_xticks([*places, places[-1] + 1], [*result.labels, f"paper,\n>{LAST}"])
 
 
 def _rows(panel: str, probe: Probe, result: Success) -> list[dict[str, Any]]:
