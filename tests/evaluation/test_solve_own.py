@@ -27,7 +27,7 @@ NODES = 30
 POINTS = np.random.default_rng(7).integers(0, 1000, (NODES, 2))
 DEMANDS = np.random.default_rng(8).integers(1, 10, NODES)
 COORDS = np.random.default_rng(3).random((5, 9, 2))
-PRC = Decoding(method="prc", iterations=40, longest=12)
+PRC = Decoding(method="prc", iterations=10, longest=12)
 
 
 def tsp(points: np.ndarray = POINTS, kind: str = "EUC_2D") -> str:
