@@ -107,6 +107,7 @@ SEARCHES: list[tuple[tuple[str, ...], Decoding]] = [
     [
         *((name, *each) for name in ("icam", "icam_cvrp") for each in OPTIONS),
         *((name, *each) for name in ("pens", "cvrp") for each in SEARCHES),
+        ("pens", ("--rescale", "2"), Decoding(rescale=2.0)),
     ],
 )
 def test_files_are_solved_as_decoding_does(
@@ -306,6 +307,7 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
         ((vrp_file, *of_cvrp, "--prc", 5, "--from", own), "is a file that ends in .sol"),
         ((vrp_file, *of_cvrp, "--save", tmp_path / "s.tour"), "--save"),
         ((vrp_file, *of_cvrp, "--rescale", 2), "leave it out for the CVRP"),
+        *(((tsp_file, *of_tsp, "--rescale", x), "stretched by a number above 0") for x in (0, -1, "nan")),
         ((tsp_file, *of_tsp, "--starts", "all"), "Sit builds one solution of an instance"),
         ((tsp_file, *of_tsp, "--augment"), "leave `starts`, `augment` and `images` out"),
         ((tsp_file, *many, "--starts", "0"), "--starts 0: a number from 1 on, or all, is expected"),

@@ -222,7 +222,7 @@ def told(**environment: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", TELL], env=os.environ | environment, capture_output=True, text=True, check=True
     )
-    return done.stdout.strip().split(";") + done.stderr.splitlines()[:1]
+    return done.stdout.strip().split(";")
 
 
 @pytest.mark.slow
@@ -238,11 +238,3 @@ def test_without_it_torch_s_attention_does_the_work(
     environment: Callable[[Path], dict[str, str]], wanted: str, tmp_path: Path
 ) -> None:
     assert told(**environment(tmp_path)) == [told()[0], wanted]
-
-
-@compiled
-def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "neuroute").write_text("a file where the folder should be")
-    found = told(XDG_CACHE_HOME=str(tmp_path))
-    assert found[:2] == [told()[0], "torch's own: they could not be compiled"]
-    assert "kernels cannot be made" in found[2]

@@ -134,13 +134,3 @@ def test_a_scale_has_only_the_papers_that_it_supports(tmp_path: Path) -> None:
     values["sit"] = "broken"  # which nobody asks for
     assert plan_of(write_scale(tmp_path, values), ("scaling",)).runs
     expect_refusal(tmp_path, values | {"scalling": {}}, "scalling: unknown key")
-
-
-def test_a_factor_that_is_not_positive_is_refused() -> None:
-    from neuroute.plan import decodings
-    from neuroute.user.options import choose_decoding
-
-    for wrong in (0.0, -1.0, float("nan")):
-        with pytest.raises(NeurouteError, match="--rescale .* above 0"):
-            choose_decoding(1, 0, wrong)
-    assert choose_decoding(1, 0, 2.0) == decodings.Decoding(rescale=2.0)
