@@ -9,10 +9,10 @@ from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_config, load_scale, parse_config, schemas
+from neuroute.plan.config import load_config, parse_config, schemas
 from neuroute.plan.preflight import check
 from neuroute.plan.yaml_files import read_yaml
-from plans import ROOT, plan_of
+from plans import ROOT
 
 
 def test_schemas_are_in_step_with_the_models() -> None:
@@ -38,11 +38,21 @@ def test_text_values_from_the_command_line_are_coerced() -> None:
         ({"papers_path": ["nowhere"]}, "papers_path: no folder nowhere"),
         ({"papers": []}, "papers"),
         ({"runs": {"scaling/base_6x128": {"training": {"learning_rate": -1}}}}, "training.learning_rate"),
+        ({"runs": {"scaling/base_6x129": {"seed": 1}}}, "did you mean .*scaling/base_6x128"),
+        (
+            {"runs": {"pens/pens_a": {"training": {"sub_paths": "suffix"}}}},
+            "^mine.yaml: .*training.sub_paths",
+        ),
+        ({"test_sets": "published"}, "^mine.yaml: test_sets: no folder; name it in testsets_dir"),
+        ({"test_sets": {"a": "b.npz"}, "testsets_dir": str(ROOT)}, "^mine.yaml: test_sets.a: no file"),
+        ({"scale": "smok"}, "known scales: .*smoke"),
+        ({"papers": ["scaling"], "scale": "zoo"}, "no block 'scaling', which mine.yaml asks for"),
+        ({"papers": ["rivals"], "scale": "gpu"}, "^mine.yaml: papers: scale gpu has nothing of rivals; take another"),
     ],
 )
 def test_bad_config_is_one_clear_line(values: dict[str, Any], message: str) -> None:
     with one_line(message):
-        parse_config(values)
+        build_plan(parse_config(values, "mine.yaml"))
 
 
 def test_a_key_that_comes_twice_is_refused_as_the_first_would_be_lost(tmp_path: Path) -> None:
@@ -52,13 +62,6 @@ def test_a_key_that_comes_twice_is_refused_as_the_first_would_be_lost(tmp_path: 
         read_yaml(path)
     path.write_text("a: &a {x: 1, y: {z: 1}}\nb: {<<: *a, x: 2}\nc: [*a, {x: 3}]\n")  # an override is none
     assert read_yaml(path)["b"] == {"x": 2, "y": {"z": 1}}
-
-
-def test_unknown_scale_and_run_name_the_nearest() -> None:
-    with pytest.raises(NeurouteError, match="known scales: .*smoke"):
-        load_scale("smok")
-    with pytest.raises(NeurouteError, match="did you mean .*scaling/base_6x128"):
-        plan_of(runs={"scaling/base_6x129": {"seed": 1}})
 
 
 @pytest.mark.parametrize("key", ["work_dir", "results_dir"])
@@ -80,30 +83,6 @@ def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     config = parse_config({"work_dir": "~/work", "testsets_dir": "~/sets", "label_caches": ["~", "a~"]})
     assert (config.work_dir, config.testsets_dir) == ("/home/someone/work", "/home/someone/sets")
     assert config.label_caches == ["/home/someone", "a~"]
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"papers": ["pens"], "test_sets": "published"}, "^mine.yaml: test_sets: no folder; name it in testsets_dir"),
-        (
-            {"papers": ["pens"], "test_sets": {"a": "b.npz"}, "testsets_dir": str(ROOT)},
-            "^mine.yaml: test_sets.a: no file",
-        ),
-        (
-            {"papers": ["pens"], "runs": {"pens/pens_a": {"training": {"sub_paths": "suffix"}}}},
-            "^mine.yaml: runs.pens/pens_a.training.sub_paths",
-        ),
-        (
-            {"papers": ["scaling"], "scale": "zoo"},
-            "no block 'scaling', which mine.yaml asks for",
-        ),
-        ({"papers": ["rivals"], "scale": "gpu"}, "^mine.yaml: papers: scale gpu has nothing of rivals; take another"),
-    ],
-)
-def test_messages_name_the_config_that_was_given(values: dict[str, Any], words: str) -> None:
-    with pytest.raises(NeurouteError, match=words):
-        build_plan(parse_config(values, "mine.yaml"))
 
 
 def test_keys_are_changed_on_the_command_line_as_in_the_file(tmp_path: Path) -> None:
