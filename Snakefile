@@ -17,6 +17,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
 from neuroute.accounting.estimates import Estimates
+from neuroute.accounting.overview import is_replaced
 from neuroute.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive, write_json
@@ -101,6 +102,7 @@ onstart:
     else:
         check_cluster()
     say_expected()
+    check_replaced()
     clear(check_label_jobs)
     clear(check_weights)
     clear(check_networks)

@@ -117,6 +117,29 @@ def test_all_artifacts_appear(finished: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_model_of_other_settings_is_not_drawn_from(rerun: Path) -> None:
+    """As one leaves it who tries a learning rate by hand; what `--touch` has accepted is none."""
+    run, model = snakemake_in(rerun), rerun / "work/micro/runs/pens/pens_a/model.safetensors"
+    before, change = model.read_bytes(), "runs.pens/pens_a.training.learning_rate=0.1"
+    environment = os.environ | {"PYTHONPATH": str(rerun / "src")}
+    by_hand = [sys.executable, "-m", "neuroute", "train", "pens/pens_a", "--set", change]
+    subprocess.run(by_hand, cwd=rerun, env=environment, check=True)
+    assert stale(rerun)["train"] == 1
+    done = run("all", check=False)
+    said = re.search(
+        r"pens/pens_a: models of other settings .* snakemake (--forcerun) (\S+)", done.stdout + done.stderr
+    )
+    assert said is not None
+    run(*said.groups())
+    assert model.read_bytes() == before
+    assert planned(run) == stale(rerun) == {}
+    with (rerun / "config.yaml").open("a") as file:
+        file.write("runs: {pens/pens_a: {training: {learning_rate: 0.1}}}\n")
+    run("--touch", "all")
+    assert planned(run) == stale(rerun) == {}
+
+
+@pytest.mark.slow
 def test_records_and_runs_are_complete(finished: Path) -> None:
     file = finished / "work/micro/evaluations/pens/pens_a/all.csv"
     rows = list(csv.DictReader(file.open()))

@@ -140,6 +140,18 @@ def check_label_jobs():
         check_solvers(PLAN, job, here=workflow.local_exec)
 
 
+def check_replaced():
+    """Stop before the first job when a model of other settings would pass for one of these: all that is read of it."""
+    kept = ["/".join(job.wildcards) for job in workflow.dag.jobs if not workflow.dag.needrun(job)]
+    replaced = [run for run in kept if not workflow.touch and is_replaced(PLAN, run)]
+    if replaced:
+        files = " ".join(str(PLAN.checkpoint(run)) for run in replaced)
+        raise WorkflowError(
+            f"{', '.join(replaced)}: models of other settings lie in their folders, as of `neuroute train --set`; have "
+            f"their own put back: snakemake --forcerun {files}"
+        )
+
+
 def check_weights():
     """Stop before the first job when weights that config.yaml gives are not those of their run's network."""
     outputs = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}

@@ -8,12 +8,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from neuroute.accounting.estimates import Cost, Estimates
 from neuroute.core.errors import NeurouteError
 from neuroute.core.gpus import count_visible
+from neuroute.plan.digest import without_modules
+from neuroute.plan.objects import GivenRun
 from neuroute.plan.papers import paper_folders, with_all_before
-from neuroute.plan.plan import Plan
+from neuroute.plan.plan import TRAINED, Plan
 from neuroute.plan.preflight import gpus
 from neuroute.solvers.base import fitting_workers
 from neuroute.solvers.registry import get
@@ -42,21 +45,44 @@ def _with_stale(plan: Plan, all_costs: list[Cost]) -> list[Cost]:
     marked = dict[str, Cost]()
     for c in all_costs:
         waits_for = (marked[job] for job in _before(plan, c.id) if job in marked)
-        stale = c.there and (any(not each.is_done for each in waits_for) or _is_stale(c.path, plan.digested(c.id)))
+        waits = any(not each.is_done for each in waits_for)
+        stale = c.there and (waits or _is_stale(c.path, plan.digested(c.id)) or is_replaced(plan, c.id))
         marked[c.id] = replace(c, stale=stale)
     return list(marked.values())
 
 
 def _is_stale(result: Path, parameters: Iterable[str]) -> bool:
     """Whether Snakemake made the result with other parameters; False where it noted nothing."""
+    noted = _note(result).get("params")
+    return noted is not None and not {repr(value) for value in parameters} <= set(noted)
+
+
+def is_replaced(plan: Plan, run: str) -> bool:
+    """Whether a model of other settings lies in a run's folder that Snakemake has not left or accepted there.
+
+    As `neuroute train --set` leaves it, or a work folder from elsewhere.
+    """
+    if run not in plan.runs or isinstance(plan.runs[run], GivenRun):
+        return False
+    summary = plan.run_dir(run) / TRAINED[-1]
+    try:
+        spec = json.loads(summary.read_bytes())["spec"]
+        spec["training"]["precision"] = plan.runs[run].training.precision  # which may have been the device's
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    is_same = json.loads(without_modules(json.dumps(spec))) == json.loads(plan.runs[run].canonical())
+    return not is_same and _note(summary).get("endtime") != summary.stat().st_mtime
+
+
+def _note(result: Path) -> dict[str, Any]:
+    """What Snakemake has noted of a file when its job ended: nothing of one that it did not make."""
     name, cut = urlsafe_b64encode(str(result).encode()).decode(), LONGEST_NAME - 1
     parts = [name[i : i + cut] for i in range(0, len(name), cut)]
     note = NOTES.joinpath(*("@" + part for part in parts[:-1]), parts[-1])
     try:
-        noted = json.loads(note.read_text())["params"]
-    except (OSError, ValueError, KeyError):
-        return False
-    return not {repr(value) for value in parameters} <= set(noted or ())
+        return dict(json.loads(note.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def _targets(plan: Plan, target: str | None) -> list[str]:
