@@ -164,6 +164,7 @@ class RoundEvaluation(RunEvaluation):
     decision: int  # of the state that is drawn
 
     def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
+        yield self.dataset, Decoding()
         yield self.dataset, self.decoding
 
 
