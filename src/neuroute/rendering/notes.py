@@ -16,15 +16,15 @@ USUAL = {"one_seed": ONE_SEED, "bootstrap": BOOTSTRAP, "times": TIMES}
 
 
 def notes(study: Study, **values: object) -> tuple[str, ...]:
-    """Fill in the artifact's notes, in the order of its file; `{name}` stands for a value or a shared text.
+    """Fill in the artifact's notes, in the order of its file; `{name}` stands for a shared text, or a value.
 
     An item that is a name alone may become several notes, or none: its value may be a list.
     Raises NeurouteError for a name without a value, and for what stands before the first item.
     """
     shared = dict(item.split(": ", 1) for item in _items(study.artifact.paper, SHARED))
-    texts = USUAL | {name: text.format_map(USUAL) for name, text in shared.items()} | values
-    items: list[str] = []
-    for item in _items(study.artifact.paper, study.artifact.name):
+    texts, items = USUAL | values, list[str]()
+    for line in _items(study.artifact.paper, study.artifact.name):
+        item = re.sub(r"\{(\w+)\}", lambda name: shared.get(name[1], name[0]), line)
         alone = re.fullmatch(r"\{(\w+)\}", item)
         try:
             value = texts[alone[1]] if alone else item.format_map(texts)

@@ -144,19 +144,14 @@ def models_note(study: Study, runs: Mapping[str, str]) -> str:
 
 
 def references_note(scale: Scale, variants: Sequence[str]) -> str:
-    """What gaps are, and against whose solutions."""
+    """Against whose solutions gaps are."""
     of: dict[str, list[str]] = {}
     for variant in variants:
         small, large = (solver_name(roles.reference(scale, variant, size).solver) for size in SIZES)
         of.setdefault(small if small == large else f"{small} and, at n = {SIZES[1]}, {large}", []).append(variant)
     *few, (most, _) = sorted(of.items(), key=lambda item: len(item[1]))
     names = [*(f"{name} ({', '.join(its)})" for name, its in few), most + " (all others)" * bool(few)]
-    return (
-        "Gaps are means of the instances' gaps, as in the paper, where ratios of mean lengths differ from them by up "
-        f"to 0.26 points (VRPBTW, n = 100). Here they are against solutions by {', '.join(names)}; in the paper by "
-        "the solver with the best mean, marked *: HGS for CVRP and VRPTW, LKH3 for OVRP and VRPL at n = 100, OR-Tools "
-        "(x10) for all others."
-    )
+    return ", ".join(names)
 
 
 def rule_notes(study: Study, tests: Iterable[Labels], runs: Sequence[str]) -> dict[str, object]:
@@ -190,9 +185,7 @@ def budgets_note(scale: Scale, variants: Sequence[str]) -> str:
         labels.solver for variant in variants for size in roles.SIZES for labels in roles.solved(scale, variant, size)
     )
     texts = [f"{solver_name(solver)} {BUDGETS[solver]}" for solver in dict.fromkeys(every) if solver in BUDGETS]
-    return (
-        f"Budgets of solvers here (in the paper): {', '.join(texts)}. The paper has HGS for VRPTW, too, and no PyVRP."
-    )
+    return ", ".join(texts)
 
 
 def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million", sizes: Sequence[int] = SIZES) -> str:

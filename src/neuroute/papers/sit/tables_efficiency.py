@@ -47,7 +47,7 @@ class Comparison:
         """Draw it; labels: of the models whose exponents are said; values: of its notes."""
         columns = [column for size in self.sizes for column in self._columns(size, gaps)]
         rows = [self._row(model, gaps) for model in self.models]
-        values |= {"exponents": self.exponents_note(labels), "protocol": self.protocol_note()}
+        values |= {"exponents": self.exponents_note(labels), **self.timed()}
         return draw_table(self.study, ("Model", HERE) if gaps else ("Method",), columns, rows, **values)
 
     def _columns(self, size: int, gaps: bool) -> list[Column]:
@@ -120,20 +120,14 @@ class Comparison:
             "exponent 2."
         ]
 
-    def protocol_note(self) -> str:
-        """Say how time and memory were measured, and of which networks."""
+    def timed(self) -> dict[str, object]:
+        """What the notes say of how time and memory were measured, and of which networks."""
         s = self.study.scale[SitScale]
         names = ("sit", "lehd", "sigd", "pomo") if self.problem == "tsp" else ("sit", "bq")
         shapes = {name.upper(): shape for name, shape in s.efficiency_shapes.items() if name in names}
         text = ", ".join(f"{name} D={shape.depth}, W={shape.width}" for name, shape in shapes.items())
         nodes = ", ".join(f"{self._timed(size).n:,}" for size in self.sizes)
-        return (
-            f"Time and memory are of one instance of {self.problem.upper()} with {nodes} nodes, not of the test sets, "
-            f"and of networks with random weights in shapes of their own ({text}): {s.efficiency_decisions} decisions "
-            "along a greedy construction are timed and integrated over all of it; what would take long is left out. "
-            "Memory is what the decisions add at their peak, without weights, in MiB. The paper averages over test "
-            "sets on one RTX 3090 and says neither how many instances share a batch nor what its memory counts."
-        )
+        return {"problem": self.problem.upper(), "nodes": nodes, "shapes": text, "decisions": s.efficiency_decisions}
 
 
 def exponent(sizes: Sequence[float], values: Sequence[Value]) -> float | None:
