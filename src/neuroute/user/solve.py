@@ -18,7 +18,7 @@ from neuroute.user.classical import available
 from neuroute.user.files import as_instance
 from neuroute.user.solution import Solution
 from neuroute.user.within_time import Construction, solve_within
-from neuroute.user.zoo import Card, choose
+from neuroute.user.zoo import choose
 
 if TYPE_CHECKING:
     from neuroute.user.model import Model
@@ -94,7 +94,7 @@ def solve_by_model(
     total = SECONDS if seconds is None else seconds
     construction = None
     if model is None:
-        model = choose_for(instance).name
+        model = choose(instance.problems, instance.variant, instance.n, instance.name).name
     if decoding is None and start is None and total > 0:
         construction = Construction(instance, total, seed)  # while torch is loaded
     try:
@@ -113,12 +113,6 @@ def solve_by_model(
         say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{model.name}', for {total:g} s")
     time_left = total and max(total - (time.perf_counter() - began), LEAST_S)
     return solve_by_network(instance, model, decoding, time_left, construction, start, seed, memory_gb)
-
-
-def choose_for(instance: Instance) -> Card:
-    """Return the shipped network for an instance.  Raises NeurouteError if there is none."""
-    check_coordinates(instance)
-    return choose(instance.problems, instance.variant, instance.n, instance.name)
 
 
 def methods(problem: str = "tsp") -> list[str]:

@@ -18,7 +18,7 @@ from neuroute.problems.vrp import from_routes
 from neuroute.user.classical import check_solver
 from neuroute.user.files import load
 from neuroute.user.solution import ENDINGS, Solution, describe
-from neuroute.user.solve import LEAST_S, choose_for, solve, solve_by_model
+from neuroute.user.solve import LEAST_S, check_coordinates, solve, solve_by_model
 
 NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
 FILES = (".tsp", ".atsp", ".vrp", ".txt")
@@ -123,7 +123,7 @@ def solve_file(
     instance, places = load(path), Places(out, save)
     names = list(dict.fromkeys([*solvers, *([reference] if reference else [])]))
     if instance.ways is not None and not names:
-        choose_for(instance)  # which says that networks take no distances
+        check_coordinates(instance)  # which says that networks take no distances
     for name in names:
         check_solver(name, instance)
     if len(solvers) > 1 or instance.ways is not None:
