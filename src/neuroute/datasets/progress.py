@@ -17,27 +17,23 @@ class Progress:
         self._total, self._what = total, what
         self._solved = self._skipped = 0
         self._start = self._last = time.monotonic()
-        on_terminal = total > 0 and sys.stderr.isatty()
-        self._bar = tqdm(total=total, desc=what, unit="inst") if on_terminal else None
+        self._bar = tqdm(total=total, desc=what, unit="inst", disable=not (total and sys.stderr.isatty()))
 
     def __enter__(self) -> "Progress":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._bar.close()
 
     def skip(self, count: int) -> None:
         self._skipped += count
-        if self._bar is not None:
-            self._bar.initial += count  # left out of the bar's rate
-            self._bar.update(count)
+        self._bar.initial = self._skipped  # left out of the bar's rate
+        self._bar.update(count)
 
     def add(self, count: int) -> None:
         self._solved += count
-        if self._bar is not None:
-            self._bar.update(count)
-        elif time.monotonic() - self._last >= EVERY:
+        self._bar.update(count)
+        if self._bar.disable and time.monotonic() - self._last >= EVERY:
             self._last = time.monotonic()
             rate = self._solved / (self._last - self._start)
             finished = self._solved + self._skipped
