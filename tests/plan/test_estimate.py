@@ -87,7 +87,9 @@ def test_what_print_says_of_times_and_what_does_not_fit_stands_beside_the_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(base, "machine_memory", lambda: 30e9)
-    text = describe(plan_of("paper", ("pens", "sit"), work_dir=str(tmp_path)), None).splitlines()
+    plan = plan_of("paper", ("pens", "sit"), work_dir=str(tmp_path))
+    largest = next(id for id, labels in plan.label_jobs.items() if labels.dataset.n == 10**5 and "hgs" in labels.solver)
+    text = [line for target in ("pens/pens_a", largest) for line in describe(plan, target).splitlines()]
     (printed,) = (line for line in text if "in print" in line)
     assert printed.startswith("pens/pens_*: 72 h on one RTX 5090 in print, ")
     (refused,) = (line for line in text if line.startswith("hgs-timed: "))
