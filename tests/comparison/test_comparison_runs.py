@@ -241,7 +241,7 @@ def test_methods_are_called_as_they_are_told_to(tmp_path: Path, monkeypatch: pyt
     assert named("small=lr=1.safetensors")[0][0] == "small"
     monkeypatch.chdir("made")
     assert named("model.safetensors")[0][0] == "made"
-    runs = {"toy/a": Path("model.safetensors"), "toy/b": Path("model.safetensors")}
+    runs = {"toy/a": "model.safetensors", "toy/b": "model.safetensors"}
     with pytest.raises(NeurouteError, match=r"mine=toy: these are 2 runs; take one, as toy/a"):
         parse("mine=toy", 2.0, ["tsp"], lambda name: runs, ())
     assert Compare(methods=["mine=toy/a@tsp", "lkh"]).sources == ["toy/a", "lkh"]

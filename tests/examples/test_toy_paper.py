@@ -10,6 +10,7 @@ import pytest
 import torch
 from commands import done
 from refusals import one_line
+from untrained import untrained
 
 from neuroute.networks.weights import build
 from neuroute.plan.build import Plan, build_plan
@@ -21,6 +22,7 @@ from neuroute.rendering.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
+TSPLIB = ROOT / "src" / "neuroute" / "datasets" / "instances" / "tsplib"
 PAGE = (ROOT / "docs" / "tutorial" / "add_a_table.md").read_text()
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -81,6 +83,18 @@ def test_weights_that_are_given_leave_no_curve_to_draw(tmp_path: Path, monkeypat
     done("train", "given/decoder")
     done("render", "given/figure1")
     assert "gap_pct" in (tmp_path / "results" / "given" / "figure1.csv").read_text()
+
+
+def test_a_run_with_a_network_of_ones_own_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gated_here.py").write_text((EXAMPLES / "swiglu.py").read_text())
+    network = ("neuroute.networks.decoder_only:DecoderOnly", "gated_here:SwigluDecoderOnly")
+    plan = plan_in(tmp_path, "gated", edit=network)
+    run = plan.runs["gated/decoder"]
+    plan.run_dir(run.id).mkdir(parents=True)
+    untrained(plan.checkpoint(run.id), run.network, run.id)
+    shutil.copy(TSPLIB / "berlin52.tsp", tmp_path)  # whose best length is known
+    assert "gated/decoder" in done("compare", "--set", "berlin52.tsp", "--method", "gated,nearest", "--seconds", "0.1")
 
 
 @pytest.mark.parametrize(

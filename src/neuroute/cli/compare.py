@@ -122,11 +122,16 @@ def _numbers(text: str | None) -> list[float] | None:
     return numbers
 
 
-def _checkpoints(config: Path | None, scale: str | None, name: str) -> dict[str, Path]:
+def _checkpoints(config: Path | None, scale: str | None, name: str) -> dict[str, str]:
     """Return the finished runs that a name stands for: a run, a paper's, or `trained`, all of them."""
+    from neuroute.networks.weights import is_bundled
+
     p = load_plan(config, scale)
     runs = [run for run in p.runs if name in (run, run.partition("/")[0], "trained")]
-    checkpoints = {run: p.checkpoint(run) for run in runs if p.checkpoint(run).is_file()}
+    checkpoints = {run: str(p.checkpoint(run)) for run in runs if p.checkpoint(run).is_file()}
+    for run, file in checkpoints.items():
+        if not is_bundled(kind := p.runs[run].network.kind):  # the plan names it, so it is trusted
+            checkpoints[run] = f"{kind}={file}"
     if runs and not checkpoints:
         raise NeurouteError(
             f"--method {name}: has no finished run at scale {p.scale.name}; train it: neuroute train {runs[0]}"

@@ -25,7 +25,8 @@ from neuroute.user.within_time import CONSTRUCTIONS
 from neuroute.user.zoo import sha256
 
 Kind = Literal["network", "solver", "function"]
-Checkpoints = Callable[[str], Mapping[str, Path]]  # a run's id, a paper's key or `trained` -> run -> checkpoint
+# A run's id, a paper's key or `trained` -> run -> checkpoint, as `load_model` takes it.
+Checkpoints = Callable[[str], Mapping[str, str]]
 PROBLEMS = ("tsp", "cvrp")
 BY_NETWORK, BY_SOLVER = "neuroute.user.by_network:solve_by_network", "neuroute.user.classical:solve_with"
 # What a search by a network begins with, in a process of its own.
@@ -90,8 +91,7 @@ def parse(
     if text in SOLVERS:
         rows = [_solver(text, seconds)]
     elif "=" in text and ":" in text.partition("=")[0]:
-        kind, _, file = text.partition("=")
-        rows = _network(kind.rpartition(":")[2], file, seconds, (*trusted, kind))
+        rows = _network(text.partition("=")[0].rpartition(":")[2], text, seconds, trusted)
     elif path.suffix == ".safetensors":
         rows = _network(path.resolve().parent.name if path.stem == "model" else path.stem, text, seconds, trusted)
     elif text in zoo.cards():
@@ -102,7 +102,7 @@ def parse(
         runs = _runs(text, checkpoints)
         if name and len(runs) > 1:
             raise NeurouteError(f"--method {name}={text}: these are {len(runs)} runs; take one, as {next(iter(runs))}")
-        rows = [m for run, file in runs.items() for m in _network(run, str(file), seconds, trusted)]
+        rows = [m for run, file in runs.items() for m in _network(run, file, seconds, trusted)]
     each = (replace(m, name=name or m.name, problems=tuple(p for p in m.problems if p in problems)) for m in rows)
     return [m for m in each if m.problems]
 
@@ -114,7 +114,7 @@ def check_name(text: str, checkpoints: Checkpoints) -> None:
         _runs(source, checkpoints)
 
 
-def _runs(text: str, checkpoints: Checkpoints) -> Mapping[str, Path]:
+def _runs(text: str, checkpoints: Checkpoints) -> Mapping[str, str]:
     runs = checkpoints(text)
     if not runs:
         names = [*zoo.cards(), *available("tsp")]
@@ -137,6 +137,9 @@ def _solver(name: str, seconds: float | None) -> Method:
 
 
 def _network(name: str, source: str, seconds: float | None, trusted: Collection[str]) -> list[Method]:
+    kind, _, file = source.partition("=")
+    if file and ":" in kind:
+        source, trusted = file, {*trusted, kind}
     model = load_model(source, "cpu", trusted)
     able = tuple(p for p in PROBLEMS if p in SOLVES[model.problem])
     weights = zoo.checkpoint(source)[0] if model.card is not None else Path(source)
