@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable
 from importlib.resources import files
 
+from neuroute.analysis import RESAMPLES
 from neuroute.core.errors import NeurouteError
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Row, Table
 
 SHARED = "shared"  # of several artifacts of a paper: each item's first word is its name
-USUAL = {"one_seed": ONE_SEED, "bootstrap": BOOTSTRAP, "times": TIMES}
+USUAL: dict[str, object] = {"one_seed": ONE_SEED, "bootstrap": BOOTSTRAP, "times": TIMES, "resamples": RESAMPLES}
 
 
 def notes(study: Study, **values: object) -> tuple[str, ...]:

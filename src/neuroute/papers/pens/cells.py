@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable
 from itertools import product
 
-from neuroute.analysis import RESAMPLES
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
@@ -93,14 +92,10 @@ def size_label(study: Study, size: int) -> str:
     return f"{here:,}" if here == size else f"{here:,} ({size:,})"
 
 
-def repeats_note(study: Study) -> str:
-    """How gaps were measured, for figures that show them."""
+def several(study: Study) -> str:
+    """How often instances are solved, where that is more than once."""
     repeats = study.scale[PensScale].repeats
-    several = f", models with random embeddings {repeats} times with different ones" if repeats > 1 else ""
-    return (
-        f"Each instance is solved greedily{several}; gaps are means of the instances' gaps. Thin lines: 95 % bootstrap "
-        f"intervals over the test instances ({RESAMPLES:,} resamples). {ONE_SEED}"
-    )
+    return f", models with random embeddings {repeats} times with different ones" if repeats > 1 else ""
 
 
 def spread_note(study: Study, names: Iterable[str], datasets: Iterable[Dataset], *decodings: Decoding) -> list[str]:

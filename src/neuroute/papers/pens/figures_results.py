@@ -8,7 +8,7 @@ from typing import Any
 
 from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import COLOUR, MARKER, not_trained, printed_gaps, repeats_note, size_label, spread_note
+from neuroute.papers.pens.cells import COLOUR, MARKER, not_trained, printed_gaps, several, size_label, spread_note
 from neuroute.papers.pens.roles import methods
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
@@ -167,7 +167,7 @@ def _bar_notes(study: Study, bars: Sequence[Bar]) -> tuple[str, ...]:
         study,
         labels=labels,
         solver=solver_name(labels.solver),
-        repeats=repeats_note(study),
+        several=several(study),
         spread=spread_note(
             study, roles.RESCALED, [labels.dataset], roles.repeated(study.scale), roles.rescaled(study.scale)
         ),
@@ -268,7 +268,7 @@ def _size_notes(study: Study, points: pd.DataFrame) -> tuple[str, ...]:
         study,
         trained=study.scale[PensScale].sizes[100],
         tests=", ".join(f"{d.count:,} TSP{d.n:,}" for d in dict.fromkeys(sets)),
-        repeats=repeats_note(study),
+        several=several(study),
         spread=spread_note(study, roles.POSITIONS, dict.fromkeys(sets), roles.repeated(study.scale)),
         hidden=hidden_note(points_here.gap_pct, "measured"),
         orders=orders,

@@ -8,7 +8,7 @@ from typing import Any
 
 from neuroute.core.lazy import mpl
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import printed_gaps, repeats_note, size_label, spread_note
+from neuroute.papers.pens.cells import printed_gaps, several, size_label, spread_note
 from neuroute.papers.pens.scale import PensScale
 from neuroute.papers.pens.tables_ablations import table_figure5_grid
 from neuroute.plan.needs import Log, artifact
@@ -166,7 +166,7 @@ def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[s
         nodes=nodes,
         samples=training.samples,
         tests="; ".join(described(d) for d in sets),
-        repeats=repeats_note(study),
+        several=several(study),
         spread=spread_note(study, roles.SMALL, sets, roles.repeated(study.scale)),
         validation=" and ".join(described(d) for d in validation),
         compared=compared,

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuroute.analysis import RESAMPLES
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import Interval, percentile_interval
 from neuroute.core.lazy import mpl
@@ -30,10 +29,6 @@ HERE, PAPER = SIDES = (style.MEASURED, style.PUBLISHED)
 LEGEND = 0.3  # of a panel's height, added above its points
 FAR = 4.0  # a fit that many times beyond all points may leave the frame
 SCALES: tuple[laws.Scale, ...] = ("linear", "log-log")
-BOOTSTRAP = (
-    f"Brackets: 95 % bootstrap intervals over test instances, the same resamples for every model ({RESAMPLES:,}); "
-    "they do not cover the spread between training seeds."
-)
 
 
 def near(line: Iterable[tuple[float, float]], points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

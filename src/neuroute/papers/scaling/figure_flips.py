@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroute.analysis import RESAMPLES, intervals
+from neuroute.analysis import intervals
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import Array, resampled_gaps_of_seeds
 from neuroute.papers.scaling.curves import HERE, PAPER
@@ -75,7 +75,6 @@ def figure16(study: Study) -> Drawing:
     open_here = sum(max(row["share"], 1 - row["share"]) < SURE for row in here)
     texts = notes(
         study,
-        resamples=RESAMPLES,
         sure=100 * SURE,
         open=open_here,
         cells=len(here),

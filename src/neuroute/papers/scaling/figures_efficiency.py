@@ -170,7 +170,6 @@ def figure4(study: Study) -> Drawing:
     texts = notes(
         study,
         compute=_printed_compute_note(in_print, unique),
-        resamples=curves.BOOTSTRAP,
         trouble=curves.trouble_notes(list(unique.values())),
     )
     alt = "Gap over inference GFLOPs under beam search with power-law fits, by width and by depth; here and published."

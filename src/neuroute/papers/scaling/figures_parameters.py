@@ -9,7 +9,7 @@ import numpy as np
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import Interval
 from neuroute.papers.scaling import curves
-from neuroute.papers.scaling.curves import BOOTSTRAP, HERE, PAPER, Curve
+from neuroute.papers.scaling.curves import HERE, PAPER, Curve
 from neuroute.papers.scaling.roles import Shape, is_added
 from neuroute.papers.scaling.series import Models, Points, Quantity, beats_larger, quoted_value
 from neuroute.plan.config import Scale
@@ -134,7 +134,6 @@ def _laws(study: Study, models: Models, quantity: Quantity) -> Drawing:
     texts = notes(
         study,
         qualities=[_quality(title, side, every) for title in panels for side in curves.SIDES],
-        resamples=BOOTSTRAP,
         added=curves.added_note(models.added),
         trouble=curves.trouble_notes(every),
     )
@@ -216,7 +215,7 @@ def _ratios(study: Study, models: Models, in_print: Mapping[str, float]) -> Draw
             {"side": side, **shape._asdict(), "x": x, "ratio": ratio[shape], "gap_pct": y, **exponents}
             for shape, (x, y) in points.items()
         ]
-    texts = notes(study, trouble=trouble, resamples=BOOTSTRAP, added=curves.added_note(models.added))
+    texts = notes(study, trouble=trouble, added=curves.added_note(models.added))
     marks = curves.width_marks(models.looks)
     figure.legend(handles=marks, title="Width", loc="outside lower center", ncols=len(marks))
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."
