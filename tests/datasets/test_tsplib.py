@@ -87,6 +87,11 @@ def test_distances_by_definition() -> None:
         ("4 0 10", "4 0 ٣", "expected `node x y`"),
         ("4 0 10", "4" * 5000 + " 0 10", "expected `node x y`"),
         ("4 0 10", "9" * 30 + " 0 10", "expected `node x y`"),
+        (
+            GOOD[GOOD.index("1 0 0") :],
+            "1 0 0\n2 1 0\n3 1 1\n4 0 1\n5 .5 .5\nEOF",
+            "span 1, and EUC_2D rounds distances",
+        ),
     ],
 )
 def test_bad_files_are_one_clear_line(tmp_path: Path, before: str, after: str, message: str) -> None:

@@ -35,6 +35,9 @@ EOF
 """
 
 
+UNSCALED = GOOD[GOOD.index("1 0 10") : GOOD.index("DEMAND")]
+
+
 def read(tmp_path: Path, text: str = GOOD):  # type: ignore[no-untyped-def]
     path = tmp_path / "five.vrp"
     path.write_text(text)
@@ -80,6 +83,7 @@ def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> Non
         ("2 3 4", "2 3 4e12", "coordinates beyond 1e12"),
         ("TYPE : CVRP", "TYPE : TSP", "TYPE TSP is not read; only CVRP"),
         (": EUC_2D", ": EXPLICIT", "EDGE_WEIGHT_TYPE EXPLICIT is not read"),
+        (UNSCALED, UNSCALED.replace("10", "1").replace("3 4", ".3 .4"), "span 1, and EUC_2D rounds"),
     ],
 )
 def test_bad_files_are_one_clear_line(tmp_path: Path, before: str, after: str, message: str) -> None:

@@ -58,7 +58,18 @@ def parse_tsplib(text: str, where: str, name: str) -> Instance:
     nodes, coords = coordinates(parts)
     numbers = None if nodes == list(range(1, len(nodes) + 1)) else np.array(nodes)
     name = parts.header.get("NAME", name)
+    _check_rounding(coords, edge_type, where)
     return Instance(name, coords, distances=edge_type, library="tsplib", numbers=numbers)
+
+
+def _check_rounding(coords: np.ndarray, edge_type: str, where: str) -> None:
+    """Raises NeurouteError if distances are rounded to 0, 1 and 2 at most, so that lengths say nothing."""
+    size = float(np.ptp(coords, axis=0).max())
+    if edge_type in ("EUC_2D", "CEIL_2D", "ATT") and size <= 1:
+        raise NeurouteError(
+            f"{where}: its coordinates span {size:.3g}, and {edge_type} rounds distances to whole numbers; multiply "
+            "them, by 10000 say, or write an .npz, whose distances are not rounded"
+        )
 
 
 def _warn_of_coincident(where: str, instance: Instance) -> None:
@@ -94,6 +105,7 @@ def parse_vrplib(text: str, where: str, name: str) -> Instance:
     nodes, coords = coordinates(parts)
     capacity, demand, order = loads(parts, nodes)
     name = parts.header.get("NAME", name)
+    _check_rounding(coords, edge_type, where)
     return Instance(name, coords[order], demand, capacity, distances=edge_type, library="cvrplib")
 
 
