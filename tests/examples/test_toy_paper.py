@@ -87,9 +87,9 @@ def test_weights_that_are_given_leave_no_curve_to_draw(tmp_path: Path, monkeypat
 
 def test_a_run_with_a_network_of_ones_own_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("gated_here.py").write_text((EXAMPLES / "swiglu.py").read_text())
-    network = ("neuroute.networks.decoder_only:DecoderOnly", "gated_here:SwigluDecoderOnly")
+    network = ("neuroute.networks.decoder_only:DecoderOnly", "neuroute.papers.gated.net:SwigluDecoderOnly")
     plan = plan_in(tmp_path, "gated", edit=network)
+    shutil.copy(EXAMPLES / "swiglu.py", tmp_path / "papers" / "gated" / "net.py")
     run = plan.runs["gated/decoder"]
     plan.run_dir(run.id).mkdir(parents=True)
     untrained(plan.checkpoint(run.id), run.network, run.id)

@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -17,6 +17,7 @@ import neuroute
 from neuroute.comparison.methods import Method
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.plan.papers import FOLDERS, add_folders
 from neuroute.solvers import limited
 
 wall = time.perf_counter  # whatever becomes of that name in the process
@@ -67,7 +68,7 @@ class Worker:
         Raises NeurouteError if the method cannot even be loaded.
         """
         if method not in self._ready:
-            reply = self._ask("load", None, self._machine, method, instance)
+            reply = self._ask("load", None, self._machine, method, instance, FOLDERS)
             if isinstance(reply, Answer):  # it died, or says why not
                 raise NeurouteError(f"{method.name}: cannot be loaded: {reply.unsolved}")
             self._ready.add(method)
@@ -109,12 +110,13 @@ _methods: dict[Method, _Loaded] = {}
 _load_of_machine = 1.0  # wall-clock time over CPU time of the last answer
 
 
-def _set_up(machine: Machine) -> None:
-    """Set threads, memory and clock, before anything looks at them."""
+def _set_up(machine: Machine, folders: Iterable[str]) -> None:
+    """Set threads, memory and clock, before anything looks at them, and where modules of the user's own lie."""
     import torch
 
     os.environ.pop(limited.FOLDER, None)  # solvers have their own clocks here, and what they load is not of the time
-    search_working_folder()  # where methods of the user's own may lie
+    search_working_folder()
+    add_folders(folders)
     torch.set_num_threads(machine.threads)
     if machine.memory_gb is not None and machine.device == "cpu":  # CUDA reserves addresses without end
         most = int(machine.memory_gb * 1e9) + OWN_BYTES
@@ -123,10 +125,10 @@ def _set_up(machine: Machine) -> None:
         time.perf_counter = time.process_time  # networks and pyvrp look at it; hgs and lkh at CPU time anyway
 
 
-def load(machine: Machine, method: Method, instance: neuroute.Instance) -> bool | Answer:
-    """Make a method ready, by a small instance of the same problem as this one."""
+def load(machine: Machine, method: Method, instance: neuroute.Instance, folders: Iterable[str] = ()) -> bool | Answer:
+    """Make a method ready, by a small instance of the same problem as this one; folders: of papers."""
     if not _methods:
-        _set_up(machine)
+        _set_up(machine, folders)
     loaders = {"network": _load_network, "solver": _load_solver, "function": _load_function}
     try:
         _methods[method] = loaders[method.kind](machine, method, instance)
