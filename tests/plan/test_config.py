@@ -64,6 +64,15 @@ def test_a_key_that_comes_twice_is_refused_as_the_first_would_be_lost(tmp_path: 
     assert read_yaml(path)["b"] == {"x": 2, "y": {"z": 1}}
 
 
+def test_a_file_in_another_encoding_than_utf_8_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes("scale: smoke  # für die Übung\n".encode("latin-1"))
+    with one_line(r"config\.yaml: not valid YAML: .*UTF-8"):
+        read_yaml(path)
+    path.write_text("scale: smoke  # für die Übung\n", encoding="utf-8-sig")
+    assert read_yaml(path) == {"scale": "smoke"}
+
+
 @pytest.mark.parametrize("key", ["work_dir", "results_dir"])
 def test_a_folder_that_cannot_be_written_stops_snakemake_before_its_first_job(tmp_path: Path, key: str) -> None:
     (tmp_path / "file").write_text("")

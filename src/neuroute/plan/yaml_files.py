@@ -16,7 +16,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, where it is 
 def read_yaml(path: Path) -> dict[str, Any]:
     """A mapping.  Raises NeurouteError if there is no such file or it is none."""
     try:
-        values = parse_yaml(path.read_text())
+        values = parse_yaml(path.read_bytes())  # of UTF-8, whatever the locale
     except FileNotFoundError:
         raise NeurouteError(f"{path}: no such file; {how_to_get_there()}") from None
     except OSError as error:
@@ -36,7 +36,7 @@ def how_to_get_there() -> str:
     return "run from the folder of the Snakefile, which `neuroute init my-study` makes"
 
 
-def parse_yaml(text: str) -> Any:
+def parse_yaml(text: str | bytes) -> Any:
     """What a text says.  Raises yaml.YAMLError, also for a key that comes twice, of which yaml would take the last."""
     loader = _Loader(text)
     try:
