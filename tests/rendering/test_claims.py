@@ -276,6 +276,15 @@ def test_means_are_of_what_both_sides_have() -> None:
     )  # fmt: skip
     (found,) = compare(claim(each="problem", mean=True), {"table2": of})
     assert (found.difference.measured, found.difference.published) == (3.0, 1.0)
+    sides = {"A": (gaps_of(3.0, noise=1.0), gaps_of(5.0, noise=1.0, seed=1)), "B": (None, gaps_of(9.0, noise=1.0))}
+    cells = {name: [Cell(each and float(np.mean(each.gaps)), behind=each) for each in of] for name, of in sides.items()}
+    every = Table(
+        "t", ("Problem", "Model"), (Column("gap_pct", "gap"),),
+        tuple(Row((problem, name), (cells[name][i],)) for i, problem in enumerate("XY") for name in "AB"),
+    )  # fmt: skip
+    (of_both,) = compare(claim(each="problem", mean=True), {"table2": every})
+    (alone,) = compare(claim(each="problem", mean=True), {"table2": replace(every, rows=every.rows[2:])})
+    assert of_both.difference == alone.difference
 
 
 def test_times_are_compared_by_their_mean_ratio() -> None:

@@ -167,6 +167,7 @@ def _side(comparison: Comparison, entries: Sequence[Entry], value: str, where: s
 
 def _means(lower: Sequence[Cell], upper: Sequence[Cell]) -> tuple[Cell, Cell]:
     """Average the cells of which both sides have numbers."""
+    both = [_are_numbers(a.measured, b.measured) for a, b in zip(lower, upper, strict=True)]
 
     def numbers(cells: Sequence[Cell], name: str) -> list[float | None]:
         return [_number(getattr(cell, name)) for cell in cells]
@@ -177,7 +178,7 @@ def _means(lower: Sequence[Cell], upper: Sequence[Cell]) -> tuple[Cell, Cell]:
         return fmean(values) if values else None
 
     def mean_cell(cells: Sequence[Cell]) -> Cell:
-        of_gaps = _mean_behind([cell.behind for cell in cells if cell.measured is not None])
+        of_gaps = _mean_behind([cell.behind for cell, is_of_both in zip(cells, both, strict=True) if is_of_both])
         return Cell(mean(cells, "measured"), mean(cells, "published"), at=cells[0].at, behind=of_gaps)
 
     return mean_cell(lower), mean_cell(upper)
