@@ -16,6 +16,7 @@ from neuroute.networks.weights import build
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.objects import formats
+from neuroute.plan.papers import FOLDERS
 from neuroute.rendering.grid import Grid, Method, gaps
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
@@ -95,6 +96,19 @@ def test_a_run_with_a_network_of_ones_own_is_compared(tmp_path: Path, monkeypatc
     untrained(plan.checkpoint(run.id), run.network, run.id)
     shutil.copy(TSPLIB / "berlin52.tsp", tmp_path)  # whose best length is known
     assert "gated/decoder" in done("compare", "--set", "berlin52.tsp", "--method", "gated,nearest", "--seconds", "0.1")
+
+
+def test_kept_tables_judge_a_paper_of_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = plan_in(tmp_path, "claimed").papers["claimed"].folder
+    compared = "{table: table1, column: gap_*, by: method, order: [Decoder, Nearest neighbour]}"
+    words = "claim: It is ahead., where: Table 1, weight: headline, kind: order, printed: {says: supports}"
+    (folder / "claims.yaml").write_text(f"claims:\n  - {{id: ahead, {words}, compare: [{compared}]}}\n")
+    FOLDERS.remove(str(folder.parent))  # as in a process that has read no config
+    Path("kept").mkdir()
+    said = done("claims", "--kept", "kept")
+    FOLDERS.remove(str(folder.parent))  # other tests count claims
+    assert "claimed.ahead: not measured (" in said
 
 
 @pytest.mark.parametrize(

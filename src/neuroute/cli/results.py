@@ -100,11 +100,14 @@ def claims(
     Each claim is supported, contradicted, inconclusive (with the cost of deciding) or not measured (with the reason).
     """
     from neuroute.core.files import write_text
+    from neuroute.plan.config import load_config
     from neuroute.rendering.verdicts.kept import as_csv, judge_kept, rows_of, say
 
-    if tables is not None and (config or scale):
-        raise NeurouteError("give either --kept, or --scale and --config, which say whose records")
+    if tables is not None and scale:
+        raise NeurouteError("give either --kept or --scale, which says whose records")
     if tables is not None:
+        if config or Path("config.yaml").exists():
+            load_config(config)  # which may say where papers of one's own lie
         name, claimed = tables.name, judge_kept(tables)
     else:
         p = load_plan(config, scale)
