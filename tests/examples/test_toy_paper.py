@@ -135,6 +135,28 @@ def test_a_paper_uses_modules_beside_the_snakefile(tmp_path: Path, monkeypatch: 
     assert plan_in(tmp_path, "helped", more).artifacts["helped/table2"].title == "Of my own"
 
 
+TWO_RUNS = """def runs(config: Config, scale: Scale) -> list[Run]:
+    return [run.model_copy(update={"seed": seed}) for seed in (1, 2) for run in one_run(config, scale)]
+
+
+def one_run("""
+
+
+@pytest.mark.parametrize(
+    ("key", "more", "edit", "words"),
+    [
+        ("namesakes", "\n\n@artifact('')\ndef figure1(study): ...\n", ("PAPER", "PAPER"), "have one name"),
+        ("alike", "", ("def runs(", TWO_RUNS), "alike: two of its runs are called alike/decoder"),
+    ],
+)
+def test_two_of_one_name_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, more: str, edit: tuple[str, str], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with one_line(words):
+        plan_in(tmp_path, key, more, edit)
+
+
 @pytest.mark.parametrize(
     ("key", "printed", "words"),
     [

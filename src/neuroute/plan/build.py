@@ -126,10 +126,14 @@ def build_plan(config: Config) -> Plan:
 def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any], ...]:
     """Return a paper's label jobs, runs, evaluations, artifacts, needs and lost runs, by id.
 
-    It does not look at what another one brings: which are chosen changes nothing of a paper.
+    It does not look at what another one brings: which are chosen changes nothing of a paper.  Raises NeurouteError for
+    two runs of one name.
     """
     changed_runs = change_networks(config, paper.runs(config, scale))
-    runs = {run.id: give_weights(config, run) for run in repeat_runs(config, scale, changed_runs)}
+    declared = [give_weights(config, run) for run in repeat_runs(config, scale, changed_runs)]
+    runs = {run.id: run for run in declared}
+    if other := [run.id for run in declared if runs[run.id] != run]:
+        raise NeurouteError(f"{paper.key}: two of its runs are called {other[0]}; rename one")
     all_needs = {d: list(repeat_needs(config, scale, each)) for d, each in paper.needs(scale).items()}
     lost = lost_runs(runs.values())
     absent = lost | left_out((need for each in all_needs.values() for need in each), runs)

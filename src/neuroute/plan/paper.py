@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
@@ -57,10 +58,14 @@ class Paper:
         return paper_folders()[self.key]
 
     def declarations(self) -> list[Declaration]:
-        """Its tables, then its figures."""
+        """Its tables, then its figures.  Raises NeurouteError if two have one name."""
         stems = sorted(file.stem for pattern in ("table*.py", "figure*.py") for file in self.folder.glob(pattern))
         modules = [importlib.import_module(f"neuroute.papers.{self.key}.{stem}") for stem in stems]
-        return sorted((d for module in modules for d in declarations_in(module)), key=lambda d: d.place)
+        declared = sorted((d for module in modules for d in declarations_in(module)), key=lambda d: d.place)
+        for d, after in pairwise(declared):
+            if d.name == after.name:
+                raise NeurouteError(f"{self.key}: {d.function} and {after.function} have one name; rename one")
+        return declared
 
     def claims(self) -> list[Claim]:
         """What it claims; nothing where its folder holds no claims.yaml.
