@@ -1,7 +1,6 @@
 """Tables, figures, the report, verdicts and differences of what is there: render, report, claims, difference, keep."""
 
 import os
-from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ import typer
 
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan
 from neuroute.core.errors import NeurouteError
+from neuroute.core.pool import process_pool
 
 if TYPE_CHECKING:
     from neuroute.plan.objects import Artifact
@@ -63,7 +63,7 @@ def _judge(p: "Plan") -> dict[str, list["Judged"]]:
     papers = list(dict.fromkeys(a.paper for a in p.artifacts.values()))
     # A copy has the plan and what is imported, whose tables it draws; the last job of a run has all cores.
     workers = min(len(papers), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, get_context("fork"), initializer=_COPIED.append, initargs=(p,)) as pool:
+    with process_pool(workers, get_context("fork"), _COPIED.append, (p,)) as pool:
         return dict(zip(papers, pool.map(_judge_paper, papers), strict=True))
 
 

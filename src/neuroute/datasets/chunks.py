@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.pool import process_pool
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import stream_part
 from neuroute.plan.objects import SHARD, Labels
@@ -94,12 +95,12 @@ def _load_solver(name: str) -> Solver:
 
 @contextmanager
 def solver_pool(workers: int) -> Iterator[Pool]:
-    """Worker processes for any solver, started when first needed; with one worker, none."""
+    """Worker processes for any solver, started when first needed; with one worker, none.  Raises as `process_pool`."""
     if workers <= 1:
         yield None
         return
     # Spawned, not forked: nothing of this process (threads, CUDA, open locks) leaks into the workers.
-    pool = ProcessPoolExecutor(workers, mp_context=_Context(), initializer=_start_worker)
+    pool = process_pool(workers, _Context(), _start_worker)
     try:
         yield pool
     finally:

@@ -1,0 +1,21 @@
+"""Processes that work beside each other."""
+
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.context import BaseContext
+from typing import Any
+
+from neuroute.core.errors import NeurouteError
+
+
+def process_pool(
+    workers: int, context: BaseContext, initializer: Callable[..., object], arguments: tuple[Any, ...] = ()
+) -> ProcessPoolExecutor:
+    """Return a pool of processes, which start when first needed.  Raises NeurouteError where they can have no locks."""
+    try:
+        return ProcessPoolExecutor(workers, context, initializer, arguments)
+    except OSError as error:
+        raise NeurouteError(
+            f"/dev/shm: is full, missing or closed to this user ({error.strerror}), and there lie the locks of worker "
+            "processes; free some space there, or mend its rights"
+        ) from None
