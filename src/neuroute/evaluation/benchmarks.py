@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows, Arrays]:
-    """Return records and arrays (instances,): names, optima (or best costs), "<decoding id>", unrounded mean lengths.
+    """Return records and arrays (instances,): names, optima (or best costs), "<decoding>", unrounded mean lengths.
 
     Instances are taken from the folder of the benchmark's manifest, else from the package, which alone serves where no
     manifest is given.  Without any instance there are no records.  Raises NeurouteError if the benchmark is of another

@@ -18,7 +18,7 @@ from neuroute.plan.objects import ConstructionEvaluation, Dataset
 
 
 def measure(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Rows, Arrays]:
-    """Return records, "<dataset id>|seconds" and "<dataset id>|<decoding id>", lengths, both (count,).
+    """Return records, "<dataset id>|seconds" and "<dataset id>|<decoding>", lengths, both (count,).
 
     time_s is the mean over instances.  Raises NeurouteError if the decoding does not fit the network.
     """

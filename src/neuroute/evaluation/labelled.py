@@ -34,7 +34,7 @@ ROUNDING = 4 / GRID  # of a proven optimum, a node: coordinates and distances ar
 
 
 def measure(loaded: LoadedModel, evaluation: Evaluation | StageEvaluation) -> tuple[Rows, Arrays]:
-    """Return records, and lengths (count,) float64 as "<dataset id>|<decoding id>" and "<dataset id>|reference".
+    """Return records, and lengths (count,) float64 as "<dataset id>|<decoding>" and "<dataset id>|reference".
 
     Where networks keep to stricter rules than labels have to, also "<dataset id>|reference_feasible" (count,), 1 where
     the reference solution keeps to them (0 elsewhere), and a record of how many do.
