@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from published_trainings import published_phases
+from refusals import one_line
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
@@ -238,6 +239,10 @@ def test_partitions_need_revisers(tmp_path: Path) -> None:
         partitioning(scheme_of(run, model=None))
     with pytest.raises(NeurouteError, match="training is for GlopPartition, not Glop"):
         partitioning(scheme_of(run.model_copy(update={"network": REVISERS}), model=None))
+    start = revisers(tmp_path).replace(tmp_path / "model.safetensors")
+    start.with_name("run.json").write_text('{"weights_sha256": "that of others"}')
+    with one_line(r"model\.safetensors: .* are not those that run\.json states"):
+        partitioning(scheme_of(run, model=None, start=start))
 
 
 def test_other_networks_make_no_partitions() -> None:

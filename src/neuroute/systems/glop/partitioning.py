@@ -13,7 +13,7 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
 from neuroute.decoding.revision import builder, revise
-from neuroute.networks.weights import load_checkpoint
+from neuroute.networks.weights import check_weights, load_checkpoint
 from neuroute.plan.decodings import Decoding, Revision
 from neuroute.plan.objects import Dataset
 from neuroute.problems.sub_paths import path_lengths
@@ -149,12 +149,13 @@ def gumbel(generator: torch.Generator):  # type: ignore[no-untyped-def]
 
 
 def partitioning(scheme: Scheme) -> PartitioningBatches:
-    """Raises NeurouteError for a network that makes no partitions, and for a start that holds no revisers."""
+    """Raises NeurouteError for a network that makes no partitions, and for a start of no revisers or damaged."""
     run = scheme.run
     scheme.require(GlopPartition)
     if scheme.start is None:
         raise NeurouteError(f"{run.id}: routes are revised: let the run start from one that trains GLOP's revisers")
-    revisers, _ = load_checkpoint(scheme.start, trusted=())
+    revisers, about = load_checkpoint(scheme.start, trusted=())
+    check_weights(scheme.start, revisers, about["run"])
     if not isinstance(revisers, Glop):
         raise NeurouteError(f"{scheme.start}: holds no revisers of GLOP, by which {run.id} is judged")
     return PartitioningBatches(scheme, revisers.to(scheme.device).eval().requires_grad_(False))
