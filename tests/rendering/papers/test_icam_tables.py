@@ -14,9 +14,11 @@ from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.papers.icam.methods import baselines_note, reference_note, sets_of
 from neuroute.papers.icam.scale import IcamScale
+from neuroute.papers.icam.tables_ablations import table11_grid
 from neuroute.papers.icam.tables_settings import CLIPPING, ROWS, ReinforcedRun
-from neuroute.papers.icam.tables_test_sets import GROUPS
+from neuroute.papers.icam.tables_test_sets import GROUPS, table1_grids, table3_grid
 from neuroute.plan.config import Scale, load_scale
+from neuroute.rendering.grid import Grid
 from neuroute.rendering.table import Cell
 from table_cells import cell, of
 
@@ -24,11 +26,21 @@ RECORDS = FABRIC
 BY_ID = {run.id: run for run in RUNS}
 
 
-def test_a_baseline_of_several_sizes_is_named_with_them(tmp_path: Path) -> None:
-    """GLOP has a reviser for each."""
-    note = baselines_note(FABRIC.by(scale=load_scale("smoke")).study("table1", tmp_path), ["tsp"])
-    assert "LEHD (TSP) at n=20" in note
-    assert "GLOP (TSP) in blocks of 16, 8." in note
+SMOKE = load_scale("smoke")
+
+
+@pytest.mark.parametrize(
+    ("name", "grids", "named"),
+    [
+        ("table1", table1_grids(SMOKE), "GLOP (TSP) in blocks of 16, 8"),  # a reviser for each
+        ("table3", [table3_grid(SMOKE)], ": LEHD (CVRP) at n=20, BQ (CVRP) at n=20, GLOP-G (LKH3) (CVRP) at n=40."),
+        ("table11", [table11_grid(SMOKE)], ": LEHD (TSP) at n=20, BQ (TSP) at n=20."),
+    ],
+)
+def test_a_table_names_the_baselines_of_its_rows_each_once(
+    name: str, grids: list[Grid], named: str, tmp_path: Path
+) -> None:
+    assert named in baselines_note(FABRIC.by(scale=SMOKE).study(name, tmp_path), grids)
 
 
 # -- Table 2 ----------------------------------------------------------------------------------------------------------

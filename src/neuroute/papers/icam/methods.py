@@ -8,7 +8,7 @@ from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Decoding, Labels, Problem, Run
 from neuroute.plan.papers import borrow_runs
 from neuroute.rendering.cells import references_by_problem
-from neuroute.rendering.grid import Method, Tests
+from neuroute.rendering.grid import Grid, Method, Tests
 from neuroute.rendering.study import Study
 
 # The solvers of a table that has a row for each; and of one that has a single row.
@@ -53,7 +53,7 @@ def models(scale: Scale, problem: Problem) -> dict[str, Method]:
 
 
 def ways(names: Mapping[str, Mapping[Problem, str]], problem: Problem, label: str = "") -> dict[str, Method]:
-    """Networks of many starts, decoded in three ways; names: printed name -> run; label: shown instead."""
+    """Networks of many starts, decoded in three ways; names: printed name -> run; label: of_rows instead."""
     return {
         f"{name} {way}": Method(label and f"{label} {way}", runs=run_id(runs[problem]), decoding=decoding)
         for name, runs in names.items()
@@ -96,12 +96,12 @@ def _size(run: Run) -> str:
     return f"in blocks of {', '.join(map(str, blocks))}" if blocks else f"at n={run.n}"
 
 
-def baselines_note(study: Study, problems: Sequence[Problem] = roles.PROBLEMS) -> str:
-    """Which baselines are trained here, and on what."""
-    models = [(f"POMO ({problem.upper()})", run_id(ORIGINAL[problem])) for problem in problems]
-    others = [(f"{name} ({p.upper()})", run) for p in problems for name, run in BASELINES[p].items()]
-    lent = [(study.runs[run], run) for run in RIVALS if run in study.runs]
-    kinds = [(r.role["method"], r.validation.dataset.problem, run) for r, run in lent]
-    rivals = [(f"{name} ({problem.upper()})", run) for name, problem, run in kinds if problem in problems]
-    texts = [f"{name} {_size(study.runs[run])}" for name, run in (*models, *others, *rivals) if run in study.runs]
+def baselines_note(study: Study, grids: Sequence[Grid]) -> str:
+    """Which baselines of a table's rows are trained here, and on what, each once."""
+    of_rows = {run for grid in grids for run in grid.runs} & study.runs.keys()
+    names = {run_id(run): f"POMO ({problem.upper()})" for problem, run in ORIGINAL.items()}
+    names |= {run: f"{name} ({problem.upper()})" for problem, of in BASELINES.items() for name, run in of.items()}
+    for run in (study.runs[name] for name in RIVALS if name in of_rows):
+        names[run.id] = f"{run.role['method']} ({run.validation.dataset.problem.upper()})"
+    texts = dict.fromkeys(f"{name} {_size(study.runs[run])}" for run, name in names.items() if run in of_rows)
     return f"Baselines trained here, each by its own recipe: {', '.join(texts) or 'none'}. The others are as printed."

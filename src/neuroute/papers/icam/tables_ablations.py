@@ -121,13 +121,13 @@ def table11_grid(scale: Scale) -> Grid:
 @artifact("Inference strategies", needs=needs_of(table11_grid))
 def table11(study: Study) -> Table:
     """Mean length, gap and total time with beams, random re-construct and augmentation."""
-    iterations, beam = roles.rrc(study.scale).iterations, roles.beam(study.scale).beam
+    grid, iterations, beam = table11_grid(study.scale), roles.rrc(study.scale).iterations, roles.beam(study.scale).beam
     return grid_table(
         study,
         ("Method",),
-        table11_grid(study.scale),
+        grid,
         reference=reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"}),
         scale=study.scale[IcamScale],
         searches="" if (iterations, beam) == (100, 16) else f", with {iterations} iterations and beams of {beam}",
-        baselines=baselines_note(study, [TSP]),
+        baselines=baselines_note(study, [grid]),
     )

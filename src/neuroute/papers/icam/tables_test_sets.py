@@ -89,14 +89,15 @@ def table3_grid(scale: Scale) -> Grid:
 
 @artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
 def table3(study: Study) -> Table:
+    grid = table3_grid(study.scale)
     tests = {size: roles.tam(study.scale, size) for size in TAM_SIZES}
     return grid_table(
         study,
         ("Method",),
-        table3_grid(study.scale),
+        grid,
         reference=references_by_problem({"cvrp": tests}, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
         trained=_trained(study, "cvrp"),
-        baselines=baselines_note(study, ["cvrp"]),
+        baselines=baselines_note(study, [grid]),
     )
 
 
@@ -107,14 +108,15 @@ def table6_grid(scale: Scale) -> Grid:
 
 @artifact("Larger TSP instances", needs=needs_of(table6_grid))
 def table6(study: Study) -> Table:
+    grid = table6_grid(study.scale)
     tests = {size: roles.large(study.scale, size) for size in LARGE_SIZES}
     return grid_table(
         study,
         ("Method",),
-        table6_grid(study.scale),
+        grid,
         reference=references_by_problem({"tsp": tests}, {"tsp": "LKH3"}),
         trained=_trained(study, "tsp"),
-        baselines=baselines_note(study, ["tsp"]),
+        baselines=baselines_note(study, [grid]),
     )
 
 
@@ -278,7 +280,7 @@ def table1(study: Study) -> Table:
         grids,
         lkh_budgets=lkh_budgets(study, grids),
         beams=roles.decoder_beams(study.scale).beam,
-        baselines=baselines_note(study),
+        baselines=baselines_note(study, grids),
     )
 
 
