@@ -107,13 +107,21 @@ def rival(
     system: str,
     name: str,
     problem: Problem,
-    block: Trained,
-    network: Network,
-    training: Training,
+    block: Any,
+    kind: str,
     decoding: Decoding,
+    *,
+    shape: dict[str, Any] | None = None,
+    training: Training | None = None,
     **more: Any,
 ) -> Rival:
-    """A run `rivals/<name>`, with what config.yaml changes of it; more: fields of its `Run` (data, start, ...)."""
+    """A run `rivals/<name>` of a `Trained`, with what config.yaml changes of it.
+
+    kind, shape: of its network; shape and training, where they are None, are the block's.  more: fields of its `Run`
+    (data, start, ...).
+    """
+    shape, training = shape or block.network.model_dump(), training or block.training
+    network = Network(kind=kind, arguments={"train_nodes": block.nodes} | shape)
     validation = _labels(problem, block, training, "val", block.validation_count)
     usual: dict[str, Any] = {"role": {"method": system}, "network": network, "n": block.nodes}
     run = declare_run(config, PAPER, name, training, validation=validation, **usual | more)

@@ -5,11 +5,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Network
+from neuroute.plan.objects import Decoding
 from neuroute.plan.shapes import Positive
 from neuroute.plan.specs import Spec
 from neuroute.plan.systems import Rival, System, Trained, rival, training_labels
 from neuroute.plan.trainings import EdgeLabels
+
+ATT_GCN = "neuroute.systems.att_gcn.network:AttGcn"
 
 
 class EdgeTraining(EdgeLabels):
@@ -44,14 +46,12 @@ class AttGcnBlock(Spec):
 
 def rivals(config: Config, scale: Scale, block: AttGcnBlock) -> list[Rival]:
     """One network, or two."""
-    how, networks = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search"), list[Rival]()
-    for name, each in (("att_gcn", block.small), ("att_gcn_large", block.large)):
-        if each:
-            arguments = each.network.model_dump() | {"train_nodes": each.nodes}
-            network = Network(kind="neuroute.systems.att_gcn.network:AttGcn", arguments=arguments)
-            data = training_labels(scale, each)
-            networks.append(rival(config, "Att-GCN+MCTS", name, "tsp", each, network, each.training, how, data=data))
-    return networks
+    how = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")
+    return [
+        rival(config, "Att-GCN+MCTS", name, "tsp", each, ATT_GCN, how, data=training_labels(scale, each))
+        for name, each in (("att_gcn", block.small), ("att_gcn_large", block.large))
+        if each
+    ]
 
 
 SYSTEM = System(AttGcnBlock, rivals)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Network, Run
+from neuroute.plan.objects import Decoding, Run
 from neuroute.plan.shapes import BaselineShape, Positive
 from neuroute.plan.specs import Precision
 from neuroute.plan.systems import Rival, System, Trained, rival
@@ -83,8 +83,7 @@ class DglScale(Trained):
 
 
 def rivals(config: Config, scale: Scale, block: DglScale) -> list[Rival]:
-    network = Network(kind=DGL, arguments=block.network.model_dump() | {"train_nodes": block.nodes})
-    return [rival(config, "DGL", "dgl", "tsp", block, network, block.training, Decoding())]
+    return [rival(config, "DGL", "dgl", "tsp", block, DGL, Decoding())]
 
 
 SYSTEM = System(DglScale, rivals)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Network, Run
+from neuroute.plan.objects import Decoding, Run
 from neuroute.plan.shapes import Positive
 from neuroute.plan.specs import Spec
 from neuroute.plan.systems import Rival, System, Trained, rival, training_labels
@@ -44,11 +44,9 @@ class DifuscoBlock(Trained):
 
 
 def rivals(config: Config, scale: Scale, block: DifuscoBlock) -> list[Rival]:
-    arguments = block.network.model_dump() | {"train_nodes": block.nodes}
-    network = Network(kind="neuroute.systems.difusco.network:Difusco", arguments=arguments)
-    data = training_labels(scale, block)
+    kind, data = "neuroute.systems.difusco.network:Difusco", training_labels(scale, block)
     how = Decoding(method="neuroute.decoding.edge_maps.tours:merging")
-    return [rival(config, "DIFUSCO greedy+2-opt", "difusco", "tsp", block, network, block.training, how, data=data)]
+    return [rival(config, "DIFUSCO greedy+2-opt", "difusco", "tsp", block, kind, how, data=data)]
 
 
 SYSTEM = System(DifuscoBlock, rivals)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Network, Run
+from neuroute.plan.objects import Decoding, Run
 from neuroute.plan.shapes import Positive
 from neuroute.plan.specs import Spec
 from neuroute.plan.systems import Rival, System, Trained, rival
@@ -65,13 +65,12 @@ class DimesBlock(Spec):
 
 def rivals(config: Config, scale: Scale, block: DimesBlock) -> list[Rival]:
     """One network, or two."""
-    how, networks = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search"), list[Rival]()
-    for name, each in (("dimes", block.small), ("dimes_large", block.large)):
-        if each:
-            arguments = each.network.model_dump() | {"train_nodes": each.nodes}
-            network = Network(kind="neuroute.systems.dimes.network:Dimes", arguments=arguments)
-            networks.append(rival(config, "DIMES AS+MCTS", name, "tsp", each, network, each.training, how))
-    return networks
+    how = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")
+    return [
+        rival(config, "DIMES AS+MCTS", name, "tsp", each, "neuroute.systems.dimes.network:Dimes", how)
+        for name, each in (("dimes", block.small), ("dimes_large", block.large))
+        if each
+    ]
 
 
 SYSTEM = System(DimesBlock, rivals)

@@ -36,17 +36,12 @@ def rivals(config: Config, scale: Scale, block: ElgBlock) -> list[Rival]:
 
 
 def _both(config: Config, block: ElgBlock, problem: Problem, p: ElgTrained) -> list[Rival]:
-    def network(**switch: bool) -> Network:
-        shape = block.network.model_dump() | {"neighbours": p.neighbours, "train_nodes": p.nodes}
-        return Network(kind=ELG[problem], arguments=shape | switch)
-
     name, without = f"elg_{problem}", f"elg_{problem}_global"
-    before = p.training.model_copy(update={"batches_before": p.without_local.batches, "fresh": True})
-    start = f"{PAPER}/{without}"
-    first = rival(
-        config, "ELG without its local policy", without, problem, p, network(local=False), p.without_local, AUGMENTED
-    )
-    return [first, rival(config, "ELG", name, problem, p, network(), before, AUGMENTED, start=start)]
+    how, whole = (problem, p, ELG[problem], AUGMENTED), block.network.model_dump() | {"neighbours": p.neighbours}
+    shape = whole | {"local": False}
+    first = rival(config, "ELG without its local policy", without, *how, shape=shape, training=p.without_local)
+    last = p.training.model_copy(update={"batches_before": p.without_local.batches, "fresh": True})
+    return [first, rival(config, "ELG", name, *how, shape=whole, training=last, start=f"{PAPER}/{without}")]
 
 
 class StudiedElg(Studied):

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decodings import Decoding, Revision, revise
 from neuroute.plan.epochs import InEpochs
-from neuroute.plan.objects import Network, Run
+from neuroute.plan.objects import Run
 from neuroute.plan.shapes import BaselineShape, Positive, names_each
 from neuroute.plan.specs import Precision, Spec
 from neuroute.plan.systems import PAPER, Rival, System, Trained, rival
@@ -186,18 +186,16 @@ class GlopBlock(Spec):
 
 def rivals(config: Config, scale: Scale, block: GlopBlock) -> list[Rival]:
     """The revisers, and the partitions that are trained by them."""
-    tsp = block.tsp
-    shape = tsp.network.model_dump() | {"train_nodes": tsp.network.blocks[0]}
-    revisers = Network(kind="neuroute.systems.glop.network:Glop", arguments=shape)
-    first = rival(config, "GLOP", REVISERS, "tsp", tsp, revisers, tsp.training, revise())
-    return [first, *(_partition(config, PARTITIONS[name], each) for name, each in block.cvrp.items())]
-
-
-def _partition(config: Config, name: str, p: Partition) -> Rival:
-    shape = p.network.model_dump() | {"train_nodes": p.nodes}
-    network = Network(kind="neuroute.systems.glop.network:GlopPartition", arguments=shape)
+    shape = block.tsp.network.model_dump() | {"train_nodes": block.tsp.network.blocks[0]}
+    kind, start = "neuroute.systems.glop.network:GlopPartition", f"{PAPER}/{REVISERS}"
     walk = Decoding(method="neuroute.systems.glop.decoding:partition", solver="lkh")
-    return rival(config, "GLOP-G (LKH3)", name, "cvrp", p, network, p.training, walk, start=f"{PAPER}/{REVISERS}")
+    return [
+        rival(config, "GLOP", REVISERS, "tsp", block.tsp, "neuroute.systems.glop.network:Glop", revise(), shape=shape),
+        *(
+            rival(config, "GLOP-G (LKH3)", PARTITIONS[name], "cvrp", each, kind, walk, start=start)
+            for name, each in block.cvrp.items()
+        ),
+    ]
 
 
 SYSTEM = System(GlopBlock, rivals)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Network, Run
+from neuroute.plan.objects import Decoding, Run
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape, Positive
 from neuroute.plan.specs import Spec
@@ -103,14 +103,11 @@ class HtspBlock(Trained):
 
 def rivals(config: Config, scale: Scale, block: HtspBlock) -> list[Rival]:
     """The lower level's warm-up, which leaves the upper level as it is, and the whole, which starts from it."""
-    network = Network(
-        kind="neuroute.systems.htsp.network:Htsp", arguments=block.network.model_dump() | {"train_nodes": block.nodes}
-    )
-    how = Decoding(method="neuroute.systems.htsp.decoding:grow")
+    how = (block, "neuroute.systems.htsp.network:Htsp", Decoding(method="neuroute.systems.htsp.decoding:grow"))
     joint = block.training.model_copy(update={"batches_before": block.lower.batches, "fresh": True})
     return [
-        rival(config, "H-TSP without its upper level", LOWER, "tsp", block, network, block.lower, how),
-        rival(config, "H-TSP", NAME, "tsp", block, network, joint, how, start=f"{PAPER}/{LOWER}"),
+        rival(config, "H-TSP without its upper level", LOWER, "tsp", *how, training=block.lower),
+        rival(config, "H-TSP", NAME, "tsp", *how, training=joint, start=f"{PAPER}/{LOWER}"),
     ]
 
 

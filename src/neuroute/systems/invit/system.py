@@ -61,9 +61,8 @@ def rivals(config: Config, scale: Scale, block: InvitScale) -> list[Rival]:
             raise NeurouteError(f"{PAPER}.invit.action_depths: says nothing of {name}; give its layers")
         trained = block.tsp if problem == "tsp" else block.cvrp
         shape = trained.shape(block.network, views, block.action_depths[name], trained.nodes)
-        network, how = Network(kind=INVIT[problem], arguments=shape), Decoding(images=block.images)
-        training = block.training[problem]
-        all_rivals.append(rival(config, f"INViT-{views}V", name, problem, trained, network, training, how))
+        how, training = (trained, INVIT[problem], Decoding(images=block.images)), block.training[problem]
+        all_rivals.append(rival(config, f"INViT-{views}V", name, problem, *how, shape=shape, training=training))
     return all_rivals
 
 

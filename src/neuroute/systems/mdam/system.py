@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Network, Problem
+from neuroute.plan.objects import Decoding, Problem
 from neuroute.plan.reinforced import GreedyBaseline, Reinforced
 from neuroute.plan.shapes import BaselineShape, Positive
 from neuroute.plan.specs import Spec
@@ -57,12 +57,11 @@ class MdamBlock(Spec):
 def rivals(config: Config, scale: Scale, block: MdamBlock) -> list[Rival]:
     """A network for each problem."""
     beams = Decoding(method="neuroute.systems.mdam.decoding:decoders", beam=block.beam)
-    networks = []
-    for problem, kind in KINDS.items():
-        p = block.tsp if problem == "tsp" else block.cvrp
-        network = Network(kind=kind, arguments=block.network.model_dump() | {"train_nodes": p.nodes})
-        networks.append(rival(config, "MDAM", f"mdam_{problem}", problem, p, network, p.training, beams))
-    return networks
+    shape, blocks = block.network.model_dump(), {"tsp": block.tsp, "cvrp": block.cvrp}
+    return [
+        rival(config, "MDAM", f"mdam_{problem}", problem, blocks[problem], kind, beams, shape=shape)
+        for problem, kind in KINDS.items()
+    ]
 
 
 SYSTEM = System(MdamBlock, rivals)

@@ -1,7 +1,7 @@
 """Pointerformer (Jin et al., 2023), of icam's Table 1: many starts, advantages in standard deviations."""
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Network
+from neuroute.plan.objects import Decoding
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape
 from neuroute.plan.systems import Rival, System, Trained, rival
@@ -17,9 +17,8 @@ class PointerformerScale(Trained):
 
 
 def rivals(config: Config, scale: Scale, block: PointerformerScale) -> list[Rival]:
-    network = Network(kind=POINTERFORMER, arguments=block.network.model_dump() | {"train_nodes": block.nodes})
     decoding = Decoding(starts="all", augment=True)
-    return [rival(config, "Pointerformer", "pointerformer", "tsp", block, network, block.training, decoding)]
+    return [rival(config, "Pointerformer", "pointerformer", "tsp", block, POINTERFORMER, decoding)]
 
 
 SYSTEM = System(PointerformerScale, rivals)
