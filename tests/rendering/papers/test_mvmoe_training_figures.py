@@ -1,6 +1,7 @@
 """Figures 5 to 7 of paper `mvmoe`: drawn is what was logged and measured of trainings, and what the paper prints."""
 
 import json
+import shutil
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -119,6 +120,17 @@ def test_figure6_draws_gaps_below_zero(copy: Path) -> None:
     assert len(render(study("figure6", copy), copy / "figure6")) == len(FIGURE_FORMATS)
     points = pd.read_csv(copy / "figure6.csv")
     assert points[points.side == MEASURED].gap_pct.max() < 0.5
+
+
+def test_figure6_has_means_of_seeds_of_times_as_of_gaps(copy: Path) -> None:
+    run = roles.run_id(roles.DEFAULT)
+    fabric = FABRIC.by(scale=FIGURES.model_copy(update={"seeds": {run: 2}}))
+    shutil.copytree(fabric.write(copy) / "runs" / run, copy / "runs" / f"{run}-s1")
+    (copy / "runs" / f"{run}-s1" / "run.json").write_text(json.dumps({"wall_time_s": 600.0}))
+    assert f"{run}-s1" in fabric.artifacts["figure6"].runs  # which it waits for
+    told = [note for note in drawn(fabric.study("figure6", copy)).notes if note.startswith("(e) ")]
+    assert len(told) == 1
+    assert "base 8.3 min" in told[0]  # of 400 and 600 s
 
 
 def test_figure6_writes_above_the_printed_mark(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

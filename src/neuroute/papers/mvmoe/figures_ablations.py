@@ -26,7 +26,7 @@ from neuroute.papers.mvmoe.tables_comparison import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
-from neuroute.rendering.cells import printed_gap, printed_numbers
+from neuroute.rendering.cells import printed_gap, printed_numbers, summary_cell
 from neuroute.rendering.columns import decimal
 from neuroute.rendering.notes import draw_table, notes
 from neuroute.rendering.plots import line, mark
@@ -67,7 +67,7 @@ class Setting:
     label: str
     name: str  # of the run
     cell: Cell
-    seconds: float | None  # of the training
+    seconds: float | None  # of a training
 
     @property
     def gap(self) -> float | None:
@@ -100,7 +100,7 @@ def _bars_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact(
     "Where experts are, how many, and how they are chosen",
-    needs=lambda scale: [*_bars_needs(scale), *map(Log, _runs(scale))],
+    needs=lambda scale: [*_bars_needs(scale), *(Log(run, all_seeds=True) for run in _runs(scale))],
     printed_files=("quoted", "table5"),
 )
 def figure6(study: Study) -> Drawing:
@@ -153,8 +153,8 @@ def _settings(study: Study, letter: str) -> list[Setting]:
     for label, name in ABLATIONS[f"figure6{letter}"].items():
         here, published = label in names, _published_gap(study, name)
         cell = mean_gap_cell(study, run_id(name), tests, published) if here else Cell(None, published)
-        seconds = study.summary(run_id(name)).get("wall_time_s") if here and letter == "e" else None
-        settings.append(Setting(letter, label, name, cell, seconds))
+        seconds = summary_cell(study, run_id(name), "wall_time_s").measured if here and letter == "e" else None
+        settings.append(Setting(letter, label, name, cell, seconds if isinstance(seconds, float) else None))
     return settings
 
 
