@@ -158,6 +158,9 @@ def test_a_lost_file_is_named(results: Path) -> None:
     (results / "table13.json").write_text(about)
     with pytest.raises(NeurouteError, match=r"table13\.html: missing"):
         report(results, "table13")
+    (results / "table13.html").write_text("")
+    with pytest.raises(NeurouteError, match=r"table13\.html: empty; draw"):
+        report(results, "table13")
 
 
 def test_same_page_again(results: Path) -> None:

@@ -233,7 +233,7 @@ def write_report(
     titles: the heading of each paper; its key where there is none.  overviews: its claims and main figures, with which
     the page opens.  protocols: how it tests, beside how is tested here.  Links to data files are relative to `out`.  An
     artifact that was not drawn yet is listed as such.  Beside the page lies `summary.json`.  Raises NeurouteError when
-    a file of a drawn artifact is missing.
+    a file of a drawn artifact is missing or empty.
     """
     titles, overviews, protocols = titles or {}, overviews or {}, protocols or {}
     coverage = {
@@ -371,6 +371,9 @@ def _number(name: str) -> str:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
     except FileNotFoundError:
         raise NeurouteError(f"{path}: missing; draw this artifact again") from None
+    if not content:
+        raise NeurouteError(f"{path}: empty; draw this artifact again")
+    return content
