@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from refusals import one_line
 
@@ -154,6 +155,10 @@ def test_leftovers_of_a_killed_call_are_of_no_harm(tmp_path):
     partial = tmp_path / ".partial" / name.stem
     partial.mkdir(parents=True)
     (partial / "00000_00005.npz").write_bytes(b"half")
+    np.savez(partial / "00000_00001.npz", mark=np.array("x"))
+    content = bytearray((partial / "00000_00001.npz").read_bytes())
+    content[content.index(b"PK\x01\x02") + 10] ^= 1  # a bit of how it is packed
+    (partial / "00000_00001.npz").write_bytes(content)
     (tmp_path / f".{name}.123.tmp").write_bytes(b"half")
     assert make_labels(wanted(5), tmp_path, [], workers=1)["solved"] == 5
     assert not list(tmp_path.glob(".*.tmp"))

@@ -341,10 +341,11 @@ def test_a_signal_stops_re_construction_soon_and_keeps_it(problem: str, tmp_path
     assert_same(whole, run_training(run, tmp_path / "stopped", store))
 
 
-def test_damaged_solutions_are_named(problem: str, tmp_path: Path, store: Path) -> None:
+@pytest.mark.parametrize("damaged", [b"cut short", b""])
+def test_damaged_solutions_are_named(problem: str, damaged: bytes, tmp_path: Path, store: Path) -> None:
     (tmp_path / "solutions").mkdir()
-    (tmp_path / "solutions" / "0-0-24.npz").write_bytes(b"cut short")
-    with pytest.raises(NeurouteError, match=r"0-0-24\.npz: unreadable solutions .* delete it"):
+    (tmp_path / "solutions" / "0-0-24.npz").write_bytes(damaged)
+    with pytest.raises(NeurouteError, match=r"0-0-24\.npz: not a readable npz .* delete it"):
         rounds(make_run(problem), store, tmp_path).train(0)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import one_line
 
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.networks.weights import load_checkpoint
@@ -79,6 +80,17 @@ def test_a_killed_epoch_keeps_the_pages_that_it_has_sampled(
     assert len(sampled) == 1
     again.hold(1, again.solutions)  # the next epoch needs them no more
     assert not list((tmp_path / "sampled").iterdir())
+
+
+def test_a_damaged_page_is_named(tmp_path: Path, problem: str) -> None:
+    run = self_improving(problem)
+    training_set(run, folder=tmp_path).batch(0, 0, 30)
+    page = tmp_path / "sampled" / "0-0.npz"
+    content = bytearray(page.read_bytes())
+    content[len(content) // 2] ^= 1
+    page.write_bytes(content)
+    with one_line(r"0-0\.npz: .*Bad CRC-32.*; delete it to sample it anew"):
+        training_set(run, folder=tmp_path).batch(0, 0, 30)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ UNPACKED = 2**28  # bytes that any file may hold; others no more than
 TIMES = 50  # times their own size: what is measured or drawn is packed by less
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz by name.
+def read_arrays(path: Path, mend: str = "save it again", *keys: str) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz by name, these keys among them.
 
-    Raises NeurouteError if it is none, or damaged, or unpacks to far more than its size; nothing in it is executed.
+    Raises NeurouteError, with `mend`, if it is none, or damaged, or unpacks to far more than its size; nothing in it is
+    executed.
     """
     check_regular(path)
     try:
@@ -36,10 +37,12 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
             for name, member in zip(names, members, strict=True):
                 with file.open(member) as opened:
                     arrays[name] = np.lib.format.read_array(opened, allow_pickle=False)
+            if missing := set(keys) - arrays.keys():
+                raise ValueError(f"no array '{min(missing)}'")
             return arrays
     except Exception as error:  # a damaged file can end in nearly any
         reason = " ".join(str(error).split())[:160] or type(error).__name__
-        raise NeurouteError(f"{path}: not a readable npz of numbers ({reason}); save it again") from None
+        raise NeurouteError(f"{path}: not a readable npz of numbers ({reason}); {mend}") from None
 
 
 def _claimed(file: IO[bytes]) -> int:

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
+from neuroute.core.arrays import read_arrays
+from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive, lock, open_lock, write_whole
 from neuroute.datasets.chunks import SEED, Chunk, Pool, chunks, solve_chunks, solver_pool
 from neuroute.datasets.problem_spec import spec_of
@@ -54,16 +55,16 @@ class Pages:
     _saved: float = field(default_factory=time.monotonic)
 
     def read(self, shard: int) -> dict[Chunk, tuple[Path, Solved]]:
-        """Return what is kept, and in which file; a file that is cut short counts for nothing."""
+        """Return what is kept, and in which file; a file that is cut or damaged counts for nothing."""
         solved: dict[Chunk, tuple[Path, Solved]] = {}
         for path in sorted(self.folder.glob("[0-9]*.npz")):
             try:
-                with np.load(path, allow_pickle=False) as file:
-                    if str(file["mark"]) != self.mark:
-                        continue
-                    solutions, seconds, rows = file["tours"], file["seconds"], file["rows"]
-            except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+                file = read_arrays(path, "", "mark", "tours", "seconds", "rows")
+            except NeurouteError:
                 continue
+            if str(file["mark"]) != self.mark:
+                continue
+            solutions, seconds, rows = file["tours"], file["seconds"], file["rows"]
             cuts = np.cumsum(rows[:, 1] - rows[:, 0])
             if len(solutions) != cuts[-1]:
                 continue

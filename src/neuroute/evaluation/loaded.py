@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
 
 from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
+from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.decoding.decode import Keeper, instances_per_batch
@@ -66,9 +66,8 @@ class MeasuredSteps:
         if self.folder is None or name in self._unsaved:
             return dict(self._unsaved[name]) if name in self._unsaved else None
         try:
-            with np.load(self._path(name), allow_pickle=False) as file:
-                return dict(file)
-        except (OSError, ValueError, EOFError, BadZipFile):
+            return read_arrays(self._path(name))
+        except NeurouteError:
             return None  # measured again
 
     def hold(self, name: str, arrays: Arrays) -> None:

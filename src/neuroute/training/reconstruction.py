@@ -6,7 +6,6 @@ from sub-paths of them.  Here is what problems share, and the TSP; the CVRP's pa
 
 import logging
 import time
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.core.seeds import stream_seed
@@ -199,11 +199,8 @@ class ReconstructedSet:
 
 def _load(path: Path) -> tuple[np.ndarray, int, float]:
     """(solutions, iterations that they have behind them, mean length before them)."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return file["solutions"], int(file["done"]), float(file["before"])
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise NeurouteError(f"{path}: unreadable solutions ({error}); delete it to re-construct them anew") from None
+    file = read_arrays(path, "delete it to re-construct them anew", "solutions", "done", "before")
+    return file["solutions"], int(file["done"]), float(file["before"])
 
 
 class Rounds(SupervisedBatches):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from neuroute.core.arrays import read_arrays
 from neuroute.core.files import write_whole
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.environment import ENVIRONMENT, Batch
@@ -89,7 +90,7 @@ class SampledTrainingSet:
     def hold(self, epoch: int, solutions: np.ndarray) -> None:
         """Go on with an epoch whose solutions are known; the pages of earlier epochs are no longer needed."""
         if self._pages.is_dir():
-            for page in self._pages.glob("*.npy"):
+            for page in self._pages.glob("*.npz"):
                 if int(page.name.partition("-")[0]) < epoch:
                     page.unlink(missing_ok=True)
         self.epoch, self.solutions, self.arrays = epoch, solutions, self.spec.arrays(self._instances(epoch))
@@ -113,7 +114,7 @@ class SampledTrainingSet:
         nodes = self.environment.nodes(self.run.n)
         tokens = (nodes + 1) * batch_size_for(self._policy, nodes, Decoding(), self.memory_gb)
         last_message, firsts = began, range(0, count, INSTANCES_PER_PAGE)
-        files = [self._pages / f"{epoch}-{page}.npy" for page in range(len(firsts))]
+        files = [self._pages / f"{epoch}-{page}.npz" for page in range(len(firsts))]
         for page, first in list(enumerate(firsts))[self.world.rows(len(firsts))]:
             if files[page].exists():
                 continue
@@ -125,12 +126,13 @@ class SampledTrainingSet:
                 begin = self.prefixes(self._policy, batch, tokens)
                 tours = sample_shortest(begin, batch.lengths, t.beam, t.rounds, t.sigma, generator)
             shortest = tours.cpu().numpy().astype(np.int32)
-            write_whole(files[page], lambda file, shortest=shortest: np.save(file, shortest))  # type: ignore[misc]
+            write_whole(files[page], lambda file, shortest=shortest: np.savez(file, solutions=shortest))  # type: ignore[misc]
             if time.monotonic() - last_message > TELL_EVERY_S:
                 last_message = time.monotonic()
                 log.info("epoch %d: sampled solutions of %d of %d instances", epoch, first + len(shortest), count)
         self.world.barrier()
-        solutions = np.concatenate([np.load(page, allow_pickle=False) for page in files])
+        whole = (read_arrays(page, "delete it to sample it anew", "solutions") for page in files)
+        solutions = np.concatenate([page["solutions"] for page in whole])
         mean, seconds = float(np.mean(self.spec.lengths(instances, solutions))), time.monotonic() - began
         text = "epoch %d: %d instances, the best of %d sampled solutions each, mean length %.4f, %.1f s"
         log.info(text, epoch, count, t.beam * t.rounds, mean, seconds)
