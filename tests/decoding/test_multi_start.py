@@ -223,14 +223,14 @@ def test_memory_changes_nothing_and_how_many_are_in_hand_is_known(
     )
     nodes = planar.environment.nodes(N)
     least = 1.5 * 4 * 16 * 16 * (nodes + 1) / 1e9
-    assert instances_per_batch(net, nodes, AUGMENTED, least) == 1
+    assert instances_per_batch(net, N, AUGMENTED, least) == 1
     for decoding in (Decoding(), ALL, AUGMENTED, AUGMENTED.model_copy(update={"batch_size": 3})):
         whole = decode(problem, net, instances, decoding)
         for memory_gb in (4.0, 2e-3, 6e-4, least):
             encoded.clear()
             assert planar.same(decode(problem, net, instances, decoding, memory_gb), whole)
             images = 8 if decoding.augment else 1
-            assert encoded[0] == images * min(7, instances_per_batch(net, nodes, decoding, memory_gb))
+            assert encoded[0] == images * min(7, instances_per_batch(net, N, decoding, memory_gb))
             assert sum(encoded) == images * 7
 
 

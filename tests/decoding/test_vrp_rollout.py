@@ -280,10 +280,10 @@ def test_instances_in_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, light = small(), small(hierarchy="step")
     decoding = Decoding(starts="all", augment=True)
     assert VRP.batch_sizes(light, V + 1, 8 * V, 8, 4.0)[1] == 100
-    assert instances_per_batch(light, V + 1, decoding, 4.0) == 100
-    assert instances_per_batch(light, V + 1, decoding.model_copy(update={"batch_size": 7}), 4.0) == 7
+    assert instances_per_batch(light, V, decoding, 4.0) == 100
+    assert instances_per_batch(light, V, decoding.model_copy(update={"batch_size": 7}), 4.0) == 7
     monkeypatch.setattr("neuroute.decoding.environment.batch_size_for", lambda *_: 1000)
     one = 48 * (V + 1) * 8 * V / 1e9  # of an instance's tours, in GB
     for fits in (1, 3, 20):
-        assert instances_per_batch(plain, V + 1, decoding, 2 * one * (fits + 0.5)) == fits
-        assert instances_per_batch(light, V + 1, decoding, 2 * one * (fits + 0.5)) <= fits
+        assert instances_per_batch(plain, V, decoding, 2 * one * (fits + 0.5)) == fits
+        assert instances_per_batch(light, V, decoding, 2 * one * (fits + 0.5)) <= fits

@@ -153,9 +153,8 @@ def _solve(
 ) -> list[tuple[int, Tensor, float]]:
     """What `improve` returns, at these milestones: as many instances at a time as fit."""
     search = SEARCH.of(problem)
-    paths, n = search.path_network(net), search.environment.size(instances)
-    nodes = n if decoding.method == "prc" else search.environment.nodes(n)  # its sub-paths count customers
-    size = instances_per_batch(paths, nodes, decoding, memory_gb)
+    paths = search.path_network(net)
+    size = instances_per_batch(paths, search.environment.size(instances), decoding, memory_gb)
     p = _Progress({m: [] for m in milestones}, dict.fromkeys(milestones, 0.0), size)
     if keeper and (arrays := keeper.load()):
         p.restore(arrays)
@@ -261,14 +260,16 @@ def solve_with(problem: str, name: str, instances: Any, first: int) -> Tensor:
     return torch.from_numpy(np.stack(solutions).astype(np.int64))
 
 
-def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, memory_gb: float) -> int:
-    """Instances of a batch.  Parallel re-construction takes their blocks as memory allows, so it may have many.
+def instances_per_batch(net: RoutingNetwork, n: int, decoding: Decoding, memory_gb: float) -> int:
+    """Instances of n nodes (TSP) or customers in a batch.
 
+    Parallel re-construction takes their blocks as memory allows, so it may have many.
     Raises NeurouteError for sub-paths that these instances cannot have, and for embeddings that a split would change.
     """
+    environment = ENVIRONMENT.of(net.problem)
+    nodes = environment.nodes(n)
     if net.multi_start and decoding.method == "greedy":
-        environment = ENVIRONMENT.of(net.problem)
-        images, starts = decoding.number_of_images, starts_of(decoding) or nodes - environment.depots
+        images, starts = decoding.number_of_images, starts_of(decoding) or n
         return environment.batch_sizes(net, nodes, images * starts, images, memory_gb, decoding.batch_size)[1]
     if decoding.is_own:
         return decoding.batch_size or min(MOST_TOGETHER, instances_that_fit(net, nodes, decoding, memory_gb))
@@ -277,7 +278,7 @@ def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, mem
         return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // (nodes * width))
     if decoding.method != "prc":
         return batch_size_for(net, nodes, decoding, memory_gb)
-    longest_sub_path(decoding.longest, nodes)
+    longest_sub_path(decoding.longest, n)
     if net.random_embeddings:
         raise NeurouteError("parallel re-construction is not for networks with random embeddings; take method 'rrc'")
-    return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // nodes)
+    return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // n)

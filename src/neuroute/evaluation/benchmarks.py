@@ -98,7 +98,7 @@ def _measure_instance(
     for planned in evaluation.decodings:
         devices.reset_peak_memory(loaded.place)
         possible = _shortened(planned, problem, n)
-        batch_size = instances_per_batch(loaded.net, n, possible, loaded.memory_gb)
+        batch_size = instances_per_batch(loaded.net, instance.n, possible, loaded.memory_gb)
         for decoded, solutions, seconds in decode_timed(loaded, problem, inputs, n, possible, unit):
             decoding = decoded.model_copy(update={"longest": planned.longest})  # one name on all instances
             if decoding.name in lengths:  # a milestone that is also planned by itself

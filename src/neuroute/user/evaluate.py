@@ -223,8 +223,7 @@ def _measure(model: Model, group: Instances, decoding: Decoding, memory_gb: floa
     """
     is_random = decoding.method in ("prc", "revise") or (model.problem == "cvrp" and decoding.method == "rrc")
     whole = is_random or model.net.random_embeddings or model.net.is_batch_dependent
-    nodes = group.members[0].nodes
-    step = group.count if whole else instances_per_batch(model.net, nodes, decoding, memory_gb)
+    step = group.count if whole else instances_per_batch(model.net, group.n, decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
     for first in range(0, group.count, step):
         part = group.slice(first, first + step)
@@ -251,7 +250,7 @@ def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float, re
         "n": group.n,
         "n_instances": group.count,
         "reference": "" if m.reference is None else reference,
-        "batch_size": instances_per_batch(model.net, group.members[0].nodes, decoding, memory_gb),
+        "batch_size": instances_per_batch(model.net, group.n, decoding, memory_gb),
         "weights": describe_source(model.about["source"]) if "source" in model.about else None,
         "precision": "fp32",
     }
