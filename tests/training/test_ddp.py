@@ -72,6 +72,7 @@ def runs() -> dict[str, Run]:
         "revising revised": tiny_systems.revising_run(
             tiny_systems.phase(source="revised", block=4, samples=13, nodes=9, batch_size=7),
             tiny_systems.phase(source="revised", samples=20, nodes=9),
+            baseline_samples=25,
         ),
         **{f"reconstruction {p}": tiny_rounds.make_run(p, **rounds) for p in tiny_rounds.PROBLEMS},
         "reinforce tsp": tiny_reinforced.make_run(*stages, kind="icam"),

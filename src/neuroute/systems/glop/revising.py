@@ -168,8 +168,8 @@ class RevisingBatches(Batches):
             else:
                 rows = torch.randperm(len(self._paths), generator=torch.Generator().manual_seed(seed))[:count]
                 points = fit_to_square(self._paths[rows].to(self.device))
-            lengths = greedy_lengths(reviser, points[self._part_of(count)]).amin(dim=0)
-            return self.world.gather(lengths, count).cpu().numpy()
+            lengths = greedy_lengths(reviser, points[self._part_of(len(points))]).amin(dim=0)
+            return self.world.gather(lengths, len(points)).cpu().numpy()  # of paths that stay there may be fewer
 
         self._baseline = BaselinePolicy(self.net.reviser(phase.block), costs, self.training.significance)
         self._mean = None
