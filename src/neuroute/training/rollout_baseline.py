@@ -145,9 +145,9 @@ class RolloutBaseline(Reinforcement):
         )
         spec = SPEC.of(self.problem)
         instances = spec.instances(dataset)
-        return spec.lengths(instances, self._build(net, instances, stage).numpy())
+        return spec.lengths(instances, self._build(net, instances, stage))
 
-    def _build(self, net: Any, instances: Any, stage: Stage) -> Tensor:
+    def _build(self, net: Any, instances: Any, stage: Stage) -> np.ndarray:
         """Greedy solutions (count, ...) of instances in host memory."""
         return multi_start(
             self.environment,
@@ -157,7 +157,7 @@ class RolloutBaseline(Reinforcement):
             images=stage.images,
             memory_gb=self.scheme.memory_gb,
             precision=self.training.precision,
-        )
+        ).numpy()
 
     # -- a batch ------------------------------------------------------------------------------------------------
 

@@ -1,21 +1,18 @@
 """Training of DIMES: weights from which a few steps on an instance lead to short tours (Qiu et al., 2022)."""
 
-from typing import Any
-
-import numpy as np
 import torch
 from torch import Tensor
 
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
-from neuroute.decoding.decode import decode
-from neuroute.plan.objects import Dataset, Decoding
+from neuroute.plan.objects import Dataset
 from neuroute.systems.dimes.network import Dimes, follow, instance_of
 from neuroute.systems.dimes.system import MetaTraining
-from neuroute.training.batches import Batches, Scheme
+from neuroute.training.batches import Scheme
+from neuroute.training.own_solutions import OwnSolutions
 
 
-class MetaBatches(Batches):
+class MetaBatches(OwnSolutions):
     """Batches of a run: each is a function of (run, index), the weights and the optimizer's moments.
 
     Instances learn one at a time, so each has norms of its own.
@@ -57,10 +54,6 @@ class MetaBatches(Batches):
             share = copy.grad / size
             weight.grad = share if weight.grad is None else weight.grad + share
         return length
-
-    def solve(self, instances: Any) -> np.ndarray:
-        """Tours (count, n) that tree search finds, by which the run is validated."""
-        return decode("tsp", self.net, instances, Decoding(method=self.net.own_method), self.memory_gb).numpy()
 
 
 def meta(scheme: Scheme) -> MetaBatches:

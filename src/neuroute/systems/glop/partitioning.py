@@ -1,7 +1,6 @@
 """Training of GLOP-G's partition by the lengths that revisers leave of its routes (Ye et al., 2024)."""
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -11,10 +10,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.decode import decode
 from neuroute.decoding.revision import builder, revise
 from neuroute.networks.weights import check_weights, load_checkpoint
-from neuroute.plan.decodings import Decoding, Revision
+from neuroute.plan.decodings import Revision
 from neuroute.plan.objects import Dataset
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import to_routes
@@ -22,7 +20,8 @@ from neuroute.solvers.insertion import insert_in_order
 from neuroute.systems.glop.decoding import PartitionRollout, walk
 from neuroute.systems.glop.network import Glop, GlopPartition
 from neuroute.systems.glop.system import Partitioning
-from neuroute.training.batches import Batches, Scheme
+from neuroute.training.batches import Scheme
+from neuroute.training.own_solutions import OwnSolutions
 from neuroute.training.policy_gradient import log_probabilities
 from neuroute.training.split_backward import RecordedChoices, SplitBackward, recompute
 
@@ -30,7 +29,7 @@ NODES_AT_ONCE = 1 << 24  # of decisions that are learnt from together
 PATHS_AT_ONCE = 4096  # that a reviser builds together
 
 
-class PartitioningBatches(Batches):
+class PartitioningBatches(OwnSolutions):
     """Batches of a run: each is a function of (run, index), the weights and the optimizer's moments.
 
     Instances are heated one at a time, so each has norms of its own.  Each of several processes heats all, for what the
@@ -48,12 +47,6 @@ class PartitioningBatches(Batches):
         """Half a cosine to 0, one step an epoch."""
         epoch = index // self.training.batches_per_epoch
         return self.training.learning_rate * (1 + math.cos(math.pi * epoch / self.training.epochs)) / 2
-
-    def solve(self, instances: Any) -> np.ndarray:
-        """Solutions (count, 2, V), by which the run is validated."""
-        return decode(
-            "cvrp", self.net, instances, Decoding(method=GlopPartition.own_method), self.scheme.memory_gb
-        ).numpy()
 
     def train(self, index: int) -> tuple[Tensor, int]:
         first, stop = self.samples(index), self.samples(index + 1)

@@ -4,7 +4,6 @@ import copy
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -12,9 +11,7 @@ from torch import Tensor, nn
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
-from neuroute.decoding.decode import decode
 from neuroute.networks.weights import all_finite
-from neuroute.plan.decodings import Decoding
 from neuroute.plan.objects import Dataset
 from neuroute.plan.reinforced import LARGEST_BATCH
 from neuroute.systems.htsp.decoding import Episode, PathBatch
@@ -22,11 +19,12 @@ from neuroute.systems.htsp.network import Htsp, place_of
 from neuroute.systems.htsp.system import HtspTraining, Proximal
 from neuroute.training.batches import Scheme
 from neuroute.training.network_checks import check_stages
+from neuroute.training.own_solutions import OwnSolutions
 from neuroute.training.reinforce import BatchSpec, Reinforcement
 from neuroute.training.stages import keep_stage
 
 
-class PathBatches(Reinforcement):
+class PathBatches(OwnSolutions, Reinforcement):
     """Batches of paths between the first and the last of nodes that are drawn, for the lower level alone."""
 
     training: HtspTraining
@@ -35,11 +33,6 @@ class PathBatches(Reinforcement):
         super().__init__(scheme)
         self.whole: Htsp = self.net
         self.net = self.acting = self.whole.lower
-
-    def solve(self, instances: Any) -> np.ndarray:
-        """Tours of both levels, by which the run is validated."""
-        how, limits = Decoding(method=Htsp.own_method), (self.scheme.memory_gb, self.training.precision)
-        return decode("tsp", self.whole, instances, how, *limits).numpy()
 
     def samples(self, batches: int) -> int:
         return super().samples(batches) * self.training.updates

@@ -12,11 +12,9 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.decode import decode
 from neuroute.decoding.environment import Batch
 from neuroute.decoding.memory import autocast
 from neuroute.networks.weights import are_finite
-from neuroute.plan.decodings import Decoding
 from neuroute.plan.reinforced import Stage
 from neuroute.systems.mdam.decoding import Steps, build, build_all
 from neuroute.systems.mdam.network import Mdam
@@ -24,6 +22,7 @@ from neuroute.systems.mdam.system import MdamTraining, WarmBaseline
 from neuroute.training import sampling_streams as streams
 from neuroute.training.batches import Scheme
 from neuroute.training.network_checks import check_stages
+from neuroute.training.own_solutions import OwnSolutions
 from neuroute.training.policy_gradient import LogProbability
 from neuroute.training.reinforce import BatchSpec
 from neuroute.training.rollout_baseline import RolloutBaseline, running_mean
@@ -32,7 +31,7 @@ from neuroute.training.split_backward import SplitBackward
 FLOOR = -1e9  # of a logarithm
 
 
-class DecoderBatches(RolloutBaseline):
+class DecoderBatches(OwnSolutions, RolloutBaseline):
     """Instances are encoded once for all decoders, and the graph of one decoder's solutions is there at a time.
 
     Norms look at whole batches, so each of several processes has all of a batch and learns from some decoders.
@@ -52,10 +51,6 @@ class DecoderBatches(RolloutBaseline):
         super().restore(state)
         self._means = state["means"]
 
-    def solve(self, instances: Any) -> np.ndarray:
-        """The shortest greedy solutions, by which the run is validated."""
-        return self._solutions(self.net, instances).numpy()
-
     def _stage_network(self) -> Any:
         return self.net
 
@@ -63,12 +58,8 @@ class DecoderBatches(RolloutBaseline):
         """The first stop is a decision too."""
         return self.environment.max_moves(spec.n) + 1
 
-    def _build(self, net: Any, instances: Any, stage: Stage) -> Tensor:
-        return self._solutions(net, instances)
-
-    def _solutions(self, net: Mdam, instances: Any) -> Tensor:
-        how, limits = Decoding(method=Mdam.own_method), (self.scheme.memory_gb, self.training.precision)
-        return decode(self.problem, net, instances, how, *limits)
+    def _build(self, net: Any, instances: Any, stage: Stage) -> np.ndarray:
+        return self.solve(instances, net)
 
     def _learn(self, spec: BatchSpec, rows: Sequence[int], batch: Batch) -> Tensor:
         """Add the gradient of some instances of a batch; returns their share of its loss."""

@@ -2,21 +2,19 @@
 
 from abc import abstractmethod
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from neuroute.core.seeds import stream_seed
-from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import autocast
-from neuroute.plan.objects import Decoding
-from neuroute.training.batches import Batches, Scheme
+from neuroute.training.batches import Scheme
+from neuroute.training.own_solutions import OwnSolutions
 from neuroute.training.supervised import labelled
 
 FLOATS = 12  # of a pair of nodes, channel and layer, that a backward pass needs
 
 
-class EdgeLabelBatches(Batches):
+class EdgeLabelBatches(OwnSolutions):
     """Batches of a run: each is a function of (run, index) and the weights.
 
     `prepare` makes of instances and tours what the loss is of, with all draws; `loss` is that of each instance.  Where
@@ -55,11 +53,6 @@ class EdgeLabelBatches(Batches):
         self.world.sum_gradients(self.net)
         self._update(index)
         return total * self.world.size, 1
-
-    def solve(self, instances: np.ndarray) -> np.ndarray:
-        """Tours (count, n) that tree search finds, by which the run is validated."""
-        how = Decoding(method=self.net.own_method)
-        return decode("tsp", self.net, instances, how, self.memory_gb, self.training.precision).numpy()
 
     def _micro_batch(self) -> int:
         per_instance = 4 * FLOATS * self.net.width * self.net.depth * self.run.n * self.net.edges_of(self.run.n)
