@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,10 +74,10 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("BEGUN", str(tmp_path / "begun"))
     for module in (concorde, pyvrp):
         monkeypatch.setattr(module, "SOLVER", replace(module.SOLVER, version=lambda: "1"))
-    within_time._process.cache_clear()
+    within_time._searches.of.clear()
     yield tmp_path / "begun"
-    within_time._process(os.getpid()).end()
-    within_time._process.cache_clear()
+    within_time._searches.of[os.getpid()].end()
+    within_time._searches.of.clear()
 
 
 def write(folder: Path) -> Path:
@@ -102,6 +103,21 @@ def test_a_construction_that_is_asked_for_is_given_though_it_loads_for_longer_th
 ) -> None:
     monkeypatch.setattr(within_time, "LATEST", (0.1, HANG_S))
     assert neuroute.solve(POINTS, "insertion", seconds=0.001).method == "insertion"
+
+
+def test_threads_solve_side_by_side_and_after_one_another() -> None:
+    costs = list[float]()
+
+    def solve() -> None:
+        costs.append(neuroute.solve(POINTS, "insertion").cost)
+
+    for count in (1, 2):
+        threads = [Thread(target=solve, daemon=True) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(HANG_S)
+    assert costs == 3 * [neuroute.solve(POINTS, "insertion").cost]
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
@@ -182,7 +198,7 @@ class Slow(Process):
 
 def test_a_construction_of_routes_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     with Slow() as process:
-        monkeypatch.setattr(within_time, "_process", lambda _: process)
+        monkeypatch.setitem(within_time._searches.of, os.getpid(), process)
         instance = neuroute.Instance.from_arrays(POINTS[:4], np.array([0, 1, 1, 1]), 2)
         answer = within_time.Construction(instance, HANG_S, 0).answer(HANG_S)
     assert answer.method == "savings"
@@ -200,7 +216,7 @@ def test_what_is_waited_for_in_vain_leaves_the_network_its_time(monkeypatch: pyt
     monkeypatch.setattr(within_time, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     instance = neuroute.generate("cvrp", 12)[0]
     with Busy() as process:
-        monkeypatch.setattr(within_time, "_process", lambda _: process)
+        monkeypatch.setitem(within_time._searches.of, os.getpid(), process)
         answer = within_time.Construction(instance, 10.0, 0).answer(10.0)
     assert answer.method == "sweep"
     assert now[0] < 9.1

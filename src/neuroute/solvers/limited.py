@@ -128,7 +128,7 @@ class Process:
         self._resources.close()
 
     def _send(self, request: bytes) -> None:
-        if self._process is not None and self._process.poll() is not None:  # it died since, as the thread that began it
+        if self._process is not None and self._process.poll() is not None:  # it died since
             self._kill()
         if self._process is None:
             self._process = subprocess.Popen(

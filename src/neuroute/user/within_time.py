@@ -5,7 +5,9 @@ Native code hears neither, and code that is compiled at its first call loses a C
 
 import math
 import os
+import threading
 import time
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -36,6 +38,16 @@ LOOK_S = 0.02  # between two looks at what is built
 LATE = 0.02, 0.1  # that a search may be before it is asked to end: a share of its time, and seconds
 
 
+class _Searches(threading.local):
+    """The process of a thread's searches, by the process that has the thread: others would share its pipes."""
+
+    def __init__(self) -> None:
+        self.of = defaultdict[int, limited.Process](limited.Process)
+
+
+_searches = _Searches()
+
+
 def solve_within(name: str, instance: Instance, seconds: float | None = None, seed: int = 0) -> Solution:
     """Do what `solve_with` does, in a process of its own, which ends soon after so many seconds, whatever it does.
 
@@ -44,7 +56,7 @@ def solve_within(name: str, instance: Instance, seconds: float | None = None, se
     """
     check_seconds(seconds)
     check_solver(name, instance)
-    process, began = _process(os.getpid()), time.perf_counter()
+    process, began = _searches.of[os.getpid()], time.perf_counter()
     # A construction ends by itself: what a call may be late is for loading its compiler, which takes longer than it.
     is_quick = name.partition("-")[0] in QUICK
     ends = seconds * (1 + LATEST[0]) + LATEST[1] if is_quick and seconds is not None else seconds
@@ -80,7 +92,7 @@ class Construction:
     """
 
     def __init__(self, instance: Instance, seconds: float, seed: int) -> None:
-        self._instance, self._process, self._began = instance, _process(os.getpid()), time.perf_counter()
+        self._instance, self._process, self._began = instance, _searches.of[os.getpid()], time.perf_counter()
         for path in self._process.folder.glob(f"*{BUILT}"):
             path.unlink()
         self._process.begin(f"{__name__}:construct", instance, seconds * BUILD_SHARE, seed)
@@ -179,9 +191,3 @@ def _sweep(instance: Instance) -> np.ndarray:
             load = int(instance.demand[customer])
         routes[-1].append(customer)
     return from_routes(routes)
-
-
-@cache
-def _process(_caller: int) -> limited.Process:
-    """Return the process of searches: one of each process, as a copy would share its pipes."""
-    return limited.Process()
