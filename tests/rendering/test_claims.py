@@ -209,6 +209,10 @@ def test_a_difference_is_of_paired_instances_and_of_trainings() -> None:
     assert found.difference.high == pytest.approx(7 + 1.984 * 0.5 * 2**0.5, rel=0.05)
     (found,) = compare(claim(), {"table2": table(gaps_of(3.0), None)})
     assert (found.difference.measured, found.difference.published) == (None, 1.0)
+    of_models = table(gaps_of(3.0), gaps_of(5.0))
+    solver = replace(of_models.rows[1], cells=(Cell(5.0),))
+    (found,) = compare(claim(), {"table2": replace(of_models, rows=(of_models.rows[0], solver))})
+    assert (found.sign(), found.cost.startswith("gaps of two models")) == (0, True)
 
 
 def test_instances_of_two_test_sets_are_no_pairs() -> None:

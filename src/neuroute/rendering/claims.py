@@ -53,7 +53,7 @@ def in_short(scale: str, verdicts: Mapping[Verdict, int]) -> str:
 
 TWO_DECIMALS = fixed(2)
 NEEDED = 2.8  # standard errors that a difference must have to be found with probability 0.8: 1.96 + 0.84
-LACKS = f"{FEWEST} instances or more, of each its own number"
+LACKS = f"gaps of two models, each on {FEWEST} instances or more"  # not of solvers, no times
 INSTANCES = "test instances (paired bootstrap)"
 INSTANCES_APART = "test instances of each (bootstrap)"  # of two test sets
 
