@@ -66,15 +66,15 @@ def table1(study: Study) -> Table:
             gap_cell(study, run, dataset, None, each.decoding),
             Cell(None if lengths is None or best is None else 100 * float(lengths.mean() / best.mean() - 1)),
         )
-        rows.append(Row((each.system, described(dataset), each.decoding.name), cells))
+        rows.append(Row((each.system, each.run.name, described(dataset), each.decoding.name), cells))
     notes = (
         f"{ONE} {RANGES}",
         "Decoded as its authors do: `multistart-x8` takes the best of one solution from each start of each of the "
-        "eight symmetric images, `decoders-beam50` the best of 50 beams of each decoder. Validations are the "
+        "eight symmetric images, `decoders-beamB` the best of B beams of each decoder. Validations are the first "
         "training's own gaps, of networks of many starts that of all starts; the first one is before the first "
         "batch, or early in the training.",
     )
-    return Table(study.artifact.title, ("System", "Test set", "Decoding"), columns, tuple(rows), notes)
+    return Table(study.artifact.title, ("System", "Run", "Test set", "Decoding"), columns, tuple(rows), notes)
 
 
 def _study_needs(scale: Scale) -> Iterator[Need]:
