@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -148,13 +149,17 @@ class Follower(neuroute.Callback):
 
 
 @pytest.mark.parametrize("how", ["reinforce", own_parts.Squares])
-def test_a_callback_sees_each_batch_and_may_end_the_training(how: Any, tmp_path: Path) -> None:
+def test_a_callback_sees_each_batch_and_may_end_the_training(
+    how: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     follower = Follower(last=3)
     model = train(own_parts.Starts, tmp_path, how=how, callbacks=[follower])
     assert follower.seen == [1, 2, 3]
     assert json.loads((model.path.parent / "run.json").read_text())["batches"] == 3  # type: ignore[union-attr]
     train(own_parts.Starts, tmp_path, how=how, callbacks=[follower])
     assert follower.seen == [1, 2, 3]  # it has ended
+    assert "a callback ended it there: for other callbacks train under another name" in caplog.text
     model = train(own_parts.Starts, tmp_path, how=how)
     assert json.loads((model.path.parent / "run.json").read_text())["batches"] == 4  # type: ignore[union-attr]
 
@@ -174,6 +179,12 @@ def test_a_model_whose_folder_another_training_took_is_not_taken_for_that_one(tm
     for use in (lambda: first.source, lambda: train(first, tmp_path, name="third")):
         with one_line("model.safetensors holds other weights by now; `save` it, and load that"):
             use()
+
+
+def test_a_thread_trains(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        model = threads.submit(train, own_parts.Starts, tmp_path).result()
+    assert model.path == tmp_path / "python/runs/python/starts_tsp8/model.safetensors"
 
 
 class Failing(neuroute.Callback):
@@ -248,8 +259,14 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "a name that is no folder's": ({"name": "../x"}, "train: name '../x': give one of letters"),
     "no such logger": ({"loggers": "wandv"}, "no logger 'wandv'; did you mean wandb"),
     "no number": ({"learning_rate": "fast"}, "learning_rate"),
-    "no nodes": ({"n": 0}, "train: n 0, seed .*give n from 4"),
-    "a seed below 0": ({"seed": -1}, "train: n .*, seed -1: give .* a seed from 0"),
+    "no nodes": ({"n": 0}, "train: n 0: give a whole number from 4"),
+    "a seed below 0": ({"seed": -1}, "train: seed -1: give a whole number from 0 to 1,048,575"),
+    "half a batch": ({"batches": 2.5}, "train: batches 2.5: give a whole number from 1"),
+    "no validation": ({"validate_on": 0}, "train: validate_on 0: give a whole number from 1"),
+    "no epochs": ({"epochs": 0}, "train: epochs 0: give a whole number from 1"),
+    "threads below 0": ({"threads": -1}, "train: threads -1: give a whole number from 1"),
+    "the class of a callback": ({"callbacks": [neuroute.StopEarly]}, "callbacks: give a list of objects"),
+    "a callback alone": ({"callbacks": neuroute.StopEarly()}, "callbacks: give a list of objects"),
     "a rate that is far too high": ({"learning_rate": 1e38}, "finite numbers.*learning rate"),
     "a loss that is a number": ({"how": own_parts.Number}, "returns float, where a loss is needed"),
     "a loss without a gradient": ({"how": own_parts.Detached}, "a loss without a gradient"),

@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -162,6 +163,8 @@ class TrainingLoop:
         self.best_gap, self.best = state["best"]
         self.batches.restore(state["batches"])
         log.info("resumed at batch %d of %d", self.done, self.total)
+        if self.is_ended:
+            log.info("a callback ended it there: for other callbacks train under another name")
 
     # -- running ----------------------------------------------------------------------------------------------
 
@@ -179,7 +182,8 @@ class TrainingLoop:
 
     def _run(self) -> None:
         stop = self._signals
-        handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in _SIGNALS}
+        heard = _SIGNALS if threading.current_thread() is threading.main_thread() else ()  # others may set no handlers
+        handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in heard}
         checks_first = not is_bundled(self.batches.run.network.kind)
         began = last_message = time.monotonic()
         before, start = self.seconds, self.done

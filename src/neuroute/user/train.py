@@ -7,6 +7,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import network_class
@@ -86,10 +88,17 @@ def train(
         NeurouteError: before the first batch, or at it, for a setting, network or loss that does not fit, a solver or
             logger that is missing, and numbers that are not finite.
     """
-    if n < FEWEST_NODES or not 0 <= seed <= LAST_SEED:
-        raise NeurouteError(f"train: n {n}, seed {seed}: give n from {FEWEST_NODES}, a seed from 0 to {LAST_SEED:,}")
-    if name is not None and not re.fullmatch(r"\w[\w.-]*", name):
+    _check_number("n", n, FEWEST_NODES)
+    _check_number("seed", seed, 0, LAST_SEED)
+    optional = {"threads": threads, "workers": workers, "epochs": settings.get("epochs")}
+    counts: dict[str, Any] = {key: value for key, value in optional.items() if value is not None}
+    counts |= {"batches": batches, "batch_size": batch_size, "validate_on": validate_on}
+    for key, count in counts.items():
+        _check_number(key, count, 1)
+    if name is not None and not (isinstance(name, str) and re.fullmatch(r"\w[\w.-]*", name)):
         raise NeurouteError(f"train: name {name!r}: give one of letters, digits, '-', '_' and '.': it names a folder")
+    if isinstance(callbacks, Callback) or not all(isinstance(each, Callback) for each in callbacks):
+        raise NeurouteError("train: callbacks: give a list of objects of classes that build on neuroute.Callback")
     spec, kind = _network(network, n, arguments)
     variants = _variants(problem, kind)
     how = how or ("reinforce" if kind.multi_start else "labels")
@@ -131,6 +140,13 @@ def train(
     check_run(run)
     trainer.label(workers)
     return trainer.train()
+
+
+def _check_number(key: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raises NeurouteError for what is no whole number of at least, and at most, so much."""
+    if not isinstance(value, int | np.integer) or value < least or (most is not None and value > most):
+        to = f" to {most:,}" if most is not None else ""
+        raise NeurouteError(f"train: {key} {value!r}: give a whole number from {least}{to}")
 
 
 def _show_progress() -> None:
