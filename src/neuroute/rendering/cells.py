@@ -107,7 +107,7 @@ def gap_cell(
     """
     gaps, lengths = study.values("gap_pct", run, dataset, decoding), study.lengths(run, dataset, decoding)
     samples = resampled(*lengths) if gaps and lengths and dataset.count > 1 else None
-    cell = _of_trainings(gaps, samples, published, described(dataset))
+    cell = over_trainings(gaps, samples, published, described(dataset))
     return replace(cell, behind=behind(study, run, gaps, samples, dataset))
 
 
@@ -117,11 +117,12 @@ def mean_of_gaps_cell(
     """Show the mean of the instances' gaps in %, with its interval or range as `gap_cell`."""
     gaps = study.values(MEAN_OF_GAPS, run, dataset, decoding)
     samples = resampled_mean_of_gaps(study, run, dataset, decoding) if gaps and dataset.count > 1 else None
-    cell = _of_trainings(gaps, samples, published)
+    cell = over_trainings(gaps, samples, published)
     return replace(cell, behind=behind(study, run, gaps, samples, dataset))
 
 
-def _of_trainings(gaps: Sequence[float], samples: Array | None, published: Value = None, at: str = "") -> Cell:
+def over_trainings(gaps: Sequence[float], samples: Array | None, published: Value = None, at: str = "") -> Cell:
+    """Show the gap in % of one training with its interval; of several their mean, between the least and the largest."""
     if len(gaps) > 1:
         return mean_cell(gaps, published, at)
     return interval_cell(gaps[0] if gaps else None, samples, published, at)

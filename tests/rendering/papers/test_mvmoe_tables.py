@@ -205,6 +205,17 @@ def test_problems_on_the_same_ground_are_resampled_together(copy: Path) -> None:
     assert (ten.low, ten.high) == pytest.approx((one.low, one.high))
 
 
+def test_means_over_problems_of_several_trainings_have_the_range_of_these(tmp_path: Path) -> None:
+    """As the table's note on seeds says of every range."""
+    run, sets = roles.run_id(roles.DEFAULT), [set_of(v, 50) for v in roles.TRAINED]
+    fabric = FABRIC.by(scale=SCALE.model_copy(update={"seeds": {run: 3}}))
+    found = fabric.study("table5", fabric.write(tmp_path))
+    each = np.mean([found.values(GAP, run, dataset, X8) for dataset in sets], axis=0)
+    mean = mean_gap_cell(found, run, sets)
+    assert (mean.measured, mean.low, mean.high) == pytest.approx((each.mean(), each.min(), each.max()))
+    assert len(set(each)) == 3
+
+
 def setting(solver: Solver, name: str) -> Any:
     """With which a variant calls its solver."""
     function = solver.solve_cvrp or solver.solve_vrp

@@ -19,8 +19,8 @@ from neuroute.rendering.cells import (
     ONE_SEED,
     UNTRAINED,
     behind,
-    interval_cell,
     model_here,
+    over_trainings,
     resampled_mean_of_gaps,
     solver_name,
 )
@@ -95,17 +95,16 @@ def mean_gap_cell(
 
     They are resampled together: the i-th instances of all problems lie on the same ground (`datasets.vrp_stream`), so
     their gaps go up and down together, and an interval as of unrelated instances would be half as wide.  There is none
-    where a test set has one instance.
+    where a test set has one instance; of several trainings the range is that of theirs.
     """
     each = [study.values(MEAN_OF_GAPS, run, dataset, decoding) for dataset in datasets]
     if not each or not all(each):
         return Cell(None, published)
-    mean = float(np.mean([sum(gaps) / len(gaps) for gaps in each]))
     of_trainings = [math.fsum(gaps) / len(gaps) for gaps in zip(*each, strict=True)]
     resampled = [resampled_mean_of_gaps(study, run, dataset, decoding) for dataset in datasets if dataset.count > 1]
     there = [samples for samples in resampled if samples is not None]
     samples = np.asarray(np.mean(there, axis=0)) if len(there) == len(datasets) else None
-    cell = interval_cell(mean, samples, published)
+    cell = over_trainings(of_trainings, samples, published)
     return replace(cell, behind=behind(study, run, of_trainings, samples, *datasets))
 
 
