@@ -217,8 +217,8 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
     scale = study.scale[MvmoeScale]
     count, n, samples = scale.validation_count, scale.sizes[SIZES[0]], _training(study, every[0].run).samples
     gaps_text = (
-        f"Gaps are ratios of mean lengths, greedy from many starts without augmentation, on {count:,} validation "
-        "instances, which are not those of Table 2; nothing is selected on them."
+        f"Gaps of one training each are ratios of mean lengths, greedy from many starts without augmentation, on "
+        f"{count:,} validation instances, which are not those of Table 2; nothing is selected on them."
     )
     if len(few_shot_stages(study.scale)) > 1:
         count = roles.adapted(study.scale, FEW[0]).dataset.count
