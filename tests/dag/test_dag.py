@@ -118,21 +118,30 @@ def test_all_artifacts_appear(finished: Path) -> None:
 
 @pytest.mark.slow
 def test_a_model_of_other_settings_is_not_drawn_from(rerun: Path) -> None:
-    """As one leaves it who tries a learning rate by hand; what `--touch` has accepted is none."""
+    """As one leaves it who tries a learning rate by hand, nor what was measured of it; `--touch` accepts a model."""
     run, model = snakemake_in(rerun), rerun / "work/micro/runs/pens/pens_a/model.safetensors"
     before, change = model.read_bytes(), "runs.pens/pens_a.training.learning_rate=0.1"
     environment = os.environ | {"PYTHONPATH": str(rerun / "src")}
-    by_hand = [sys.executable, "-m", "neuroute", "train", "pens/pens_a", "--set", change]
-    subprocess.run(by_hand, cwd=rerun, env=environment, check=True)
+
+    def by_hand(*words: str) -> None:
+        subprocess.run([sys.executable, "-m", "neuroute", *words], cwd=rerun, env=environment, check=True)
+
+    def put_back(job: str) -> None:
+        done = run("all", check=False)
+        said = re.search(rf"{job}: models of other settings.* snakemake (--forcerun) (\S+)", done.stdout + done.stderr)
+        assert said is not None
+        run(*said.groups(), "all")
+        assert model.read_bytes() == before
+        assert planned(run) == stale(rerun) == {}
+
+    by_hand("train", "pens/pens_a", "--set", change)
     assert stale(rerun)["train"] == 1
-    done = run("all", check=False)
-    said = re.search(
-        r"pens/pens_a: models of other settings .* snakemake (--forcerun) (\S+)", done.stdout + done.stderr
-    )
-    assert said is not None
-    run(*said.groups())
-    assert model.read_bytes() == before
-    assert planned(run) == stale(rerun) == {}
+    put_back("pens/pens_a")
+    by_hand("train", "pens/pens_a", "--set", change)
+    by_hand("evaluate", "pens/pens_a/all")
+    by_hand("train", "pens/pens_a")
+    assert stale(rerun)["evaluate"] == 1
+    put_back("pens/pens_a/all")
     with (rerun / "config.yaml").open("a") as file:
         file.write("runs: {pens/pens_a: {training: {learning_rate: 0.1}}}\n")
     run("--touch", "all")

@@ -15,7 +15,7 @@ from untrained import evaluated, run_of
 
 from neuroute.analysis.rescaling import read_best
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import exclusive
+from neuroute.core.files import exclusive, write_json
 from neuroute.datasets.labels import make_labels
 from neuroute.decoding.cvrp_search import CvrpSearch
 from neuroute.decoding.tsp_search import TspSearch
@@ -197,6 +197,11 @@ def state_nothing(table: Path) -> None:
     table.with_suffix(".json").write_text("{}")
 
 
+def train_otherwise(table: Path) -> None:
+    summary = table.parents[3] / "runs" / table.parent.relative_to(table.parents[2]) / "run.json"
+    write_json(summary, {"weights_sha256": "of others"})
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
@@ -204,6 +209,7 @@ def state_nothing(table: Path) -> None:
         (edit_a_gap, r"all\.csv: was cut or edited"),
         (edit_lengths, r"all\.npz: was cut or edited since it was measured"),
         (state_nothing, r"all\.json: does not state csv_sha256, rows"),
+        (train_otherwise, r"all\.csv: was measured with other weights than \S+ now has"),
     ],
 )
 def test_records_that_were_cut_or_edited_are_named_where_they_are_read(

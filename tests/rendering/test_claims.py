@@ -364,7 +364,7 @@ def test_times_of_a_busy_machine_are_not_judged(
     def look(load: float) -> Finding:
         monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
         for evaluation in fabric.study(claim.artifact, work).artifact.evaluations:
-            state(work / "evaluations" / f"{evaluation}.csv")
+            state(work / "evaluations" / f"{evaluation}.csv", "")
         found: Finding = resolve(fabric.paper.claim_function(claim))(drawn(fabric, work))
         return found
 

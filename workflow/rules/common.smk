@@ -141,14 +141,15 @@ def check_label_jobs():
 
 
 def check_replaced():
-    """Stop before the first job when a model of other settings would pass for one of these: all that is read of it."""
+    """Stop before the first job when models of other settings, or what was measured of them, would pass for these."""
     kept = ["/".join(job.wildcards) for job in workflow.dag.jobs if not workflow.dag.needrun(job)]
-    replaced = [run for run in kept if not workflow.touch and is_replaced(PLAN, run)]
+    replaced = [job for job in kept if not workflow.touch and is_replaced(PLAN, job)]
     if replaced:
-        files = " ".join(str(PLAN.checkpoint(run)) for run in replaced)
+        of = {run: PLAN.checkpoint(run) for run in PLAN.runs}
+        made = [of.get(job) or PLAN.evaluation_file(job).with_suffix(".json") for job in replaced]
         raise WorkflowError(
-            f"{', '.join(replaced)}: models of other settings lie in their folders, as of `neuroute train --set`; have "
-            f"their own put back: snakemake --forcerun {files}"
+            f"{', '.join(replaced)}: models of other settings, or measurements of such, lie in their folders, as of "
+            f"`neuroute train --set`; have their own put back: snakemake --forcerun {' '.join(map(str, made))}"
         )
 
 

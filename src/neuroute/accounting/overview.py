@@ -13,6 +13,7 @@ from typing import Any
 from neuroute.accounting.estimates import Cost, Estimates
 from neuroute.core.errors import NeurouteError
 from neuroute.core.gpus import count_visible
+from neuroute.core.stated import is_of_other_weights
 from neuroute.plan.digest import without_modules
 from neuroute.plan.objects import GivenRun
 from neuroute.plan.papers import paper_folders, with_all_before
@@ -57,20 +58,26 @@ def _is_stale(result: Path, parameters: Iterable[str]) -> bool:
     return noted is not None and not {repr(value) for value in parameters} <= set(noted)
 
 
-def is_replaced(plan: Plan, run: str) -> bool:
+def is_replaced(plan: Plan, job: str) -> bool:
     """Whether a model of other settings lies in a run's folder that Snakemake has not left or accepted there.
 
-    As `neuroute train --set` leaves it, or a work folder from elsewhere.
+    Or, of an evaluation, whether other weights were measured than lie there.  As `neuroute train --set` leaves both, or
+    a work folder from elsewhere.
     """
-    if run not in plan.runs or isinstance(plan.runs[run], GivenRun):
+    if evaluation := plan.evaluations.get(job):
+        try:
+            return is_of_other_weights(plan.evaluation_file(job), plan.run_dir(evaluation.run) / TRAINED[-1], "")
+        except NeurouteError:  # damaged: said where it is drawn from
+            return False
+    if job not in plan.runs or isinstance(plan.runs[job], GivenRun):
         return False
-    summary = plan.run_dir(run) / TRAINED[-1]
+    summary = plan.run_dir(job) / TRAINED[-1]
     try:
         spec = json.loads(summary.read_bytes())["spec"]
-        spec["training"]["precision"] = plan.runs[run].training.precision  # which may have been the device's
+        spec["training"]["precision"] = plan.runs[job].training.precision  # which may have been the device's
     except (OSError, ValueError, LookupError, TypeError):
         return False
-    is_same = json.loads(without_modules(json.dumps(spec))) == json.loads(plan.runs[run].canonical())
+    is_same = json.loads(without_modules(json.dumps(spec))) == json.loads(plan.runs[job].canonical())
     return not is_same and _note(summary).get("endtime") != summary.stat().st_mtime
 
 

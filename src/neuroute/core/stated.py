@@ -11,11 +11,14 @@ from neuroute.core.files import read_json, write_json
 BUSY = 1.5  # processes that want to run, for each core
 
 
-def state(table: Path) -> None:
-    """Write beside a table and its .npz how many rows the one has, the sha256 of both, and how busy the machine is."""
+def state(table: Path, weights_sha256: str) -> None:
+    """Write beside a table and its .npz how many rows the one has, the sha256 of both and of the weights that were
+    measured, and how busy the machine is.
+    """
     digests = {f"{kind}_sha256": _digest(table.with_suffix(f".{kind}")) for kind in ("csv", "npz")}
     machine = {"cores": os.cpu_count() or 1, "load": round(os.getloadavg()[0], 2)}  # the last minute's
-    write_json(table.with_suffix(".json"), {"rows": _rows(table), **digests, "machine": machine})
+    weights = {"weights_sha256": weights_sha256}
+    write_json(table.with_suffix(".json"), {"rows": _rows(table), **digests, **weights, "machine": machine})
 
 
 def busy(tables: Iterable[Path]) -> str:
@@ -52,6 +55,15 @@ def check_stated(path: Path, mend: str) -> None:
     if _digest(path) != statement[f"{kind}_sha256"]:
         rows = f" ({_rows(path)} rows of {statement['rows']})" if kind == "csv" else ""
         raise NeurouteError(f"{path}: was cut or edited since it was measured{rows}; {mend}")
+
+
+def is_of_other_weights(table: Path, summary: Path, mend: str) -> bool:
+    """Whether a table's .json states other weights than a run's summary, where both are there and state some.
+
+    Raises NeurouteError, with `mend`, if one cannot be read.
+    """
+    files = (table.with_suffix(".json"), summary)
+    return len({read_json(file, mend).get("weights_sha256") for file in files if file.exists()} - {None}) > 1
 
 
 def _digest(path: Path) -> str:

@@ -18,6 +18,7 @@ from neuroute.core.files import exclusive
 from neuroute.core.stated import state
 from neuroute.evaluation.loaded import LoadedModel, MeasuredSteps, RunContext, load_run
 from neuroute.evaluation.records import Arrays, Rows, write_records
+from neuroute.networks.weights import weights_digest
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
     CombinedEvaluation,
@@ -48,6 +49,7 @@ def evaluate(
     if part and isinstance(evaluation, CombinedEvaluation):
         raise NeurouteError(f"{evaluation.id}: is several evaluations in one, for they are short; leave --part out")
     loaded, folder = load_run(run, checkpoint, context), out.with_name(f".{out.stem}")
+    weights = weights_digest(loaded.net)
     steps = MeasuredSteps(folder / _key(evaluation, loaded), part or (0, 1))
     with exclusive(folder / f".lock{steps.part[0]}", f"evaluation of {evaluation.id}"):
         # As it was before an interruption: batches, and so rounding, follow from it, and a GPU's free memory varies.
@@ -59,7 +61,7 @@ def evaluate(
             steps.save()
         else:
             write_records(out, *results)
-            state(out)
+            state(out, weights)
             steps.finish()
 
 

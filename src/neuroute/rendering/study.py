@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.core.lazy import pd
-from neuroute.core.stated import busy, check_stated
+from neuroute.core.stated import busy, check_stated, is_of_other_weights
 from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.needs import TOGETHER, group_of
@@ -52,7 +52,7 @@ class Study:
         """All the artifact's evaluation records, one row per measured number; no rows when it declares none."""
         from neuroute.evaluation.records import COLUMNS
 
-        parts = [_read_records(self.work / "evaluations", evaluation) for evaluation in self.artifact.evaluations]
+        parts = [_read_records(self.work, evaluation) for evaluation in self.artifact.evaluations]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COLUMNS))
 
     def busy(self) -> str:
@@ -172,8 +172,7 @@ class Study:
     def _stored(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
         path = self.work / "evaluations" / f"{evaluation}.npz"
         if path not in self._cache:
-            mend = f"evaluate it again: `neuroute evaluate {evaluation}`"
-            check_stated(path, mend)
+            mend = _check_measured(self.work, evaluation, path)
             try:
                 with np.load(path) as file:
                     self._cache[path] = {key: file[key] for key in file.files}
@@ -285,9 +284,21 @@ def _numbers(column: pd.Series) -> pd.Series:
     return numbers if numbers.isna().equals(column.isna()) else column
 
 
-def _read_records(folder: Path, evaluation: str) -> pd.DataFrame:
-    path = folder / f"{evaluation}.csv"
-    check_stated(path, f"evaluate it again: `neuroute evaluate {evaluation}`")
+def _check_measured(work: Path, evaluation: str, path: Path) -> str:
+    """Return how to mend what an evaluation has left at a path.
+
+    Raises NeurouteError if it is not what was measured, or of other weights than now lie there.
+    """
+    mend, run = f"evaluate it again: `neuroute evaluate {evaluation}`", evaluation.rpartition("/")[0]
+    check_stated(path, mend)
+    if is_of_other_weights(path, work / "runs" / run / "run.json", mend):
+        raise NeurouteError(f"{path}: was measured with other weights than {run} now has; {mend}")
+    return mend
+
+
+def _read_records(work: Path, evaluation: str) -> pd.DataFrame:
+    path = work / "evaluations" / f"{evaluation}.csv"
+    _check_measured(work, evaluation, path)
     try:
         frame = pd.read_csv(path)
     except FileNotFoundError:
