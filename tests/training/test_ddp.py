@@ -59,7 +59,7 @@ def runs() -> dict[str, Run]:
         "self-improvement cvrp": tiny.self_improving("cvrp", **improving),
         "beam-pool": tiny.pooled(pool=7),
         "partitioning": tiny_systems.partitioning_run(batch_size=3),
-        **{f"map {kind}": tiny_systems.map_run(kind, batch_size=31, validations=1) for kind in tiny_systems.MAP_KINDS},
+        **{f"map {kind}": tiny_systems.map_run(kind, batch_size=17, validations=1) for kind in tiny_systems.MAP_KINDS},
         "map Dimes": tiny_systems.dimes_run(),
         "paths": tiny_systems.htsp_run(upper=False, clip=None),
         "decoders tsp": tiny_systems.mdam_run("tsp", stage={"batch_size": 5}, clip=None),
@@ -68,7 +68,7 @@ def runs() -> dict[str, Run]:
             f"rollouts {kind}": tiny_reinforced.make_run(rollouts, kind=kind, baseline=GreedyBaseline(instances=6))
             for kind in tiny_reinforced.ROLLOUTS
         },
-        "revising": tiny_systems.revising_run(tiny_systems.phase(batch_size=7, samples=12, learning_rate=STILL)),
+        "revising": tiny_systems.revising_run(tiny_systems.phase(batch_size=7, samples=15, learning_rate=STILL)),
         "revising revised": tiny_systems.revising_run(
             tiny_systems.phase(source="revised", block=4, samples=13, nodes=9, batch_size=7),
             tiny_systems.phase(source="revised", samples=20, nodes=9),

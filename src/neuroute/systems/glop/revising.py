@@ -120,7 +120,7 @@ class RevisingBatches(Batches):
         along = Prepared(*(part.repeat(2, 1, 1).gather(1, twice.expand(-1, -1, part.shape[2])) for part in prepared))
         logits = reviser.decide_all(along, _open(m, points.device)).float()
         target = torch.arange(1, m - 2, device=points.device).expand(2 * batch, -1)
-        logs = -F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(2, batch, -1).sum(-1)
+        logs = -F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(2, batch, m - 3).sum(-1)
         return _lengths(points, orders).view(2, batch), logs
 
     def _baseline_of(self, points: Tensor, lengths: Tensor, warm_up: bool) -> Tensor:

@@ -46,6 +46,8 @@ class EdgeLabelBatches(OwnSolutions):
         limit = size if self.together else self._micro_batch()
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         for part in zip(*(each[rows].split(limit) for each in prepared), strict=True):
+            if not len(part[0]):
+                continue  # a last batch of fewer instances than processes
             with autocast(self.device, self.training.precision):
                 loss = self.loss(*(each.to(self.device) for each in part)).sum() / share
             loss.backward()
