@@ -26,8 +26,8 @@ class AttGcn(EdgeMapNetwork):
 
     A sub-graph is moved and scaled to the unit square.  It is a node with its nearest ones; once each node is in one,
     a node with some that are drawn among twice as many.  There are so many that a node is in `coverage` of them on
-    average; the heat of a pair is the mean over the sub-graphs that both are in.  Norms look at all sub-graphs of an
-    instance, and at those of no other.  In each a node has `near` nearest ones, that are tagged.
+    average; the heat of a pair is the mean over the sub-graphs that both are in.  Norms look at the sub-graphs of one
+    instance, as many at a time as have `PAIRS_AT_ONCE` pairs.  In each a node has `near` nearest ones, that are tagged.
     """
 
     def __init__(
