@@ -94,8 +94,7 @@ def path_lengths(depot: Tensor, points: Tensor, via: Tensor) -> Tensor:
 def draw_within(seed: int, index: int, customers: int, first: int, count: int, longest: int) -> Draw:
     """As `draw`, with a length in 4..longest."""
     third = np.random.Philox(key=np.array([seed, 2 * index], dtype=np.uint64)).random_raw(3)[2]  # `draw` takes two
-    shortest = min(SHORTEST, customers)
-    length = shortest + int(_unit(third) * (longest - shortest + 1))
+    length = SHORTEST + int(_unit(third) * (longest - SHORTEST + 1))
     return replace(draw(seed, index, customers, first, count), length=length)
 
 

@@ -70,8 +70,7 @@ class JointBatches(PathBatches):
         self.fragments = torch.empty(0, self.training.stages[0].sizes[0], 2, device=self.device)
 
     def state(self) -> dict[str, Any]:
-        targets = {name: tensor.clone() for name, tensor in self.targets.state_dict().items()}
-        return {"targets": targets, "log_entropy": self.log_entropy, "fragments": self.fragments}
+        return {"targets": self.targets.state_dict(), "log_entropy": self.log_entropy, "fragments": self.fragments}
 
     def restore(self, state: dict[str, Any]) -> None:
         self.targets.load_state_dict(state["targets"])
