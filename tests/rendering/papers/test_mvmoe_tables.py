@@ -113,6 +113,12 @@ def test_table4_has_no_mean_of_some(copy: Path) -> None:
     assert cell(table, "gap_vrpb_pct", "POMO-OVRP").measured is not None
 
 
+def test_means_of_table1_are_at_the_sizes_of_its_test_sets(work: Path) -> None:
+    means = [note for note in draw("table1", work).notes if note.startswith("Mean gaps")]
+    sizes = SCALE[MvmoeScale].sizes
+    assert [f" at n={sizes[size]} POMO " in note for size, note in zip((50, 100), means, strict=True)] == [True, True]
+
+
 def test_table5_shows_what_was_trained_among_what_is_printed(work: Path, tmp_path: Path) -> None:
     scale = changed(ablations=["h_k1", "h_batch", "h_alpha1"])
     FABRIC.by(scale=scale).write(tmp_path)

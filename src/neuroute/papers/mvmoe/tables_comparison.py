@@ -17,6 +17,7 @@ from neuroute.papers.mvmoe.cells import (
     trained_note,
 )
 from neuroute.papers.mvmoe.roles import DEFAULT, MULTI_TASK, SIZES, TRAINED, UNSEEN, VARIANTS, X8, run_id, test_set
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.plan.objects import Reinforced
@@ -85,8 +86,10 @@ def _means(study: Study, variants: Sequence[str]) -> list[str]:
             print_[name] = f"{lines.value.mean():.3f}"
             if (mean := _mean_gap(study, name, variants, size)) is not None:
                 here[name] = f"{mean:.3f}"
-        words = f"{joined(here)}; in print " if here else "in print "
-        notes.append(f"Mean gaps in % over the {len(variants)} problems at n={size}: {words}{joined(print_)}.")
+        words = f"at n={study.scale[MvmoeScale].sizes[size]} {joined(here)}; " if here else ""
+        notes.append(
+            f"Mean gaps in % over the {len(variants)} problems: {words}in print, at n={size}, {joined(print_)}."
+        )
     return notes
 
 
