@@ -153,7 +153,7 @@ def test_other_problems_are_refused(variant):
 def test_lkh3_is_asked_for_a_tour_of_these_distances(ways: np.ndarray, asked: Path) -> None:
     instance = Instance.from_distances(ways, name="t")
     assert "lkh3" in available("tsp", instance)
-    assert solve_with("lkh3", instance).solution.tolist() == list(range(N))
+    assert solve_with("lkh3", instance).stops.tolist() == list(range(N))
     back = parse_explicit(asked.read_text(), "asked", "t")
     assert (back.ways == ways).all()
     assert f"TYPE : {'' if instance.is_symmetric else 'A'}TSP" in asked.read_text()
@@ -163,7 +163,7 @@ def test_lkh3_is_asked_for_a_tour_of_these_distances(ways: np.ndarray, asked: Pa
 @pytest.mark.parametrize("ways", [SYMMETRIC, WAYS], ids=["there and back alike", "one way"])
 def test_lkh3_is_asked_for_routes_of_these_distances(ways: np.ndarray, asked: Path) -> None:
     instance = Instance.from_distances(ways, DEMAND, 5, name="t")
-    routes = to_routes(solve_with("lkh3", instance).solution)
+    routes = to_routes(solve_with("lkh3", instance).stops)
     assert routes == [[customer] for customer in range(1, N)]
     text = asked.read_text()
     assert f"TYPE : {'' if instance.is_symmetric else 'A'}CVRP" in text
