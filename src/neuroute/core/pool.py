@@ -1,11 +1,14 @@
 """Processes that work beside each other."""
 
+import errno
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.context import BaseContext
 from typing import Any
 
 from neuroute.core.errors import NeurouteError
+
+NO_PLACE = {errno.ENOSPC, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS}  # for locks; not too many open files
 
 
 def process_pool(
@@ -15,6 +18,8 @@ def process_pool(
     try:
         return ProcessPoolExecutor(workers, context, initializer, arguments)
     except OSError as error:
+        if error.errno not in NO_PLACE:
+            raise
         raise NeurouteError(
             f"/dev/shm: is full, missing or closed to this user ({error.strerror}), and there lie the locks of worker "
             "processes; free some space there, or mend its rights"
