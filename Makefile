@@ -21,7 +21,7 @@ env: $(VENV)/.ready
 FIRST = torch numba pydantic pyyaml safetensors scipy
 PIP = $(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt
 COMPILE = $(BIN)/python -m compileall -qq -x '/tests?/|site-packages/(ml4co_kit|mypyc?|networkx|pip|pygments|setuptools)/'
-PREPARE = for part in kernels solvers accounting; do PYTHONPATH=src $(BIN)/python -m neuroute.$$part; done
+PREPARE = for part in kernels solvers plan; do PYTHONPATH=src $(BIN)/python -m neuroute.$$part; done
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) workflow/machine.py

@@ -16,23 +16,23 @@ import neuroute
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
-from neuroute.accounting.estimates import Estimates
-from neuroute.accounting.overview import is_replaced
+from neuroute.plan.estimates import Estimates
+from neuroute.plan.overview import is_replaced
 from neuroute.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive, write_json
 from neuroute.core.job import SOCKET_ENV
 from neuroute.core.private import scratch_folder
 from neuroute.datasets.benchmarks import instance_file, published_instances
-from neuroute.datasets.stand_ins import check_solvers, settle
+from neuroute.plan.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan
 from neuroute.dag.headlines import headlines
 from neuroute.plan.config import CONFIG_ENV, PLANNED_ENV, parse_config
-from neuroute.plan.objects import GivenRun, formats
+from neuroute.specs.objects import GivenRun, formats
 from neuroute.plan.plan import MOMENTS, TRAINED
 from neuroute.dag.targets import ExplainTargets
 from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu, without_gpu
-from neuroute.plan.yaml_files import read_yaml
+from neuroute.core.yaml_files import read_yaml
 
 min_version("9.20")
 gc.set_threshold(100_000, 20, 20)  # nearly all objects of a plan and a DAG stay: looked through seldom

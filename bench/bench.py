@@ -25,8 +25,8 @@ from neuroute.core import device as devices
 from neuroute.datasets.streams import coordinates, cvrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import autocast
-from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.solvers import registry
+from neuroute.specs.objects import Dataset, Decoding, Labels
 
 
 def matmul_rate(device: torch.device, dtype: torch.dtype) -> float:
@@ -81,7 +81,7 @@ STAGE = """
 import sys, tempfile, time
 from pathlib import Path
 from neuroute.datasets.labels import make_labels
-from neuroute.plan.objects import Labels
+from neuroute.specs.objects import Labels
 labels, workers = Labels.model_validate_json(sys.argv[1]), int(sys.argv[2])
 began = time.perf_counter()
 with tempfile.TemporaryDirectory() as folder:

@@ -23,11 +23,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.networks.edge_maps import EdgeMapNetwork, Map
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Dataset
 from neuroute.solvers.nearest import SOLVER as NEAREST
 from neuroute.solvers.registry import get
 from neuroute.solvers.tree_moves import USED
 from neuroute.solvers.tree_search import LEAST, LOOK, Search, soft_map
+from neuroute.specs.objects import Dataset
 
 FIELDS = ["nodes", "instance", "map", "optimum", "nearest", "map_seconds", "seconds", "length", "actions"]
 Rows = list[dict[str, object]]

@@ -15,9 +15,9 @@ import yaml
 from hypothesis import strategies as st
 from safetensors.torch import save
 
+from neuroute.core.digest import code_digest
 from neuroute.networks.weights import build
-from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -23,7 +23,7 @@ from neuroute.networks.blocks.aafm import AafmLayer
 from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, Stage
+from neuroute.specs.objects import Dataset, Labels, Network, Reinforced, Run, Stage
 from neuroute.training.batches import Scheme
 from neuroute.training.distributed import World
 from neuroute.training.reinforce import reinforce

@@ -14,7 +14,7 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
 from neuroute.networks.mvmoe import MvMoe
-from neuroute.plan.objects import Dataset
+from neuroute.specs.objects import Dataset
 
 INSTANCES, CUSTOMERS, ROUNDS = 8, 50, 5
 

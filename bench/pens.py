@@ -20,7 +20,7 @@ from neuroute.decoding.memory import pair_floats
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.positions import axial_frequencies, axial_rotation, rotate
 from neuroute.networks.pens import Pens
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 
 TOKENS, HEADS, HEAD_WIDTH = 1000, 12, 16  # the published shape's attention on TSP-1000
 TOURS, FIRST_DECISIONS = (200, 500), (1000, 2000)

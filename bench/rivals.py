@@ -8,7 +8,7 @@ import torch
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.networks.base import RoutingNetwork
-from neuroute.plan.objects import Dataset, Decoding, Problem
+from neuroute.specs.objects import Dataset, Decoding, Problem
 from neuroute.systems.dgl.network import Dgl
 from neuroute.systems.elg.network import Elg, ElgCvrp
 from neuroute.systems.glop.network import Glop

@@ -30,7 +30,7 @@ from neuroute.networks.lehd import Lehd
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.sit import Sit
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Reinforced, Run, Stage, Supervised
+from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Reinforced, Run, Stage, Supervised
 from neuroute.training.batches import Scheme
 from neuroute.training.distributed import World
 from neuroute.training.reinforce import reinforce

@@ -11,8 +11,8 @@ from common import NODES, network, products
 from neuroute.accounting import flops
 from neuroute.core import device as devices
 from neuroute.decoding.decode import decode
-from neuroute.plan.objects import Decoding
 from neuroute.problems.sub_paths import draw
+from neuroute.specs.objects import Decoding
 
 SHAPE = (6, 128)
 BEAMS = (2, 4, 8)

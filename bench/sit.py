@@ -15,8 +15,8 @@ from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.prc.tsp import rebuild
 from neuroute.evaluation.efficiency import measure_memory
 from neuroute.networks.sit import Sit
-from neuroute.plan.objects import Dataset, Network
 from neuroute.solvers import registry
+from neuroute.specs.objects import Dataset, Network
 
 DEPTH, WIDTH, HEADS, FEED_FORWARD, REPRESENTATIVES = 6, 128, 8, 512, 15  # the paper's
 SIZES = (1000, 3000, 10_000, 30_000, 100_000)

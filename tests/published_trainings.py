@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from neuroute.plan.reinforced import Elite, Reinforced, Stage
-from neuroute.plan.specs import Problem
+from neuroute.specs.data import Problem
+from neuroute.specs.reinforced import Elite, Reinforced, Stage
 from neuroute.systems.glop.system import Phase
 
 

@@ -22,7 +22,7 @@ from neuroute.networks.lehd import Lehd
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.sit import Sit
-from neuroute.plan.objects import Dataset
+from neuroute.specs.objects import Dataset
 from neuroute.training import reinforce
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import torch
 
+from neuroute.core.digest import code_digest
 from neuroute.datasets.benchmarks import published_instances, write_manifest
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, parameters, save_checkpoint
-from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import BenchmarkEvaluation, Labels, Network, Run, RunEvaluation, Supervised
+from neuroute.specs.objects import BenchmarkEvaluation, Labels, Network, Run, RunEvaluation, Supervised
 
 CONTEXT = RunContext("test", "c", "n", device="cpu", threads=1)
 Arrays = dict[str, np.ndarray]

@@ -15,14 +15,14 @@ import pandas as pd
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_whole
+from neuroute.core.yaml_files import validate
 from neuroute.networks.weights import describe, parameters
 from neuroute.papers.zoo.paper import CVRP, KEY, TSP, VARIANTS, VRP, ZooScale
 from neuroute.papers.zoo.tables import IMAGES, STARTS
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.objects import Decoding, Network, Reinforced, Run
 from neuroute.plan.plan import Plan
-from neuroute.plan.yaml_files import validate
+from neuroute.specs.objects import Decoding, Network, Reinforced, Run
 from neuroute.user import zoo
 from neuroute.user.model import load_model
 

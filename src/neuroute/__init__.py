@@ -18,7 +18,7 @@ if _typing.TYPE_CHECKING:
     from neuroute.comparison.compare import compare as compare
     from neuroute.core.errors import NeurouteError as NeurouteError
     from neuroute.instances.instance import Instance as Instance
-    from neuroute.plan.decodings import Decoding as Decoding
+    from neuroute.specs.decodings import Decoding as Decoding
     from neuroute.training.callbacks import Callback as Callback
     from neuroute.training.callbacks import Progress as Progress
     from neuroute.training.callbacks import StopEarly as StopEarly
@@ -41,7 +41,7 @@ _HOMES = {
     "Callback": "neuroute.training.callbacks",
     "Card": "neuroute.user.zoo",
     "Comparison": "neuroute.comparison.compare",
-    "Decoding": "neuroute.plan.decodings",
+    "Decoding": "neuroute.specs.decodings",
     "Evaluation": "neuroute.user.evaluate",
     "Instance": "neuroute.instances.instance",
     "Model": "neuroute.user.model",

@@ -18,7 +18,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import build, parameters
 from neuroute.papers.scaling.cells import DecoderOnly
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 
 SHAPE: dict[str, Any] = {"depth": 3, "width": 24, "feed_forward": 40}
 HEADS = SHAPE | {"heads": 3}

@@ -7,7 +7,7 @@ import pytest
 from neuroute.accounting import flops
 from neuroute.accounting.counts import counts
 from neuroute.papers.scaling.cells import DecoderOnly
-from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run, SelfImprovement, Supervised
+from neuroute.specs.objects import Dataset, Labels, Network, Reconstruction, Run, SelfImprovement, Supervised
 
 HEADS = {32: 8, 64: 8, 128: 8, 256: 16, 512: 16}
 

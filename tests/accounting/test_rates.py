@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from refusals import one_line
 
-from neuroute.accounting.estimates import Estimates
-from neuroute.accounting.rates import (
+from neuroute.plan.build import build_plan
+from neuroute.plan.config import parse_config
+from neuroute.plan.estimates import Estimates
+from neuroute.plan.rates import (
     SOLVERS,
     JobTime,
     OnDevice,
@@ -16,10 +18,8 @@ from neuroute.accounting.rates import (
     flops_per_second,
     rehearsal_of,
 )
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import parse_config
-from neuroute.plan.objects import Dataset, Labels
 from neuroute.rehearsal.findings import keep_rehearsal
+from neuroute.specs.objects import Dataset, Labels
 
 
 def test_sizes_between_and_beyond() -> None:

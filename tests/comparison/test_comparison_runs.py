@@ -19,12 +19,12 @@ from neuroute.comparison.run import run, tasks
 from neuroute.comparison.sets import collect
 from neuroute.comparison.summary import table
 from neuroute.comparison.worker import Answer, Machine, Worker
+from neuroute.core.digest import code_digest, reach
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
 from neuroute.plan.config import Compare
-from neuroute.plan.digest import code_digest, reach
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 from neuroute.user.within_time import Construction
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,8 +190,8 @@ def test_a_network_of_ones_own_needs_its_weights_and_its_name(tmp_path: Path, mo
     Path("gated_of_mine.py").write_text((ROOT / "docs" / "examples" / "swiglu.py").read_text())
     made = (  # by a process of its own: nothing here has looked for the module
         "import sys; sys.path.append('.')\nfrom pathlib import Path\n"
-        "from neuroute.networks.weights import build, save_checkpoint\nfrom neuroute.plan.digest import code_digest\n"
-        "from neuroute.plan.objects import Network\n"
+        "from neuroute.networks.weights import build, save_checkpoint\nfrom neuroute.core.digest import code_digest\n"
+        "from neuroute.specs.objects import Network\n"
         "n = Network(kind='gated_of_mine:SwigluDecoderOnly', arguments={'depth': 1, 'width': 16, 'heads': 2})\n"
         "about = {'run': 'x/y', 'network': n.model_dump(), 'code': code_digest(n.kind)}\n"
         "save_checkpoint(Path('m.safetensors'), build(n), about)\n"

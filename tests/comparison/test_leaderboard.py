@@ -66,8 +66,8 @@ def test_one_command_sets_a_network_of_ones_own_among_published_ones(
     Path("tiny_of_mine.py").write_text(code)
     made = (  # set by hand to go to the nearest node, by the sum of both distances
         "import sys; sys.path.append('.')\nfrom pathlib import Path\nimport torch\n"
-        "from neuroute.networks.weights import build, save_checkpoint\nfrom neuroute.plan.digest import code_digest\n"
-        "from neuroute.plan.objects import Network\n"
+        "from neuroute.networks.weights import build, save_checkpoint\nfrom neuroute.core.digest import code_digest\n"
+        "from neuroute.specs.objects import Network\n"
         "n = Network(kind='tiny_of_mine:Tiny', arguments={'hidden': 4})\nnet = build(n)\n"
         "first, _, last = net.score\nturned = torch.tensor([[1., 0], [-1, 0], [0, 1], [0, -1]])\n"
         "with torch.no_grad():\n    for each in net.parameters(): each.zero_()\n"

@@ -22,10 +22,10 @@ from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Reinforced, Run, Stage
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.registry import Part
 from neuroute.problems.tsp import canonical
+from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Reinforced, Run, Stage
 from tiny import scheme_of
 
 DEVICE = "cuda"

@@ -21,11 +21,11 @@ from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.weights import build
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import parse_config
-from neuroute.plan.decodings import revise
-from neuroute.plan.objects import Dataset, Decoding, Evaluation, Run
 from neuroute.problems.registry import PARTS
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import valid
+from neuroute.specs.decodings import revise
+from neuroute.specs.objects import Dataset, Decoding, Evaluation, Run
 from pretended import PLACE, OnGpu, pretended_gpu
 
 pytestmark = pytest.mark.usefixtures("one_thread")

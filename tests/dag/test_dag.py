@@ -19,7 +19,7 @@ import pytest
 
 from checkout import MICRO, ROOT, Snakemake, config, copy_checkout, snakemake_in
 from neuroute.evaluation.difference import differences
-from neuroute.plan.objects import FIGURE_FORMATS, TABLE_FORMATS
+from neuroute.specs.objects import FIGURE_FORMATS, TABLE_FORMATS
 
 pytestmark = pytest.mark.dag
 TABLES = ("table1", "table2", "table3", "table4", "table_figure4", "table_figure5")

@@ -15,19 +15,19 @@ from pictures import no_pictures
 
 import neuroute
 from checkout import MICRO, config
-from neuroute.accounting.overview import costs
 from neuroute.cli import checkpoints, data, evaluation, results
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.dag.headlines import headlines
-from neuroute.datasets.stand_ins import settle
 from neuroute.networks.foreign_weights import read_weights
 from neuroute.networks.import_weights import export_weights
 from neuroute.networks.weights import build, describe_source, save_checkpoint
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.objects import Network, Run, formats
+from neuroute.plan.overview import costs
+from neuroute.plan.stand_ins import settle
 from neuroute.problems.vrp import SWITCHES
+from neuroute.specs.objects import Network, Run, formats
 from neuroute.user import zoo
 
 pytestmark = [pytest.mark.dag, pytest.mark.usefixtures("one_thread")]

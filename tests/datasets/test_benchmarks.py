@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from untrained import tsp_text
 
+from neuroute.core.digest import reach
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import fetch
 from neuroute.datasets.benchmarks import (
@@ -31,7 +32,6 @@ from neuroute.datasets.benchmarks import (
 )
 from neuroute.instances.distances import all_distances
 from neuroute.instances.tsplib import read_solution
-from neuroute.plan.digest import reach
 from neuroute.problems.public_instances import PACKAGED, packaged_files
 from neuroute.solvers.matrix import SOLVERS
 

@@ -17,12 +17,12 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.problem_specs import CVRP
 from neuroute.datasets.stored_labels import check_made, iterate_shards, load_tours
 from neuroute.datasets.streams import coordinates, cvrp_dataset, dataset_coordinates
-from neuroute.plan.objects import SHARD, Dataset, Labels
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import from_routes
 from neuroute.solvers.base import Solver, missing
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import SHARD, Dataset, Labels
 from neuroute.training.supervised import TrainingSet
 from tours import wanted
 

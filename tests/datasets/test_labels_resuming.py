@@ -27,7 +27,7 @@ import json, logging, sys
 from pathlib import Path
 from neuroute.datasets import labels
 from neuroute.datasets.labels import make_labels
-from neuroute.plan.objects import Dataset, Labels
+from neuroute.specs.objects import Dataset, Labels
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
     labels.KEEP_EVERY_S = 0.0

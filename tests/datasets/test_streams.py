@@ -19,9 +19,9 @@ from neuroute.datasets.streams import (
     dataset_coordinates,
 )
 from neuroute.datasets.vrp_stream import VRP_CAPACITIES, vrp_dataset
-from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
 from neuroute.problems.vrp import SWITCHES, Vrp
+from neuroute.specs.objects import SHARD, Dataset
 
 GOLDEN = [
     (("uniform", "train", 5, 0, 100), "37f407a8e6d9acb5"),

@@ -1,6 +1,6 @@
 """Labels that are quick to make."""
 
-from neuroute.plan.objects import Dataset, Labels
+from neuroute.specs.objects import Dataset, Labels
 
 
 def wanted(count: int, n: int = 10, solver: str = "insertion", **more) -> Labels:

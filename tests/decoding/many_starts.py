@@ -16,10 +16,10 @@ from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.pomo import Pomo, PomoCvrp
-from neuroute.plan.objects import Dataset
 from neuroute.problems import cvrp, tsp, vrp
 from neuroute.problems.vrp import Vrp, lengths
 from neuroute.problems.vrp_checker import valid
+from neuroute.specs.objects import Dataset
 
 N = 11
 EPS = 1e-5

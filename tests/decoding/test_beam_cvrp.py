@@ -14,9 +14,9 @@ from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prefixes import RoutePrefixes, search_beams
 from neuroute.networks.base import PathNetwork
-from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp
+from neuroute.specs.objects import Decoding
 from test_sampling import CPU, instances
 
 pytestmark = pytest.mark.usefixtures("one_thread")

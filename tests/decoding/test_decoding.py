@@ -22,8 +22,8 @@ from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.pens import Pens
-from neuroute.plan.objects import Decoding
 from neuroute.problems.tsp import tour_length
+from neuroute.specs.objects import Decoding
 
 N = 40
 POSITIONS = ("alibi", "rope", "both", "coordinates")

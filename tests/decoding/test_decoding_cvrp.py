@@ -19,12 +19,12 @@ from neuroute.decoding.cvrp_paths import complete_routes
 from neuroute.decoding.decode import decode, improve
 from neuroute.decoding.prc.cvrp import RULES, prc
 from neuroute.networks.lehd import LehdCvrp
-from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.cvrp_sub_paths import Blocks, arranged, by_angle, cut_off, draw, draw_within, from_the_end
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.solvers.insertion import solve_cvrp
 from neuroute.solvers.nearest import vrp_solutions
+from neuroute.specs.objects import Dataset, Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -17,9 +17,9 @@ from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.decoding.environment import BYTES
 from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.tsp import TSP
-from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import SWITCHES, Vrp, from_routes
+from neuroute.specs.objects import Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -14,8 +14,8 @@ from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.prefixes import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.decoding.tsp_search import SEARCH, PathAdapter
-from neuroute.plan.objects import Decoding
 from neuroute.problems.tsp import is_permutation, tour_length
+from neuroute.specs.objects import Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -15,10 +15,10 @@ from neuroute.decoding.prc.tsp import prc
 from neuroute.decoding.tsp import TspBatch
 from neuroute.decoding.tsp_search import SEARCH
 from neuroute.networks.lehd import Lehd
-from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw, draw_within
 from neuroute.solvers import insertion, nearest
+from neuroute.specs.objects import Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

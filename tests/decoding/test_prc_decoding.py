@@ -18,10 +18,10 @@ from neuroute.decoding.search import SEARCH, blocks_per_batch
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
-from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.solvers import registry
+from neuroute.specs.objects import Dataset, Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -17,9 +17,9 @@ from neuroute.networks.lehd import Lehd
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.sit import Sit
-from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, Revision
-from neuroute.plan.decodings import revise as revised
 from neuroute.problems.tsp import canonical, is_permutation
+from neuroute.specs.decodings import REVISED_LIBRARY, Decoding, Revision
+from neuroute.specs.decodings import revise as revised
 from neuroute.systems.glop.network import Glop
 
 pytestmark = pytest.mark.usefixtures("one_thread")

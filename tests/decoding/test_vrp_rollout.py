@@ -21,10 +21,10 @@ from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import PomoCvrp
-from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import check_instances, valid
 from neuroute.solvers.nearest import vrp_solutions
+from neuroute.specs.objects import Dataset, Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

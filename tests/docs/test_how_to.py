@@ -17,7 +17,7 @@ from untrained import ready, tsp_text, untrained, vrp_text
 from neuroute.networks.import_weights import export_weights, layouts
 from neuroute.networks.lehd import Lehd
 from neuroute.plan import needs
-from neuroute.plan.objects import Dataset, Labels, Network
+from neuroute.specs.objects import Dataset, Labels, Network
 from neuroute.user.classical import available
 from pages import PAGES as EVERY_PAGE
 from pages import ROOT, blocks, lines, name_of

@@ -4,7 +4,7 @@ import re
 
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.objects import FIGURE_FORMATS, TABLE_FORMATS
+from neuroute.specs.objects import FIGURE_FORMATS, TABLE_FORMATS
 from pages import ROOT, blocks, lines
 
 KEPT = (ROOT / "docs/measured/smoke/end_of_run.txt").read_text()

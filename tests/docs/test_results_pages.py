@@ -13,8 +13,8 @@ from neuroute.accounting.flops import lengths_of, trained_sample
 from neuroute.papers.scaling.paper import DECODER_ONLY
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.objects import Network
-from neuroute.plan.trainings import Supervised
+from neuroute.specs.objects import Network
+from neuroute.specs.trainings import Supervised
 from pages import ROOT
 
 SIZES = {"icam": (100, 200, 500, 1000), "pens": (100, 250, 500, 1000, 10_000)}

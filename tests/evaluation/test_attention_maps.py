@@ -17,7 +17,7 @@ from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import autocast
 from neuroute.papers.pens.probe import origin_logits, path_ends, walk
 from neuroute.papers.pens.roles import AttentionEvaluation
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Run
+from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Run
 from pens_by_the_book import decision as by_the_book
 
 DATASET = Dataset(split="val", n=14, count=3)

@@ -14,8 +14,8 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
 from neuroute.instances.instance import Instance
 from neuroute.instances.tsplib import read_tsplib, read_vrplib
-from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network
 from neuroute.problems.vrp import Vrp, to_routes
+from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network
 
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)

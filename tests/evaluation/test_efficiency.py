@@ -26,7 +26,7 @@ from neuroute.evaluation.efficiency import (
 )
 from neuroute.evaluation.records import COLUMNS
 from neuroute.evaluation.single_step import Starts, pose_single_step
-from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network
+from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network
 
 SHAPE = {"depth": 2, "width": 16, "heads": 4, "feed_forward": 32}
 NETWORKS = {

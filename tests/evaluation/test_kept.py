@@ -23,8 +23,8 @@ from neuroute.evaluation import loaded
 from neuroute.evaluation.difference import read_lengths
 from neuroute.evaluation.loaded import MeasuredSteps
 from neuroute.plan.config import load_scale, parse_config
-from neuroute.plan.objects import Artifact, Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
 from neuroute.rendering.study import Study
+from neuroute.specs.objects import Artifact, Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
 
 MEASURED = ("time_s", "peak_memory_mb")  # of the process that ended
 SHAPE = {"depth": 1, "width": 8, "heads": 1, "train_nodes": 9}

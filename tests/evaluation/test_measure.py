@@ -21,8 +21,8 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.networks.weights import weights_digest
-from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test
 from neuroute.problems.tsp import tour_length
+from neuroute.specs.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test
 from neuroute.user.published import import_test_set
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="concorde")

@@ -9,7 +9,7 @@ from untrained import done, refused, tsp_text, untrained
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.outputs import check_records, check_writable
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 from neuroute.user import evaluate as user
 from neuroute.user import solve_file
 

@@ -18,8 +18,8 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.networks.base import PathNetwork
 from neuroute.papers.scaling.probe import last_layer, success_by_rank
 from neuroute.papers.scaling.roles import ProbeEvaluation
-from neuroute.plan.objects import Dataset, Labels, Network
 from neuroute.problems.tsp import canonical
+from neuroute.specs.objects import Dataset, Labels, Network
 
 N, COUNT = 12, 10
 LABELS = Labels(dataset=Dataset(n=N, count=COUNT), solver="concorde")

@@ -14,8 +14,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import rescaling
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, RescalingEvaluation, Sweep
 from neuroute.problems.tsp import tour_length
+from neuroute.specs.objects import Dataset, Decoding, Labels, Network, RescalingEvaluation, Sweep
 
 SMALL, LARGE = Dataset(split="val", n=9, count=6), Dataset(split="val", n=16, count=4)
 ARGUMENTS = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "positions": "both", "train_nodes": 9}

@@ -18,8 +18,8 @@ from neuroute.decoding.prc.tsp import prc
 from neuroute.networks.sit import Sit
 from neuroute.papers.sit.probe import decision_state, one_iteration
 from neuroute.papers.sit.roles import RoundEvaluation
-from neuroute.plan.objects import Dataset, Decoding, Labels, Run
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import Dataset, Decoding, Labels, Run
 from sit_by_the_book import logits
 
 N, R, WIDTH, HEADS = 16, 3, 16, 2

@@ -14,8 +14,8 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
 from neuroute.papers.mvmoe.roles import RoutingEvaluation
-from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths, number_of_starts
+from neuroute.specs.objects import Dataset, Labels, Run
 
 N, EXPERTS, TOP, STEPS, COUNT, DEPTH = 9, 4, 2, 30, 3, 2
 DATASETS = tuple(

@@ -9,7 +9,7 @@ import torch
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.snapshot import ModuleShapes, describe_modules, tap_inputs
 from neuroute.networks.weights import build, parameters
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 
 SHAPE = {"depth": 3, "width": 32, "heads": 4, "feed_forward": 64}
 LAYERS = {

@@ -11,13 +11,13 @@ import torch
 from untrained import coordinates, done, refused, tsp_text, untrained, vrp_text
 
 import neuroute
+from neuroute.core.digest import locate
 from neuroute.decoding.decode import decode
 from neuroute.instances.tsplib import read_solution, read_tour, read_tsplib, read_vrplib
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
-from neuroute.plan.digest import locate
-from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.public_instances import packaged_files
 from neuroute.problems.vrp import from_routes
+from neuroute.specs.objects import Decoding, Network
 from neuroute.user.solution import Solution
 from neuroute.user.solve_file import solve_file
 

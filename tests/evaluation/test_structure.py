@@ -18,8 +18,8 @@ from neuroute.decoding.tsp import TSP
 from neuroute.papers.icam.probe import SOLVED
 from neuroute.papers.icam.roles import StructureEvaluation
 from neuroute.papers.icam.selections import LEVELS, RANKS, selections
-from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.rendering.maps import pairwise_distances
+from neuroute.specs.objects import Dataset, Labels, Run
 
 N, DECISION, WIDTH, HEADS = 12, 5, 8, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)

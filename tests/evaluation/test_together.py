@@ -14,7 +14,8 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, decode_timed
 from neuroute.papers.pens.roles import AttentionEvaluation
-from neuroute.plan.objects import (
+from neuroute.problems.tsp import tour_length
+from neuroute.specs.objects import (
     BenchmarkEvaluation,
     CombinedEvaluation,
     Dataset,
@@ -28,7 +29,6 @@ from neuroute.plan.objects import (
     Sweep,
     Test,
 )
-from neuroute.problems.tsp import tour_length
 
 LABELS = Labels(dataset=Dataset(n=9, count=10), solver="concorde")
 SHAPE = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": 9}

@@ -16,12 +16,12 @@ from neuroute.instances.instances import Instances
 from neuroute.instances.tsplib import read_tsplib, read_vrplib
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.decodings import revise
-from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.cvrp import cost
 from neuroute.problems.public_instances import packaged_files
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
+from neuroute.specs.decodings import revise
+from neuroute.specs.objects import Decoding, Network
 from neuroute.user.evaluate import GroupResult, evaluate, find_instances
 from neuroute.user.files import read_instances
 from neuroute.user.model import load_model

@@ -21,7 +21,10 @@ from neuroute.instances.instance import Instance
 from neuroute.instances.solomon import parse_solomon
 from neuroute.instances.tsplib import read_vrplib
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import (
+from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
+from neuroute.problems.vrp_checker import valid
+from neuroute.solvers.nearest import vrp_solutions
+from neuroute.specs.objects import (
     BenchmarkEvaluation,
     ConstructionEvaluation,
     Dataset,
@@ -31,9 +34,6 @@ from neuroute.plan.objects import (
     Network,
     Test,
 )
-from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
-from neuroute.problems.vrp_checker import valid
-from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user.files import load
 
 N, COUNT = 10, 4

@@ -14,9 +14,9 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.instances.unit_square import in_unit_square
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths
 from neuroute.solvers.nearest import vrp_solutions
+from neuroute.specs.objects import Dataset, Decoding, Labels, Network
 from neuroute.user import evaluate as user
 from neuroute.user.files import load, read_instances
 from neuroute.user.model import load_model

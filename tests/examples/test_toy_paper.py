@@ -15,11 +15,11 @@ from untrained import untrained
 from neuroute.networks.weights import build
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.objects import formats
 from neuroute.plan.papers import FOLDERS
 from neuroute.rendering.grid import Grid, Method, gaps
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
+from neuroute.specs.objects import formats
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -222,7 +222,7 @@ def table2(study: Study) -> Table: ...
 def test_what_is_needed_but_not_there_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, needs: str, words: str
 ) -> None:
-    more = "\nfrom neuroute.plan.decodings import Decoding\nfrom neuroute.plan.needs import Log, tested\n"
+    more = "\nfrom neuroute.specs.decodings import Decoding\nfrom neuroute.plan.needs import Log, tested\n"
     more += WRONG.format(needs=needs)
     monkeypatch.chdir(tmp_path)
     with one_line(words):

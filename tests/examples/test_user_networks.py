@@ -14,11 +14,11 @@ from commands import done
 from refusals import one_line
 
 from neuroute.accounting.counts import counts
-from neuroute.accounting.overview import describe
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint, parameters
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
+from neuroute.plan.overview import describe
 from neuroute.training.network_checks import check_run
 
 ROOT = Path(__file__).resolve().parents[2]

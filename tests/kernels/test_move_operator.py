@@ -11,8 +11,8 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.cvrp import CvrpBatch, RouteRollout
 from neuroute.decoding.vrp import VrpBatch
 from neuroute.kernels import library, moves
-from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import SWITCHES
+from neuroute.specs.objects import Dataset
 
 pytestmark = pytest.mark.skipif(library.library() is None, reason=library.describe())
 CPU = torch.device("cpu")

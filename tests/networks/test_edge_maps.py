@@ -15,8 +15,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode
 from neuroute.networks.blocks.gated_graph import GatedGraphLayer, nearest_nodes
 from neuroute.networks.edge_maps import EdgeMapNetwork, symmetric_map
-from neuroute.plan.objects import Decoding
 from neuroute.problems.tsp import is_permutation
+from neuroute.specs.objects import Decoding
 from neuroute.systems.att_gcn.network import AttGcn, fit
 from neuroute.systems.difusco.network import STEPS, Difusco, add_noise, cosine_steps, posterior, remaining
 from neuroute.systems.dimes.network import Dimes

@@ -11,8 +11,8 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.lehd import LehdCvrp, LehdCvrpLight
-from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import is_feasible
+from neuroute.specs.objects import Dataset, Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

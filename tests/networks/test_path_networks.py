@@ -14,9 +14,9 @@ from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.pens import Pens
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Dataset, Decoding, Network
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.vrp import Vrp
+from neuroute.specs.objects import Dataset, Decoding, Network
 from neuroute.training.supervised import PathDecision, loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -11,7 +11,7 @@ from refusals import one_line
 
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_scale, parse_config
-from neuroute.plan.objects import Reinforced, Run
+from neuroute.specs.objects import Reinforced, Run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = ("scaling", "pens", "sit", "icam", "mvmoe")

@@ -8,10 +8,10 @@ import pytest
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.yaml_files import read_yaml
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config, parse_config, schemas
 from neuroute.plan.preflight import check
-from neuroute.plan.yaml_files import read_yaml
 from plans import ROOT
 
 

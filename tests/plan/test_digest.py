@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from neuroute.core import digest
 from neuroute.core.dotted import search_working_folder
-from neuroute.plan import digest
 
 FILES = {
     "nets.py": '''
@@ -183,7 +183,7 @@ def test_unknown_definition_is_an_error(package: Write) -> None:
 
 def test_the_language_of_the_machine_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "of_ones_own.py").write_text('TEXT = "α × β"\n', encoding="utf-8")
-    command = [sys.executable, "-c", "from neuroute.plan.digest import code_digest; print(code_digest('of_ones_own:'))"]
+    command = [sys.executable, "-c", "from neuroute.core.digest import code_digest; print(code_digest('of_ones_own:'))"]
     base = os.environ | {"PYTHONPATH": f"{tmp_path}:{digest.ROOT.parent}", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     digests = {
         subprocess.run(command, env=base | {"PYTHONUTF8": each}, capture_output=True, check=True).stdout

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from refusals import one_line
 
-from neuroute.accounting.overview import costs, describe
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import parse_config
-from neuroute.plan.objects import GivenRun, StageEvaluation
+from neuroute.plan.overview import costs, describe
 from neuroute.plan.plan import Plan
+from neuroute.specs.objects import GivenRun, StageEvaluation
 from plans import plan_of
 
 MAIN = "icam/icam_tsp"

@@ -5,8 +5,8 @@ import json
 import pytest
 from published_trainings import single_size, three_stages
 
-from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Elite, Evaluation, Reinforced, Run, StageEvaluation
-from neuroute.plan.specs import Problem
+from neuroute.specs.data import Problem
+from neuroute.specs.objects import BenchmarkEvaluation, Decoding, Elite, Evaluation, Reinforced, Run, StageEvaluation
 from plans import plan_of, read_published, reinforced
 
 

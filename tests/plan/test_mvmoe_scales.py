@@ -6,8 +6,8 @@ from neuroute.accounting.counts import counts
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, VARIANTS, RoutingEvaluation
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Evaluation, StageEvaluation, Supervised
 from neuroute.plan.plan import Plan
+from neuroute.specs.objects import BenchmarkEvaluation, ConstructionEvaluation, Evaluation, StageEvaluation, Supervised
 from plans import SCALES, plan_of, read_published, reinforced
 
 METHODS = ("mtl", "moe4e", "moe4eL")  # those that solve several problems

@@ -5,12 +5,12 @@ from collections import Counter
 
 import pytest
 
-from neuroute.accounting.overview import costs
+from neuroute.core import digest
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.plan import digest
-from neuroute.plan.objects import BenchmarkEvaluation
+from neuroute.plan.overview import costs
 from neuroute.plan.papers import paper_folders
 from neuroute.plan.plan import COUNTING
+from neuroute.specs.objects import BenchmarkEvaluation
 from plans import PAPERS, ROOT, SCALES, plan_of
 
 ARTIFACTS = {  # of each paper: tables, figures, and figures with a table

@@ -9,8 +9,8 @@ from neuroute.papers.icam.roles import SIZES, reference
 from neuroute.papers.rivals.paper import rivals, study_runs
 from neuroute.papers.sit import roles as sit
 from neuroute.plan.config import Config, load_scale, parse_config
-from neuroute.plan.objects import CombinedEvaluation, Labels, Reinforced, Run, RunEvaluation
-from neuroute.plan.reinforced import GreedyBaseline
+from neuroute.specs.objects import CombinedEvaluation, Labels, Reinforced, Run, RunEvaluation
+from neuroute.specs.reinforced import GreedyBaseline
 from neuroute.systems.dgl.system import BeamPool
 from neuroute.systems.glop.system import Partitioning
 from neuroute.systems.htsp.system import HtspTraining, Proximal

@@ -3,12 +3,12 @@
 import pytest
 
 from neuroute.accounting.counts import counts
-from neuroute.accounting.overview import costs, describe
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan import needs
 from neuroute.plan.config import load_scale
-from neuroute.plan.objects import EfficiencyEvaluation
+from neuroute.plan.overview import costs, describe
+from neuroute.specs.objects import EfficiencyEvaluation
 from plans import plan_of
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from neuroute.accounting.estimates import Estimates
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import load_scale
-from neuroute.plan.objects import CombinedEvaluation, Evaluation, Labels, RescalingEvaluation
+from neuroute.plan.estimates import Estimates
 from neuroute.plan.papers import with_lenders
 from neuroute.plan.plan import Plan
+from neuroute.specs.objects import CombinedEvaluation, Evaluation, Labels, RescalingEvaluation
 from plans import PAPERS, ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
 
 

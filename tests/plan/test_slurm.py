@@ -11,10 +11,10 @@ import pytest
 import yaml
 from refusals import one_line
 
-from neuroute.accounting.estimates import LEAST_MINUTES, SHORT_S, Estimates
 from neuroute.core.errors import NeurouteError
 from neuroute.dag.slurm import JobRequest, check_jobs, check_orphans, send_rehearsal
 from neuroute.plan.config import parse_config
+from neuroute.plan.estimates import LEAST_MINUTES, SHORT_S, Estimates
 from plans import ROOT, SCALES, plan_of
 
 Install = Callable[..., None]

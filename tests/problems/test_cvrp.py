@@ -8,10 +8,10 @@ from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import canonical, check_instances, cost, is_feasible
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, loads, path_lengths
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
+from neuroute.specs.objects import Dataset
 
 V = 12
 # Of the first test instance of 12 customers; every value is exact in float32.

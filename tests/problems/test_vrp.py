@@ -9,7 +9,6 @@ from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import cost
 from neuroute.problems.vrp import (
     SWITCHES,
@@ -23,6 +22,7 @@ from neuroute.problems.vrp import (
     variant_of,
 )
 from neuroute.problems.vrp_checker import check_instances
+from neuroute.specs.objects import Dataset
 
 SIX = {"CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW"}  # learnt from
 TEN = {"OVRPB", "OVRPL", "VRPBL", "VRPBTW", "VRPLTW", "OVRPBL", "OVRPBTW", "OVRPLTW", "VRPBLTW", "OVRPBLTW"}

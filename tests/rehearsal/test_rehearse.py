@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.accounting.estimates import Estimates, typical_ratio
 from neuroute.accounting.flops import RunFlops
-from neuroute.accounting.overview import describe
-from neuroute.accounting.rates import rehearsal_of
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import parse_config
-from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Network, Run
+from neuroute.plan.estimates import Estimates, typical_ratio
+from neuroute.plan.overview import describe
+from neuroute.plan.rates import rehearsal_of
 from neuroute.rehearsal import rehearse as rehearsal
 from neuroute.rehearsal.findings import Findings
 from neuroute.rehearsal.rehearse import Trial, rehearse
 from neuroute.rehearsal.short import BATCHES, PiecePace, TrainingPace, pieces, short_run, training_key
+from neuroute.specs.objects import BenchmarkEvaluation, Decoding, Network, Run
 
 BQ = "scaling/bq"
 PACE = TrainingPace(of="b", batches_s=(1.0,), validation_s=1.0, validated=1, rest_s=0.0, memory_mb=1.0)

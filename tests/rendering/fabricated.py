@@ -23,7 +23,10 @@ from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.build import repeat_needs, repeat_runs
 from neuroute.plan.changes import can_be_met, left_out
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
-from neuroute.plan.objects import (
+from neuroute.plan.paper import Needs, Paper
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
+from neuroute.specs.objects import (
     Artifact,
     BenchmarkEvaluation,
     Dataset,
@@ -34,9 +37,6 @@ from neuroute.plan.objects import (
     RunEvaluation,
     Test,
 )
-from neuroute.plan.paper import Needs, Paper
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Table
 
 CONFIG: Config = parse_config({})
 MICRO: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))

@@ -10,7 +10,7 @@ from fabricated import MICRO, Fabric, drawn_table, write_stages
 from neuroute.papers.icam.paper import PAPER
 from neuroute.papers.icam.scale import IcamScale, OneSize
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Decoding, Run, StageEvaluation
+from neuroute.specs.objects import Dataset, Decoding, Run, StageEvaluation
 
 BEYOND = {"pomo_tsp": 4.0, "pomo_cvrp": 5.0, "pomo3_tsp": 1.5, "pomo3_cvrp": 1.4, "one_size_tsp": 2.0}  # powers of n
 

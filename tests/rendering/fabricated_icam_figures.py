@@ -15,8 +15,8 @@ from fabricated_icam import ARTIFACTS, SCALE
 from neuroute.datasets.labels import make_labels
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import StructureEvaluation
-from neuroute.plan.objects import Dataset, Labels, Network, Run
 from neuroute.rendering.study import Study
+from neuroute.specs.objects import Dataset, Labels, Network, Run
 
 N, DECISION = 30, 9
 SIZES = {20: 12, 60: 6}  # nodes of labelled instances -> how many

@@ -13,8 +13,8 @@ from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.paper import PAPER
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import ConstructionEvaluation, Dataset, Decoding, Run
 from neuroute.problems.vrp import SWITCHES
+from neuroute.specs.objects import ConstructionEvaluation, Dataset, Decoding, Run
 
 
 def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:

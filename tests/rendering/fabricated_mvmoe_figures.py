@@ -19,8 +19,8 @@ from neuroute.papers.mvmoe.paper import PAPER
 from neuroute.papers.mvmoe.roles import RoutingEvaluation
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Network, Reinforced, Run
 from neuroute.rendering.study import Study
+from neuroute.specs.objects import Dataset, Network, Reinforced, Run
 
 N, COUNT, STEPS = 14, 3, 20
 SHAPE = {"depth": 3, "width": 16, "heads": 4, "feed_forward": 24, "experts": 4, "top": 2}

@@ -14,7 +14,7 @@ from neuroute.papers.pens.paper import PAPER
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale, load_scale
-from neuroute.plan.objects import Dataset, Decoding, RescalingEvaluation, Run
+from neuroute.specs.objects import Dataset, Decoding, RescalingEvaluation, Run
 
 
 def _with_all_of_tsplib(scale: Scale) -> Scale:

@@ -10,7 +10,7 @@ from neuroute.papers.scaling.paper import PAPER
 from neuroute.papers.scaling.roles import ProbeEvaluation, reference
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale, load_scale
-from neuroute.plan.objects import Dataset, Decoding, Labels, Run
+from neuroute.specs.objects import Dataset, Decoding, Labels, Run
 
 STATES = 16  # width of the fabricated states
 VERSIONS = {"concorde": "Concorde (kit 0.5.7)", "lkh": "elkai 2.0.1"}

@@ -10,8 +10,8 @@ from fabricated import Fabric, about, records, write_records, write_tests
 from neuroute.papers.sit.paper import PAPER
 from neuroute.papers.sit.roles import RoundEvaluation
 from neuroute.plan.config import load_scale
-from neuroute.plan.objects import Decoding, Reconstruction, Run
 from neuroute.problems.tsp import tour_length
+from neuroute.specs.objects import Decoding, Reconstruction, Run
 
 SCALE = load_scale("smoke")
 FABRIC = Fabric(PAPER, SCALE, lambda run, dataset, decoding: repeated_gap(run))

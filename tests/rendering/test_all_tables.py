@@ -23,10 +23,10 @@ from fabricated import Fabric, drop_rows, nothing_measured
 from figure_checks import written_twice
 from neuroute.plan.build import _combine
 from neuroute.plan.needs import TOGETHER, group_of
-from neuroute.plan.objects import TABLE_FORMATS, RunEvaluation
 from neuroute.rendering import settings
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
+from neuroute.specs.objects import TABLE_FORMATS, RunEvaluation
 from table_cells import cell, of
 
 pytestmark = pytest.mark.slow

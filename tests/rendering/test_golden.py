@@ -15,8 +15,8 @@ import pytest
 import torch
 
 from neuroute.core.device import name as name_of_device
-from neuroute.plan.objects import formats
 from neuroute.rendering.render import render
+from neuroute.specs.objects import formats
 
 GOLDEN = Path(__file__).with_name("golden.csv")
 TEXTS = ("csv", "md", "tex", "html", "json")

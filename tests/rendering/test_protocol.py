@@ -10,9 +10,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.claims import Protocol
 from neuroute.plan.config import Scale, parse_config
-from neuroute.plan.decodings import beam_search
 from neuroute.rendering.protocol import HEADS, Line, markdown, protocol_lines
 from neuroute.rendering.report import write_report
+from neuroute.specs.decodings import beam_search
 
 PAPERS = ("scaling", "pens", "sit", "icam", "mvmoe")
 ROOT = Path(__file__).resolve().parents[2]

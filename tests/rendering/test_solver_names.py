@@ -11,10 +11,10 @@ import fabricated_sit
 from fabricated import Fabric, drawn_table
 from fabricated_icam import with_one_size
 from neuroute.plan.config import load_scale
-from neuroute.plan.objects import Dataset, Labels
 from neuroute.rendering.cells import Solvers
 from neuroute.rendering.grid import LKH_BUDGETS
 from neuroute.solvers import lkh, lkh3
+from neuroute.specs.objects import Dataset, Labels
 
 DATA = Path(__file__).parents[1] / "data"
 SMALL, LARGE = Dataset(problem="cvrp", n=20, count=8), Dataset(problem="cvrp", n=20, count=64)

@@ -11,13 +11,13 @@ from random_cvrp import random_instances
 from refusals import one_line
 
 from neuroute.datasets.streams import coordinates, cvrp_dataset, dataset_coordinates
-from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import canonical, tour_length
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.solvers import insertion, savings
 from neuroute.solvers.nearest import cvrp_lengths, tour_lengths
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import Dataset
 
 FORMS = list(itertools.product(("angle", "random"), (False, True)))
 Routes = list[list[int]]

@@ -11,13 +11,13 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks
-from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.solvers import base, concorde, hgs, lkh
 from neuroute.solvers.base import fitting_workers
 from neuroute.solvers.limited import call
 from neuroute.solvers.lkh import solve_in_rounds, spent_in
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import Dataset, Labels
 
 COORDS = np.random.default_rng(3).random((150, 2)).astype(np.float32)
 

@@ -15,12 +15,12 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.instances.instance import Instance
 from neuroute.instances.sections import split
 from neuroute.instances.tsplib import parse_explicit
-from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.vrp import SWITCHES, Vrp, to_routes
 from neuroute.problems.vrp_checker import fault
 from neuroute.solvers.base import tsplib_text
 from neuroute.solvers.lkh3 import TYPES
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import Dataset, Labels
 from neuroute.user.classical import available, solve_with
 
 N = 6

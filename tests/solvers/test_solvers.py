@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from refusals import one_line
 
+from neuroute.core import digest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
-from neuroute.plan import digest
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
 from neuroute.solvers import doctor, lkh3
 from neuroute.solvers.registry import SOLVERS, entry, get, is_installed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.plan.systems import SYSTEMS
+from neuroute.core.systems import SYSTEMS
 
 SOURCE = Path(__file__).parents[2] / "src" / "neuroute"
 HELPERS = Path(__file__).parents[1] / "rendering"

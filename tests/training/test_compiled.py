@@ -12,7 +12,7 @@ import torch
 
 import tiny
 import tiny_reinforced
-from neuroute.plan.objects import Run
+from neuroute.specs.objects import Run
 from neuroute.training.train import Settings, _trial, can_compile, train
 from test_ddp import gradients
 

@@ -17,8 +17,8 @@ import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
 import tiny_systems
-from neuroute.plan.objects import Run
-from neuroute.plan.reinforced import Elite, GreedyBaseline
+from neuroute.specs.objects import Run
+from neuroute.specs.reinforced import Elite, GreedyBaseline
 from neuroute.systems.mdam.system import WarmBaseline
 from neuroute.training import self_improvement
 from neuroute.training.train import Settings, train

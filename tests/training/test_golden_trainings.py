@@ -18,7 +18,7 @@ import tiny_reinforced_vrp
 import tiny_rounds
 import tiny_systems
 from neuroute.networks.weights import build, load_checkpoint
-from neuroute.plan.objects import Run
+from neuroute.specs.objects import Run
 
 GOLDEN = Path(__file__).with_name("golden.csv")
 RUNS: dict[str, tuple[Callable[[], Run], str]] = {  # name -> (run, store of its labels)

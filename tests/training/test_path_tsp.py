@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from pydantic import ValidationError
 from refusals import one_line
 
-from neuroute.plan.objects import Network, Run
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
+from neuroute.specs.objects import Network, Run
 from neuroute.training import path_tsp
 from neuroute.training.path_tsp import PathTspBatches, PathTsps
 from tiny import N, labels, log_lines, make_run, pens_run, run_training, scheme_of

@@ -18,7 +18,7 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.construct import construct
 from neuroute.decoding.search import SEARCH
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 from neuroute.training import reconstruction
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from test_resuming import assert_same

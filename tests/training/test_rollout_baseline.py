@@ -12,8 +12,8 @@ import tiny_reinforced
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.multi_start import draw_images, images_of, roll_out
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Network
-from neuroute.plan.reinforced import GreedyBaseline, Reinforced
+from neuroute.specs.objects import Network
+from neuroute.specs.reinforced import GreedyBaseline, Reinforced
 from neuroute.training import rollout_baseline
 from neuroute.training.rollout_baseline import RolloutBaseline, is_shorter
 from neuroute.training.sampling_streams import Draw, noise, sampling

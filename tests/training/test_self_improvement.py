@@ -11,8 +11,8 @@ from refusals import one_line
 
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Run
 from neuroute.problems.registry import Part
+from neuroute.specs.objects import Run
 from neuroute.training import self_improvement
 from neuroute.training.cvrp import CvrpPath, begin_at_depot
 from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches

@@ -11,14 +11,14 @@ import torch
 from refusals import one_line
 
 from neuroute.core import device
+from neuroute.core.digest import locate
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.decoding.memory import in_precision_of_device
 from neuroute.networks.weights import load_checkpoint, weights_digest
 from neuroute.plan.config import parse_config
-from neuroute.plan.digest import locate
-from neuroute.plan.objects import Labels, Network, Run
 from neuroute.problems import sub_paths
+from neuroute.specs.objects import Labels, Network, Run
 from neuroute.training import supervised
 from neuroute.training.supervised import SupervisedBatches, TrainingSet
 from neuroute.training.train import Settings, train

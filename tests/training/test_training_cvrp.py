@@ -14,9 +14,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Decoding, Evaluation, Run, Test
 from neuroute.problems.cvrp_sub_paths import Draw, by_load
 from neuroute.problems.vrp import from_routes, to_routes
+from neuroute.specs.objects import Decoding, Evaluation, Run, Test
 from neuroute.training.cvrp import CvrpBatches, RoutedBatches, cut, last_stops, loss, supervised
 from tiny import N, cvrp_run, log_lines, run_training, scheme_of
 from tiny import cvrp_labels as labels

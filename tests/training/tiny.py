@@ -18,8 +18,8 @@ from neuroute.datasets.labels import make_labels
 from neuroute.networks.weights import build
 from neuroute.papers.rivals.paper import rivals
 from neuroute.plan.config import Config, load_scale
-from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.problems.registry import PARTS
+from neuroute.specs.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.systems.dgl.system import BeamPool
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.distributed import World

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from neuroute.plan.objects import Run
-from neuroute.plan.reinforced import Elite, GreedyBaseline, Reinforced, Stage
+from neuroute.specs.objects import Run
+from neuroute.specs.reinforced import Elite, GreedyBaseline, Reinforced, Stage
 from neuroute.training import rollout_baseline
 from neuroute.training.reinforce import Reinforcement, reinforce
 from neuroute.training.rollout_baseline import RolloutBaseline

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Dataset, Labels, Run
-from neuroute.plan.reinforced import Reinforced, Stage
+from neuroute.specs.objects import Dataset, Labels, Run
+from neuroute.specs.reinforced import Reinforced, Stage
 from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
 from tiny import run_of, scheme_of
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run
 from neuroute.problems.registry import Part
+from neuroute.specs.objects import Dataset, Labels, Network, Reconstruction, Run
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from tiny import run_of, scheme_of
 

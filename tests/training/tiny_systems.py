@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.decodings import Revision
-from neuroute.plan.objects import Network, Run
+from neuroute.specs.decodings import Revision
+from neuroute.specs.objects import Network, Run
 from neuroute.systems.att_gcn.system import EdgeTraining
 from neuroute.systems.difusco.system import Denoising
 from neuroute.systems.dimes.system import MetaTraining

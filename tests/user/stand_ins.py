@@ -8,7 +8,7 @@ import pytest
 from pack_zoo import ship as ship_file
 from untrained import untrained
 
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 from neuroute.user import zoo
 
 CARD: dict[str, Any] = {

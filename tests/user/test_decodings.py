@@ -12,8 +12,8 @@ from untrained import untrained
 import neuroute
 import own_parts
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.decodings import parse_decoding
-from neuroute.plan.objects import Decoding, Network
+from neuroute.specs.decodings import parse_decoding
+from neuroute.specs.objects import Decoding, Network
 from neuroute.user import zoo
 from stand_ins import Ship
 

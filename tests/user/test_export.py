@@ -15,10 +15,10 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.instances.export import export
 from neuroute.instances.instances import Instances
-from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.vrp import SWITCHES, Vrp, from_routes, to_routes
 from neuroute.solvers.insertion import solve, solve_cvrp
 from neuroute.solvers.nearest import vrp_solutions
+from neuroute.specs.objects import Dataset, Decoding
 from neuroute.user.evaluate import evaluate
 from neuroute.user.files import read_instances
 from neuroute.user.model import load_model

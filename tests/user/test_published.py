@@ -21,11 +21,11 @@ from neuroute.instances.export import export
 from neuroute.instances.instances import Instances
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config, parse_config
-from neuroute.plan.specs import Dataset, Labels
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import SWITCHES, lengths, to_routes
 from neuroute.rendering.protocol import protocol_lines
 from neuroute.solvers.nearest import vrp_solutions
+from neuroute.specs.data import Dataset, Labels
 from neuroute.user.files import read_instances
 from neuroute.user.published import import_test_set
 

@@ -21,8 +21,8 @@ import own_parts
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import parse_config
-from neuroute.plan.reinforced import Reinforced
 from neuroute.problems.vrp import SWITCHES
+from neuroute.specs.reinforced import Reinforced
 from neuroute.training.train import Settings
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -16,15 +16,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from neuroute.core.digest import code_digest
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json
 from neuroute.core.private import cache_folder
-from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Network
-from neuroute.plan.plan import COUNTING
+from neuroute.specs.objects import Network
 
 log = logging.getLogger(__name__)
+COUNTING = "neuroute.accounting.measured:measure"  # of FLOPs; by name, as it loads torch
 MOST_KEPT = 5000
 
 Piece = tuple[int, float, float, float]  # a size, and there the amount, its first and its second difference

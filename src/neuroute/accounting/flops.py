@@ -8,8 +8,9 @@ from typing import Literal
 
 from neuroute.accounting.counts import Amount, Counts, counts
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.plan.decodings import Revision
-from neuroute.plan.objects import (
+from neuroute.problems.longest import SHORTEST, longest_sub_path
+from neuroute.specs.decodings import Revision
+from neuroute.specs.objects import (
     BenchmarkEvaluation,
     Dataset,
     Decoding,
@@ -21,8 +22,7 @@ from neuroute.plan.objects import (
     RunEvaluation,
     SelfImprovement,
 )
-from neuroute.plan.trainings import Step
-from neuroute.problems.longest import SHORTEST, longest_sub_path
+from neuroute.specs.trainings import Step
 
 Flops = Callable[[int], int]  # of so many tokens or nodes
 GREEDY = Decoding()

@@ -17,7 +17,7 @@ from neuroute.accounting.counts import UNKNOWN, Amount, Counts, Piece
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
 from neuroute.networks.weights import build, parameters
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 
 log = logging.getLogger(__name__)
 FIRST = (3, 4, 5, 6, 8, 12, 24)  # nodes: some networks need so many

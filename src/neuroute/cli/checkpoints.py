@@ -23,7 +23,7 @@ def train(
 
     Of a run whose weights config.yaml gives, takes these instead.
     """
-    from neuroute.plan.objects import GivenRun
+    from neuroute.specs.objects import GivenRun
 
     p = load_plan(config, scale, device, changes)
     r = p.find(p.runs, run, "run")
@@ -83,7 +83,7 @@ def export_weights(
 
 
 def _argument(text: str) -> tuple[str, Any]:
-    from neuroute.plan.yaml_files import parse_yaml
+    from neuroute.core.yaml_files import parse_yaml
 
     name, sign, value = text.partition("=")
     if not name or not sign:

@@ -71,8 +71,8 @@ def compare(
     here is as `compare` of config.yaml has it.  A killed call goes on where it was.
     """
     from neuroute.comparison.compare import compare as run
+    from neuroute.core.yaml_files import validate
     from neuroute.plan.config import Compare, load_config, parse_config
-    from neuroute.plan.yaml_files import validate
     from neuroute.user.solve_file import split_names
 
     there = config is not None or Path("config.yaml").exists()

@@ -35,7 +35,7 @@ def label(
     from neuroute.core.files import write_json
     from neuroute.datasets.chunks import solver_pool
     from neuroute.datasets.labels import make_labels, solve_part
-    from neuroute.datasets.stand_ins import workers_that_fit
+    from neuroute.plan.stand_ins import workers_that_fit
 
     share = parse_part(part)
     p = load_plan(config, scale)

@@ -37,9 +37,9 @@ def load_plan(
 
     Raises NeurouteError when there is no such file or scale, or for a setting that is none.
     """
-    from neuroute.datasets.stand_ins import settle
     from neuroute.plan.build import build_plan
     from neuroute.plan.config import load_config
+    from neuroute.plan.stand_ins import settle
 
     settings = load_config(config, changes or (), scale=scale, device=device)
     key = settings.canonical()

@@ -22,7 +22,7 @@ def plan(
     changes: Changes = None,
 ) -> None:
     """List what a target needs and costs before anything runs."""
-    from neuroute.accounting.overview import describe
+    from neuroute.plan.overview import describe
 
     print(describe(load_plan(config, scale, changes=changes), target, lists_all=lists_all))
 

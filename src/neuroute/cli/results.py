@@ -12,10 +12,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.pool import process_pool
 
 if TYPE_CHECKING:
-    from neuroute.plan.objects import Artifact
     from neuroute.plan.plan import Plan
     from neuroute.rendering.claims import Judged
     from neuroute.rendering.verdicts.comparisons import DrawnTables
+    from neuroute.specs.objects import Artifact
 
 
 def render(

@@ -23,10 +23,10 @@ from neuroute.core.files import check_folder, write_json, write_text
 from neuroute.core.lazy import pd
 from neuroute.core.outputs import check_writable
 from neuroute.core.text import csv_text
+from neuroute.core.yaml_files import validate
 from neuroute.datasets.benchmarks import read_manifest
 from neuroute.datasets.fetch import fetch_again, provide
 from neuroute.plan.config import Compare
-from neuroute.plan.yaml_files import validate
 from neuroute.rendering import style
 from neuroute.rendering.style import Drawing, save_figure, save_table, with_suffix
 from neuroute.rendering.table import Table

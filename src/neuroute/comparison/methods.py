@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from neuroute.core.digest import exists
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.config import split_method
-from neuroute.plan.digest import exists
 from neuroute.problems.registry import entries
 from neuroute.solvers.registry import SOLVERS, entry, get
 from neuroute.user import zoo

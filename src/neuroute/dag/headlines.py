@@ -8,9 +8,9 @@ import pandas as pd
 from neuroute.core.files import read_json
 from neuroute.core.stated import check_stated
 from neuroute.datasets.benchmarks import library
-from neuroute.plan.evaluations import BenchmarkEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.rendering.claims import in_short
+from neuroute.specs.evaluations import BenchmarkEvaluation
 
 
 def headlines(plan: Plan, most: int = 3) -> list[str]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.yaml_files import read_yaml
 from neuroute.plan.config import Config
 from neuroute.plan.preflight import gpus
-from neuroute.plan.yaml_files import read_yaml
 
 PROFILE = "profiles/slurm/profile.yaml"
 REHEARSAL_CPUS, REHEARSAL_GB = 4, 16

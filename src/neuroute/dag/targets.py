@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
-from neuroute.plan.objects import formats
 from neuroute.plan.papers import all_papers, load_paper
 from neuroute.plan.plan import Plan
+from neuroute.specs.objects import formats
 
 REFUSAL = re.compile(r"MissingRuleException.*No rule to produce (\S+) \(", re.DOTALL)
 

@@ -24,10 +24,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.pool import process_pool
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import stream_part
-from neuroute.plan.objects import SHARD, Labels
 from neuroute.solvers.base import Solver
 from neuroute.solvers.lkh import spent_in
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import SHARD, Labels
 
 SEED = 0  # of what solvers draw
 Pool = ProcessPoolExecutor | None  # None: solve in this process

@@ -33,8 +33,8 @@ from neuroute.datasets.shard_files import (
     write_shard,
 )
 from neuroute.datasets.stored_labels import rows_at_hand, rows_missing
-from neuroute.plan.objects import SHARD, Labels
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import SHARD, Labels
 
 # -- what is solved of a shard that is not done: pages of chunks in a folder of its own, one once in a while ---------
 

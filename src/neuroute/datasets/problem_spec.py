@@ -10,7 +10,7 @@ from neuroute.problems.registry import Part
 from neuroute.solvers.base import Solver
 
 if TYPE_CHECKING:  # a limited process loads no pydantic
-    from neuroute.plan.objects import Dataset, Labels
+    from neuroute.specs.objects import Dataset, Labels
 
 
 @dataclass(frozen=True)

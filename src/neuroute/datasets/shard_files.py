@@ -16,7 +16,7 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_whole
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.plan.objects import SHARD, Dataset, Labels
+from neuroute.specs.objects import SHARD, Dataset, Labels
 
 # Solvers whose solutions are never longer than the nearest neighbour's.
 REFERENCES = ("concorde", "concorde-6h", "lkh", "lkh-long", "lkh3", "hgs", "hgs-short", "hgs-long", "hgs-timed")

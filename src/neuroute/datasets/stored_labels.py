@@ -11,7 +11,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import ShardFile, stream_part
-from neuroute.plan.objects import SHARD, Labels
+from neuroute.specs.objects import SHARD, Labels
 
 
 def labels_digest(manifests: Iterable[Path]) -> str:

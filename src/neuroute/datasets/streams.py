@@ -33,8 +33,8 @@ from scipy.special import log1p, ndtri
 from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
-from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.vrp import Vrp, distances
+from neuroute.specs.objects import SHARD, Dataset
 
 # -- Published test sets in the place of drawn ones: their instances, as `neuroute label` keeps them beside labels
 

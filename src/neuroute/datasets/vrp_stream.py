@@ -26,9 +26,9 @@ from neuroute.datasets.streams import (
     read_vehicles,
     unit,
 )
-from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.vrp import Variant, Vrp, distances
 from neuroute.problems.vrp_checker import EPS
+from neuroute.specs.objects import SHARD, Dataset
 
 BACKHAULS, WINDOWS = 6, 7
 REDRAW = 256

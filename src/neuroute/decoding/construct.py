@@ -9,7 +9,7 @@ from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.decoding.memory import batch_size_for, device_of, inference
 from neuroute.decoding.multi_start import multi_start
 from neuroute.networks.base import RoutingNetwork
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 
 
 def construct(

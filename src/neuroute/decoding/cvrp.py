@@ -15,8 +15,8 @@ from neuroute.decoding.rollout import Rollout, empty_mask, no_numbers, pick_mask
 from neuroute.kernels import moves as kernel
 from neuroute.kernels.moves import Routes
 from neuroute.networks.base import PathNetwork
-from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
+from neuroute.specs.objects import Decoding
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from neuroute.decoding.prefixes import RoutePrefixes, search_beams
 from neuroute.decoding.route_groups import rebuild
 from neuroute.decoding.search import Search, blocks_per_batch
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 
 
 class CvrpSearch(Search[CvrpBatch]):

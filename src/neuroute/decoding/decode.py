@@ -16,10 +16,10 @@ from neuroute.decoding.memory import batch_size_for, device_of, inference, insta
 from neuroute.decoding.multi_start import multi_start, starts_of
 from neuroute.decoding.search import SEARCH, Search
 from neuroute.networks.base import PathNetwork, RoutingNetwork
-from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.registry import Part
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import Decoding
 
 # A system's own way: (network, batch, decoding, memory_gb, number of the first instance) -> solutions (batch, ...).
 OwnWay = Callable[[Any, Any, Decoding, float, int], Tensor]

@@ -12,8 +12,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.memory import batch_size_for, bytes_of_decision
 from neuroute.decoding.rollout import Rollout
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
-from neuroute.plan.objects import Decoding
 from neuroute.problems.registry import Part
+from neuroute.specs.objects import Decoding
 
 BYTES = 48  # of a tour and a node while a decision is made: its mask, distances, the logits on their way
 

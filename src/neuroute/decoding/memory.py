@@ -9,7 +9,7 @@ import torch
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import RoutingNetwork
-from neuroute.plan.objects import Decoding, Run
+from neuroute.specs.objects import Decoding, Run
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[Any]:

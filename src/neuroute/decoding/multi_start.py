@@ -12,7 +12,7 @@ from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.memory import device_of, inference
 from neuroute.decoding.rollout import Choose, Rollout, complete, pick_masks, precision_of
 from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 
 # -- routes for networks that read which customers have been served, and not only which ones may come next -----------
 

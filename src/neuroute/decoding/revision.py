@@ -17,8 +17,8 @@ from neuroute.decoding.memory import device_of
 from neuroute.decoding.search import blocks_per_batch
 from neuroute.decoding.tsp import TspBatch, decide_for, encode_again
 from neuroute.networks.base import PathNetwork
-from neuroute.plan.decodings import Decoding, Revision
 from neuroute.problems.sub_paths import path_lengths
+from neuroute.specs.decodings import Decoding, Revision
 
 Encode = Callable[[Tensor], Tensor]
 Build = Callable[[Tensor], Tensor]  # rows (batch, m, E) of paths -> orders (2 batch, m), built from either end

@@ -9,8 +9,8 @@ from torch import Tensor
 from neuroute.decoding.environment import B, Environment
 from neuroute.decoding.memory import batch_size_for
 from neuroute.networks.base import PathNetwork, RoutingNetwork
-from neuroute.plan.objects import Decoding
 from neuroute.problems.registry import Part
+from neuroute.specs.objects import Decoding
 
 
 class Search(ABC, Generic[B]):

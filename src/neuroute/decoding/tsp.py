@@ -14,7 +14,7 @@ from neuroute.decoding.greedy import Arrive, Decide, greedy_tours
 from neuroute.decoding.memory import pair_floats
 from neuroute.decoding.rollout import empty_mask, mask_stops, no_numbers, pick_masks, pick_tours
 from neuroute.networks.base import PathNetwork
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 
 Coords = np.ndarray | Tensor
 

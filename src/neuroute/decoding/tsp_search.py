@@ -13,7 +13,7 @@ from neuroute.decoding.prefixes import TourPrefixes, search_beams
 from neuroute.decoding.search import Search, blocks_per_batch
 from neuroute.decoding.tsp import TSP, TspBatch, arrive_of, decide_for, encode, encode_again
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 
 
 class PathAdapter(PathNetwork):

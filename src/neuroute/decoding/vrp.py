@@ -22,9 +22,9 @@ from neuroute.decoding.search import Search
 from neuroute.kernels.moves import Routes
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.experts.routing import Routing
-from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Switches, Vrp, number_of_starts
 from neuroute.problems.vrp_checker import EPS
+from neuroute.specs.objects import Decoding
 
 INSTANCES_PER_BATCH = 100  # of networks that are batch-dependent, as published
 ACTIVATIONS = 4 * 16  # bytes of a token and a channel, as in `memory.batch_size_for`

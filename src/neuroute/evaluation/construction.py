@@ -14,7 +14,7 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import ConstructionEvaluation, Dataset
+from neuroute.specs.objects import ConstructionEvaluation, Dataset
 
 
 def measure(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Rows, Arrays]:

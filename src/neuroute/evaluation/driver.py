@@ -19,7 +19,7 @@ from neuroute.core.stated import state
 from neuroute.evaluation.loaded import LoadedModel, MeasuredSteps, RunContext, load_run
 from neuroute.evaluation.records import Arrays, Rows, write_records
 from neuroute.networks.weights import weights_digest
-from neuroute.plan.objects import (
+from neuroute.specs.objects import (
     BenchmarkEvaluation,
     CombinedEvaluation,
     Evaluation,

@@ -32,7 +32,7 @@ from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.evaluation.single_step import Construction, Starts, pose_single_step
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Network
+from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation, Network
 
 # -- how much memory a computation adds at its peak, alike on a GPU and on a CPU -------------------------------------
 # On CUDA torch's allocator says it. On a CPU nobody does: the resident size of the process holds torch itself and

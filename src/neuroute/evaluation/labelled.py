@@ -25,9 +25,9 @@ from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.loaded import LoadedModel, load_run
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Dataset, Decoding, Evaluation, StageEvaluation, Test
 from neuroute.solvers.base import GRID
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import Dataset, Decoding, Evaluation, StageEvaluation, Test
 
 log = logging.getLogger(__name__)
 ROUNDING = 4 / GRID  # of a proven optimum, a node: coordinates and distances are rounded to the grid, in both tours

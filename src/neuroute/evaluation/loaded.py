@@ -22,7 +22,7 @@ from neuroute.decoding.decode import Keeper, instances_per_batch
 from neuroute.evaluation.records import UNITS, Arrays, Rows
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import check_weights, describe_source, load_checkpoint
-from neuroute.plan.objects import Decoding, Run
+from neuroute.specs.objects import Decoding, Run
 
 # -- What an evaluation has measured so far: kept on disk while it runs, so that a killed one goes on where it was
 

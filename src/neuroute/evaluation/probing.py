@@ -9,7 +9,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Dataset, Decoding
+from neuroute.specs.objects import Dataset, Decoding
 
 
 def check_decision(probe: str, decision: int, last: int, nodes: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from neuroute.core.files import write_whole
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
-from neuroute.plan.objects import Dataset
+from neuroute.specs.objects import Dataset
 
 # weights: where they come from if they were not trained here; precision: of the network's products.
 COLUMNS = (

@@ -15,8 +15,8 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
-from neuroute.plan.objects import Decoding, RescalingEvaluation, Sweep
 from neuroute.problems.tsp import is_permutation, tour_length
+from neuroute.specs.objects import Decoding, RescalingEvaluation, Sweep
 
 log = logging.getLogger(__name__)
 

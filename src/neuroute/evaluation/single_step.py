@@ -15,7 +15,7 @@ from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.decoding.rollout import choose_best, empty_mask
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
-from neuroute.plan.objects import Dataset
+from neuroute.specs.objects import Dataset
 
 
 class OneSolution:

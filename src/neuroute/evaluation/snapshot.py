@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from neuroute.plan.objects import Run
+    from neuroute.specs.objects import Run
 
 Array = NDArray[Any]
 

@@ -19,7 +19,7 @@ from neuroute.networks.layouts.rules import Layout, published_name, rename, some
 from neuroute.networks.layouts.tables import recognise
 from neuroute.networks.tensor_files import metadata, read_tensors
 from neuroute.networks.weights import KEY, build, describe, read_about
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neuroute.core.digest import code_digest
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text, write_whole
 from neuroute.networks.foreign_weights import Weights, faults, fit, read_weights, write_checkpoint
@@ -20,8 +21,7 @@ from neuroute.networks.layouts.arguments import read_arguments, unsettled
 from neuroute.networks.layouts.rules import knows, restore, some
 from neuroute.networks.layouts.tables import layouts
 from neuroute.networks.weights import describe, describe_source, is_bundled, load_checkpoint, read_about, weights_digest
-from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import GivenRun, Network
+from neuroute.specs.objects import GivenRun, Network
 
 NETWORKS = {
     "lehd": "neuroute.networks.lehd:Lehd",

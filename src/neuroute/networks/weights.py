@@ -13,12 +13,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
+from neuroute.core.digest import locate
 from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_whole
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
-from neuroute.plan.digest import locate
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 
 ARCHITECTURES = ("neuroute.networks.", "neuroute.systems.")
 KEY = "neuroute"  # one metadata key holds everything: several would be stored in no fixed order

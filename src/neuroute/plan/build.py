@@ -7,9 +7,15 @@ from typing import Any
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.changes import can_be_met, change_networks, give_weights, left_out, lost_runs, with_seed
-from neuroute.plan.config import LAST_SEED, Config, load_scale
+from neuroute.plan.config import Config, load_scale
 from neuroute.plan.needs import TOGETHER, Log, Need, Solved, Tested, group_of
-from neuroute.plan.objects import (
+from neuroute.plan.paper import Paper
+from neuroute.plan.papers import load_paper
+from neuroute.plan.plan import Plan
+from neuroute.plan.scale import Scale, changed, find_test_files
+from neuroute.plan.shapes import SWEEP
+from neuroute.specs.objects import (
+    LAST_SEED,
     Artifact,
     BenchmarkEvaluation,
     CombinedEvaluation,
@@ -19,11 +25,6 @@ from neuroute.plan.objects import (
     RunEvaluation,
     StageEvaluation,
 )
-from neuroute.plan.paper import Paper
-from neuroute.plan.papers import load_paper
-from neuroute.plan.plan import Plan
-from neuroute.plan.scale import Scale, changed, find_test_files
-from neuroute.plan.shapes import SWEEP
 
 
 def count_seeds(config: Config, scale: Scale, run: str) -> int:

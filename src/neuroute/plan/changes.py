@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from neuroute.core.digest import code_digest
 from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
+from neuroute.core.yaml_files import validate
 from neuroute.plan.config import Config
-from neuroute.plan.digest import code_digest
-from neuroute.plan.evaluations import StageEvaluation
 from neuroute.plan.needs import Need, Solved
-from neuroute.plan.objects import GivenRun, Labels, Network, Run, Training
 from neuroute.plan.papers import is_optional
-from neuroute.plan.yaml_files import validate
+from neuroute.specs.evaluations import StageEvaluation
+from neuroute.specs.objects import GivenRun, Labels, Network, Run, Training
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -18,10 +18,10 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
-from neuroute.plan.decodings import Decoding
-from neuroute.plan.evaluations import Benchmark
-from neuroute.plan.specs import Dataset, Labels, Spec
-from neuroute.plan.yaml_files import read_yaml, validate
+from neuroute.core.yaml_files import read_yaml, validate
+from neuroute.specs.data import Dataset, Labels, Spec
+from neuroute.specs.decodings import Decoding
+from neuroute.specs.evaluations import Benchmark
 
 Says = Literal["supports", "in part", "contradicts", "nothing to compute from"]
 SAYS: tuple[Says, ...] = ("supports", "in part", "contradicts", "nothing to compute from")

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, create_model, field_validator, model_validator
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.core.yaml_files import parse_yaml, read_yaml, set_key, validate
 from neuroute.plan.papers import add_folders, all_papers, load_paper, paper_folders
 from neuroute.plan.scale import Scale, ScaleFile, load_scale
 from neuroute.plan.shapes import Sweep, TrainingChange
-from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.yaml_files import parse_yaml, read_yaml, set_key, validate
+from neuroute.specs.data import Spec as Strict
+from neuroute.specs.objects import LAST_SEED
 
 __all__ = ["CONFIG_ENV", "Config", "Scale", "load_config", "load_scale", "parse_config", "schemas"]
 
@@ -21,7 +22,6 @@ LIBRARIES = {  # set of `compare` -> benchmark, and part of it
     "tsplib": ("tsplib", ""), "x": ("cvrplib", "X"), "ags": ("cvrplib", "Arnold"), "national": ("national", ""),
     "vlsi": ("vlsi", ""), "dimacs": ("dimacs", ""),
 }  # fmt: skip
-LAST_SEED = 2**20 - 1
 CONFIG_ENV = "NEUROUTE_CONFIG"  # the Snakefile hands its merged config to the jobs it starts
 PLANNED_ENV = "NEUROUTE_PLANNED"  # and names a file with what it goes by: spec and code of each job
 

@@ -17,9 +17,9 @@ from itertools import product
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from neuroute.plan.decodings import Decoding, Test
-from neuroute.plan.evaluations import RunEvaluation
-from neuroute.plan.specs import Labels
+from neuroute.specs.data import Labels
+from neuroute.specs.decodings import Decoding, Test
+from neuroute.specs.evaluations import RunEvaluation
 
 if TYPE_CHECKING:
     from neuroute.plan.scale import Scale

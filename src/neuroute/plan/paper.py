@@ -11,9 +11,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Claims, Protocol, check_claims, read_claims
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
-from neuroute.plan.objects import Artifact, Evaluation, Labels, Run, RunEvaluation, Test
 from neuroute.plan.papers import paper_folders
-from neuroute.plan.specs import Spec
+from neuroute.specs.data import Spec
+from neuroute.specs.objects import Artifact, Evaluation, Labels, Run, RunEvaluation, Test
 
 Needs = dict[Declaration, list[Need]]
 

@@ -11,9 +11,9 @@ from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
     from neuroute.plan.config import Config
-    from neuroute.plan.objects import Labels, Run
     from neuroute.plan.paper import Paper
     from neuroute.plan.scale import Scale
+    from neuroute.specs.objects import Labels, Run
 
 # Where packages `neuroute.papers.<key>` are looked for.
 FOLDERS: list[str] = importlib.import_module("neuroute.papers").__path__  # type: ignore[assignment]

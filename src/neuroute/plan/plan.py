@@ -7,12 +7,18 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import TypeVar
 
+from neuroute.accounting.counts import COUNTING
+from neuroute.core.digest import ROOT, code_digest
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.digest import ROOT, code_digest
 from neuroute.plan.needs import Need
-from neuroute.plan.objects import (
+from neuroute.plan.paper import Paper
+from neuroute.plan.papers import load_paper, paper_folders
+from neuroute.plan.scale import load_scale, scale_names
+from neuroute.problems.public_instances import list_file, packaged_files
+from neuroute.problems.registry import entries
+from neuroute.specs.objects import (
     Artifact,
     BenchmarkEvaluation,
     GivenRun,
@@ -21,16 +27,10 @@ from neuroute.plan.objects import (
     Run,
     RunEvaluation,
     StageEvaluation,
+    training_entries,
 )
-from neuroute.plan.paper import Paper
-from neuroute.plan.papers import load_paper, paper_folders
-from neuroute.plan.scale import load_scale, scale_names
-from neuroute.plan.trainings import OwnLoss
-from neuroute.problems.public_instances import list_file, packaged_files
-from neuroute.problems.registry import entries
 
 T = TypeVar("T")
-COUNTING = "neuroute.accounting.measured:measure"  # of FLOPs; by name, as it loads torch
 STAGES = "stages"  # the folder of a run's earlier stages
 TRAINED = ["model.safetensors", "log.jsonl", "run.json"]
 MOMENTS = "moments.safetensors"
@@ -191,7 +191,7 @@ class Plan:
         )
 
     def train_code(self, run: str) -> str:
-        return code_digest(*train_entries(self.runs[run]))
+        return code_digest(*training_entries(self.runs[run]))
 
     def network_code(self, run: str) -> str:
         return code_digest(self.runs[run].network.kind)
@@ -302,16 +302,6 @@ class Plan:
             return objects[name]
         meant = did_you_mean(near(name, objects)) or ";"
         raise NeurouteError(f"unknown {what} '{name}'{meant} `neuroute plan --all` lists all")
-
-
-def train_entries(run: Run) -> list[str]:
-    """The definitions that make a run's weights, for a code digest."""
-    if isinstance(run, GivenRun):
-        return ["neuroute.networks.import_weights:take_weights", run.network.kind]
-    decision = ("decision",) if run.training.learns_decisions else ()
-    problem = entries([run.validation.dataset.problem], "spec", "environment", *decision, run.training.scheme)
-    own_loss = [run.training.loss] if isinstance(run.training, OwnLoss) else []
-    return ["neuroute.training.train:train", run.network.kind, *problem, *own_loss]
 
 
 def _files_digest(files: Iterable[Path]) -> str:

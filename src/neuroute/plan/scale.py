@@ -11,12 +11,12 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, SerializeAsAny, field_validator
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
-from neuroute.plan.evaluations import Benchmark
+from neuroute.core.yaml_files import how_to_get_there, read_yaml, validate
 from neuroute.plan.papers import load_paper, paper_folders, with_lenders
 from neuroute.plan.shapes import Positive
-from neuroute.plan.specs import Dataset, Labels, Spec
-from neuroute.plan.yaml_files import how_to_get_there, read_yaml, validate
 from neuroute.problems.public_instances import instance_names
+from neuroute.specs.data import Dataset, Labels, Spec
+from neuroute.specs.evaluations import Benchmark
 
 Block = TypeVar("Block", bound=Spec)
 

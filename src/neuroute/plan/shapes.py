@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model, field_validator, model_validator
 
-from neuroute.plan.reinforced import Reinforced, Stage
-from neuroute.plan.specs import Spec
-from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised
+from neuroute.specs.data import Spec
+from neuroute.specs.reinforced import Reinforced, Stage
+from neuroute.specs.trainings import Reconstruction, SelfImprovement, Supervised
 
 Positive = Annotated[int, Field(ge=1)]
 SWEEP = "sweep"  # the paper whose runs a sweep's points are

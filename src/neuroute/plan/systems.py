@@ -15,22 +15,19 @@ Where a scale has no block, or the folder is not there, these rows show the prin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from neuroute.core.dotted import resolve
+from neuroute.core.systems import SYSTEMS, parts
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.digest import exists
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run, Training
 from neuroute.plan.shapes import Nodes, Positive
-from neuroute.plan.specs import Spec, training_blocks
+from neuroute.specs.data import Spec, training_blocks
+from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run, Training
 
 PAPER = "rivals"  # the runs' common home
-# In the order of their rows; one whose folder is missing is not trained.
-SYSTEMS = ("elg", "dgl", "invit", "glop", "pointerformer", "mdam", "att_gcn", "difusco", "dimes", "htsp")
 
 
 class Trained(Spec):
@@ -83,14 +80,6 @@ class System(NamedTuple):
     block: type[Spec]  # of a scale: `rivals.<name>`
     rivals: Callable[[Config, Scale, Any], list[Rival]]  # (config, scale, block) -> its networks
     studied: type[Studied] | None = None  # of a scale: `rivals.study.<name>`
-
-
-def parts(module: str, name: str) -> Iterator[tuple[str, Any]]:
-    """(system, value) of all systems that have `name` in this module of theirs."""
-    for system in SYSTEMS:
-        entry = f"neuroute.systems.{system}.{module}:{name}"
-        if exists(entry):
-            yield system, resolve(entry)
 
 
 def block_fields(kind: Callable[[System], type[Spec] | None]) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neuroute.accounting.estimates import LEAST_S, Estimates, evaluation_key, typical_ratio
 from neuroute.accounting.flops import RunFlops
-from neuroute.accounting.overview import costs, totals
-from neuroute.accounting.rates import FILE, BySize, JobTime, Kind, OnDevice, Rehearsal, rehearsal_of
 from neuroute.core.files import write_text
 from neuroute.plan.config import Config
-from neuroute.plan.objects import GivenRun
+from neuroute.plan.estimates import LEAST_S, Estimates, evaluation_key, typical_ratio
+from neuroute.plan.overview import costs, totals
 from neuroute.plan.plan import Plan
+from neuroute.plan.rates import FILE, BySize, JobTime, Kind, OnDevice, Rehearsal, rehearsal_of
 from neuroute.rehearsal.short import PiecePace, TrainingPace, pieces, training_key
+from neuroute.specs.objects import GivenRun
 
 
 @dataclass

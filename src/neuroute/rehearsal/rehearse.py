@@ -19,19 +19,19 @@ from typing import Any
 
 import torch
 
-from neuroute.accounting.estimates import Estimates
 from neuroute.accounting.flops import RunFlops
-from neuroute.accounting.overview import costs
-from neuroute.accounting.rates import Kind, OnDevice, kind_of
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.objects import GivenRun, Labels, Run
+from neuroute.plan.estimates import Estimates
+from neuroute.plan.overview import costs
 from neuroute.plan.plan import Plan
+from neuroute.plan.rates import Kind, OnDevice, kind_of
 from neuroute.rehearsal.findings import Findings, job_times, keep_rehearsal, report
 from neuroute.rehearsal.loading import load_what_jobs_use
 from neuroute.rehearsal.short import BATCHES, pieces, training_key
 from neuroute.rehearsal.trials import Stage, try_piece, try_solver, try_training
 from neuroute.solvers.registry import FROM_FILES
+from neuroute.specs.objects import GivenRun, Labels, Run
 
 LONGEST_CALL = 0.1  # of the whole time, of one call of a solver by what is typical
 LONGEST_TRIAL = 0.15  # likewise, of one trial

@@ -11,7 +11,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.plan.objects import (
+from neuroute.problems.public_instances import PACKAGED, packaged_files
+from neuroute.specs.data import Spec
+from neuroute.specs.objects import (
     BenchmarkEvaluation,
     Dataset,
     Decoding,
@@ -28,8 +30,6 @@ from neuroute.plan.objects import (
     Test,
     Training,
 )
-from neuroute.plan.specs import Spec
-from neuroute.problems.public_instances import PACKAGED, packaged_files
 
 BATCHES = 6  # of a training: the first half loads and compiles
 MADE_AT_ONCE = 256  # instances, by a training that makes its own labels

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from neuroute.accounting.flops import lengths_of
-from neuroute.accounting.rates import Kind
 from neuroute.core import device as devices
 from neuroute.datasets.chunks import Chunk, chunks, solve_chunk
 from neuroute.datasets.problem_spec import spec_of
@@ -23,11 +22,12 @@ from neuroute.evaluation.driver import measure
 from neuroute.evaluation.loaded import RunContext, load_run
 from neuroute.evaluation.records import write_records
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.objects import Labels, Reconstruction, Run, SelfImprovement, StageEvaluation, Supervised
 from neuroute.plan.plan import Plan
+from neuroute.plan.rates import Kind
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rehearsal.short import ITERATIONS, Piece, PiecePace, TrainingPace, labels_made, short_run
 from neuroute.solvers.nearest import vrp_solutions
+from neuroute.specs.objects import Labels, Reconstruction, Run, SelfImprovement, StageEvaluation, Supervised
 from neuroute.training.train import LOG, SUMMARY, Settings, train
 
 CODE = "rehearsal"  # in place of digests

@@ -10,10 +10,10 @@ import numpy as np
 from neuroute.analysis.intervals import Behind
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import library, study_instances
-from neuroute.plan.evaluations import Benchmark
 from neuroute.rendering.cells import FEWEST, resampled
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
+from neuroute.specs.evaluations import Benchmark
 
 Nodes = tuple[int, int]  # from and to, both counted in
 

@@ -12,10 +12,10 @@ from neuroute.analysis import RESAMPLES, intervals
 from neuroute.analysis.intervals import Array, Behind, percentile_interval, resampled_gaps
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, PrintedSeconds, Value
+from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Problem
 
 FEWEST = 6  # paired instances: fewer all lie on one side by chance more often than in 5 % (sign test)
 MEAN_OF_GAPS = "gap_mean_of_ratios_pct"  # the metric whose mean is over instances

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from neuroute.plan.objects import Dataset
 from neuroute.rendering.table import HERE as HERE
 from neuroute.rendering.table import Column, fixed
+from neuroute.specs.objects import Dataset
 
 WHOLE = fixed(0)
 AS_CONFIGURED = "As configured here, with the paper's value in parentheses."

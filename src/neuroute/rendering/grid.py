@@ -14,7 +14,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, Tested
-from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Test
 from neuroute.rendering.cells import (
     Solvers,
     gap_cell,
@@ -31,6 +30,7 @@ from neuroute.rendering.columns import HERE, described, gap_column, joined, mill
 from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
+from neuroute.specs.objects import Dataset, Decoding, Labels, Problem, Test
 
 GREEDY = Decoding()
 ONE_RUN = "one run of as many trials as nodes (LKH's default)"

@@ -14,12 +14,12 @@ from typing import NamedTuple
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.plan.claims import AVERAGING, BEST_KNOWN, LIBRARY, NEW_INSTANCES, NOT_STATED, Protocol
-from neuroute.plan.decodings import Decoding
-from neuroute.plan.evaluations import BenchmarkEvaluation, ConstructionEvaluation, StageEvaluation
 from neuroute.plan.needs import Need, Tested
-from neuroute.plan.objects import Dataset, Labels
 from neuroute.plan.plan import Plan
 from neuroute.rendering.cells import solver_name
+from neuroute.specs.decodings import Decoding
+from neuroute.specs.evaluations import BenchmarkEvaluation, ConstructionEvaluation, StageEvaluation
+from neuroute.specs.objects import Dataset, Labels
 
 ASPECTS = ("source", "instances", "reference", "averaging", "budget", "precision")
 HEADS = ("where", "test set", *ASPECTS)

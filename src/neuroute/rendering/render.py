@@ -8,12 +8,12 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text
 from neuroute.core.text import csv_text
-from neuroute.plan.objects import formats
 from neuroute.rendering import style
 from neuroute.rendering.cells import say_seeds, solver_name
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, save_figure, save_table, with_suffix
 from neuroute.rendering.table import Table
+from neuroute.specs.objects import formats
 
 
 def _say_sources(study: Study) -> list[str]:

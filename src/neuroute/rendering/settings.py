@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from neuroute.plan.objects import GivenRun, Reinforced, Run
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
+from neuroute.specs.objects import GivenRun, Reinforced, Run
 
 T = TypeVar("T")
 Setting = tuple[str, str | None, Callable[[T], Value]]  # heading, key of the printed value, the value here

@@ -21,7 +21,7 @@ from neuroute.core.stated import busy, check_stated, is_of_other_weights
 from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.needs import TOGETHER, group_of
-from neuroute.plan.objects import Artifact, Dataset, Decoding, GivenRun, Run
+from neuroute.specs.objects import Artifact, Dataset, Decoding, GivenRun, Run
 
 Lengths = tuple[NDArray[np.float64], NDArray[np.float64]]  # of a model's solutions, and of the reference ones
 

@@ -12,7 +12,7 @@ from torch.optim import Adam, AdamW, Optimizer
 
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import RoutingNetwork
-from neuroute.plan.objects import Run
+from neuroute.specs.objects import Run
 from neuroute.training.distributed import World
 
 N = TypeVar("N")

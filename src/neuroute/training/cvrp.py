@@ -19,8 +19,8 @@ from neuroute.decoding.sampling import Begin
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.experts.gates import Gate
 from neuroute.networks.blocks.experts.routing import Routing, SharedRouting
-from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, by_load, draw, draw_within, loads
+from neuroute.specs.objects import Decoding
 from neuroute.training.batches import Scheme
 from neuroute.training.reconstruction import Rounds
 from neuroute.training.self_improvement import SelfImprovementBatches

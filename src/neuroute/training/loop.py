@@ -18,7 +18,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text, write_whole
 from neuroute.networks.weights import all_finite, is_bundled
-from neuroute.plan.objects import Reconstruction, SelfImprovement
+from neuroute.specs.objects import Reconstruction, SelfImprovement
 from neuroute.training.batches import Batches
 from neuroute.training.callbacks import Callback, Progress, TrainingStart
 

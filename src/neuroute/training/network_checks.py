@@ -17,8 +17,8 @@ from neuroute.decoding.multi_start import begin
 from neuroute.decoding.rollout import precision_of
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import build, is_bundled, network_class
-from neuroute.plan.objects import Labels, Network, Run
-from neuroute.plan.reinforced import Reinforced
+from neuroute.specs.objects import Labels, Network, Run
+from neuroute.specs.reinforced import Reinforced
 from neuroute.training.batches import Scheme
 
 FAILURES = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)

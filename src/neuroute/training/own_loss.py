@@ -17,7 +17,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.environment import ENVIRONMENT, Batch
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import roll_out
-from neuroute.plan.objects import Dataset
+from neuroute.specs.objects import Dataset
 from neuroute.training.batches import Batches, Scheme
 
 

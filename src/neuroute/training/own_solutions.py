@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.decoding.decode import decode
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 from neuroute.training.batches import Batches
 
 

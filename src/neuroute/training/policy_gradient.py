@@ -8,7 +8,7 @@ from torch import Tensor
 
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.all_digits import at_least_float32
-from neuroute.plan.reinforced import Elite
+from neuroute.specs.reinforced import Elite
 from neuroute.training.split_backward import Decisions
 
 Scaled = Literal["largest", "deviation"]

@@ -24,9 +24,9 @@ from neuroute.decoding.memory import inference
 from neuroute.decoding.search import Search
 from neuroute.decoding.tsp_search import SEARCH
 from neuroute.networks.weights import are_finite
-from neuroute.plan.objects import Decoding, Reconstruction
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import cut, cut_pairs, draw_within
+from neuroute.specs.objects import Decoding, Reconstruction
 from neuroute.training.batches import Scheme
 from neuroute.training.supervised import SupervisedBatches
 

@@ -20,8 +20,8 @@ from neuroute.decoding.multi_start import begin, roll_out
 from neuroute.decoding.rollout import precision_of
 from neuroute.networks.blocks.norms import BatchNorm
 from neuroute.networks.weights import all_finite, are_finite
-from neuroute.plan.objects import Dataset, Distribution
-from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
+from neuroute.specs.objects import Dataset, Distribution
+from neuroute.specs.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training import sampling_streams as streams
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.network_checks import check

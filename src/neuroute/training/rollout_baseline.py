@@ -19,8 +19,8 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.environment import Batch
 from neuroute.decoding.memory import autocast, bytes_of_decision
 from neuroute.decoding.multi_start import images_of, multi_start, roll_out
-from neuroute.plan.objects import Dataset
-from neuroute.plan.reinforced import GreedyBaseline, Stage
+from neuroute.specs.objects import Dataset
+from neuroute.specs.reinforced import GreedyBaseline, Stage
 from neuroute.training.batches import Scheme
 from neuroute.training.network_checks import check
 from neuroute.training.policy_gradient import AuxiliaryLoss

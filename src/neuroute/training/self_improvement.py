@@ -25,7 +25,7 @@ from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.sampling import Begin, sample_shortest
 from neuroute.decoding.tsp import decide_for
 from neuroute.networks.base import PathNetwork
-from neuroute.plan.objects import Dataset, Decoding, SelfImprovement
+from neuroute.specs.objects import Dataset, Decoding, SelfImprovement
 from neuroute.training.batches import Scheme
 from neuroute.training.supervised import SupervisedBatches
 

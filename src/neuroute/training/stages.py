@@ -16,7 +16,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.networks.tensor_files import read_tensors
 from neuroute.networks.weights import save_checkpoint
-from neuroute.plan.reinforced import Reinforced
+from neuroute.specs.reinforced import Reinforced
 from neuroute.training.loop import load_whole, on_host
 
 log = logging.getLogger("neuroute.train")

@@ -17,8 +17,8 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.memory import autocast
 from neuroute.networks.base import PathNetwork
-from neuroute.plan.objects import SHARD, Labels, Supervised
 from neuroute.problems import sub_paths
+from neuroute.specs.objects import SHARD, Labels, Supervised
 from neuroute.training.batches import Batches, Scheme
 
 # -- the decisions along a labelled path, and their loss (LEHD's scheme, which scaling builds on) --------------------

@@ -32,8 +32,8 @@ from neuroute.networks.weights import (
     save_checkpoint,
     weights_digest,
 )
-from neuroute.plan.objects import Network, Reinforced, Run
 from neuroute.problems.registry import Part
+from neuroute.specs.objects import Network, Reinforced, Run
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.callbacks import Callback
 from neuroute.training.distributed import World, join

@@ -20,9 +20,9 @@ from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.rollout import choose_best
 from neuroute.decoding.search import SEARCH, Search
 from neuroute.instances.instance import Instance
-from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import SHORTEST
 from neuroute.problems.vrp import Vrp
+from neuroute.specs.objects import Decoding
 from neuroute.user.model import Model, name_of_search, resolve_decoding, search_step
 from neuroute.user.options import check_decoding
 from neuroute.user.solution import Solution

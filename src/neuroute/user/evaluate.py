@@ -25,7 +25,7 @@ from neuroute.evaluation.records import Rows, write_records
 from neuroute.instances.instance import Instance
 from neuroute.instances.instances import Instances
 from neuroute.networks.weights import describe_source, parameters
-from neuroute.plan.objects import Decoding, Labels
+from neuroute.specs.objects import Decoding, Labels
 from neuroute.user.files import gather, read_instances
 from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.user.options import check_decoding

@@ -11,7 +11,7 @@ from neuroute.problems.tsp import FEWEST_NODES
 from neuroute.problems.vrp import SWITCHES, Variant
 
 if TYPE_CHECKING:
-    from neuroute.plan.specs import Distribution
+    from neuroute.specs.data import Distribution
 
 APART = 100_000_000  # instances between two seeds
 MOST_SEEDS = 400_000  # shards of a stream are numbered by 32 bits
@@ -44,9 +44,9 @@ def generate(
     Raises:
         NeurouteError: if there is no such problem or distribution, or a number is too small.
     """
+    from neuroute.core.yaml_files import validate
     from neuroute.datasets.problem_spec import SPEC
-    from neuroute.plan.specs import Dataset
-    from neuroute.plan.yaml_files import validate
+    from neuroute.specs.data import Dataset
 
     name = problem.lower()
     if name != "tsp" and get_close_matches(name.upper(), ("TSP", *SWITCHES), n=1, cutoff=0.5) == ["TSP"]:

@@ -19,15 +19,15 @@ from safetensors.torch import load_file
 
 from neuroute.accounting.flops import per_solution
 from neuroute.core import device as devices
+from neuroute.core.digest import OWN, code_digest, exists, forget_own
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.instances.instance import Instance
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import check_weights, is_bundled, load_checkpoint, save_checkpoint
-from neuroute.plan.decodings import Decoding, parse_decoding, revise
-from neuroute.plan.digest import OWN, code_digest, exists, forget_own
-from neuroute.plan.objects import Network
 from neuroute.problems.longest import SHORTEST
+from neuroute.specs.decodings import Decoding, parse_decoding, revise
+from neuroute.specs.objects import Network
 from neuroute.user import zoo
 
 LONGEST = 50  # stops of a sub-path: longer ones cost more and are improved less often (docs/choices.md)

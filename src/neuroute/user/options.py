@@ -5,10 +5,10 @@ import re
 from typing import Any, Literal
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.decodings import Revision, parse_decoding
-from neuroute.plan.objects import Decoding
-from neuroute.plan.yaml_files import validate
+from neuroute.core.yaml_files import validate
 from neuroute.problems.longest import SHORTEST
+from neuroute.specs.decodings import Revision, parse_decoding
+from neuroute.specs.objects import Decoding
 
 
 def choose_decoding(

@@ -17,8 +17,8 @@ from neuroute.datasets.streams import write_instances
 from neuroute.instances.arrays import refuse
 from neuroute.instances.instances import Instances
 from neuroute.instances.pickled import read_pickle
-from neuroute.plan.specs import SHARD, Labels
 from neuroute.problems.vrp import Vrp, from_routes, lengths
+from neuroute.specs.data import SHARD, Labels
 from neuroute.user.files import read_instances
 
 # Names of published files of solutions begin so -> the solver here whose work that is.

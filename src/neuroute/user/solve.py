@@ -13,7 +13,7 @@ import numpy as np
 
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.instances.instance import Instance
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 from neuroute.user.classical import available
 from neuroute.user.files import as_instance
 from neuroute.user.solution import Solution

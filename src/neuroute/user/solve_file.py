@@ -13,8 +13,8 @@ from neuroute.core.outputs import PICTURES, check_writable
 from neuroute.instances.arrays import TOLERANCE
 from neuroute.instances.instance import Instance
 from neuroute.instances.tsplib import read_solution, read_tour
-from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes
+from neuroute.specs.objects import Decoding
 from neuroute.user.classical import check_solver
 from neuroute.user.files import load
 from neuroute.user.solution import ENDINGS, Solution, describe

@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.core.yaml_files import validate
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import network_class
-from neuroute.plan.config import LAST_SEED
-from neuroute.plan.objects import Dataset, Labels, Network, Run
-from neuroute.plan.reinforced import Reinforced, Stage
-from neuroute.plan.specs import BLOCK, Spec
-from neuroute.plan.trainings import OwnLoss, SelfImprovement, Supervised
-from neuroute.plan.yaml_files import validate
 from neuroute.problems.tsp import FEWEST_NODES
 from neuroute.problems.vrp import SWITCHES, Variant
 from neuroute.solvers.registry import is_installed, stand_in
+from neuroute.specs.data import BLOCK, Spec
+from neuroute.specs.objects import LAST_SEED, Dataset, Labels, Network, Run
+from neuroute.specs.reinforced import Reinforced, Stage
+from neuroute.specs.trainings import OwnLoss, SelfImprovement, Supervised
 from neuroute.training.callbacks import Callback
 from neuroute.training.network_checks import check_run
 from neuroute.training.train import Settings

@@ -14,8 +14,7 @@ from neuroute.datasets.chunks import solver_pool
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.stored_labels import labels_digest
 from neuroute.decoding.memory import in_precision_of_device
-from neuroute.plan.objects import Run
-from neuroute.plan.plan import train_entries
+from neuroute.specs.objects import Run, training_entries
 from neuroute.training.callbacks import Callback
 from neuroute.training.train import CHECKPOINT, SUMMARY, Settings, describe_checkpoint, train
 from neuroute.user.model import Model, digest_of
@@ -76,7 +75,7 @@ class Trainer:
         log.info("%s: train for %d batches; results go to %s", run.id, run.training.batches, self.out)
         self._warn_of_another(run)
         try:
-            code, network_code = digest_of(*train_entries(run)), digest_of(run.network.kind)
+            code, network_code = digest_of(*training_entries(run)), digest_of(run.network.kind)
         except (LookupError, SyntaxError, ValueError) as error:
             raise NeurouteError(f"{run.id}: {error}; define it in a module, at its top level") from None
         labels = labels_digest(self._manifest(job) for job in dict.fromkeys(labels.id for labels in run.labels))

@@ -17,9 +17,9 @@ from pydantic import Field
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
-from neuroute.plan.objects import Decoding
-from neuroute.plan.specs import Problem, Spec
-from neuroute.plan.yaml_files import validate
+from neuroute.core.yaml_files import validate
+from neuroute.specs.data import Problem, Spec
+from neuroute.specs.objects import Decoding
 
 FOLDER = Path(str(files("neuroute"))) / "zoo"
 HEADS = ("name", "problem", "sizes", "parameters", "gap")  # of `Card.row`
@@ -206,7 +206,7 @@ def decision(net: Any) -> tuple[float, ...]:
 
     from neuroute.datasets.problem_spec import SPEC
     from neuroute.decoding.environment import ENVIRONMENT
-    from neuroute.plan.objects import Dataset
+    from neuroute.specs.objects import Dataset
 
     variant = "OVRPBLTW" if net.problem == "vrp" else None
     instances = SPEC.of(net.problem).instances(Dataset(problem=net.problem, n=20, count=1, variant=variant))

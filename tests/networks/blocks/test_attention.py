@@ -16,7 +16,7 @@ from neuroute.networks.blocks.positions import (
     rotate,
 )
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 
 SCALE = 0.37
 

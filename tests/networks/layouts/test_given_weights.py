@@ -10,6 +10,7 @@ from refusals import one_line
 import dgl_by_the_book as dgl
 import pointerformer_by_the_book as pointerformer
 import published_code as there
+from neuroute.core.digest import code_digest
 from neuroute.core.files import read_json
 from neuroute.networks import foreign_weights
 from neuroute.networks.foreign_weights import faults
@@ -18,8 +19,7 @@ from neuroute.networks.tensor_files import read_tensors
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import parse_config
-from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Dataset, GivenRun, Labels, Network, Supervised
+from neuroute.specs.objects import Dataset, GivenRun, Labels, Network, Supervised
 from published_code import Size
 
 SHAPE = {"depth": there.DEPTH, "width": there.WIDTH, "heads": there.HEADS, "feed_forward": there.FFN}

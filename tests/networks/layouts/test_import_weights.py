@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 import published_code
+from neuroute.core.digest import code_digest
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
@@ -25,8 +26,7 @@ from neuroute.networks.lehd import Lehd
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, load_checkpoint, read_about, save_checkpoint
-from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 
 HEADS = 2
 SIZE = {"depth": 2, "width": 16, "heads": HEADS, "feed_forward": 24}

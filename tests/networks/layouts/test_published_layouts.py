@@ -22,7 +22,7 @@ from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.import_weights import export_weights, import_weights
 from neuroute.networks.layouts.tables import layouts, recognise
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Dataset, Decoding
+from neuroute.specs.objects import Dataset, Decoding
 from published_code import Size, State
 from published_invit import invit
 

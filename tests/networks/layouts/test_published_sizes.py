@@ -15,7 +15,7 @@ from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 from neuroute.systems.att_gcn.network import AttGcn
 from neuroute.systems.dgl.network import Dgl
 from neuroute.systems.difusco.network import Difusco

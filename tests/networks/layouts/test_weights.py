@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.import_weights import export_weights, import_weights
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 
 KIND = "neuroute.networks.decoder_only:DecoderOnly"
 SMALL = Network(kind=KIND, arguments={"depth": 2, "width": 8, "heads": 2, "train_nodes": 20})

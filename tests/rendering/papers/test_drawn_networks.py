@@ -14,7 +14,7 @@ import fabricated_sit_figures as sit
 from fabricated import with_arrays
 from figure_checks import drawn_figure, laid_out, written_twice
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.objects import FIGURE_FORMATS
+from neuroute.specs.objects import FIGURE_FORMATS
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ from fabricated import stored, with_arrays
 from fabricated_icam_figures import DECISION, ICAM, POMO, SHAPE, SIZES, N, fabricate, small, study
 from figure_checks import drawn_figure, texts
 from neuroute.papers.icam.figures_network import CHANNELS, NODES
-from neuroute.plan.objects import Run
 from neuroute.rendering import style
 from neuroute.rendering.maps import draw_matrix, format_range, short
+from neuroute.specs.objects import Run
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)

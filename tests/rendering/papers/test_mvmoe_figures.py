@@ -15,9 +15,9 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.figures_routing import HATCH
 from neuroute.papers.mvmoe.snapshot import Routing, shares
-from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import lengths
 from neuroute.rendering.style import MEASURED, PUBLISHED
+from neuroute.specs.objects import Dataset
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)

@@ -13,13 +13,13 @@ from neuroute.datasets.benchmarks import published_instances
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import BUDGETS, mean_gap_cell
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.objects import Labels
 from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering import cells
 from neuroute.rendering.table import Cell, Table
 from neuroute.solvers import hgs, lkh3, ortools, pyvrp
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import SOLVERS
+from neuroute.specs.objects import Labels
 from table_cells import cell, of, recorded, row
 
 RECORDS = FABRIC

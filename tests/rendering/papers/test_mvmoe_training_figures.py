@@ -25,10 +25,10 @@ from neuroute.papers.mvmoe.figures_training import (
     idle_limits,
 )
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.objects import FIGURE_FORMATS, Dataset, Decoding, Reinforced, StageEvaluation
 from neuroute.rendering import style
 from neuroute.rendering.render import render
 from neuroute.rendering.style import MEASURED
+from neuroute.specs.objects import FIGURE_FORMATS, Dataset, Decoding, Reinforced, StageEvaluation
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)

@@ -9,7 +9,7 @@ from fabricated import Fabric
 from neuroute.papers.rivals.paper import BUDGETS, PAPER, RivalsScale, StudyBlock, problems_of, rivals
 from neuroute.papers.rivals.tables import figure1, table1, table2
 from neuroute.plan.config import Config, load_scale
-from neuroute.plan.objects import Dataset, Decoding, Reinforced, Run
+from neuroute.specs.objects import Dataset, Decoding, Reinforced, Run
 
 
 def gap(run: Run, dataset: Dataset, decoding: Decoding) -> float:

@@ -9,7 +9,7 @@ from fabricated import Fabric
 from neuroute.papers.sweep.paper import PAPER
 from neuroute.papers.sweep.tables import figure1, table1
 from neuroute.plan.config import load_scale
-from neuroute.plan.objects import Dataset, Decoding, Run
+from neuroute.specs.objects import Dataset, Decoding, Run
 
 
 def gap(run: Run, dataset: Dataset, decoding: Decoding) -> float:

@@ -13,8 +13,8 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.tsp import tour_lengths
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.pomo import Pomo
-from neuroute.plan.objects import Dataset
 from neuroute.solvers import nearest
+from neuroute.specs.objects import Dataset
 from neuroute.systems.dgl.system import BeamPool
 from neuroute.systems.dgl.training import PoolBatches, beam_pool, log_of_first
 from neuroute.training.distributed import World

@@ -10,7 +10,7 @@ from torch import Tensor
 from networks import make
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prefixes import TourPrefixes
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 from neuroute.systems.dgl import network as dgl
 from neuroute.systems.dgl.network import Dgl
 

@@ -13,7 +13,7 @@ from torch import Tensor
 import tiny_systems
 from neuroute.accounting.flops import training_per_sample
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 from neuroute.systems.dimes.network import Dimes, Instance, instance_of
 from neuroute.systems.dimes.sampling import estimate
 from neuroute.systems.dimes.training import MetaBatches, meta

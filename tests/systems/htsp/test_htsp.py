@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from networks import awake
 from neuroute.accounting.counts import counts
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 from neuroute.systems.htsp.network import STATE, Htsp, PathPomo, PixelEncoder, place_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -13,8 +13,8 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
 from neuroute.decoding.rollout import choose_best
 from neuroute.networks.pomo import Pomo
-from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.tsp import is_permutation
+from neuroute.specs.objects import Dataset, Decoding
 from neuroute.systems.htsp.decoding import PATHS, Episode, PathBatch, Tours, fit_to_square, grow, solve_paths
 from neuroute.systems.htsp.network import Htsp
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from neuroute.accounting.flops import training_per_sample
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.objects import Network, Run
+from neuroute.specs.objects import Network, Run
 from neuroute.systems.htsp.decoding import PathBatch
 from neuroute.systems.htsp.network import Htsp, place_of
 from neuroute.systems.htsp.system import HtspTraining, Proximal

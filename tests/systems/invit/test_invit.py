@@ -19,10 +19,10 @@ from neuroute.decoding.multi_start import begin, multi_start
 from neuroute.decoding.tsp import TSP
 from neuroute.networks.import_weights import import_weights
 from neuroute.networks.weights import build, load_checkpoint
-from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp
+from neuroute.specs.objects import Decoding, Network
 from neuroute.systems.invit.network import Invit, InvitCvrp, Prepared, to_unit_box
 from published_code import HEADS, Size, weights
 

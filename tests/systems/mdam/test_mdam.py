@@ -13,7 +13,7 @@ from networks import features as features_of
 from neuroute.accounting.counts import counts
 from neuroute.networks.import_weights import import_weights
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Network
+from neuroute.specs.objects import Network
 from neuroute.systems.mdam.network import Mdam, MdamCvrp
 
 pytestmark = pytest.mark.usefixtures("one_thread")

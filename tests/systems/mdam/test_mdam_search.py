@@ -16,7 +16,7 @@ from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.decoding.multi_start import WithServed
 from neuroute.decoding.rollout import Rollout, choose_best
 from neuroute.networks.pomo import Pomo
-from neuroute.plan.objects import Dataset, Decoding
+from neuroute.specs.objects import Dataset, Decoding
 from neuroute.systems.glop.decoding import PartitionRollout
 from neuroute.systems.mdam.decoding import FromAnywhere, Partial, build, build_all, merge, search_beams
 from neuroute.systems.mdam.network import Mdam, MdamCvrp

@@ -11,7 +11,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Dataset, Network, Run
+from neuroute.specs.objects import Dataset, Network, Run
 from neuroute.systems.mdam import training as mdam
 from neuroute.systems.mdam.decoding import Steps, build_all
 from neuroute.systems.mdam.system import MdamTraining, WarmBaseline

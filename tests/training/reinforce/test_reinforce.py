@@ -15,10 +15,10 @@ from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.icam import Icam
-from neuroute.plan.reinforced import Elite, Reinforced
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.problems.vrp import Vrp
+from neuroute.specs.reinforced import Elite, Reinforced
 from neuroute.training import reinforce
 from neuroute.training.policy_gradient import weights
 from neuroute.training.reinforce import Reinforcement

@@ -8,7 +8,7 @@ import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.reinforced import Elite
+from neuroute.specs.reinforced import Elite
 from neuroute.training.stages import beside, recall_moments
 from neuroute.training.train import _weights_to_start
 from reinforcing import Alone, close, gradients

@@ -18,11 +18,11 @@ from neuroute.decoding.vrp import VrpBatch
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import PomoCvrp
-from neuroute.plan.objects import Dataset, Run
-from neuroute.plan.reinforced import Elite
 from neuroute.problems.registry import Part
 from neuroute.problems.vrp import SWITCHES, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
+from neuroute.specs.objects import Dataset, Run
+from neuroute.specs.reinforced import Elite
 from neuroute.training.policy_gradient import weights
 from neuroute.training.reinforce import MAX_NODES_PER_BATCH, Reinforcement
 from neuroute.training.reinforce import reinforce as reinforce_tsp

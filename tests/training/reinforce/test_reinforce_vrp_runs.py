@@ -12,9 +12,9 @@ from neuroute.decoding.vrp import VRP
 from neuroute.networks.blocks.experts.mixture import LinearExperts, Mixture
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Dataset
-from neuroute.plan.reinforced import Reinforced
 from neuroute.problems.vrp import lengths
+from neuroute.specs.objects import Dataset
+from neuroute.specs.reinforced import Reinforced
 from tiny import label_store, log_lines, run_training, same_weights
 from tiny_reinforced_vrp import batches_of, make_run, stage, validation
 

@@ -2,10 +2,10 @@
 
 from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Dataset, Labels, Network, Run, Spec, Split, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.shapes import Nodes, Positive, Shape
-from neuroute.plan.specs import training_blocks
+from neuroute.specs.data import training_blocks
+from neuroute.specs.objects import Dataset, Labels, Network, Run, Spec, Split, Supervised
 
 RUN = "toy/decoder"
 

@@ -10,8 +10,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.memory import autocast, device_of
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.edge_maps import EdgeMapNetwork
-from neuroute.plan.objects import Decoding
 from neuroute.solvers.base import check_map
+from neuroute.specs.objects import Decoding
 
 MOST_MOVES = 1000  # of 2-opt, as published
 # (coordinates (n, 2) float64, neighbours (n, k), probabilities (n, k), number of the instance) -> tour (n,)

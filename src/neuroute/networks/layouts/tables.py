@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from neuroute.core.systems import parts
 from neuroute.networks.layouts.joins import (
     HEAD_BIAS,
     HEADS,
@@ -23,7 +24,6 @@ from neuroute.networks.layouts.joins import (
     weight,
 )
 from neuroute.networks.layouts.rules import Layout, Rule
-from neuroute.plan.systems import parts
 
 
 def _attention(ours: str, theirs: str) -> Iterator[Rule]:

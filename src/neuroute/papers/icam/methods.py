@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import AUGMENTED, BASELINES, MULTI, ORIGINAL, OWN, RIVALS, SINGLE, SIZES, run_id
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Labels, Problem, Run
 from neuroute.plan.papers import borrow_runs
 from neuroute.rendering.cells import references_by_problem
 from neuroute.rendering.grid import Grid, Method, Tests
 from neuroute.rendering.study import Study
+from neuroute.specs.objects import Decoding, Labels, Problem, Run
 
 # The solvers of a table that has a row for each; and of one that has a single row.
 SOLVERS: dict[Problem, dict[str, Method]] = {

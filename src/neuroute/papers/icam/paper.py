@@ -9,10 +9,10 @@ from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.changes import apply_changes, declare_run, seed_of
 from neuroute.plan.claims import Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decodings import Decoding, beam_search
-from neuroute.plan.objects import Elite, Labels, Network, Problem, Reinforced, Run
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
+from neuroute.specs.decodings import Decoding, beam_search
+from neuroute.specs.objects import Elite, Labels, Network, Problem, Reinforced, Run
 
 COUNTS = {100: 10_000, 200: 128, 500: 128, 1000: 128}
 SOLVERS: dict[Problem, str] = {"tsp": "Concorde", "cvrp": "LKH3"}

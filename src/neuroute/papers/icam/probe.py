@@ -29,7 +29,7 @@ from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.papers.icam.roles import StructureEvaluation
 from neuroute.papers.icam.selections import LEVELS, selections
-from neuroute.plan.objects import Labels
+from neuroute.specs.objects import Labels
 
 LAYER = 0  # whose attention-free module is shown
 SOLVED = 64  # instances of each size at most, that the model solves for its own choices

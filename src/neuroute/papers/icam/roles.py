@@ -6,11 +6,11 @@ from typing import ClassVar, Literal
 
 from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import revise
-from neuroute.plan.evaluations import RunEvaluation
 from neuroute.plan.needs import Need, group_of
-from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Problem, beam_search
 from neuroute.plan.papers import borrow_test_set
+from neuroute.specs.decodings import revise
+from neuroute.specs.evaluations import RunEvaluation
+from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Problem, beam_search
 
 __all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
 PAPER = "icam"

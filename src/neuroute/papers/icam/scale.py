@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.reinforced import Reinforced, Stage
 from neuroute.plan.shapes import BaselineShape, IcamShape, Nodes, Positive, names_each
-from neuroute.plan.specs import Spec as Strict
+from neuroute.specs.data import Spec as Strict
+from neuroute.specs.reinforced import Reinforced, Stage
 
 SIZES = (100, 200, 500, 1000)
 LARGE_SIZES = (2000, 3000, 4000, 5000)  # Table 6

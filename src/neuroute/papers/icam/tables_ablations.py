@@ -8,13 +8,13 @@ from neuroute.papers.icam.roles import ABLATIONS, BETAS, KS, MULTI, OWN, SINGLE,
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Decoding, GivenRun, Problem, Reinforced, StageEvaluation, Test
 from neuroute.rendering.cells import UNTRAINED, gap_cell, number, printed_numbers, with_budget
 from neuroute.rendering.columns import described, gap_columns
 from neuroute.rendering.grid import Grid, Method, comparison, from_print, gaps, grid_table, needs_of
 from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
+from neuroute.specs.objects import Decoding, GivenRun, Problem, Reinforced, StageEvaluation, Test
 
 TSP: Problem = "tsp"
 LARGEST = SIZES[-1]

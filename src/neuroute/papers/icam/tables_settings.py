@@ -7,7 +7,6 @@ from neuroute.accounting.counts import counts
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.needs import artifact
-from neuroute.plan.objects import Network, Reinforced, Run, Stage
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.notes import draw_table
 from neuroute.rendering.settings import (
@@ -20,6 +19,7 @@ from neuroute.rendering.settings import (
 )
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
+from neuroute.specs.objects import Network, Reinforced, Run, Stage
 
 VARIANTS = ("Transformer", "AFT-full", "AFT-simple", "AFT-local", "AFT-conv")
 

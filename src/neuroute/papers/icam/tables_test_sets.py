@@ -10,7 +10,6 @@ from neuroute.papers.icam.roles import LARGE_SIZES, MULTI, ORIGINAL, OWN, PROBLE
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
-from neuroute.plan.objects import Benchmark, Problem, Reinforced
 from neuroute.rendering.benchmark import Solved, measured_here, not_measured
 from neuroute.rendering.cells import (
     UNTRAINED,
@@ -40,6 +39,7 @@ from neuroute.rendering.notes import draw_table, notes
 from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.specs.objects import Benchmark, Problem, Reinforced
 
 TSP: Problem = "tsp"
 MEANS = "a training"

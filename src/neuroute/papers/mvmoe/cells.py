@@ -12,7 +12,6 @@ from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, X8, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering.cells import (
     MEAN_OF_GAPS,
@@ -28,6 +27,7 @@ from neuroute.rendering.grid import Measure, Method, from_print
 from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
+from neuroute.specs.objects import Dataset, Decoding, Labels
 
 # Printed row -> the solvers here that may stand for it; the column beside it says which of them does.
 SOLVERS = {

@@ -17,7 +17,6 @@ from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANT
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
-from neuroute.plan.objects import Reinforced, StageEvaluation, Test
 from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering import style
 from neuroute.rendering.cells import MEAN_OF_GAPS, number, printed_numbers, resampled_mean_of_gaps
@@ -28,6 +27,7 @@ from neuroute.rendering.plots import line
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Column, Table
+from neuroute.specs.objects import Reinforced, StageEvaluation, Test
 
 
 def few_shot_stages(scale: Scale) -> tuple[str, ...]:

@@ -9,12 +9,12 @@ from neuroute.papers.mvmoe.scale import TABLE5, MvmoeScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import AVERAGING, Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decodings import Decoding
-from neuroute.plan.objects import Labels, Network, Reinforced, Run, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
-from neuroute.plan.specs import with_count
 from neuroute.rendering.cells import MEAN_OF_GAPS
+from neuroute.specs.data import with_count
+from neuroute.specs.decodings import Decoding
+from neuroute.specs.objects import Labels, Network, Reinforced, Run, Supervised
 
 SOURCE = "files of its authors"
 MEAN = AVERAGING[MEAN_OF_GAPS]

@@ -26,9 +26,9 @@ from neuroute.networks.blocks.experts.mixture import Hierarchical, Mixture
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
 from neuroute.papers.mvmoe.roles import RoutingEvaluation
-from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
+from neuroute.specs.objects import Decoding
 
 SEED = 0  # of what gates draw, anew for each variant
 

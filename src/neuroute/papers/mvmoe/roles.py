@@ -8,10 +8,10 @@ from pydantic import Field
 
 from neuroute.papers.mvmoe.scale import ABLATED, ABLATIONS, DEFAULT, SIZES, TRAINED, UNSEEN, MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.evaluations import RunEvaluation
 from neuroute.plan.needs import Need, group_of
-from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Dataset, Decoding, Labels
-from neuroute.plan.specs import with_count
+from neuroute.specs.data import with_count
+from neuroute.specs.evaluations import RunEvaluation
+from neuroute.specs.objects import BenchmarkEvaluation, ConstructionEvaluation, Dataset, Decoding, Labels
 
 __all__ = ["ABLATIONS", "DEFAULT", "SIZES", "TRAINED", "UNSEEN"]
 PAPER = "mvmoe"

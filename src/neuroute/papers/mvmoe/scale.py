@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape, Nodes, Positive, names_each
-from neuroute.plan.specs import Spec as Strict
 from neuroute.problems.vrp import SWITCHES
+from neuroute.specs.data import Spec as Strict
+from neuroute.specs.reinforced import Reinforced
 
 SIZES = (50, 100)
 TRAINED = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")  # Table 1

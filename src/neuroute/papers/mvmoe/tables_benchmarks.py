@@ -18,13 +18,13 @@ from neuroute.papers.mvmoe.cells import models_note, of_each
 from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, X8, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import Decoding
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import none_there
 from neuroute.rendering.cells import number, printed_numbers, select, with_budget
 from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration
+from neuroute.specs.decodings import Decoding
 
 # -- rows of Tables 7 and 8 of paper `mvmoe`: one for each instance of a public benchmark, and their mean ------------
 

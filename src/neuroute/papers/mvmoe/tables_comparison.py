@@ -20,7 +20,6 @@ from neuroute.papers.mvmoe.roles import DEFAULT, MULTI_TASK, SIZES, TRAINED, UNS
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
-from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp import SWITCHES
 from neuroute.rendering.cells import MEAN_OF_GAPS, printed_numbers
 from neuroute.rendering.columns import WHOLE
@@ -28,6 +27,7 @@ from neuroute.rendering.grid import LENGTH, MEAN_GAP, SECONDS, Grid, Method, Qua
 from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
+from neuroute.specs.objects import Reinforced
 
 GROUPS = {"trained": (TRAINED, "mean of 6 trained VRPs"), "unseen": (UNSEEN, "mean of 10 unseen VRPs")}
 

@@ -6,11 +6,11 @@ from itertools import product
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.rendering import style
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, printed_numbers, solver_name
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
+from neuroute.specs.objects import Dataset, Decoding, Labels
 
 
 def sets_of(scale: Scale, sizes: Iterable[int]) -> dict[int, Labels]:

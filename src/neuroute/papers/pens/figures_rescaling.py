@@ -15,7 +15,6 @@ from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import COLOUR, MARKER
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.needs import artifact
-from neuroute.plan.objects import Dataset
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.columns import described
@@ -23,6 +22,7 @@ from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+from neuroute.specs.objects import Dataset
 
 LETTERS = "abc"
 FAR = 30.0  # % above the shortest length

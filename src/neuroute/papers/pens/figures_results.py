@@ -13,7 +13,6 @@ from neuroute.papers.pens.roles import methods
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
 from neuroute.rendering.cells import mean_of_gaps_cell, number, printed_numbers, solver_name
 from neuroute.rendering.columns import decimal, described
@@ -22,6 +21,7 @@ from neuroute.rendering.plots import drawable, hidden_note
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell
+from neuroute.specs.objects import Decoding
 
 LARGEST = max(roles.SIZES)
 BASELINE = "#6d7683"  # bars of other papers' solvers

@@ -12,7 +12,6 @@ from neuroute.papers.pens.cells import printed_gaps, several, size_label, spread
 from neuroute.papers.pens.scale import PensScale
 from neuroute.papers.pens.tables_ablations import table_figure5_grid
 from neuroute.plan.needs import Log, artifact
-from neuroute.plan.objects import Dataset
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import mean_of_gaps_cell
 from neuroute.rendering.columns import decimal, described
@@ -21,6 +20,7 @@ from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import batches_axis, drawable, hidden_note
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.specs.objects import Dataset
 
 INITIAL = {"zero": ("zero", style.RAMPS["orange"][1], "s"), "gauss": ("Gaussian", style.RAMPS["blue"][2], "o")}
 MODELS = {"a": roles.NAMES["pens_a"], "r": roles.NAMES["pens_r"]}

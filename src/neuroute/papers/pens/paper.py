@@ -10,12 +10,12 @@ from neuroute.papers.pens.scale import PensScale, PensShape
 from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import AVERAGING, Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decodings import Decoding
-from neuroute.plan.objects import Network, Run, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
-from neuroute.plan.specs import training_blocks
 from neuroute.rendering.cells import MEAN_OF_GAPS
+from neuroute.specs.data import training_blocks
+from neuroute.specs.decodings import Decoding
+from neuroute.specs.objects import Network, Run, Supervised
 
 COUNTS = {100: 128, 250: 128, 500: 128, 1000: 128, 10_000: 10}
 FIVE = Decoding(repeats=5)

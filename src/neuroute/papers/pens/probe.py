@@ -22,7 +22,7 @@ from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.pens import Pens, PreNormLayer
 from neuroute.papers.pens.roles import AttentionEvaluation
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 
 ORIGIN, DESTINATION = (0.3, 0.3), (0.7, 0.7)  # of the unit square
 

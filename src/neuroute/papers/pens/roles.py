@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 from neuroute.papers.pens.scale import SIZES as SIZES
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
-from neuroute.plan.evaluations import RunEvaluation
 from neuroute.plan.needs import Need, group_of, tested
-from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, RescalingEvaluation, Sweep
+from neuroute.specs.evaluations import RunEvaluation
+from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, RescalingEvaluation, Sweep
 
 PAPER = "pens"
 

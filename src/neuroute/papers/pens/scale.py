@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from neuroute.plan.shapes import BaselineShape, Nodes, Positive, names_each
-from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.trainings import Supervised
+from neuroute.specs.data import Spec as Strict
+from neuroute.specs.trainings import Supervised
 
 SIZES = (100, 250, 500, 1000, 10_000)
 

@@ -4,12 +4,12 @@ from neuroute.papers.pens.cells import gap_notes, reference_notes, sets_of
 from neuroute.papers.pens.roles import NAMES, SIZES, SMALL, SMALL_SIZES, repeated, rescaled, rescaling, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
-from neuroute.plan.objects import Dataset
 from neuroute.rendering.cells import MEAN_OF_GAPS
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import MEAN_GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, record
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Table, fixed
+from neuroute.specs.objects import Dataset
 
 ENCODED = ("coordns", "pens_a", "pens_r")
 MODEL_OF = {"alibi": "PENS-A", "rope": "PENS-R"}

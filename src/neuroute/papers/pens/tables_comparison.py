@@ -13,7 +13,6 @@ from neuroute.papers.pens.roles import BQ, DGL, INVIT, LEHD, NAMES, SIZES, Metho
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured
 from neuroute.rendering.cells import mean_of_gaps_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described
@@ -21,6 +20,7 @@ from neuroute.rendering.notes import draw_table
 from neuroute.rendering.settings import parse
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
+from neuroute.specs.objects import Dataset
 
 GROUPS: dict[str, Nodes] = {  # of TSPLIB, by nodes, as the printed numbers name them
     "1-100": (1, 100), "101-1000": (101, 1000), "1001-10000": (1001, 10_000)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, create_model
 
+from neuroute.core.systems import SYSTEMS, parts
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run, Split
 from neuroute.plan.paper import Paper
 from neuroute.plan.shapes import BaselineShape, Nodes, Positive
-from neuroute.plan.specs import Spec
 from neuroute.plan.systems import PAPER as KEY
-from neuroute.plan.systems import SYSTEMS, Rival, Studied, block_fields, parts
+from neuroute.plan.systems import Rival, Studied, block_fields
+from neuroute.specs.data import Spec
+from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run, Split
 
 
 class Pomo(Studied):

@@ -16,7 +16,6 @@ from neuroute.papers.rivals.paper import (
 )
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.needs import Log, Need, Solved, artifact, tested
-from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
 from neuroute.rendering.cells import RANGES, Solvers, gap_cell, solver_name, summary_cell
 from neuroute.rendering.columns import WHOLE, described, joined
@@ -25,6 +24,7 @@ from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MARKERS, MEASURED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.specs.objects import Decoding
 
 STUDIED = ("Budget", "Problem", "Network", "Decoding")
 ONE = "One training of each network (one seed), where no note names more."

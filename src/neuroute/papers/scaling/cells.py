@@ -7,10 +7,10 @@ from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.roles import SIZES, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Labels
 from neuroute.rendering.cells import MEAN_OF_GAPS, Solvers, solver_name
 from neuroute.rendering.grid import Measure, Method, record
 from neuroute.rendering.study import Study
+from neuroute.specs.objects import Labels
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from neuroute.papers.scaling.roles import Shape
 from neuroute.papers.scaling.series import Models
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Labels
 from neuroute.rendering import style
 from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import SURE, share_cells
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+from neuroute.specs.objects import Labels
 
 EQUAL = 0.1  # by how much the logarithms of equal numbers of parameters may differ
 IN_PRINT = "paper, TSP100"

@@ -14,7 +14,6 @@ from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.papers.scaling.series import printed_values
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
-from neuroute.plan.trainings import Step
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import above_over_seeds, interval_cell, resampled_over_seeds, summary_over_seeds
 from neuroute.rendering.columns import WHOLE, described
@@ -23,6 +22,7 @@ from neuroute.rendering.notes import draw_table, notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+from neuroute.specs.trainings import Step
 
 COLOURS = dict(zip(READINGS, (style.RAMPS["blue"][2], style.RAMPS["orange"][1], style.GREEN), strict=True))
 MARKER_OF: dict[Budget, str] = dict(zip(BUDGETS, style.MARKERS, strict=False))

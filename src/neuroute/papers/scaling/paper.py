@@ -9,11 +9,11 @@ from neuroute.papers.scaling.scale import Cvrp, ScalingScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import NOT_STATED, Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decodings import Decoding, beam_search
-from neuroute.plan.objects import Distribution, Labels, Network, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.shapes import BaselineShape
-from neuroute.plan.specs import training_blocks
+from neuroute.specs.data import training_blocks
+from neuroute.specs.decodings import Decoding, beam_search
+from neuroute.specs.objects import Distribution, Labels, Network, Run, SelfImprovement, Supervised
 
 COUNTS = {100: 10_000, 200: 128, 500: 128, 1000: 128}
 SOLVER = "LKH3"

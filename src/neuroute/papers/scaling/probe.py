@@ -26,7 +26,7 @@ from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import parameters
 from neuroute.papers.scaling.roles import ProbeEvaluation
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 
 AT_ONCE = 256  # instances whose last-layer states are held at the same time
 

@@ -6,10 +6,10 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 from neuroute.papers.scaling.scale import SIZES as SIZES
 from neuroute.papers.scaling.scale import Cvrp, ScalingScale, Steps
 from neuroute.plan.config import Scale
-from neuroute.plan.evaluations import RunEvaluation
 from neuroute.plan.needs import Need, Tested
-from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Distribution, Labels, Split, Supervised
-from neuroute.plan.trainings import Step
+from neuroute.specs.evaluations import RunEvaluation
+from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Distribution, Labels, Split, Supervised
+from neuroute.specs.trainings import Step
 
 PAPER = "scaling"
 

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from neuroute.plan.shapes import BaselineShape, DeepNarrow, Nodes, Positive, Shape, TrainingChange, names_each
-from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.trainings import SelfImprovement, Supervised
+from neuroute.specs.data import Spec as Strict
+from neuroute.specs.trainings import SelfImprovement, Supervised
 
 SIZES = (100, 200, 500, 1000)
 CHANGED = {"small01M", "norezero", "data1M", "data10M"}

@@ -17,9 +17,9 @@ from neuroute.papers.scaling.roles import Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, tested
-from neuroute.plan.objects import Decoding, Labels, beam_search
 from neuroute.rendering.cells import printed_numbers
 from neuroute.rendering.study import Study
+from neuroute.specs.objects import Decoding, Labels, beam_search
 
 Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
 

@@ -10,7 +10,6 @@ from neuroute.papers.scaling.cells import ADDED, DecoderOnly, model, sets_of
 from neuroute.papers.scaling.roles import DATA, DEEPEST, FEW, GRID, LOG_N, Shape, grid, is_added, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
-from neuroute.plan.objects import Decoding, Labels, Supervised
 from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers, summary_cell
 from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, gap_columns, millions, plain
 from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, parameters
@@ -18,6 +17,7 @@ from neuroute.rendering.notes import draw_table
 from neuroute.rendering.settings import printed_values
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration
+from neuroute.specs.objects import Decoding, Labels, Supervised
 
 EPOCHS_IN_PRINT = 60.0  # of the paper's trainings in Table 3, by its caption
 

@@ -11,7 +11,6 @@ from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, SHIFTED, SIZES,
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact, tested
-from neuroute.plan.objects import Dataset, Decoding, Distribution, Labels, Test, beam_search
 from neuroute.rendering.benchmark import Solved, measured_here, not_measured
 from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers, select
 from neuroute.rendering.columns import HERE, described
@@ -32,6 +31,7 @@ from neuroute.rendering.grid import (
 from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, fixed
+from neuroute.specs.objects import Dataset, Decoding, Distribution, Labels, Test, beam_search
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from neuroute.papers.scaling.roles import BUDGETED, DEEP, GRID, LATENCY, Shape, 
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Dataset, Decoding, beam_search
 from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers, select
 from neuroute.rendering.columns import HERE, WHOLE, described
 from neuroute.rendering.grid import (
@@ -31,6 +30,7 @@ from neuroute.rendering.grid import (
 from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
+from neuroute.specs.objects import Dataset, Decoding, beam_search
 
 
 def table2_grid(scale: Scale) -> Grid:

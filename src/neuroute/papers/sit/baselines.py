@@ -7,11 +7,11 @@ from neuroute.papers.sit.roles import AUGMENTED, BASELINES, INITIAL, POMO_SIZES,
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, tested
-from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.cells import ONE_SEED, references_by_problem
 from neuroute.rendering.columns import joined, short
 from neuroute.rendering.grid import Method
 from neuroute.rendering.study import Study
+from neuroute.specs.objects import Decoding, Problem
 
 SOLVERS: dict[Problem, dict[str, Method]] = {
     "tsp": {

@@ -13,7 +13,6 @@ from neuroute.core.lazy import mpl
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.snapshot import Iteration, Round
 from neuroute.plan.needs import Log, artifact
-from neuroute.plan.objects import Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
@@ -22,6 +21,7 @@ from neuroute.rendering.notes import notes
 from neuroute.rendering.plots import drawable, hidden_note
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
+from neuroute.specs.objects import Reconstruction, Run
 
 STARTS = {
     "greedy": "the model's greedy tour",

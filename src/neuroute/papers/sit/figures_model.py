@@ -14,7 +14,6 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.snapshot import ENDS, NEAREST, Round
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Reconstruction
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.cells import gap_cell
@@ -26,6 +25,7 @@ from neuroute.rendering.style import MEASURED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Table, fixed
 from neuroute.rendering.table import Column as TableColumn
 from neuroute.rendering.table import Row as TableRow
+from neuroute.specs.objects import Reconstruction
 
 LAYER = "decoder.layers.0"
 DARK_RED = "#83290a"  # of what comes from the representatives

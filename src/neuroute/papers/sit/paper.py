@@ -10,12 +10,12 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, beam_search
-from neuroute.plan.objects import Labels, Network, Problem, Reconstruction, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
-from neuroute.plan.specs import with_count
 from neuroute.problems.longest import longest_sub_path
+from neuroute.specs.data import with_count
+from neuroute.specs.decodings import REVISED_LIBRARY, Decoding, beam_search
+from neuroute.specs.objects import Labels, Network, Problem, Reconstruction, Run, SelfImprovement, Supervised
 
 COUNTS = {1000: 128, 5000: 16, 10_000: 16, 50_000: 16, 100_000: 16}
 SOLVERS: dict[Problem, str] = {"tsp": "LKH3", "cvrp": "HGS"}

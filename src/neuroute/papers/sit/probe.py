@@ -23,10 +23,10 @@ from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.papers.sit.roles import RoundEvaluation
-from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw_within, path_lengths
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import Decoding
 
 SEED = 0  # of PRC's draws, and of the solver that makes the first tour
 

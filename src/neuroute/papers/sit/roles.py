@@ -8,11 +8,11 @@ from neuroute.papers.sit.scale import SIZES as SIZES
 from neuroute.papers.sit.scale import TAM_SIZES as TAM_SIZES
 from neuroute.papers.sit.scale import SitProblem, SitScale
 from neuroute.plan.config import Scale
-from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, Start, beam_search, revise
-from neuroute.plan.evaluations import Benchmark, RunEvaluation
 from neuroute.plan.needs import Need, group_of
-from neuroute.plan.objects import BenchmarkEvaluation, Dataset, EfficiencyEvaluation, Labels, Network, Problem, Split
 from neuroute.rendering.columns import short as short
+from neuroute.specs.decodings import REVISED_LIBRARY, Decoding, Start, beam_search, revise
+from neuroute.specs.evaluations import Benchmark, RunEvaluation
+from neuroute.specs.objects import BenchmarkEvaluation, Dataset, EfficiencyEvaluation, Labels, Network, Problem, Split
 
 PAPER = "sit"
 SCALING = "scaling"  # lends its baselines

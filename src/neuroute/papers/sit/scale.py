@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from neuroute.plan.shapes import BaselineShape, Nodes, Positive, names_each
-from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised
 from neuroute.problems.longest import longest_sub_path
+from neuroute.specs.data import Spec as Strict
+from neuroute.specs.trainings import Reconstruction, SelfImprovement, Supervised
 
 SIZES = (1000, 5000, 10_000, 50_000, 100_000)
 TAM_SIZES = (1000, 2000, 5000, 7000)  # Table 8

@@ -8,7 +8,6 @@ from neuroute.papers.sit.roles import INITIAL, LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
-from neuroute.plan.objects import Problem, Reconstruction, Run, Start
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.cells import with_budget
 from neuroute.rendering.columns import AS_TRAINED, described, plain, short
@@ -17,6 +16,7 @@ from neuroute.rendering.notes import draw_table
 from neuroute.rendering.settings import changes_note, licence_table, printed_values
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
+from neuroute.specs.objects import Problem, Reconstruction, Run, Start
 
 # Printed name of an initial solution -> its key in the printed numbers, and what makes it here if not insertion.
 STARTS: dict[str, tuple[str, Start | None]] = {

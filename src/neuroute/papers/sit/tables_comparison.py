@@ -27,7 +27,6 @@ from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, SMALL_SIZES, T
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
-from neuroute.plan.objects import Benchmark, Problem
 from neuroute.rendering.benchmark import Nodes, Solved, measured_here, not_measured, records_of
 from neuroute.rendering.cells import model_here, number, printed_numbers, solver_name, with_budget
 from neuroute.rendering.columns import HERE, WHOLE, described, short
@@ -47,6 +46,7 @@ from neuroute.rendering.grid import (
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
+from neuroute.specs.objects import Benchmark, Problem
 
 
 def methods(scale: Scale, problem: Problem) -> list[Method]:

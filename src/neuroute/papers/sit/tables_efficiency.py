@@ -13,12 +13,12 @@ from neuroute.papers.sit.roles import ABLATED, BASELINES, BQ_SIZES, NO_SIT, SELF
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Dataset, Problem, Reconstruction
 from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described, short
 from neuroute.rendering.notes import draw_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
+from neuroute.specs.objects import Dataset, Problem, Reconstruction
 
 HELD = "-math"  # attention that holds its scores
 METRICS = {"time_s": "time_s", "peak_memory_mb": "memory_mb"}  # as recorded -> as printed

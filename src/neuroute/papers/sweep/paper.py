@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.core.yaml_files import put, validate
 from neuroute.plan.changes import change_network
 from neuroute.plan.config import Config, RunChange, Scale
-from neuroute.plan.objects import Decoding, Labels, Run
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs, load_paper
 from neuroute.plan.shapes import SWEEP, Sweep
-from neuroute.plan.yaml_files import put, validate
+from neuroute.specs.objects import Decoding, Labels, Run
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:

@@ -6,11 +6,11 @@ from pydantic import Field, model_validator
 
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Dataset, Labels, Network, Problem, Reinforced, Run, Split
 from neuroute.plan.paper import Paper
 from neuroute.plan.shapes import BaselineShape, IcamShape, Nodes, Positive
-from neuroute.plan.specs import Spec
 from neuroute.problems.vrp import SWITCHES
+from neuroute.specs.data import Spec
+from neuroute.specs.objects import Dataset, Labels, Network, Problem, Reinforced, Run, Split
 
 Solver = Annotated[str, Field(description="solver of the reference solutions")]
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from neuroute.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, ZooScale, test_sets, vrp_labels
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Benchmark, BenchmarkEvaluation, Decoding, Labels, Start
 from neuroute.rendering.benchmark import Solved, not_measured
 from neuroute.rendering.cells import RANGES, gap_cell
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.specs.objects import Benchmark, BenchmarkEvaluation, Decoding, Labels, Start
 
 GREEDY = Decoding()
 IMAGES = Decoding(starts="all", augment=True)

@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding
 from neuroute.plan.shapes import Positive
-from neuroute.plan.specs import Spec
 from neuroute.plan.systems import Rival, System, Trained, rival, training_labels
-from neuroute.plan.trainings import EdgeLabels
+from neuroute.specs.data import Spec
+from neuroute.specs.objects import Decoding
+from neuroute.specs.trainings import EdgeLabels
 
 ATT_GCN = "neuroute.systems.att_gcn.network:AttGcn"
 

@@ -17,8 +17,8 @@ from neuroute.decoding.memory import autocast, batch_size_for
 from neuroute.decoding.prefixes import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TspBatch, arrive_of, tour_lengths
 from neuroute.networks.base import PathNetwork
-from neuroute.plan.objects import Dataset, Decoding
 from neuroute.solvers import nearest
+from neuroute.specs.objects import Dataset, Decoding
 from neuroute.systems.dgl.system import BeamPool
 from neuroute.training.batches import Batches, Scheme
 

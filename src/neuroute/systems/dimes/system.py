@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Run
 from neuroute.plan.shapes import Positive
-from neuroute.plan.specs import Spec
 from neuroute.plan.systems import Rival, System, Trained, rival
-from neuroute.plan.trainings import OwnTraining
+from neuroute.specs.data import Spec
+from neuroute.specs.objects import Decoding, Run
+from neuroute.specs.trainings import OwnTraining
 
 if TYPE_CHECKING:
     from neuroute.accounting.counts import Counts

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
-from neuroute.plan.objects import Dataset
+from neuroute.specs.objects import Dataset
 from neuroute.systems.dimes.network import Dimes, follow, instance_of
 from neuroute.systems.dimes.system import MetaTraining
 from neuroute.training.batches import Scheme

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Network, Problem, Reinforced
 from neuroute.plan.shapes import BaselineShape
-from neuroute.plan.specs import Spec
 from neuroute.plan.systems import PAPER, Rival, Studied, System, Trained, rival
+from neuroute.specs.data import Spec
+from neuroute.specs.objects import Decoding, Network, Problem, Reinforced
 
 ELG: dict[Problem, str] = {"tsp": "neuroute.systems.elg.network:Elg", "cvrp": "neuroute.systems.elg.network:ElgCvrp"}
 AUGMENTED = Decoding(starts="all", augment=True)

@@ -10,9 +10,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, RouteRollout
 from neuroute.decoding.memory import autocast, device_of
 from neuroute.decoding.rollout import Choose, choose_best
-from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import Decoding
 from neuroute.systems.glop.network import GlopPartition, Heat
 
 SOLVER = "lkh"  # of the routes, as in the published rows

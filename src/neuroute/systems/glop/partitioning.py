@@ -12,11 +12,11 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.revision import builder, revise
 from neuroute.networks.weights import check_weights, load_checkpoint
-from neuroute.plan.decodings import Revision
-from neuroute.plan.objects import Dataset
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import to_routes
 from neuroute.solvers.insertion import insert_in_order
+from neuroute.specs.decodings import Revision
+from neuroute.specs.objects import Dataset
 from neuroute.systems.glop.decoding import PartitionRollout, walk
 from neuroute.systems.glop.network import Glop, GlopPartition
 from neuroute.systems.glop.system import Partitioning

@@ -17,9 +17,9 @@ from neuroute.decoding.decode import decode, solve_with
 from neuroute.decoding.greedy import Decide, complete_paths
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.revision import builder, rebuild
-from neuroute.plan.decodings import Decoding
-from neuroute.plan.objects import Dataset
 from neuroute.problems.sub_paths import path_lengths
+from neuroute.specs.decodings import Decoding
+from neuroute.specs.objects import Dataset
 from neuroute.systems.glop.network import Glop, Prepared, Reviser, fit_to_square
 from neuroute.systems.glop.system import Phase, Revising
 from neuroute.training.batches import Batches, Scheme

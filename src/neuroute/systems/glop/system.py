@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.decodings import Decoding, Revision, revise
-from neuroute.plan.epochs import InEpochs
-from neuroute.plan.objects import Run
 from neuroute.plan.shapes import BaselineShape, Positive, names_each
-from neuroute.plan.specs import Precision, Spec
 from neuroute.plan.systems import PAPER, Rival, System, Trained, rival
-from neuroute.plan.trainings import OwnTraining
+from neuroute.specs.data import Precision, Spec
+from neuroute.specs.decodings import Decoding, Revision, revise
+from neuroute.specs.epochs import InEpochs
+from neuroute.specs.objects import Run
+from neuroute.specs.trainings import OwnTraining
 
 if TYPE_CHECKING:
     from neuroute.accounting.counts import Counts

@@ -11,7 +11,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.tsp import Coords, TspBatch, TspEnvironment, TspRollout
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 from neuroute.systems.htsp.network import Htsp, place_of
 
 # -- Tours that grow fragment by fragment, those of several instances in step, and what is seen of them (H-TSP)

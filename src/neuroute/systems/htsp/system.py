@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Run
-from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape, Positive
-from neuroute.plan.specs import Spec
 from neuroute.plan.systems import PAPER, Rival, System, Trained, rival
+from neuroute.specs.data import Spec
+from neuroute.specs.objects import Decoding, Run
+from neuroute.specs.reinforced import Reinforced
 
 if TYPE_CHECKING:
     from neuroute.accounting.counts import Counts

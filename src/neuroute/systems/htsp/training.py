@@ -12,8 +12,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.networks.weights import all_finite
-from neuroute.plan.objects import Dataset
-from neuroute.plan.reinforced import LARGEST_BATCH
+from neuroute.specs.objects import Dataset
+from neuroute.specs.reinforced import LARGEST_BATCH
 from neuroute.systems.htsp.decoding import Episode, PathBatch
 from neuroute.systems.htsp.network import Htsp, place_of
 from neuroute.systems.htsp.system import HtspTraining, Proximal

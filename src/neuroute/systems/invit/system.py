@@ -9,11 +9,11 @@ from pydantic import Field
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Network, Problem
-from neuroute.plan.reinforced import GreedyBaseline, Reinforced
 from neuroute.plan.shapes import BaselineShape, Positive
-from neuroute.plan.specs import Spec
 from neuroute.plan.systems import PAPER, Rival, Studied, System, Trained, rival
+from neuroute.specs.data import Spec
+from neuroute.specs.objects import Decoding, Network, Problem
+from neuroute.specs.reinforced import GreedyBaseline, Reinforced
 
 INVIT: dict[Problem, str] = {
     "tsp": "neuroute.systems.invit.network:Invit",

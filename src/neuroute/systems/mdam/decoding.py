@@ -11,7 +11,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import Batch
 from neuroute.decoding.rollout import Choose, Rollout, choose_best, empty_mask, pick_masks, pick_tours, precision_of
-from neuroute.plan.objects import Decoding
+from neuroute.specs.objects import Decoding
 from neuroute.systems.mdam.network import Encoded, Mdam, Prepared
 
 EXPAND = 3  # next stops that a partial solution proposes

@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding, Problem
-from neuroute.plan.reinforced import GreedyBaseline, Reinforced
 from neuroute.plan.shapes import BaselineShape, Positive
-from neuroute.plan.specs import Spec
 from neuroute.plan.systems import Rival, System, Trained, rival
+from neuroute.specs.data import Spec
+from neuroute.specs.objects import Decoding, Problem
+from neuroute.specs.reinforced import GreedyBaseline, Reinforced
 
 KINDS: dict[Problem, str] = {
     "tsp": "neuroute.systems.mdam.network:Mdam",

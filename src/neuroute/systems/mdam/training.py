@@ -15,7 +15,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import Batch
 from neuroute.decoding.memory import autocast
 from neuroute.networks.weights import are_finite
-from neuroute.plan.reinforced import Stage
+from neuroute.specs.reinforced import Stage
 from neuroute.systems.mdam.decoding import Steps, build, build_all
 from neuroute.systems.mdam.network import Mdam
 from neuroute.systems.mdam.system import MdamTraining, WarmBaseline

@@ -1,10 +1,10 @@
 """Pointerformer (Jin et al., 2023), of icam's Table 1: many starts, advantages in standard deviations."""
 
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Decoding
-from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape
 from neuroute.plan.systems import Rival, System, Trained, rival
+from neuroute.specs.objects import Decoding
+from neuroute.specs.reinforced import Reinforced
 
 POINTERFORMER = "neuroute.systems.pointerformer.network:Pointerformer"
 

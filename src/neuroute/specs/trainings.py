@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
 from neuroute.core.dotted import resolve
-from neuroute.plan.epochs import InEpochs
-from neuroute.plan.reinforced import Reinforced
-from neuroute.plan.specs import Precision, Spec
+from neuroute.specs.data import Precision, Spec
+from neuroute.specs.epochs import InEpochs
+from neuroute.specs.reinforced import Reinforced
 
 Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, le=1)]
@@ -189,7 +189,7 @@ class EdgeLabels(OwnTraining):
 class OwnLoss(OwnTraining):
     """Training by a loss of the user's own (`training.own_loss`), from Python; the optimizer is Adam."""
 
-    kind: Literal["neuroute.plan.trainings:OwnLoss"] = "neuroute.plan.trainings:OwnLoss"
+    kind: Literal["neuroute.specs.trainings:OwnLoss"] = "neuroute.specs.trainings:OwnLoss"
     loss: str  # its class, as "module:Class"
     steps: Positive
     batch_size: Positive = 64

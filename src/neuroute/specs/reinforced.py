@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.epochs import Learning
-from neuroute.plan.specs import Distribution, Precision, Spec
 from neuroute.problems.vrp import Variant
+from neuroute.specs.data import Distribution, Precision, Spec
+from neuroute.specs.epochs import Learning
 
 LARGEST_BATCH = 4096  # instances; the stream keeps as many for each batch
 

@@ -1,4 +1,4 @@
-"""Count the networks of ./config.yaml, else counted at their first estimate: `python -m neuroute.accounting`."""
+"""Count the networks of ./config.yaml, else counted at their first estimate: `python -m neuroute.plan`."""
 
 from neuroute.accounting.counts import counts
 from neuroute.plan.build import build_plan

@@ -12,14 +12,14 @@ import numpy as np
 
 from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import RunFlops
-from neuroute.accounting.rates import DECISION_S, Kind, OnDevice, Rehearsal, flops_per_second, kind_of, rehearsal_of
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
-from neuroute.plan.objects import GivenRun, Labels, Run, RunEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
-from neuroute.plan.specs import with_count
+from neuroute.plan.rates import DECISION_S, Kind, OnDevice, Rehearsal, flops_per_second, kind_of, rehearsal_of
 from neuroute.solvers.registry import FROM_FILES, get
+from neuroute.specs.data import with_count
+from neuroute.specs.objects import GivenRun, Labels, Run, RunEvaluation
 
 PROCESS_MB = 1000  # torch, pandas and the plan
 CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, model_validator
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.specs import Labels, Spec
+from neuroute.specs.data import Labels, Spec
 
 # What is improved: the model's own solution, or a solver's.
 Dotted = Annotated[str, Field(pattern=r"^\w+(\.\w+)*:\w+$")]

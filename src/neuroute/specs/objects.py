@@ -11,8 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from neuroute.plan.decodings import Decoding, Start, Test, beam_search
-from neuroute.plan.evaluations import (
+from neuroute.problems.registry import entries
+from neuroute.specs.data import SHARD, Dataset, Distribution, Labels, Network, Problem, Spec, Split
+from neuroute.specs.decodings import Decoding, Start, Test, beam_search
+from neuroute.specs.evaluations import (
     Benchmark,
     BenchmarkEvaluation,
     CombinedEvaluation,
@@ -24,9 +26,18 @@ from neuroute.plan.evaluations import (
     StageEvaluation,
     Sweep,
 )
-from neuroute.plan.reinforced import Elite, Reinforced, Stage
-from neuroute.plan.specs import SHARD, Dataset, Distribution, Labels, Network, Problem, Spec, Split
-from neuroute.plan.trainings import AnyTraining, OwnTraining, Reconstruction, SelfImprovement, Supervised, Training
+from neuroute.specs.reinforced import Elite, Reinforced, Stage
+from neuroute.specs.trainings import (
+    AnyTraining,
+    OwnLoss,
+    OwnTraining,
+    Reconstruction,
+    SelfImprovement,
+    Supervised,
+    Training,
+)
+
+LAST_SEED = 2**20 - 1
 
 
 class Run(Spec):
@@ -88,6 +99,16 @@ FIGURE_FORMATS = ("pdf", "svg", "png", "csv", "json")
 def formats(kind: str) -> tuple[str, ...]:
     """The suffixes of the files that are drawn of a "table" or a "figure"."""
     return TABLE_FORMATS if kind == "table" else FIGURE_FORMATS
+
+
+def training_entries(run: Run) -> list[str]:
+    """The definitions that make a run's weights, for a code digest."""
+    if isinstance(run, GivenRun):
+        return ["neuroute.networks.import_weights:take_weights", run.network.kind]
+    decision = ("decision",) if run.training.learns_decisions else ()
+    problem = entries([run.validation.dataset.problem], "spec", "environment", *decision, run.training.scheme)
+    own_loss = [run.training.loss] if isinstance(run.training, OwnLoss) else []
+    return ["neuroute.training.train:train", run.network.kind, *problem, *own_loss]
 
 
 class Artifact(Spec):

@@ -5,8 +5,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny
 
-from neuroute.plan.decodings import Decoding, Test
-from neuroute.plan.specs import Dataset, Labels, Network, Spec
+from neuroute.specs.data import Dataset, Labels, Network, Spec
+from neuroute.specs.decodings import Decoding, Test
 
 Benchmark = Literal["tsplib", "cvrplib", "solomon"]
 

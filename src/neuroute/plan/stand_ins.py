@@ -9,10 +9,10 @@ from pathlib import Path
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.stored_labels import rows_missing
 from neuroute.plan.build import build_plan
-from neuroute.plan.objects import Labels
 from neuroute.plan.plan import Plan
 from neuroute.solvers.base import fitting_workers
 from neuroute.solvers.registry import get, is_installed, stand_in
+from neuroute.specs.objects import Labels
 
 log = logging.getLogger("neuroute.plan")
 

@@ -10,17 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from neuroute.accounting.estimates import Cost, Estimates
+from neuroute.core.digest import without_modules
 from neuroute.core.errors import NeurouteError
 from neuroute.core.gpus import count_visible
 from neuroute.core.stated import is_of_other_weights
-from neuroute.plan.digest import without_modules
-from neuroute.plan.objects import GivenRun
+from neuroute.plan.estimates import Cost, Estimates
 from neuroute.plan.papers import paper_folders, with_all_before
 from neuroute.plan.plan import TRAINED, Plan
 from neuroute.plan.preflight import gpus
 from neuroute.solvers.base import fitting_workers
 from neuroute.solvers.registry import get
+from neuroute.specs.objects import GivenRun
 
 WHOLE = (None, "all", "report")  # targets that need every paper
 ON_DEVICE = ("train", "evaluate")  # stages whose jobs run networks

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Literal
 
 from neuroute.core.files import read_json
+from neuroute.core.yaml_files import validate
 from neuroute.plan.config import Config
 from neuroute.plan.preflight import gpus
-from neuroute.plan.specs import Spec
-from neuroute.plan.yaml_files import validate
 from neuroute.solvers.base import at_size
 from neuroute.solvers.registry import get
+from neuroute.specs.data import Spec
 
 Kind = Literal["cpu", "cuda"]
 BySize = dict[int, float]

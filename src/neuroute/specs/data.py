@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from neuroute.plan.digest import without_modules
+from neuroute.core.digest import without_modules
 from neuroute.problems.vrp import Variant
 
 SHARD = 10_000  # instances in one shard of an instance stream
