@@ -39,6 +39,7 @@ class Dense:
             span = slice(found.edges.first[i], found.edges.first[i + 1])
             self.weight[i, found.edges.ends[span]] = found.edges.weight[span]
             self.tries[i, found.edges.ends[span]] = found.edges.tries[span]
+            self.weight[i, i] = found.edges.total[i] - self.weight[i].sum()  # what edges brought that are no candidates
         self.tour, self.m = found.tour.tolist(), int(found.counts[tree_moves.M])
         self.length = float(found.lengths[tree_moves.LENGTH])
 
@@ -53,7 +54,7 @@ class Dense:
         path = [self.tour[(place + 1 + i) % n] for i in range(n)]  # from b to a
         gain, joined = self.apart(path[-1], path[0]), []
         self.m += 1
-        for _ in range(9):
+        for _ in range(10):
             b, shares = path[0], {}
             for c in self.near[b]:
                 mean = self.weight[b].sum() / (n - 1)
@@ -74,9 +75,8 @@ class Dense:
             if closed > tree_moves.EPS:
                 more = 10 * (math.exp(closed / self.length) - 1)
                 for u, v in [*joined, (path[0], path[-1])]:
-                    if v in self.near[u]:
-                        self.weight[u, v] += more
-                        self.weight[v, u] += more
+                    self.weight[u, v] += more
+                    self.weight[v, u] += more
                 self.tour, self.length = path, self.length - closed
                 return
 
@@ -114,6 +114,42 @@ def test_each_action_is_that_of_dense_matrices(n: int) -> None:
             np.testing.assert_allclose(found.edges.total[i], dense.weight[i].sum(), rtol=1e-12)
     assert found.counts[tree_moves.M] == dense.m
     assert gains or n == 7
+
+
+def test_two_opt_leaves_a_node_after_its_first_exchange() -> None:
+    """By lists: which exchanges are looked at, in which order, and what their edges bring to a node's total."""
+    coords, n = points_of(40, 1), 40
+    found = Search(coords, *soft_map(coords), seed=0)
+    dense = Dense(found)
+    dense.tour, dense.length = list(range(n)), length(coords, np.arange(n))
+    got = tree_moves._two_opt(coords, found.edges, found.tour, found.where, found.counts, dense.length)
+    improves = True
+    while improves:
+        improves = False
+        for a in range(n):
+            for c in dense.near[a]:
+                b, d = (dense.tour[(dense.tour.index(node) + 1) % n] for node in (a, c))
+                if c == b or d == a:
+                    continue
+                dense.m += 1
+                dense.tries[[a, c, b, d], [c, a, d, b]] += 1
+                gain = dense.apart(a, b) + dense.apart(c, d) - dense.apart(a, c) - dense.apart(b, d)
+                if gain > tree_moves.EPS:
+                    at = dense.tour.index(b)
+                    turned = dense.tour[at:] + dense.tour[:at]
+                    inside, outside = turned[: turned.index(c) + 1], turned[turned.index(c) + 1 :]
+                    # The shorter side is reversed, which says what is after what from here on.
+                    shorter = 2 * len(inside) <= n
+                    dense.tour = inside[::-1] + outside if shorter else inside + outside[::-1]
+                    more = 10 * (math.exp(gain / dense.length) - 1)
+                    dense.weight[[a, c, b, d], [c, a, d, b]] += more
+                    dense.length -= gain
+                    improves = True
+                    break
+    assert as_cycle(found.tour) == as_cycle(dense.tour)
+    assert found.counts[tree_moves.M] == dense.m
+    assert got == pytest.approx(dense.length, rel=1e-12)
+    np.testing.assert_allclose(found.edges.total, dense.weight.sum(axis=1), rtol=1e-12)
 
 
 def test_candidates_are_symmetric_and_sorted() -> None:

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 ALPHA, BETA = 1.0, 10.0  # weight of exploration; of what an edge brought
-DEPTH = 10  # edges that an action cuts
+DEPTH = 10  # edges that an action adds before it closes the tour
 POOL = 10  # times n actions without a gain, until a new tour is drawn
 EPS = 1e-9  # of a gain
 
@@ -27,7 +27,7 @@ class Edges(NamedTuple):
     twin: np.ndarray  # (E,) the same edge of the other end
     weight: np.ndarray  # (E,) float64
     tries: np.ndarray  # (E,) how often it was looked at
-    total: np.ndarray  # (n,) of each node's weights
+    total: np.ndarray  # (n,) of each node's weights, and of what its other edges brought
 
 
 @numba.njit(cache=True)
@@ -73,8 +73,8 @@ def _reward(edges: Edges, a: int, b: int, more: float) -> None:
     if slot >= 0:
         edges.weight[slot] += more
         edges.weight[edges.twin[slot]] += more
-        edges.total[a] += more
-        edges.total[b] += more
+    edges.total[a] += more
+    edges.total[b] += more
 
 
 @numba.njit(cache=True)
@@ -128,7 +128,7 @@ def _length(points: np.ndarray, tour: np.ndarray) -> float:
 def _two_opt(
     points: np.ndarray, edges: Edges, tour: np.ndarray, where: np.ndarray, counts: np.ndarray, length: float
 ) -> float:
-    """Take the first improving exchange of candidate edges, until a sweep finds none; return the length."""
+    """Take the first improving exchange of each node's candidate edges, until a sweep finds none; return the length."""
     n, first, ends, improves = len(tour), edges.first, edges.ends, True
     while improves:
         improves = False
@@ -152,6 +152,7 @@ def _two_opt(
                     _reward(edges, b, d, more)
                     length -= gain
                     improves = True
+                    break
     return length
 
 
@@ -179,7 +180,7 @@ def _act(
     gain, closed = _apart(points, a, b), 0.0
     counts[M] += 1
     explore = math.sqrt(math.log(counts[M] + 1.0))
-    while steps < DEPTH - 1:
+    while steps < DEPTH:
         after, mass, mean = tour[(where[b] + way) % n], 0.0, edges.total[b] / (n - 1)
         begin = first[b]
         for slot in range(begin, first[b + 1]):

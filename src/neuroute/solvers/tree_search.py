@@ -4,9 +4,10 @@ A state is a tour drawn by the map, and 2-opt on candidate edges.  An action cut
 Kernighan do, to other ends by what edges have brought so far; the first that shortens the tour is taken, and where none
 of many does, a new tour is drawn.  What edges brought is remembered for all states of an instance.
 
-As published but for these: an edge has a weight, and a count of how often it was tried, only if it is a candidate, so
-memory is O(n k); draws are exact, where the published code has steps of 1/1000; distances are not rounded; the budget
-is in actions, of which the published seconds hold as many as the machine makes, or in seconds.
+As published but for these: only of candidates is it known what each brought and how often it was tried, so memory is
+O(n k); of other edges a node knows what they brought together.  Draws are exact, where the published code has steps of
+1/1000; distances are not rounded; the budget is in actions, of which the published seconds hold as many as the machine
+makes, or in seconds.
 """
 
 import time
