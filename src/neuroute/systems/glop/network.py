@@ -188,8 +188,9 @@ class GlopPartition(RoutingNetwork):
     D (5 W^2 + 9 W) + 2 (W^2 + W) + 8 W + 1 parameters: 148,513 as published, 76,801 of 6 layers.
 
     Node features are the share of the capacity, radius and angle around the depot; an edge's are the cosine of the
-    directions of its ends, twice.  With `near`, as published for CVRPLIB, neighbours are ranked by the cosine and what
-    the distance lacks of 1 together, and these two are the features.
+    directions of its ends, twice.  A node is among its own neighbours.  With `near`, as published for CVRPLIB, they are
+    ranked by the cosine and what the distance lacks of 1 together, and these two are the features; the instance's least
+    cosine is added to the cosine before, and its largest divides that.
     """
 
     problem = "cvrp"
@@ -231,16 +232,25 @@ class GlopPartition(RoutingNetwork):
         return weights.log() + mask
 
     def _similar(self, coords: Tensor, out: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
-        """The k neighbours (batch, n, k) of each node, and two features (batch, n, k, 2) of each edge."""
+        """The k nodes (batch, n, k) most similar to each, mostly with itself, and two features (batch, n, k, 2)."""
         n = coords.shape[1]
-        k, rows = min(self.neighbours, n - 1), max(1, NEIGHBOURS_AT_ONCE // (len(coords) * n))
+        k, rows = min(self.neighbours, n), max(1, NEIGHBOURS_AT_ONCE // (len(coords) * n))
         direction = out / radius.clamp(min=1e-10)[..., None]
+        parts = torch.arange(n, device=coords.device).split(rows)
+
+        def cosines(part: Tensor) -> Tensor:
+            return direction[:, part] @ direction.transpose(1, 2)
+
+        if self.near:
+            ranges = torch.stack([torch.stack(cosines(part).flatten(1).aminmax(dim=1)) for part in parts])
+            least, most = ranges[:, 0].amin(dim=0)[:, None, None], ranges[:, 1].amax(dim=0)[:, None, None]
         neighbours, features = [], []
-        for part in torch.arange(n, device=coords.device).split(rows):
-            cosine = direction[:, part] @ direction.transpose(1, 2)
-            closeness = 1 - torch.cdist(coords[:, part], coords) if self.near else cosine
-            rank = (cosine + closeness).scatter(2, part[None, :, None].expand(len(coords), -1, 1), -torch.inf)
-            nearest = rank.topk(k, dim=2).indices
+        for part in parts:
+            cosine = closeness = cosines(part)
+            if self.near:
+                cosine = (cosine + least) / most.clamp(min=1e-10)  # published so: the least is added
+                closeness = 1 - torch.cdist(coords[:, part], coords, compute_mode="donot_use_mm_for_euclid_dist")
+            nearest = (cosine + closeness).topk(k, dim=2).indices
             neighbours.append(nearest)
             features.append(torch.stack([closeness.gather(2, nearest), cosine.gather(2, nearest)], dim=-1))
         return torch.cat(neighbours, dim=1), torch.cat(features, dim=1)
