@@ -1,6 +1,7 @@
 """Training on a pool: what is in it, what is kept of a search, what is imitated, and refusals."""
 
 import dataclasses
+import math
 from itertools import permutations
 
 import numpy as np
@@ -32,29 +33,33 @@ def stream(batches: PoolBatches, first: int, count: int) -> torch.Tensor:
     return torch.from_numpy(spec_of(batches.run.validation).instances(dataset))
 
 
-def test_the_oldest_instances_are_replaced() -> None:
-    """Of 8 instances 3 a loop, from the second loop on: which of the stream's are in which place."""
-    batches = batches_of(renewed=3, epochs=4, validations=1)
-    wanted = list(range(8))
-    new, oldest = 8, 0
-    for loop in range(8):
-        if loop:
-            for _ in range(3):
-                wanted[oldest % 8] = new
-                new, oldest = new + 1, oldest + 1
-        batches._renew(loop)
-        assert torch.equal(batches.coords, torch.cat([stream(batches, i, 1) for i in wanted]))
+def renew(batches: PoolBatches, loop: int) -> None:
+    batches._renew(loop, torch.Generator().manual_seed(loop))
 
 
-def test_a_pool_begins_with_nearest_neighbour_and_new_instances_with_nothing() -> None:
-    batches = batches_of()
-    batches._renew(0)
+def test_instances_drawn_at_random_are_replaced_in_every_loop() -> None:
+    """Of 8 instances 3 a loop: the next ones of the stream, in any places, which some keep for long."""
+    batches, ages, oldest = batches_of(renewed=3, epochs=4, validations=1), np.zeros(8, dtype=int), 0
+    before = stream(batches, 0, 8)
+    for loop in range(12):
+        renew(batches, loop)
+        new = stream(batches, 8 + 3 * loop, 3)
+        at = [int((batches.coords == each).all(dim=2).all(dim=1).nonzero()) for each in new]
+        assert batches.lengths[at].isinf().all()
+        others = [place for place in range(8) if place not in at]
+        assert torch.equal(batches.coords[others], before[others])
+        ages += 1
+        ages[at] = 0
+        oldest, before = max(oldest, int(ages.max())), batches.coords
+    assert oldest > 3  # each would be replaced before if it were the oldest's turn
+
+
+def test_a_pool_begins_with_nearest_neighbour() -> None:
+    batches = batches_of(renewed=0)
+    renew(batches, 0)
     for coords, tour in zip(batches.coords.numpy(), batches.tours.numpy(), strict=True):
         np.testing.assert_array_equal(tour, nearest.solve(coords, 0))
     assert torch.equal(batches.lengths, tour_lengths(batches.coords, batches.tours[:, None])[:, 0])
-    batches._renew(1)
-    assert batches.lengths[:2].isinf().all()
-    assert batches.lengths[2:].isfinite().all()
 
 
 def test_tours_become_no_longer_and_lengths_are_theirs() -> None:
@@ -75,7 +80,7 @@ def test_wide_beams_from_all_starts_find_the_optimum_of_five_nodes() -> None:
     batches = batches_of()
     batches.run = batches.run.model_copy(update={"n": 5})
     batches.training = batches.training.model_copy(update={"beam": 24})
-    batches._renew(0)
+    renew(batches, 0)
     batches._search([2])
     every = torch.tensor([[0, *rest] for rest in permutations(range(1, 5))])
     torch.testing.assert_close(batches.lengths, tour_lengths(batches.coords, every.expand(8, -1, -1)).min(1).values)
@@ -84,7 +89,7 @@ def test_wide_beams_from_all_starts_find_the_optimum_of_five_nodes() -> None:
 def test_images_are_rotated_and_half_of_them_reflected() -> None:
     """Distances stay; the first instance stays as it is."""
     batches = batches_of(pool=64, renewed=0)
-    batches._renew(0)
+    renew(batches, 0)
     stops = batches.coords.gather(1, batches.tours[..., None].expand(-1, -1, 2))
     images = batches._images(torch.Generator().manual_seed(0))
     assert torch.equal(images[0], stops[0])
@@ -102,7 +107,7 @@ def test_images_are_rotated_and_half_of_them_reflected() -> None:
 def test_an_update_is_that_of_one_decision() -> None:
     """The first one, against Adam's own step on the mean of the first decision's losses."""
     batches = batches_of()
-    batches._renew(0)
+    renew(batches, 0)
     net = batches.net
     stops = batches.coords.gather(1, batches.tours[..., None].expand(-1, -1, 2))
     rows = net.encode(stops)
@@ -125,7 +130,9 @@ def test_what_is_closed_has_no_gradient() -> None:
     log_of_first(logits).sum().backward()
     assert not logits.grad[0].any()
     assert logits.grad[1].all()
-    assert float(log_of_first(logits.detach())[0].exp()) == pytest.approx(1e-7)
+    assert float(log_of_first(logits.detach())[0]) == pytest.approx(math.log(1e-20))
+    unlikely = torch.tensor([[-40.0, 0.0]])
+    assert float(log_of_first(unlikely)[0]) == pytest.approx(math.log(1e-7 + math.exp(-40)))
 
 
 def test_the_rate_falls_every_so_many_epochs() -> None:

@@ -23,13 +23,13 @@ from neuroute.systems.dgl.system import BeamPool
 from neuroute.training.batches import Batches, Scheme
 
 UNLIKELY, FLOOR = 1e-5, 1e-7  # to probabilities up to the first the second is added, before the logarithm is taken
+CLOSED = 1e-20  # the probability of a node that is none of the nearest
 
 
 class PoolBatches(Batches):
-    """Loops of a run.
+    """Loops of a run: in each, the first too, `renewed` instances drawn at random make room for new ones.
 
-    Which instances are replaced is left open by what is known of the published code: here those that have been in the
-    pool longest, `renewed` in each loop but the first.  Each of several processes searches and imitates its part.
+    Each of several processes searches and imitates its part.
     """
 
     training: BeamPool
@@ -60,7 +60,7 @@ class PoolBatches(Batches):
     def train(self, index: int) -> tuple[Tensor, int]:
         """Renew, search and imitate."""
         draws = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
-        self._renew(index)
+        self._renew(index, draws)
         self._search(torch.randperm(self.run.n, generator=draws)[: self.training.starts].tolist())
         shift = int(torch.randint(self.run.n, (), generator=draws))
         self.tours = self.tours.roll(shift, dims=1)
@@ -71,18 +71,17 @@ class PoolBatches(Batches):
 
     # -- the pool -----------------------------------------------------------------------------------------------
 
-    def _renew(self, index: int) -> None:
-        """Begin with the tours of nearest neighbour; later on new instances come without one."""
+    def _renew(self, index: int, draws: torch.Generator) -> None:
+        """A pool begins with the tours of nearest neighbour; new instances come without one."""
         t, n = self.training, self.run.n
         if not len(self.coords):
             instances = self._instances(0, t.pool)
             tours = np.stack([nearest.solve(each, 0) for each in instances])
             self.coords, self.tours = (torch.from_numpy(each).to(self.device) for each in (instances, tours))
             self.lengths = tour_lengths(self.coords, self.tours[:, None])[:, 0]
-        elif t.renewed:
-            first = (index - 1) * t.renewed
-            places = torch.arange(first, first + t.renewed, device=self.device) % t.pool
-            new = torch.from_numpy(self._instances(t.pool + first, t.renewed)).to(self.device)
+        if t.renewed:
+            places = torch.randperm(t.pool, generator=draws)[: t.renewed].to(self.device)
+            new = torch.from_numpy(self._instances(t.pool + index * t.renewed, t.renewed)).to(self.device)
             self.coords = self.coords.index_copy(0, places, new)
             self.tours = self.tours.index_copy(0, places, torch.arange(n, device=self.device).repeat(t.renewed, 1))
             self.lengths = self.lengths.index_fill(0, places, torch.inf)
@@ -160,7 +159,8 @@ class PoolBatches(Batches):
 def log_of_first(logits: Tensor) -> Tensor:
     """logits (batch, available) -> log-probability (batch,) of the first, float64; no gradient where it is closed."""
     p = torch.softmax(logits.double(), dim=1)[:, 0]
-    return torch.where(p <= UNLIKELY, p + FLOOR, p).log()
+    p = torch.where(p <= UNLIKELY, p + FLOOR, p)
+    return torch.where(logits[:, 0].isneginf(), CLOSED, p).log()
 
 
 def beam_pool(scheme: Scheme) -> PoolBatches:
