@@ -38,7 +38,7 @@ def pixels_by_loops(encoder: PixelEncoder, state: Tensor) -> Tensor:
         features.append(torch.cat([node, node[:2] - middle, node[:2] - mean]))
     embedded = torch.stack(features) @ encoder.embed.weight.T
     centred = embedded - embedded.mean(dim=0)
-    normed = centred / (embedded.var(dim=0, correction=0) + 1e-5).sqrt() * encoder.norm.weight + encoder.norm.bias
+    normed = centred / (embedded.var(dim=0, correction=0) + 1e-3).sqrt() * encoder.norm.weight + encoder.norm.bias
     image = torch.zeros(64, cells, cells, dtype=torch.float64)
     for channels, (column, row) in zip(normed, place, strict=True):
         image[:, row, column] = torch.maximum(image[:, row, column], channels)

@@ -129,8 +129,8 @@ def test_tours_grow_as_by_plain_loops() -> None:
             assert anchor == wanted
             half = (len(fragment) - count) // 2
             assert list(fragment[half : half + count]) == new
-            assert fragment[half - 1] == anchor
-            turned = tour[tour.index(anchor) + 1 :] + tour[: tour.index(anchor) + 1]
+            assert fragment[half + count] == anchor
+            turned = tour[tour.index(anchor) :] + tour[: tour.index(anchor)]
             assert list(fragment[half + count :]) == turned[: len(fragment) - count - half]
             assert list(fragment[:half]) == turned[-half:]
         inside = rng.permuted(fragments[:, 1:-1], axis=1)

@@ -47,7 +47,7 @@ class Tours:
         """Fragments (batch, m) that places (batch, 2) lead to: their first and their last nodes stay where they are.
 
         The unvisited node nearest to a place has a nearest visited one, the anchor; from there on nodes are found.  On
-        both sides of them lies as much of the tour, the anchor last of what comes before.
+        both sides of them lies as much of the tour, the anchor first of what comes behind.
         """
         (batch, length), n = self.tours.shape, self.coords.shape[1]
         count = min(n - length, max(self.added, self.fragment - length))
@@ -59,7 +59,7 @@ class Tours:
             _find(self.coords[i], self.near[i], self.is_visited[i], self.anchors[i], new[i])
         before = old_count // 2
         at = (self.tours == self.anchors[:, None]).argmax(axis=1)
-        order = (at[:, None] + 1 - before + np.arange(length)) % length
+        order = (at[:, None] - before + np.arange(length)) % length
         turned = np.take_along_axis(self.tours, order, axis=1)
         self._old, self._rest = turned[:, :old_count], turned[:, old_count:]
         fragments: np.ndarray = np.concatenate([self._old[:, :before], new, self._old[:, before:]], axis=1)

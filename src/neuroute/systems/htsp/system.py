@@ -31,14 +31,13 @@ class Proximal(Spec):
     passes: Positive = 2
     minibatch: Positive = 64
     clip_ratio: Annotated[float, Field(gt=0)] = 0.2
-    discount: Annotated[float, Field(gt=0, le=1)] = 1.0
     trace: Annotated[float, Field(ge=0, le=1, description="lambda of generalized advantage estimation")] = 0.9
     learning_rate: Annotated[float, Field(gt=0)] = 3e-4
     entropy: Annotated[float, Field(ge=0, description="weight of the entropy, at first")] = 0.02
-    target_entropy: Annotated[float, Field(description="towards which that weight moves")] = 0.2
-    value: Annotated[float, Field(ge=0, description="weight of the critic's squared errors")] = 0.5
+    target_entropy: Annotated[float, Field(description="of a dimension: above it that weight falls")] = 0.2
+    entropy_rate: Annotated[float, Field(ge=0, description="by which it does, after each minibatch")] = 2e-4
     anchor: Annotated[float, Field(ge=0, description="weight of a place's squared distance from the anchor")] = 0.05
-    target_rate: Annotated[float, Field(gt=0, le=1, description="by which targets follow encoder and critic")] = 0.005
+    target_rate: Annotated[float, Field(gt=0, le=1, description="by which targets follow, once a pass")] = 0.005
 
 
 class HtspTraining(Reinforced):
