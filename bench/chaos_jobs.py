@@ -25,6 +25,7 @@ from neuroute.cli.warm import _command
 from neuroute.datasets import labels
 from neuroute.decoding import decode
 from neuroute.evaluation import loaded
+from neuroute.evaluation.records import CLOCK_ARRAYS, CLOCKS
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from neuroute.training import loop, reconstruction
@@ -32,8 +33,6 @@ from neuroute.training import loop, reconstruction
 ROOT = Path(__file__).resolve().parents[1]
 EVERY_S = 0.02  # between two saves: these jobs take seconds, not days
 CLOCK = re.compile("seconds|cores|load|solved|cached|peak_memory_mb|(csv|npz)_sha256|.*_s")  # keys of JSON
-TIMES = re.compile("seconds|^efficiency/")  # names of arrays of times
-MEASURED = {"time_s", "peak_memory_mb"}  # metrics of records
 SKIPPED = {"state", "logs", "usage", ".snakemake", "results"}
 LABELS = {  # by paper: a test set so large that it is solved in several chunks, and what makes it so
     "pens": ("tsp_uniform_test_n8_c400_concorde", {"test_counts": {100: 400}}),
@@ -161,10 +160,10 @@ def contents(path: Path) -> bytes:
         return "\n".join(json.dumps(without_clock(json.loads(line))) for line in lines(path)).encode()
     if path.suffix == ".csv":
         table = pd.read_csv(path)
-        return table[~table.metric.isin(MEASURED)].drop(columns="wall_time_s").to_csv(index=False).encode()
+        return table[~table.metric.isin(CLOCKS)].drop(columns="wall_time_s").to_csv(index=False).encode()
     if path.suffix == ".npz":
         with np.load(path) as file:
-            return b"".join(key.encode() + file[key].tobytes() for key in file.files if not TIMES.search(key))
+            return b"".join(key.encode() + file[key].tobytes() for key in file.files if not CLOCK_ARRAYS.search(key))
     return path.read_bytes()
 
 

@@ -34,6 +34,7 @@ READ = {
     "neuroute render": "",
     "neuroute report": "",
     "neuroute keep": "run by tests/rendering",
+    "neuroute verify": "run by tests/dag/test_verify.py",
     "python docs/generate/leaderboard.py": "its page is that of tests/docs/test_leaderboard_page.py",
     "python docs/generate/claims.py": "its pages are those of tests/docs/test_reference.py",
     "neuroute claims": "its verdicts are those of tests/rendering/test_kept_verdicts.py",

@@ -6,6 +6,7 @@
 import csv
 import hashlib
 import importlib
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,15 @@ def rounded(text: str, live: bool) -> str:
     return NUMBER.sub("0" if live else short, text)
 
 
+def drawn(path: Path) -> str:
+    """What a file shows: without the commit that drew it, and the files that it was drawn from."""
+    if path.suffix != ".json":
+        return path.read_text()
+    about = json.loads(path.read_text())
+    about.pop("made_from")
+    return json.dumps(about, indent=1, sort_keys=True) + "\n"
+
+
 def digests(paper: str, records_of: Callable[[Any], Path], folder: Path) -> dict[str, dict[str, str]]:
     """Draw all of a paper into the folder; artifact -> format -> digest."""
     found: dict[str, dict[str, str]] = {}
@@ -56,7 +66,7 @@ def digests(paper: str, records_of: Callable[[Any], Path], folder: Path) -> dict
         render(study, folder / paper / name)
         found[f"{paper}/{name}"] = {
             kind: hashlib.sha256(
-                rounded((folder / paper / f"{name}.{kind}").read_text(), (paper, name) in LIVE).encode()
+                rounded(drawn(folder / paper / f"{name}.{kind}"), (paper, name) in LIVE).encode()
             ).hexdigest()[:10]
             for kind in TEXTS
             if kind in {*formats(artifact.kind), "json"}

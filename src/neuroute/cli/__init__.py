@@ -19,7 +19,7 @@ from neuroute.cli.compare import compare
 from neuroute.cli.data import export, fetch, generate, label
 from neuroute.cli.evaluation import evaluate, models, solve
 from neuroute.cli.overview import doctor, init, plan, rehearse, schema
-from neuroute.cli.results import claims, difference, keep, render, report
+from neuroute.cli.results import claims, difference, keep, render, report, verify
 from neuroute.cli.warm import warm
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.core.text import printable
@@ -45,6 +45,7 @@ COMMANDS: dict[str, dict[Callable[..., None], str]] = {
         report: "neuroute report",
         claims: "neuroute claims --kept docs/measured/laptop",
         difference: "neuroute difference scaling/base_6x128 scaling/base_42x128",
+        verify: "neuroute verify results/table2.csv",
         keep: "neuroute keep docs/measured/mine",
     },
     "Set-up": {

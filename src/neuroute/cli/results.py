@@ -1,9 +1,10 @@
-"""Tables, figures, the report, verdicts and differences of what is there: render, report, claims, difference, keep."""
+"""Tables, figures, the report, and what they say: render, report, claims, difference, verify, keep."""
 
 import os
+import re
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -181,27 +182,71 @@ def _pair(decodings: str | None) -> tuple[str, str] | None:
     return names[0], names[1]
 
 
+def verify(
+    file: Annotated[Path, typer.Argument(help="the .csv of a table or figure, of results or of docs/measured")],
+    cell: Annotated[
+        str | None, typer.Option(metavar="ROW,COLUMN", help="a cell alone, as in 'POMO,gap_100_pct': its model's tests")
+    ] = None,
+    start: Annotated[
+        Literal["weights", "labels"], typer.Option("--from", help="weights as they are, or labels: train again, too")
+    ] = "weights",
+    cores: Annotated[str, typer.Option(help="for all jobs together")] = "all",
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+) -> None:
+    """Remake a table or figure, and compare its numbers.
+
+    Its models are tested again, in a folder of their own, and what is drawn is compared with what is there, but for
+    times and memory.  Exit status: 0 if all is equal, 1 if something differs, 2 if it could not be remade.
+
+    The scale is the one that the file states.
+    """
+    from neuroute.dag.verify import find_drawn, say_versions, scale_of
+    from neuroute.dag.verify import verify as remake
+
+    stated = scale_of(file)
+    plan = load_plan(config, scale)
+    if scale is None and plan.scale.name != stated:
+        plan = load_plan(config, stated)
+    drawn = find_drawn(plan, file)
+    row, _, column = (cell or "").rpartition(",")
+    if cell is not None and not row:
+        raise NeurouteError(f"--cell {cell}: write ROW,COLUMN, as in 'POMO,gap_100_pct'")
+    name = "-".join([plan.scale.name, drawn.artifact.paper, drawn.artifact.name, start, *filter(None, [row, column])])
+    folder = Path(plan.config.work_dir) / "verify" / re.sub(r"[^\w.-]", "_", name)
+    remade = load_plan(config, plan.config.scale, changes=[f"work_dir={folder}/work", f"results_dir={folder}/results"])
+    options = ["--cores", cores, *(["--configfile", str(config)] if config else [])]
+    print(f"{drawn.artifact.id} at scale {plan.scale.name}, {say_versions(drawn)}", flush=True)
+    found = list(remake(plan, remade, drawn, (row, column) if cell else None, start, options))
+    print(*(found or [f"{file}: equal{f', {cell}' if cell else ''}"]), sep="\n")
+    if found:
+        raise typer.Exit(1)
+
+
 def keep(
     folder: Annotated[Path | None, typer.Argument(help="where to; default docs/measured/<scale>")] = None,
-    commit: Annotated[str | None, typer.Option(help="commit that measured; default: the current one")] = None,
+    commit: Annotated[str | None, typer.Option(help="commit that measured; default: as measurements state")] = None,
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
     """Copy the rendered artifacts, to keep them for the record.
 
-    Commit, date and device stand in every row, and behind.csv has what claims are judged by.
+    Commit, date and device stand in every row, behind.csv has what claims are judged by, and ro-crate-metadata.json
+    what each file was made from, with checksums.
     """
+    from neuroute.rendering.crate import write_crate
     from neuroute.rendering.keep import keep as keep_artifacts
     from neuroute.rendering.verdicts.kept import keep_behind
 
     p = load_plan(config, scale)
     stems = [p.artifact_stem(a) for a in p.artifacts]
     results, folder = Path(p.config.results_dir), folder or Path("docs/measured") / p.scale.name
-    paths = keep_artifacts(results, stems, p.scale.name, folder, commit)
+    kept = keep_artifacts(results, stems, p.scale.name, folder, commit)
     tables, loads = {}, {}
     for a in p.artifacts.values():
-        if a.kind == "table" and folder / p.artifact_stem(a.id).relative_to(results).with_suffix(".csv") in paths:
+        if a.kind == "table" and folder / p.artifact_stem(a.id).relative_to(results).with_suffix(".csv") in kept:
             evidence = _evidence(p, a.paper)
             tables[a.paper, a.name] = evidence.table(a.name)
             loads[a.paper, a.name] = evidence.busy(a.name)
-    print(*paths, keep_behind(folder, tables, loads), sep="\n")
+    behind = keep_behind(folder, tables, loads)
+    print(*kept, behind, write_crate(folder, p.scale.name, kept), sep="\n")

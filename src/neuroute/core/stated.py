@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json
@@ -11,14 +12,16 @@ from neuroute.core.files import read_json, write_json
 BUSY = 1.5  # processes that want to run, for each core
 
 
-def state(table: Path, weights_sha256: str) -> None:
+def state(table: Path, weights_sha256: str, **made_from: Any) -> None:
     """Write beside a table and its .npz how many rows the one has, the sha256 of both and of the weights that were
-    measured, and how busy the machine is.
+    measured, further facts of what they were made from, and how busy the machine is.
     """
     digests = {f"{kind}_sha256": _digest(table.with_suffix(f".{kind}")) for kind in ("csv", "npz")}
     machine = {"cores": os.cpu_count() or 1, "load": round(os.getloadavg()[0], 2)}  # the last minute's
     weights = {"weights_sha256": weights_sha256}
-    write_json(table.with_suffix(".json"), {"rows": _rows(table), **digests, **weights, "machine": machine})
+    write_json(
+        table.with_suffix(".json"), {"rows": _rows(table), **digests, **weights, **made_from, "machine": machine}
+    )
 
 
 def busy(tables: Iterable[Path]) -> str:

@@ -23,6 +23,12 @@ def labels_digest(manifests: Iterable[Path]) -> str:
     return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()
 
 
+def label_digests(jobs: Iterable[str], folders: Sequence[Path]) -> dict[str, str]:
+    """Return the digest of each job's solutions, of those whose manifest lies in one of the folders."""
+    manifests = [path for job in dict.fromkeys(jobs) for folder in folders if (path := folder / f"{job}.json").exists()]
+    return {path.stem: labels_digest([path]) for path in reversed(manifests)}
+
+
 def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:
     """Count the rows of a data set that none of the folders holds: what is left for the solver."""
     parts = labels.dataset.shards()

@@ -15,9 +15,11 @@ from neuroute.analysis.rescaling import read_best
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
+from neuroute.core.source import source
 from neuroute.core.stated import state
+from neuroute.datasets.stored_labels import label_digests
 from neuroute.evaluation.loaded import LoadedModel, MeasuredSteps, RunContext, load_run
-from neuroute.evaluation.records import Arrays, Rows, write_records
+from neuroute.evaluation.records import Arrays, Rows, values_digest, write_records
 from neuroute.networks.weights import weights_digest
 from neuroute.specs.objects import (
     BenchmarkEvaluation,
@@ -61,7 +63,9 @@ def evaluate(
             steps.save()
         else:
             write_records(out, *results)
-            state(out, weights)
+            labels = label_digests((labels.id for labels in evaluation.labels), context.label_dirs)
+            made_from = {"source": source(), "labels_sha256": labels}
+            state(out, weights, values_sha256=values_digest(out), **made_from)
             steps.finish()
 
 

@@ -197,6 +197,8 @@ class Grid:
                 raise NeurouteError(f"{study.artifact.id}: no printed number of {where}; correct `printed`, or None")
             cells = [self._cell(study, solvers, method, quantity, of_method) for quantity in self.quantities]
             rows.append(Row(labels, tuple(cells)))
+            for quantity in self.quantities:
+                study.note_cell(labels, quantity.column.key, method.run(quantity.n))
         return rows
 
     def _here(self, study: Study, solvers: Solvers, method: Method) -> str:

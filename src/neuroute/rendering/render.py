@@ -1,5 +1,6 @@
 """Draw one artifact and write it in all its formats."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,13 +8,16 @@ from typing import Any
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text
+from neuroute.core.source import source
 from neuroute.core.text import csv_text
 from neuroute.rendering import style
 from neuroute.rendering.cells import say_seeds, solver_name
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, save_figure, save_table, with_suffix
-from neuroute.rendering.table import Table
+from neuroute.rendering.table import Table, duration
 from neuroute.specs.objects import formats
+
+CLOCKS = re.compile("_s$|^(seconds|minutes|load)$")  # names of a figure's columns: another run measures others
 
 
 def _say_sources(study: Study) -> list[str]:
@@ -27,7 +31,9 @@ def render(study: Study, stem: Path) -> list[Path]:
     """Draw `study.artifact` and write `<stem>.<format>` for each of its formats; the paths written.
 
     The files follow from the study alone: the same records give the same bytes.  `<stem>.json` is what the report
-    reads: title, notes and what the numbers were measured on.  Raises NeurouteError for missing records.
+    reads: title, notes and what the numbers were measured on; and what they were made from, and by which code.
+
+    Raises NeurouteError for missing records.
     """
     with style.house():
         drawing = resolve(study.artifact.function)(study)
@@ -43,11 +49,13 @@ def render(study: Study, stem: Path) -> list[Path]:
         extra = {"scale": study.scale.name, "device": "; ".join(measured_on.get("devices", [])) or None}
         save_table(drawing, stem, extra)
         about: dict[str, Any] = {"title": drawing.title, "notes": list(drawing.notes), "legend": drawing.legend}
+        clocks = [column.key for column in drawing.columns if column.format is duration or column.unit == "MB"]
     elif isinstance(drawing, Drawing):
         save_figure(drawing.figure, stem)
         points = drawing.points.assign(scale=study.scale.name)
         write_text(with_suffix(stem, "csv"), csv_text(points))
         about = {"title": study.artifact.title, "notes": list(drawing.notes), "alt": drawing.alt}
+        clocks = [str(name) for name in points if CLOCKS.search(str(name))]
         if drawing.fits:
             about |= {"fits": drawing.fits.html(), "fits_markdown": drawing.fits.markdown()}
     else:
@@ -59,6 +67,7 @@ def render(study: Study, stem: Path) -> list[Path]:
         "kind": kind,
         "measured_on": measured_on,
         "formats": list(formats(kind)),
+        "made_from": {"source": source(), **study.made_from(), "clocks": clocks},
     }
     write_json(with_suffix(stem, "json"), about)
     return [with_suffix(stem, suffix) for suffix in formats(kind)]

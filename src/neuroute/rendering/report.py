@@ -20,6 +20,7 @@ from jinja2 import Environment
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_text
+from neuroute.core.source import short_commit, source
 from neuroute.plan.claims import SAYS
 from neuroute.plan.config import Scale
 from neuroute.rendering.claims import (
@@ -33,7 +34,6 @@ from neuroute.rendering.claims import (
     tally,
     told_in_short,
 )
-from neuroute.rendering.keep import head
 from neuroute.rendering.protocol import HEADS, LEGEND, Line
 from neuroute.rendering.style import with_suffix
 from neuroute.rendering.table import QUOTED, Format
@@ -261,10 +261,7 @@ def write_report(
     template = environment.from_string((files("neuroute.rendering") / "report.html").read_text(encoding="utf-8"))
     summary_values = summary(scale, overviews, titles, coverage)
     judged = [each for overview in overviews.values() for each in overview.claims]
-    try:
-        commit = f", commit {head()}"
-    except NeurouteError:
-        commit = ""
+    commit = f", commit {short}" if (short := short_commit(source())) else ""
     template_values = {
         "short": told_in_short(scale.name, judged),
         "verdicts": summary_values["verdicts"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
@@ -101,6 +101,36 @@ class Study:
     def shown_seeds(self) -> dict[str, int]:
         """Runs of which means over several trainings are shown -> how many."""
         return dict(self._cache.get("seeds", {}))
+
+    def note_cell(self, labels: Sequence[str], column: str, run: str | None) -> None:
+        """Remember which model a cell of a table is about: what is to be measured anew for that cell alone."""
+        rows: dict[str, dict[str, str]] = self._cache.setdefault("cells", {})
+        if run is not None:
+            rows.setdefault(", ".join(map(str, labels)), {})[column] = run
+
+    def made_from(self) -> dict[str, Any]:
+        """State the models, measurements and labels that the artifact is drawn from, each by its sha256 and commit.
+
+        And, of the cells of a table, which model each is about.
+        """
+        from neuroute.datasets.stored_labels import label_digests
+
+        mend = "measure it again"
+        evaluations = {e: self.work / "evaluations" / f"{e}.json" for e in self.artifact.evaluations}
+        measured = {e: read_json(path, mend) for e, path in evaluations.items() if path.exists()}
+        ids = dict.fromkeys([*(e.rpartition("/")[0] for e in evaluations), *self.artifact.runs])
+        summaries = {run: self.work / "runs" / run / "run.json" for run in ids}
+        trained = {run: read_json(path, mend) for run, path in summaries.items() if path.exists()}
+        labels = label_digests(self.artifact.label_jobs, [self.work / "labels"])
+        for statement in (*trained.values(), *measured.values()):
+            labels |= statement.get("labels_sha256", {})
+        facts = ("values_sha256", "weights_sha256", "source")
+        return {
+            "runs": {run: {key: about.get(key) for key in facts[1:]} for run, about in trained.items()},
+            "evaluations": {e: {key: about.get(key) for key in facts} for e, about in measured.items()},
+            "labels": dict(sorted(labels.items())),
+            "cells": self._cache.get("cells", {}),
+        }
 
     def gap(self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> float | None:
         """Optimality gap in percent, as the ratio of mean lengths."""

@@ -1,6 +1,7 @@
 """The training stage: a run of the plan -> checkpoint, log and summary."""
 
 import copy
+import hashlib
 import logging
 import platform
 from collections.abc import Callable, Sequence
@@ -18,8 +19,9 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json, write_text
 from neuroute.core.private import private_folder
+from neuroute.core.source import source
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.stored_labels import check_made, load_tours
+from neuroute.datasets.stored_labels import check_made, label_digests, load_tours
 from neuroute.decoding.construct import construct
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.blocks.experts.mixture import Hierarchical
@@ -113,7 +115,11 @@ def train(
             loop.run()
         net.load_state_dict(loop.exported())
         if world.leads:
-            _export(loop, out, code, describe_checkpoint(run, network_code))
+            labels = label_digests((labels.id for labels in run.labels), label_dirs)
+            made_from: dict[str, Any] = {"labels_sha256": labels}
+            if start is not None:
+                made_from["start_sha256"] = hashlib.sha256(start.read_bytes()).hexdigest()
+            _export(loop, out, code, describe_checkpoint(run, network_code), made_from)
     return net.eval()
 
 
@@ -150,7 +156,7 @@ def _weights_to_start(run: Run, net: nn.Module, checkpoint: Path) -> dict[str, T
     return {**net.state_dict(), **before.state_dict()} if joins else before.state_dict()
 
 
-def _export(loop: TrainingLoop, out: Path, code: str, about: dict[str, Any]) -> None:
+def _export(loop: TrainingLoop, out: Path, code: str, about: dict[str, Any], made_from: dict[str, Any]) -> None:
     run, net, place = loop.scheme.run, loop.scheme.net, loop.scheme.device
     if isinstance(run.training, Reinforced):
         export_stages(run.training, loop.scheme.state_dir, out, net, about)
@@ -160,6 +166,8 @@ def _export(loop: TrainingLoop, out: Path, code: str, about: dict[str, Any]) -> 
         "run": run.id,
         "spec": about["spec"],
         "code": code,
+        "source": source(),
+        **made_from,
         "weights_sha256": weights_digest(net),
         "device": place.type,
         "device_name": devices.name(place),

@@ -1,0 +1,119 @@
+"""A table is remade from its models' weights, or from labels on, and what differs is said: `neuroute verify`."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from checkout import ROOT, copy_checkout
+
+pytestmark = pytest.mark.dag
+TABLE = "results/toy/table1.csv"
+CONFIG = ("--config", "docs/examples/config.yaml")
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of the toy paper, and what was kept of it."""
+    folder = tmp_path_factory.mktemp("verify")
+    run = copy_checkout(folder, "pens")
+    shutil.copytree(ROOT / "docs" / "examples", folder / "docs" / "examples")
+    run("all", "--configfile", "docs/examples/config.yaml")
+    neuroute(folder, "keep", "kept", "--commit", "abc1234", *CONFIG)
+    return folder
+
+
+def neuroute(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(folder / "src"), "OMP_NUM_THREADS": "1"}
+    environment.pop("NEUROUTE_CONFIG", None)
+    command = [sys.executable, "-m", "neuroute", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def verify(folder: Path, file: str, *options: str) -> tuple[int, list[str]]:
+    """Exit status and lines, but for the first, which names commits."""
+    done = neuroute(folder, "verify", file, *options, "--cores", "2", *CONFIG)
+    assert done.returncode < 2, done.stdout + done.stderr
+    assert not list((folder / "work" / "verify").glob("*"))
+    return done.returncode, done.stdout.splitlines()[1:]
+
+
+def test_what_stands_there_is_measured_again_and_equal(toy: Path) -> None:
+    measured = (toy / "work" / "toy" / "evaluations").rglob("all.*")
+    before = {file: file.read_bytes() for file in measured}
+    assert verify(toy, TABLE) == (0, [f"{TABLE}: equal"])
+    assert before == {file: file.read_bytes() for file in before}
+
+
+def test_another_number_is_named_with_its_distance(toy: Path) -> None:
+    kept = toy / "kept" / "toy" / "table1.csv"
+    text = kept.read_text()
+    gap = re.search(r"Decoder,[^\n]*?,([\d.]+)", text.replace('"D=2, W=32"', "it"))
+    assert gap
+    kept.write_text(text.replace(gap[1], str(1.01 * float(gap[1]))))
+    status, lines = verify(toy, "kept/toy/table1.csv", "--cell", "Decoder,gap_tsp8_pct")
+    assert status == 1
+    assert len(lines) == 1
+    assert lines[0].startswith("Decoder, D=2, W=32: gap_tsp8_pct_measured: ")
+    assert lines[0].endswith(" now (-0.99 %)")
+    kept.write_text(text)
+
+
+@pytest.mark.slow
+def test_other_weights_and_other_values_are_named(toy: Path) -> None:
+    """Of a figure and a table, trained again; the table's .json is made to state others."""
+    assert verify(toy, "results/toy/figure1.csv", "--from", "labels") == (0, ["results/toy/figure1.csv: equal"])
+    stated = (toy / TABLE).with_suffix(".json")
+    text = stated.read_text()
+    about = json.loads(text)
+    about["made_from"]["runs"]["toy/decoder"]["weights_sha256"] = "0" * 64
+    about["made_from"]["evaluations"]["toy/decoder/all"]["values_sha256"] = "1" * 64
+    stated.write_text(json.dumps(about))
+    status, lines = verify(toy, TABLE, "--from", "labels")
+    assert status == 1
+    assert [line[:45] for line in lines] == [
+        "toy/decoder: other weights (sha256 00000000 b",
+        "toy/decoder/all: other values (sha256 1111111",
+    ]
+    stated.write_text(text)
+
+
+def test_what_cannot_be_remade_is_said_before_anything_runs(toy: Path) -> None:
+    weights = toy / "work/toy/runs/toy/decoder/model.safetensors"
+    aside = weights.rename(toy / "aside")
+    said = {
+        (TABLE,): "no weights of toy/decoder here",
+        (TABLE, "--cell", "Decodr,gap_tsp8_pct"): "no row Decodr; did you mean Decoder, D=2, W=32?",
+        (TABLE, "--cell", "Decoder,gap"): "no measured column gap; did you mean gap_tsp8_pct?",
+        (TABLE, "--cell", "gap"): "write ROW,COLUMN",
+        ("kept/behind.csv",): "states no scale",
+        ("results/toy/table7.csv",): "no such file",
+    }
+    for (file, *options), words in said.items():
+        done = neuroute(toy, "verify", file, *options, *CONFIG)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+        assert words in done.stderr
+    aside.rename(weights)
+
+
+def test_numbers_are_traced_to_weights_and_labels(toy: Path) -> None:
+    """By checksums alone, from a drawn table to the solutions that its model has learned from."""
+    made_from = json.loads((toy / TABLE).with_suffix(".json").read_text())["made_from"]
+    summary = json.loads((toy / "work/toy/runs/toy/decoder/run.json").read_text())
+    measured = json.loads((toy / "work/toy/evaluations/toy/decoder/all.json").read_text())
+    evaluation = made_from["evaluations"]["toy/decoder/all"]
+    assert evaluation["values_sha256"] == measured["values_sha256"]
+    assert evaluation["weights_sha256"] == made_from["runs"]["toy/decoder"]["weights_sha256"]
+    assert summary["weights_sha256"] == evaluation["weights_sha256"]
+    trained_on = summary["labels_sha256"]
+    assert trained_on.items() <= made_from["labels"].items()
+    assert len(trained_on) == 2  # to learn from, and to be validated on
+    assert set(made_from["labels"]) == {file.stem for file in (toy / "work/toy/labels").glob("*.json")}
+    assert made_from["cells"] == {"Decoder, D=2, W=32": {"gap_tsp8_pct": "toy/decoder"}}
+    for source in (summary["source"], measured["source"], made_from["source"]):
+        assert set(source) == {"version", "commit", "dirty"}
