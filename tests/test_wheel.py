@@ -91,7 +91,7 @@ def test_it_brings_the_workflow_of_the_tutorial(python: Path, tmp_path: Path) ->
     """`docs/tutorial/add_a_network.md`, typed as it stands there."""
     assert "next: neuroute plan" in run(python, tmp_path, "-m", "neuroute", "init", "mine")
     here = tmp_path / "mine"
-    for name in ("Snakefile", "config.yaml", "environment.yml", "workflow/rules/common.smk", "docs/examples/swiglu.py"):
+    for name in ("Snakefile", "config.yaml", "environment.yml", "workflow/rules/labels.smk", "docs/examples/swiglu.py"):
         assert (here / name).read_text() == (ROOT / name).read_text()
     page = (ROOT / "docs" / "tutorial" / "add_a_network.md").read_text()
     for name, language in (("swiglu.py", "python"), ("mine.yaml", "yaml")):

@@ -59,22 +59,12 @@ AS_TYPED = {
         "results/table1.csv",
         "results/table2.csv",
     ],
-    "results/table1.csv --res gpu=1 all": ["results/table1.csv", "all"],
     "--configfile mine.yaml results_mine/toy/table2.csv": ["results_mine/toy/table2.csv"],
     "--configfile mine.yaml results/table1.csv": ["results/table1.csv"],
-    "--configfile mine.yaml results/table1.json --cores 2": ["results/table1.json"],
+    "--configfile mine.yaml all --resources gpu=1 report": ["all", "report"],
     "--configfile mine.yaml mine.json settings all": ["all"],
     "--config scale=laptop all": ["all"],
-    "-C scale=laptop papers=[pens] all --resources gpu=1": ["all"],
     "--config scale=laptop all --resources gpu=1 results/table1.csv": ["all", "results/table1.csv"],
-    "--set-threads train=2 all": ["all"],
-    "--set-resources train:mem_mb=9000 all": ["all"],
-    "--default-resources mem_mb=500 all": ["all"],
-    "--groups labels=short all --group-components short=4 report": ["all", "report"],
-    "--rerun-triggers mtime code results/table1.csv": ["results/table1.csv"],
-    "--quiet results/table1.csv": ["results/table1.csv"],
-    "-q rules results/table1.csv": ["results/table1.csv"],
-    "--sdm conda all": ["all"],
 }
 
 
@@ -138,10 +128,9 @@ def test_only_calls_by_users_on_this_snakefile_are_touched(folder: Path) -> None
     typed = ["--resources", "gpu=1", "all"]
     for program in ("/bin/snakemake", "/lib/site-packages/snakemake/__main__.py"):
         assert is_for_neuroute([program, *typed])
-        assert is_for_neuroute([program, "-s", "Snakefile", *typed])
         assert not is_for_neuroute([program, "--mode", "remote", *typed])  # a job that Snakemake starts
         assert not is_for_neuroute([program, "--resources", "gpu=1", "--", "all"])
-        assert not is_for_neuroute([program, "-s", "absent", *typed])
+        assert not is_for_neuroute([program, "-s", "other/Snakefile", *typed])
     assert not is_for_neuroute(["/bin/pytest", *typed])
     (folder / "Snakefile").write_text('module neuroute:\n    snakefile: "neuroute/Snakefile"\n')
     assert not is_for_neuroute(["snakemake", *typed])
@@ -162,7 +151,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
         ("-n --resources gpu=1 all", r"render_table +6\n"),
         ("-n --configfile config.yaml results/pens/table2.csv", r"render_table +1\n"),
         ("-n --until evaluate", r"train +\d+\nevaluate +\d+\ntotal"),  # and nothing after that stage
-        ("-n trained", r"-\n(labels +\d+\n|train(_\w+)? +\d+\n)+trained +1\ntotal"),  # by whichever rule
+        ("-n trained", r"-\nlabels +\d+\ntrain +\d+\ntrained +1\ntotal"),  # by whichever rule
     ],
 )
 def test_a_command_runs_as_typed(checkout: Snakemake, typed: str, jobs: str) -> None:

@@ -233,7 +233,7 @@ def test_an_edit_under_a_run_is_in_no_result_of_that_run(tmp_path: Path) -> None
     assert not (tmp_path / trained).exists()
     run(trained)
     replace(loop, "TELL_EVERY_S = 11.0", "TELL_EVERY_S = 10.0")
-    assert planned(run, trained)["train_reinforced"] == 1
+    assert planned(run, trained)["train"] == 1
 
 
 @pytest.mark.slow

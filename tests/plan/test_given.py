@@ -65,7 +65,7 @@ def test_ends_of_earlier_stages_are_lost(file: Path) -> None:
 def test_what_starts_from_the_end_of_a_given_run_goes_on_from_it(file: Path) -> None:
     plan = plan_with(file, "mvmoe/moe4e_50", scale="smoke")
     (few,) = [run for run, r in plan.runs.items() if r.start == "mvmoe/moe4e_50"][:1]
-    assert plan.files_to_start(few) == [plan.checkpoint("mvmoe/moe4e_50")]  # without moments, which are not there
+    assert plan.files_to_start(few) == [plan.checkpoint("mvmoe/moe4e_50"), plan.stages("mvmoe/moe4e_50")]
 
 
 def test_each_seed_has_weights_of_its_own(file: Path) -> None:

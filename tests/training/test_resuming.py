@@ -35,9 +35,7 @@ def logs(out: Path) -> list[dict[str, Any]]:
 
 def assert_same(whole: Path, resumed: Path) -> None:
     """All checkpoints, moments and log lines."""
-    files = sorted(path.name for path in whole.glob("*.safetensors"))
-    assert files == sorted(path.name for path in resumed.glob("*.safetensors"))
-    for name in files:
+    for name in ("model.safetensors", "stages.zip"):
         assert (whole / name).read_bytes() == (resumed / name).read_bytes(), name
     assert logs(whole) == logs(resumed)
 

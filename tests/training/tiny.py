@@ -130,10 +130,10 @@ def training_set(run: Run, store: Path) -> TrainingSet:
     return TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)  # type: ignore[union-attr]
 
 
-def run_training(run: Run, folder: Path, store: Path, start: Path | None = None) -> Path:
+def run_training(run: Run, folder: Path, store: Path, start: Path | None = None, moments: Path | None = None) -> Path:
     """As the training stage does it, in one thread; where the results are."""
-    settings = Settings("cpu", threads=1)
-    train(run, folder / "out", folder / "state", [store], settings, code="c", network_code="n", start=start)
+    settings, more = Settings("cpu", threads=1), {"start": start, "moments": moments}
+    train(run, folder / "out", folder / "state", [store], settings, code="c", network_code="n", **more)
     return folder / "out"
 
 

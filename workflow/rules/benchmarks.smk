@@ -1,18 +1,16 @@
 # Public benchmarks beyond the instances that come with the package: downloaded once, or the user's own copy.  Being
 # offline does not fail: the manifest then says so, tables show what there is, and the next run with a network tries
-# again (fetch_what_was_missing), which reruns nothing unless something came.
+# again (Rules.begin), which reruns nothing unless something came.
 rule fetch_benchmark:
     input:
-        own_instances,
+        RULES.own_instances,
     output:
         PLAN.benchmark_manifest("{benchmark}"),
     log:
-        f"{PLAN.work}/logs/fetch/{{benchmark}}.log",
+        "<logs>/fetch/{benchmark}.log",
     wildcard_constraints:
         benchmark="tsplib|cvrplib|solomon|national|vlsi|dimacs",
     localrule: True
-    conda:
-        "../../environment.yml"
     params:
         own_copy=PLAN.config.benchmarks_dir,
         code=lambda w: PLAN.fetch_code(w.benchmark),

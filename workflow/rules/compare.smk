@@ -2,23 +2,21 @@
 # of `all`: `snakemake compare`.  What has been answered lies beside the outputs, so a killed comparison goes on.
 rule compare:
     input:
-        compare_inputs,
+        RULES.compare_inputs,
     output:
-        multiext(f"{PLAN.config.results_dir}/compare/table", ".csv", ".md", ".tex", ".html"),
-        multiext(f"{PLAN.config.results_dir}/compare/pareto", ".pdf", ".svg", ".png", ".csv", ".json"),
-        f"{PLAN.config.results_dir}/compare/leaderboard.html",
-        multiext(f"{PLAN.config.results_dir}/compare/flips", ".pdf", ".svg", ".png", ".csv", ".json"),
-        f"{PLAN.config.results_dir}/compare/records.csv",
+        multiext("<results>/compare/table", ".csv", ".md", ".tex", ".html"),
+        multiext("<results>/compare/pareto", ".pdf", ".svg", ".png", ".csv", ".json"),
+        "<results>/compare/leaderboard.html",
+        multiext("<results>/compare/flips", ".pdf", ".svg", ".png", ".csv", ".json"),
+        "<results>/compare/records.csv",
     log:
-        f"{PLAN.work}/logs/compare.log",
+        "<logs>/compare.log",
     benchmark:
-        f"{PLAN.work}/usage/compare.tsv"
+        "<work>/usage/compare.tsv"
     retries: 2  # what is answered is kept
-    conda:
-        "../../environment.yml"
     threads: PLAN.config.compare.threads
     resources:
-        gpu=min(GPUS, 1),
+        gpu=min(RULES.gpus, 1),
     params:
         # Never the same, so that it runs whenever it is asked for: which of its answers hold the job alone finds out, by
         # files of the user's, runs that are finished, code and machine.

@@ -3,18 +3,16 @@ rule labels:
     input:
         lambda w: PLAN.published_files(w.labels),
     output:
-        f"{PLAN.work}/labels/{{labels}}.json",
+        "<work>/labels/{labels}.json",
     log:
-        f"{PLAN.work}/logs/labels/{{labels}}.log",
+        "<logs>/labels/{labels}.log",
     benchmark:
-        f"{PLAN.work}/usage/labels/{{labels}}.tsv"
+        "<work>/usage/labels/{labels}.tsv"
     # First, as others hang on them; and one that takes several cores would wait for every long job that began before.
     priority: 3
     retries: 2
-    conda:
-        "../../environment.yml"
     threads: lambda w: REQUESTS.cost("labels", w.labels).threads
-    group: lambda w: group_of("labels", w.labels)
+    group: lambda w: RULES.group("labels", w.labels)
     resources:
         runtime=lambda w, attempt: REQUESTS.runtime("labels", w.labels, attempt),
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("labels", w.labels, attempt),

@@ -3,12 +3,10 @@
 # What all drawings share: matplotlib's list of fonts, which it makes at its first use.  `--forcerun render` draws all anew.
 rule render:
     output:
-        touch(f"{PLAN.work}/render.done"),
+        touch("<work>/render.done"),
     log:
-        f"{PLAN.work}/logs/render.log",
+        "<logs>/render.log",
     localrule: True
-    conda:
-        "../../environment.yml"
     message:
         "render: list the fonts"
     shell:
@@ -18,20 +16,18 @@ rule render:
 rule render_table:
     input:
         rules.render.output,
-        artifact_inputs,
+        RULES.artifact_inputs,
     output:
-        multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".csv", ".md", ".tex", ".html", ".json"),
+        multiext("<results>/{artifact}", ".csv", ".md", ".tex", ".html", ".json"),
     log:
-        f"{PLAN.work}/logs/render/{{artifact}}.log",
+        "<logs>/render/{artifact}.log",
     wildcard_constraints:
-        artifact=artifacts_of("table"),
+        artifact=RULES.artifacts_of("table"),
     localrule: True
-    conda:
-        "../../environment.yml"
     params:
-        id=lambda w: artifact_at(w).id,
-        spec=lambda w: PLAN.shown_spec(artifact_at(w).id),
-        code=lambda w: PLAN.render_code(artifact_at(w).id),
+        id=lambda w: RULES.artifact(w).id,
+        spec=lambda w: PLAN.shown_spec(RULES.artifact(w).id),
+        code=lambda w: PLAN.render_code(RULES.artifact(w).id),
     message:
         "render {params.id}"
     shell:
@@ -40,23 +36,21 @@ rule render_table:
 
 use rule render_table as render_figure with:
     output:
-        multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".pdf", ".svg", ".png", ".csv", ".json"),
+        multiext("<results>/{artifact}", ".pdf", ".svg", ".png", ".csv", ".json"),
     wildcard_constraints:
-        artifact=artifacts_of("figure"),
+        artifact=RULES.artifacts_of("figure"),
     localrule: True  # which is not inherited
 
 
 rule report:
     input:
-        drawn(PLAN.artifacts.values()),
+        RULES.drawings(),
     output:
         PLAN.report,
         PLAN.summary,
     log:
-        f"{PLAN.work}/logs/report.log",
+        "<logs>/report.log",
     localrule: True
-    conda:
-        "../../environment.yml"
     params:
         code=PLAN.report_code(),
         scale=PLAN.scale.canonical(),
@@ -70,14 +64,12 @@ rule report:
 # claims --kept docs/measured/laptop`.
 rule claims:
     input:
-        drawn(PLAN.artifacts.values()),
+        RULES.drawings(),
     output:
-        f"{PLAN.config.results_dir}/claims.csv",
+        "<results>/claims.csv",
     log:
-        f"{PLAN.work}/logs/claims.log",
+        "<logs>/claims.log",
     localrule: True
-    conda:
-        "../../environment.yml"
     params:
         code=PLAN.report_code(),
         scale=PLAN.scale.canonical(),

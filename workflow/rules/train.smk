@@ -1,54 +1,45 @@
-# One job per trained model.  Its resume state lies outside the outputs, keyed by spec, code and data.  A rule for each
-# list of files: a folder as an output would have no checksum, so that a copy with other times would be trained anew.
-for name, urgency, files, runs in trainings():
-
-    rule:
-        name:
-            name
-        input:
-            training_inputs,
-        output:
-            [f"{PLAN.work}/runs/{{run}}/{file}" for file in files],
-        log:
-            f"{PLAN.work}/logs/train/{{run}}.log",
-        benchmark:
-            f"{PLAN.work}/usage/train/{{run}}.tsv"
-        wildcard_constraints:
-            run=one_of(runs),
-        retries: REQUESTS.retries("train", PLAN.runs)
-        group: lambda w: group_of("train", w.run)
-        conda:
-            "../../environment.yml"
-        priority: urgency
-        threads: PLAN.scale.train_threads
-        resources:
-            gpu=lambda w: REQUESTS.cost("train", w.run).gpus,
-            runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
-            mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
-            # Several GPUs of a job are of one node.  Not said of others: jobs that go together would ask for a node each.
-            **({"nodes": 1} if GPUS > 1 else {}),
-        params:
-            spec=lambda w: PLAN.runs[w.run].canonical(),
-            code=lambda w: PLAN.train_code(w.run),
-            launch=launcher,
-            **products(),
-        message:
-            "train {wildcards.run}"
-        shell:
-            "python {params.launch} -m neuroute.core.job train {wildcards.run} --threads {threads} > {log} 2>&1"
+# One job per trained model.  Its resume state lies outside the outputs, keyed by spec, code and data.
+rule train:
+    input:
+        RULES.training_inputs,
+    output:
+        expand("<work>/runs/{{run}}/{file}", file=TRAINED),
+    log:
+        "<logs>/train/{run}.log",
+    benchmark:
+        "<work>/usage/train/{run}.tsv"
+    wildcard_constraints:
+        run=RULES.trained_here,
+    retries: REQUESTS.retries("train", PLAN.runs)
+    group: lambda w: RULES.group("train", w.run)
+    priority: lambda w: RULES.urgency(w.run)
+    threads: PLAN.scale.train_threads
+    resources:
+        gpu=lambda w: REQUESTS.cost("train", w.run).gpus,
+        runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
+        mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
+        # Several GPUs of a job are of one node.  Not said of others: jobs that go together would ask for a node each.
+        **({"nodes": 1} if RULES.gpus > 1 else {}),
+    params:
+        spec=lambda w: PLAN.runs[w.run].canonical(),
+        code=lambda w: PLAN.train_code(w.run),
+        launch=launcher,
+        **RULES.products(),
+    message:
+        "train {wildcards.run}"
+    shell:
+        "python {params.launch} -m neuroute.core.job train {wildcards.run} --threads {threads} > {log} 2>&1"
 
 
 # Weights that config.yaml gives in place of a training.
 rule import_weights:
     output:
-        [f"{PLAN.work}/runs/{{run}}/{file}" for file in TRAINED],
+        expand("<work>/runs/{{run}}/{file}", file=TRAINED),
     log:
-        f"{PLAN.work}/logs/train/{{run}}.log",
+        "<logs>/train/{run}.log",
     wildcard_constraints:
-        run=one_of(GIVEN),
-    group: lambda w: group_of("train", w.run)
-    conda:
-        "../../environment.yml"
+        run=RULES.imported,
+    group: lambda w: RULES.group("train", w.run)
     resources:
         runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
@@ -65,3 +56,4 @@ rule import_weights:
 rule trained:
     input:
         [PLAN.checkpoint(run) for run in PLAN.runs],
+    localrule: True

@@ -141,6 +141,7 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         label_dirs=p.label_dirs,
         data=labels_digest([m for j in p.label_jobs_of_evaluation(evaluation) if (m := p.manifest(j)).exists()]),
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_to_fetch(evaluation)},
+        stages=next(iter(p.checkpoints_of_evaluation(evaluation)[1:]), None),
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
     run = in_precision_of_device(p.runs[e.run], p.config)

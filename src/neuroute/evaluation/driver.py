@@ -75,7 +75,7 @@ def _key(evaluation: RunEvaluation, loaded: LoadedModel) -> str:
     Raises NeurouteError if best scaling factors are asked for and have not been measured.
     """
     context = loaded.context
-    files = [loaded.checkpoint, *sorted(loaded.checkpoint.parent.glob("stages/*.safetensors"))]
+    files = [loaded.checkpoint, *filter(None, [context.stages])]
     if context.rescaling:
         read_best(context.rescaling, evaluation.id)
         files.append(context.rescaling)

@@ -24,6 +24,7 @@ from neuroute.decoding.decode import improve
 from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.loaded import LoadedModel, load_run
 from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.networks.stage_files import unpacked_stages
 from neuroute.networks.weights import parameters
 from neuroute.solvers.base import GRID
 from neuroute.solvers.registry import get
@@ -59,15 +60,17 @@ def measure(loaded: LoadedModel, evaluation: Evaluation | StageEvaluation) -> tu
 def measure_stages(loaded: LoadedModel, evaluation: StageEvaluation) -> tuple[Rows, Arrays]:
     """Return records of `<run>@<stage>`, and lengths as `measure` does, each key after "<stage>|" (icam, Table 8).
 
-    The checkpoints of the stages lie in a folder beside the model's.  Raises NeurouteError if one does not fit the run.
+    Raises NeurouteError if a checkpoint of a stage does not fit the run.
     """
     run, rows, lengths = loaded.run, Rows(), Arrays()
-    for stage in evaluation.stages:
-        checkpoint = loaded.checkpoint.parent / "stages" / f"{stage}.safetensors"
-        model = replace(load_run(run, checkpoint, loaded.context), memory_gb=loaded.memory_gb, steps=loaded.steps)
-        stage_rows, stage_lengths = measure(model, evaluation)
-        rows += [row | {"run": f"{run.id}@{stage}"} for row in stage_rows]
-        lengths |= {f"{stage}|{key}": value for key, value in stage_lengths.items()}
+    assert loaded.context.stages
+    with unpacked_stages(loaded.context.stages) as folder:
+        for stage in evaluation.stages:
+            net = load_run(run, folder / f"{stage}.safetensors", loaded.context)
+            model = replace(net, memory_gb=loaded.memory_gb, steps=loaded.steps)
+            stage_rows, stage_lengths = measure(model, evaluation)
+            rows += [row | {"run": f"{run.id}@{stage}"} for row in stage_rows]
+            lengths |= {f"{stage}|{key}": value for key, value in stage_lengths.items()}
     return rows, lengths
 
 

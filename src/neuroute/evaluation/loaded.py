@@ -113,6 +113,7 @@ class RunContext:
     label_dirs: Sequence[Path] = ()
     benchmarks: Mapping[str, Path] = field(default_factory=dict)  # name of a fetched benchmark -> its manifest
     data: str = ""  # digest of the labels
+    stages: Path | None = None  # the ends of the run's stages
     rescaling: Path | None = None  # arrays of the model's rescaling: its best factors
 
 

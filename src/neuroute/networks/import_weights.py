@@ -4,7 +4,6 @@ Those that config.yaml gives in place of a training are checked against the run'
 """
 
 import logging
-import shutil
 from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
@@ -20,6 +19,7 @@ from neuroute.networks.foreign_weights import Weights, faults, fit, read_weights
 from neuroute.networks.layouts.arguments import read_arguments, unsettled
 from neuroute.networks.layouts.rules import knows, restore, some
 from neuroute.networks.layouts.tables import layouts
+from neuroute.networks.stage_files import pack_stages
 from neuroute.networks.weights import describe, describe_source, is_bundled, load_checkpoint, read_about, weights_digest
 from neuroute.specs.objects import GivenRun, Network
 
@@ -154,18 +154,16 @@ def _stamp_anew(weights: Weights, out: Path, network: str | None, arguments: Map
 
 
 def take_weights(run: GivenRun, out: Path, network_code: str) -> None:
-    """Write model.safetensors, an empty log.jsonl and run.json into `out`, as a training does.
+    """Write model.safetensors, an empty log.jsonl, a stages.zip of nothing and run.json into `out`, as a training does.
 
-    What a training has left there of stages and moments goes: it is not of these weights.
     Raises NeurouteError, and writes nothing, if the weights are not of the run's network.
     """
     weights, tensors = tensors_of(run, network_code)
     source = weights.source
     about = {"run": run.id, "network": run.network.model_dump(), "code": network_code, "source": source}
-    shutil.rmtree(out / "stages", ignore_errors=True)
-    (out / "model.moments.safetensors").unlink(missing_ok=True)
     write_checkpoint(out / "model.safetensors", tensors, about)
     write_text(out / "log.jsonl", "")
+    pack_stages(out / "stages.zip", {})
     summary: dict[str, Any] = {
         "run": run.id,
         "code": network_code,

@@ -99,9 +99,14 @@ def is_bundled(kind: str) -> bool:
 
 def save_checkpoint(path: Path, net: nn.Module, about: dict[str, Any]) -> None:
     """`about` must hold "network" (a Network as a dict); equal weights and `about` give equal bytes."""
-    tensors = {name: t.detach().cpu().contiguous() for name, t in net.state_dict().items()}
-    data = save(tensors, metadata={KEY: json.dumps(about, sort_keys=True)})
+    data = checkpoint_bytes(net, about)
     write_whole(path, lambda file: file.write(data))
+
+
+def checkpoint_bytes(net: nn.Module, about: dict[str, Any]) -> bytes:
+    """What `save_checkpoint` writes."""
+    tensors = {name: t.detach().cpu().contiguous() for name, t in net.state_dict().items()}
+    return save(tensors, metadata={KEY: json.dumps(about, sort_keys=True)})
 
 
 def weights_digest(net: nn.Module) -> str:

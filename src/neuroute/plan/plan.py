@@ -21,9 +21,7 @@ from neuroute.problems.registry import entries
 from neuroute.specs.objects import (
     Artifact,
     BenchmarkEvaluation,
-    GivenRun,
     Labels,
-    Reinforced,
     Run,
     RunEvaluation,
     StageEvaluation,
@@ -31,9 +29,7 @@ from neuroute.specs.objects import (
 )
 
 T = TypeVar("T")
-STAGES = "stages"  # the folder of a run's earlier stages
-TRAINED = ["model.safetensors", "log.jsonl", "run.json"]
-MOMENTS = "moments.safetensors"
+TRAINED = ["model.safetensors", "log.jsonl", "stages.zip", "run.json"]  # what a training leaves in its run's folder
 
 
 @dataclass(frozen=True)
@@ -95,20 +91,17 @@ class Plan:
     def run_dir(self, run: str) -> Path:
         return self.work / "runs" / run
 
-    def checkpoint(self, weights: str) -> Path:
-        """The weights of a run or, as `<run>@<stage>`, those that it had at the end of a stage but the last."""
-        run, _, stage = weights.partition("@")
-        return self.run_dir(run) / (f"{STAGES}/{stage}.safetensors" if stage else "model.safetensors")
+    def checkpoint(self, run: str) -> Path:
+        return self.run_dir(run) / "model.safetensors"
+
+    def stages(self, run: str) -> Path:
+        """The file of the ends of a run's stages."""
+        return self.run_dir(run) / "stages.zip"
 
     def files_to_start(self, run: str) -> list[Path]:
-        """The weights that a run starts from, unless these are random, and the moments beside them, if any."""
-        start = self.runs[run].start
-        if start is None:
-            return []
-        path = self.checkpoint(start)
-        first = self.runs[start.partition("@")[0]]
-        leaves_moments = isinstance(first.training, Reinforced) and not isinstance(first, GivenRun)
-        return [path, *([path.with_suffix(f".{MOMENTS}")] if leaves_moments else [])]
+        """The model that a run starts from, unless its weights are random, and the ends of stages, with moments."""
+        start = (self.runs[run].start or "").partition("@")[0]
+        return [self.checkpoint(start), self.stages(start)] if start else []
 
     def evaluation_file(self, evaluation: str) -> Path:
         return self.work / "evaluations" / f"{evaluation}.csv"
@@ -133,19 +126,10 @@ class Plan:
         return list(dict.fromkeys(beyond))
 
     def checkpoints_of_evaluation(self, evaluation: str) -> list[Path]:
-        """The weights that are measured: the run's, and those at the ends of stages."""
+        """The files of the weights that are measured: the run's, and those at the ends of stages."""
         e = self.evaluations[evaluation]
-        stages = [stage for part in e.members() if isinstance(part, StageEvaluation) for stage in part.stages]
-        return [self.checkpoint(e.run), *(self.checkpoint(f"{e.run}@{stage}") for stage in stages)]
-
-    def training_files(self, run: str) -> list[str]:
-        """What a training leaves in the run's folder: trainings in stages the ends of all of them, with moments."""
-        training = self.runs[run].training
-        if not isinstance(training, Reinforced) or isinstance(self.runs[run], GivenRun):
-            return TRAINED
-        earlier = [f"{STAGES}/{stage.name}" for stage in training.stages[:-1]]
-        ends = [f"{stem}.{kind}" for stem in earlier for kind in ("safetensors", MOMENTS)]
-        return [*TRAINED, f"model.{MOMENTS}", *ends]
+        has_stages = any(isinstance(part, StageEvaluation) for part in e.members())
+        return [self.checkpoint(e.run), *([self.stages(e.run)] if has_stages else [])]
 
     def rescaling_of_evaluation(self, evaluation: str) -> Path | None:
         """Where the best scaling factors lie that another evaluation of the same model has found."""

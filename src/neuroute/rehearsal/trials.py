@@ -21,6 +21,7 @@ from neuroute.decoding.memory import in_precision_of_device
 from neuroute.evaluation.driver import measure
 from neuroute.evaluation.loaded import RunContext, load_run
 from neuroute.evaluation.records import write_records
+from neuroute.networks.stage_files import pack_stages
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.plan import Plan
 from neuroute.plan.rates import Kind
@@ -57,8 +58,8 @@ class Stage:
         """Random weights of the run's network, and as those of these stages."""
         net, path = build(run.network), self.folder / "start" / "model.safetensors"
         about = {"run": run.id, "spec": run.model_dump(mode="json"), "network": run.network.model_dump(), "code": CODE}
-        for file in (path, *(path.parent / "stages" / f"{stage}.safetensors" for stage in stages)):
-            save_checkpoint(file, net, about)
+        save_checkpoint(path, net, about)
+        pack_stages(path.with_name("stages.zip"), {f"{stage}.safetensors": path.read_bytes() for stage in stages})
         return path
 
 
@@ -161,7 +162,8 @@ def try_piece(stage: Stage, run: Run, piece: Piece) -> PiecePace:
     )
     stages = part.stages if isinstance(part, StageEvaluation) else ()
     run = in_precision_of_device(run, config)
-    loaded = load_run(run, stage.checkpoint(run, *stages), context)
+    checkpoint = stage.checkpoint(run, *stages)
+    loaded = load_run(run, checkpoint, replace(context, stages=checkpoint.with_name("stages.zip")))
     loaded = replace(loaded, best_factors=(np.array([run.n]), np.array([1.0])))
     began, spent = time.monotonic(), time.process_time()
     rows, arrays = measure(loaded, part)

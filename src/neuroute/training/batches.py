@@ -33,6 +33,7 @@ class Scheme:
     world: World
     memory_gb: float
     start: Path | None = None  # the checkpoint that the weights are of, where they are not random
+    moments: Path | None = None  # of the optimizer there, to go on with
 
     @property
     def training(self) -> Any:

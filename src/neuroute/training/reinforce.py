@@ -54,8 +54,8 @@ class Reinforcement(Batches):
     """Batches of a run: each is a function of (run, index), the weights and the optimizer's moments.
 
     Several processes share a batch, each with its part of the instances; their gradients are added up.
-    Weights and moments at the end of each stage are kept in `<state>/stages`.  With `start`, a checkpoint, the
-    optimizer goes on with the moments that lie beside it, if they do and the training is not to start `fresh`.
+    Weights and moments at the end of each stage are kept in `<state>/stages`.  With `moments` the optimizer goes on
+    with those of that file, if it is there and the training is not to start `fresh`.
     """
 
     bytes = BYTES  # of a tour and a node while a decision is sampled
@@ -63,7 +63,7 @@ class Reinforcement(Batches):
     sharers = 1  # processes that learn from the same instances, from other moves each
     training: Reinforced
 
-    def __init__(self, scheme: Scheme, start: Path | None = None) -> None:
+    def __init__(self, scheme: Scheme, moments: Path | None = None) -> None:
         super().__init__(scheme, decoupled=scheme.training.decoupled)
         self.problem = scheme.run.validation.dataset.problem
         self.environment = ENVIRONMENT.of(self.problem)
@@ -71,8 +71,8 @@ class Reinforcement(Batches):
         self.together = any(isinstance(part, BatchNorm) for part in self.net.modules())  # norms look at whole batches
         if self.together:
             self.sharers = self.world.size
-        if start is not None and not self.training.fresh:
-            recall_moments(start, self.net, self.optimizer)
+        if moments is not None and not self.training.fresh:
+            recall_moments(moments, self.net, self.optimizer)
         self._seen = streams.instances_seen(self.training, scheme.run.seed)
 
     # -- what the training loop asks for ------------------------------------------------------------------------
@@ -329,4 +329,4 @@ class Reinforcement(Batches):
 def reinforce(scheme: Scheme) -> Reinforcement:
     """Reinforcement learning for the TSP and the CVRP: solutions from every node, or every customer (POMO; icam)."""
     check(scheme)
-    return Reinforcement(scheme, scheme.start)
+    return Reinforcement(scheme, scheme.moments)

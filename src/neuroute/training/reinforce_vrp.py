@@ -82,7 +82,7 @@ class VrpReinforcement(Reinforcement):
     bytes = 2 * BYTES  # ways and times of all nodes are in double precision
 
     def __init__(self, scheme: Scheme) -> None:
-        super().__init__(scheme, scheme.start)
+        super().__init__(scheme, scheme.moments)
         self.together = any(isinstance(module, Gate | BatchNorm) for module in scheme.net.modules())
         # Of each token an FFN has two copies and what experts make of them.
         self.floats = 26 if self.together else Reinforcement.floats

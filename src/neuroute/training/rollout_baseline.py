@@ -103,8 +103,8 @@ class RolloutBaseline(Reinforcement):
     network says.
     """
 
-    def __init__(self, scheme: Scheme, start: Path | None = None) -> None:
-        super().__init__(scheme, start)
+    def __init__(self, scheme: Scheme, moments: Path | None = None) -> None:
+        super().__init__(scheme, moments)
         assert self.training.baseline is not None
         self.rule: GreedyBaseline = self.training.baseline
         self._most_images = max(stage.images for stage in self.training.stages)
@@ -206,4 +206,4 @@ class RolloutBaseline(Reinforcement):
 def reinforce(scheme: Scheme) -> RolloutBaseline:
     """Raises NeurouteError for networks and stages that `Reinforcement` is not for."""
     check(scheme)
-    return RolloutBaseline(scheme, scheme.start)
+    return RolloutBaseline(scheme, scheme.moments)

@@ -1,7 +1,7 @@
 """What the end of each stage leaves: weights to measure and to start from, and the moments that Adam has of them.
 
-A checkpoint `x.safetensors` may have moments beside it, in `x.moments.safetensors`; a run that starts from it goes on
-with them (icam: only the rate changes with stage 3).
+They lie in one file (`networks/stage_files.py`).  A run that starts from a stage goes on with its moments (icam: only
+the rate changes with stage 3).
 """
 
 import logging
@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
+from neuroute.networks.stage_files import LAST
 from neuroute.networks.tensor_files import read_tensors
-from neuroute.networks.weights import save_checkpoint
+from neuroute.networks.weights import checkpoint_bytes
 from neuroute.specs.reinforced import Reinforced
 from neuroute.training.loop import load_whole, on_host
 
@@ -30,12 +31,12 @@ def keep_stage(state: Path, stage: str, net: nn.Module, optimizer: torch.optim.O
     write_whole(_stage_file(state, stage), lambda file: torch.save(content, file))
 
 
-def export_stages(training: Reinforced, state: Path, out: Path, net: nn.Module, about: dict[str, Any]) -> None:
-    """Checkpoints `stages/<stage>.safetensors` of all stages but the last, whose is model.safetensors, and moments of
-    all.
+def stage_ends(training: Reinforced, state: Path, net: nn.Module, about: dict[str, Any]) -> dict[str, bytes]:
+    """Files of the ends of all stages, by name.
 
     `net` is used to hold the weights, and holds those of the last stage in the end.
     """
+    files: dict[str, bytes] = {}
     for stage in training.stages:
         file = _stage_file(state, stage.name)
         try:
@@ -45,34 +46,29 @@ def export_stages(training: Reinforced, state: Path, out: Path, net: nn.Module, 
                 f"{file}: unreadable end of a stage ({error}); delete the folder above it to train anew"
             ) from None
         net.load_state_dict(content["net"])
-        path = out / "model.safetensors"
-        if stage is not training.stages[-1]:
-            path = out / "stages" / f"{stage.name}.safetensors"
-            save_checkpoint(path, net, {**about, "stage": stage.name})
-        data = save({name: tensor.cpu().contiguous() for name, tensor in content["moments"].items()})
-        write_whole(beside(path), lambda file, data=data: file.write(data))  # type: ignore[misc]
+        name = LAST if stage is training.stages[-1] else stage.name
+        if name != LAST:
+            files[f"{name}.safetensors"] = checkpoint_bytes(net, {**about, "stage": name})
+        files[f"{name}.moments.safetensors"] = save(
+            {key: tensor.cpu().contiguous() for key, tensor in content["moments"].items()}
+        )
+    return files
 
 
-def beside(checkpoint: Path) -> Path:
-    """Where a checkpoint's moments lie."""
-    return checkpoint.with_suffix(".moments.safetensors")
-
-
-def recall_moments(checkpoint: Path, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Go on with the moments beside a checkpoint; without any, the optimizer starts anew.
+def recall_moments(path: Path, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Go on with the moments of a stage's end; where there are none, the optimizer starts anew.
 
     Raises NeurouteError for moments of other parameters.
     """
-    path = beside(checkpoint)
     if not path.exists():
-        log.info("%s has no moments beside it; the optimizer starts anew", checkpoint)
+        log.info("the weights that this run starts from have no moments beside them; the optimizer starts anew")
         return
     parameters = dict(net.named_parameters())
     state: dict[str, dict[str, Tensor]] = {}
     for key, value in read_tensors(path).items():
         name, _, what = key.rpartition("/")
         if name not in parameters or (value.ndim and value.shape != parameters[name].shape):
-            raise NeurouteError(f"{path}: '{key}' does not fit this network; delete it to start the optimizer anew")
+            raise NeurouteError(f"{path.name}: '{key}' does not fit this network; let the run start `fresh`")
         state.setdefault(name, {})[what] = value
     by_number = {number: state[name] for number, name in enumerate(parameters) if name in state}
     optimizer.load_state_dict({"state": by_number, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -25,6 +25,7 @@ from neuroute.datasets.stored_labels import check_made, label_digests, load_tour
 from neuroute.decoding.construct import construct
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.blocks.experts.mixture import Hierarchical
+from neuroute.networks.stage_files import pack_stages
 from neuroute.networks.weights import (
     build,
     check_weights,
@@ -41,12 +42,12 @@ from neuroute.training.callbacks import Callback
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import TrainingLoop
 from neuroute.training.network_checks import check_network, in_one_line
-from neuroute.training.stages import export_stages
+from neuroute.training.stages import stage_ends
 
 log = logging.getLogger(__name__)
 N = TypeVar("N", bound=RoutingNetwork)
 DECISION = Part[Callable[[Any], nn.Module]]("decision")  # what is trained of a network: one decision
-CHECKPOINT, LOG, SUMMARY = "model.safetensors", "log.jsonl", "run.json"
+CHECKPOINT, LOG, STAGES, SUMMARY = "model.safetensors", "log.jsonl", "stages.zip", "run.json"
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,14 @@ def train(
     code: str,
     network_code: str,
     start: Path | None = None,
+    moments: Path | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> RoutingNetwork:
-    """Train `run` and write model.safetensors, log.jsonl and run.json into `out`.
+    """Train `run` and write model.safetensors, log.jsonl, stages.zip and run.json into `out`.
 
     `state` is the folder that survives a kill; the caller keys it by spec, code, data and start.  A finished state is
-    only exported again.  `start` is the checkpoint of the run that this one starts from, where it does.  Returns the
-    network with the weights that the run is left with.
+    only exported again.  `start` is the checkpoint of the run that this one starts from, where it does, and `moments`
+    the file of those to go on with.  Returns the network with the weights that the run is left with.
     Raises NeurouteError before training when CUDA, labels or the start are missing, when the start's weights do not
     fit, or when another process trains the same run.
     """
@@ -107,6 +109,7 @@ def train(
             world=world,
             memory_gb=memory_gb,
             start=start,
+            moments=moments,
         )
         batches = Part[Callable[[Scheme], Batches]](run.training.scheme).of(run.validation.dataset.problem)(scheme)
         loop = TrainingLoop(batches, _validation(batches), callbacks, out)
@@ -158,8 +161,8 @@ def _weights_to_start(run: Run, net: nn.Module, checkpoint: Path) -> dict[str, T
 
 def _export(loop: TrainingLoop, out: Path, code: str, about: dict[str, Any], made_from: dict[str, Any]) -> None:
     run, net, place = loop.scheme.run, loop.scheme.net, loop.scheme.device
-    if isinstance(run.training, Reinforced):
-        export_stages(run.training, loop.scheme.state_dir, out, net, about)
+    stages = stage_ends(run.training, loop.scheme.state_dir, net, about) if isinstance(run.training, Reinforced) else {}
+    pack_stages(out / STAGES, stages)
     save_checkpoint(out / CHECKPOINT, net, about)
     write_text(out / LOG, "".join(line + "\n" for line in loop.lines))
     summary: dict[str, Any] = {

@@ -22,7 +22,7 @@ from neuroute.specs.reinforced import Reinforced, Stage
 from neuroute.specs.trainings import OwnLoss, SelfImprovement, Supervised
 from neuroute.training.callbacks import Callback
 from neuroute.training.network_checks import check_run
-from neuroute.training.train import Settings
+from neuroute.training.train import CHECKPOINT, STAGES, Settings
 from neuroute.user.loggers import make_loggers
 from neuroute.user.model import Model
 from neuroute.user.trainer import Trainer
@@ -133,7 +133,7 @@ def train(
         [folder / "labels"],
         Settings(device, threads, memory_gb, compile),
         followers,
-        [network.checkpoint] if isinstance(network, Model) else [],
+        _start_files(network.checkpoint) if isinstance(network, Model) else [],
     )
     _show_progress()
     check_run(run)
@@ -146,6 +146,12 @@ def _check_number(key: str, value: Any, least: int, most: int | None = None) -> 
     if not isinstance(value, int | np.integer) or value < least or (most is not None and value > most):
         to = f" to {most:,}" if most is not None else ""
         raise NeurouteError(f"train: {key} {value!r}: give a whole number from {least}{to}")
+
+
+def _start_files(checkpoint: Path) -> list[Path]:
+    """A checkpoint, and the moments beside it where it lies in the folder of its training."""
+    stages = checkpoint.with_name(STAGES)
+    return [checkpoint, stages] if checkpoint.name == CHECKPOINT and stages.exists() else [checkpoint]
 
 
 def _show_progress() -> None:

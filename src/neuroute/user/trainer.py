@@ -3,7 +3,8 @@
 import hashlib
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from neuroute.datasets.chunks import solver_pool
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.stored_labels import labels_digest
 from neuroute.decoding.memory import in_precision_of_device
+from neuroute.networks.stage_files import LAST, unpacked_stages
 from neuroute.specs.objects import Run, training_entries
 from neuroute.training.callbacks import Callback
 from neuroute.training.train import CHECKPOINT, SUMMARY, Settings, describe_checkpoint, train
@@ -32,7 +34,7 @@ class Trainer:
         label_dirs: folders of label shards; the first is where missing ones go.
         settings: on which device, in how many threads.
         callbacks: follow the training, and may end it.
-        start: the checkpoint that the run starts from, where it does, and the moments beside it.
+        start: of the run that this one starts from, where it does, the checkpoint, and the ends of its stages if any.
     """
 
     run: Run
@@ -81,10 +83,11 @@ class Trainer:
         labels = labels_digest(self._manifest(job) for job in dict.fromkeys(labels.id for labels in run.labels))
         parts = [run.canonical(), code, labels, *map(self._start_digest, self.start)]
         key = _digest("|".join([*parts, *([] if self.settings.tf32 else ["no TF32"])]).encode())
-        state, start = self.work / "state" / run.id / key[:16], self.start[0] if self.start else None
-        codes: dict[str, str] = {"code": code, "network_code": network_code}
-        dirs, more = list(self.label_dirs), {"start": start, "callbacks": self.callbacks}
-        net = train(run, self.out, state, dirs, self.settings, **codes, **more)  # type: ignore[arg-type]
+        state = self.work / "state" / run.id / key[:16]
+        codes: dict[str, Any] = {"code": code, "network_code": network_code}
+        with self._starting() as (start, moments):
+            more: dict[str, Any] = {"start": start, "moments": moments, "callbacks": self.callbacks}
+            net = train(run, self.out, state, list(self.label_dirs), self.settings, **codes, **more)
         place = next(net.parameters()).device
         return Model(net, describe_checkpoint(run, network_code), place, path=self.out / CHECKPOINT)
 
@@ -98,6 +101,17 @@ class Trainer:
             log.warning(
                 "%s: replaces the model of other settings (%s); give another `name` to keep both", self.out, text
             )
+
+    @contextmanager
+    def _starting(self) -> Iterator[tuple[Path | None, Path | None]]:
+        """The checkpoint that the run starts from, and the moments to go on with, while the block runs."""
+        if len(self.start) < 2:
+            yield next(iter(self.start), None), None
+            return
+        stage = (self.run.start or "").partition("@")[2]
+        with unpacked_stages(self.start[1]) as folder:
+            checkpoint = folder / f"{stage}.safetensors" if stage else self.start[0]
+            yield checkpoint, folder / f"{stage or LAST}.moments.safetensors"
 
     def _start_digest(self, path: Path) -> str:
         if path.exists():

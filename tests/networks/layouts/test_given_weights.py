@@ -56,8 +56,6 @@ def refused(run: GivenRun, *words: str) -> None:
 def test_they_become_the_runs_checkpoint(tmp_path: Path) -> None:
     file = written(tmp_path, there.icam("tsp", Size()))
     run, out = run_of(file, ICAM, **WITHOUT_HEADS, train_nodes=8), tmp_path / "run"
-    (out / "stages").mkdir(parents=True)
-    (out / "model.moments.safetensors").touch()
     take_weights(run, out, "code")
     net, about = load_checkpoint(out / "model.safetensors", expected=run.network)
     assert (about["run"], about["code"]) == (run.id, "code")
@@ -65,7 +63,7 @@ def test_they_become_the_runs_checkpoint(tmp_path: Path) -> None:
     summary = read_json(out / "run.json", "")
     assert summary["weights"] == f"published weights (theirs.pt, sha256 {run.sha256[:12]})"
     assert summary["parameters"] == sum(p.numel() for p in net.parameters())
-    assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "model.safetensors", "run.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "model.safetensors", "run.json", "stages.zip"]
     assert (out / "log.jsonl").read_text() == ""
 
 

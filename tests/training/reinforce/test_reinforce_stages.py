@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
+from neuroute.networks.stage_files import pack_stages, unpacked_stages
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.specs.reinforced import Elite
-from neuroute.training.stages import beside, recall_moments
+from neuroute.training.stages import recall_moments
 from neuroute.training.train import _weights_to_start
 from reinforcing import Alone, close, gradients
 from tiny import Weights, log_lines, run_training, same_weights
@@ -23,12 +25,22 @@ STAGE_NAMES = ("warm", "varying", "model")
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Path:
-    return run_training(make_run(*STAGES), tmp_path_factory.mktemp("whole"), store)
+    """What a training leaves, and the ends of its stages beside it."""
+    out = run_training(make_run(*STAGES), tmp_path_factory.mktemp("whole"), store)
+    with unpacked_stages(out / "stages.zip") as folder:
+        for file in folder.glob("*.safetensors"):
+            shutil.copy(file, out)
+    return out
 
 
 def checkpoint_in(folder: Path, name: str = "model") -> Path:
     """Of a run, or of one of its stages but the last."""
-    return folder / f"{name}.safetensors" if name == "model" else folder / "stages" / f"{name}.safetensors"
+    return folder / f"{name}.safetensors"
+
+
+def beside(checkpoint: Path) -> Path:
+    """The moments of the same stage."""
+    return checkpoint.with_suffix(".moments.safetensors")
 
 
 def weights_of(folder: Path, name: str = "model") -> Weights:
@@ -56,21 +68,30 @@ def test_stages_as_runs_of_their_own_are_one_run(tmp_path: Path, store: Path, wh
         if number:
             start = checkpoint_in(whole, STAGE_NAMES[number - 1])
             run = run.model_copy(update={"start": f"icam/tiny@{start.stem}"})
-        alone = run_training(run, tmp_path / name, store, start)
+        alone = run_training(run, tmp_path / name, store, start, start and beside(start))
         assert same_weights(weights_of(alone), weights_of(whole, STAGE_NAMES[number])) is (name != "other")
+
+
+def test_a_damaged_file_of_stages_is_refused(tmp_path: Path, whole: Path) -> None:
+    pack_stages(tmp_path / "stages.zip", {"warm.safetensors": checkpoint_in(whole, "warm").read_bytes()})
+    content = bytearray((tmp_path / "stages.zip").read_bytes())
+    content[1000] ^= 1
+    (tmp_path / "stages.zip").write_bytes(content)
+    with one_line("cannot be read", "train its run anew"), unpacked_stages(tmp_path / "stages.zip"):
+        pass
 
 
 def test_moments_of_other_parameters_are_refused_and_none_are_no_fault(tmp_path: Path, whole: Path) -> None:
     checkpoint = checkpoint_in(Path(shutil.copytree(whole, tmp_path / "copy")), "warm")
     wider = batches_of(make_run(depth=2), tmp_path)
-    recall_moments(checkpoint, wider.net, wider.optimizer)  # two of its parameters' layers have none
+    recall_moments(beside(checkpoint), wider.net, wider.optimizer)  # two of its parameters' layers have none
     assert len(wider.optimizer.state) == len(weights_of(whole))
     other = torch.nn.Linear(2, 2)
     optimizer = torch.optim.Adam(other.parameters())
     with pytest.raises(NeurouteError, match="does not fit this network"):
-        recall_moments(checkpoint, other, optimizer)
+        recall_moments(beside(checkpoint), other, optimizer)
     beside(checkpoint).unlink()
-    recall_moments(checkpoint, other, optimizer)
+    recall_moments(beside(checkpoint), other, optimizer)
     assert not optimizer.state
 
 

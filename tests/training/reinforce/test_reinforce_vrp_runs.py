@@ -11,6 +11,7 @@ from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
 from neuroute.networks.blocks.experts.mixture import LinearExperts, Mixture
 from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.stage_files import unpacked_stages
 from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.vrp import lengths
 from neuroute.specs.objects import Dataset
@@ -23,11 +24,13 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def test_a_fresh_start_takes_weights_but_no_moments(tmp_path: Path, vrp_store: Path) -> None:
     """Few-shot training on a problem that was not trained on."""
-    start = run_training(make_run(stage(batches_per_epoch=6)), tmp_path, vrp_store) / "model.safetensors"
+    out = run_training(make_run(stage(batches_per_epoch=6)), tmp_path, vrp_store)
     few, steps = stage(variants=("VRPBLTW",)), {}
     for fresh in (False, True):
-        net = load_checkpoint(start)[0].train()
-        batches = batches_of(make_run(few, fresh=fresh), tmp_path, double=False, net=net, start=start)
+        net, run = load_checkpoint(out / "model.safetensors")[0].train(), make_run(few, fresh=fresh)
+        with unpacked_stages(out / "stages.zip") as ends:
+            moments = ends / "model.moments.safetensors"
+            batches = batches_of(run, tmp_path, double=False, net=net, moments=moments)
         batches.train(0)
         (step,) = {int(state["step"]) for state in batches.optimizer.state.values()}
         steps[fresh] = step

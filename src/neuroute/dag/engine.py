@@ -1,0 +1,133 @@
+"""What the workflow reads and sets of Snakemake beyond its documented interface: here, and nowhere else.
+
+`tests/dag/test_engine.py` runs it against the Snakemake that is installed; CI with the oldest one that is promised and,
+weekly, with its main branch, too.
+"""
+
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import wraps
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+from neuroute.core.errors import NeurouteError
+
+T = TypeVar("T")
+LOOKS_ONLY = ("-n", "--dry", "--lint", "--unlock", "--touch", "--summary", "--dag", "--rulegraph", "--list", "--report")
+
+
+def _guarded(read: Callable[..., T]) -> Callable[..., T]:
+    """Turn what another Snakemake lacks into one line."""
+
+    @wraps(read)
+    def guarded(*arguments: Any) -> T:
+        try:
+            return read(*arguments)
+        except (AttributeError, TypeError, KeyError) as error:
+            raise NeurouteError(
+                f"Snakemake {version('snakemake')} is not as this version of neuroute knows it ({read.__name__}: "
+                f"{error}); take one that constraints.txt names: pip install --constraint constraints.txt snakemake"
+            ) from None
+
+    return guarded
+
+
+class Engine:
+    """A Snakemake that has read its command line; what is of a DAG is there from `onstart` on."""
+
+    def __init__(self, workflow: Any, command: Iterable[str] = ()) -> None:
+        """command: the words of the command line, for what no attribute says."""
+        self._workflow, self.command = workflow, list(command or sys.argv[1:])
+
+    @property
+    @_guarded
+    def config_files(self) -> list[str]:
+        return list(map(str, self._workflow.configfiles))
+
+    @property
+    @_guarded
+    def cores(self) -> int | None:
+        """Of all jobs here together; of one job on a cluster.  None: none is said."""
+        return self._workflow.resource_settings.cores  # type: ignore[no-any-return]
+
+    @property
+    @_guarded
+    def gpus(self) -> int:
+        """GPUs that all jobs together may hold: `--resources gpu=N`."""
+        return int(self._workflow.global_resources.get("gpu").value or 0)
+
+    @property
+    @_guarded
+    def at_once(self) -> int:
+        """Cores here, jobs on a cluster."""
+        settings = self._workflow.resource_settings
+        return (settings.cores if self.is_local else settings.nodes) or 1
+
+    @property
+    @_guarded
+    def is_local(self) -> bool:
+        """Whether jobs run on this machine."""
+        return bool(self._workflow.local_exec)
+
+    @property
+    @_guarded
+    def executor(self) -> str:
+        return self._workflow.executor_plugin.name  # type: ignore[no-any-return]
+
+    @property
+    @_guarded
+    def is_touching(self) -> bool:
+        return bool(self._workflow.touch)
+
+    @property
+    @_guarded
+    def starts_jobs(self) -> bool:
+        """Whether this process decides what there is to do, and does it.  Options that only look have no attribute."""
+        return bool(self._workflow.is_main_process) and not any(word.startswith(LOOKS_ONLY) for word in self.command)
+
+    @property
+    @_guarded
+    def runs_group(self) -> bool:
+        """Whether this process runs short jobs that a cluster was sent together, as no attribute says."""
+        return (
+            bool(self._workflow.remote_exec) and "--local-groupid" in self.command and "--executor" not in self.command
+        )
+
+    @property
+    @_guarded
+    def rules(self) -> list[str]:
+        return [rule.name for rule in self._workflow.rules]
+
+    @_guarded
+    def needed(self) -> list[Any]:
+        """Jobs that are to run, with `rule.name`, `wildcards`, `output`, `log`, `resources`, `threads`, `jobid`."""
+        return list(self._workflow.dag.needrun_jobs())
+
+    @_guarded
+    def finished(self) -> list[Any]:
+        """Jobs whose files are there and stay."""
+        dag = self._workflow.dag
+        return [job for job in dag.jobs if not dag.needrun(job)]
+
+    @_guarded
+    def send_together(self, group: str, size_of: str) -> None:
+        """Let jobs of a group go to a cluster together, as many as a profile says of `size_of`.
+
+        In a job that a cluster was sent what came together stays so.
+        """
+        self._workflow.parent_groupids[group] = size_of
+        if self._workflow.remote_exec:
+            self._workflow.group_settings.group_components = {size_of: sys.maxsize}
+
+    # -- faster or farther than Snakemake goes by itself; where another one differs, it goes on as it would ----------
+
+    def start_at_once(self) -> None:
+        """Lift the limit of jobs a second: with each job that ends it adds a look, a second later, at all that wait."""
+        with suppress(AttributeError):
+            self._workflow.scheduler.job_rate_limiter = None
+
+    def go_on_until_last(self) -> None:
+        """`--until evaluate` is all evaluations, also one that another one comes before, as tests that read a sweep."""
+        with suppress(AttributeError):
+            self._workflow.dag.untilrules.clear()
