@@ -183,37 +183,29 @@ def pomo_step(
 
 def elg_step(p: State, features: tuple[Tensor, ...], known: Tensor, current: Tensor, mask: Tensor) -> Tensor:
     """Each tour by itself: what is near, in which order, and every weight of the local policy written out."""
-    cvrp = len(features) > 1
-    local, spelt = (LOCAL["cvrp"], SNAKE) if cvrp else (LOCAL["tsp"], CAMEL)
+    local = LOCAL["tsp"]
 
     def code(rank: int) -> Tensor:
         angles = [rank * 10_000 ** (-i / 15) for i in range(16)]
         return torch.tensor([*map(math.sin, angles), *map(math.cos, angles)]).double()  # kept in single precision
 
-    def scores(place: Tensor, demand: Tensor | None, left: Tensor, here: int, closed: Tensor) -> Tensor:
+    def scores(place: Tensor, here: int, closed: Tensor) -> Tensor:
         apart = [math.dist(place[here].tolist(), there.tolist()) for there in place]
-        open_ = [j for j in range(int(cvrp), len(place)) if closed[j] == 0]
-        near = sorted(open_, key=lambda j: apart[j])[: 40 if cvrp else 30]
-        farthest = max((apart[j] for j in near), default=apart[0]) if cvrp else max(apart[j] for j in near) + 1e-6
-        near = ([0] if cvrp else []) + near
+        near = sorted((j for j in range(len(place)) if closed[j] == 0), key=lambda j: apart[j])[:30]
+        farthest = max(apart[j] for j in near) + 1e-6
         added = torch.full((len(place),), -1.0).double()
-        seen, embedded = [], []
+        embedded = []
         for rank, j in enumerate(near):
             added[j] = -apart[j] / farthest
             dx, dy = (place[j] - place[here]).tolist()
-            numbers = [apart[j] / farthest, math.atan2(dy, dx)]
-            if demand is not None:
-                numbers.append(float(demand[j] / left))
-            embedded.append(linear(p, f"{local}.init_emb", torch.tensor(numbers, dtype=torch.float64)) + code(rank))
-            if closed[j] == 0:
-                seen.append(embedded[-1])
-        e = torch.stack(seen)[None, None]
+            numbers = torch.tensor([apart[j] / farthest, math.atan2(dy, dx)], dtype=torch.float64)
+            embedded.append(linear(p, f"{local}.init_emb", numbers) + code(rank))
+        e = torch.stack(embedded)
         q, k, v = (
-            p[f"{local}.cur_token_emb"] @ p[f"{local}.Wq.weight"].T,
-            *(linear(p, f"{local}.{x}", e[0]) for x in ("Wk", "Wv")),
+            linear(p, f"{local}.{x}", of) for x, of in (("Wq", p[f"{local}.cur_token_emb"]), ("Wk", e), ("Wv", e))
         )
         parts = [
-            torch.softmax(q[at] @ k[0, :, at].T / 8**0.5, -1) @ v[0, :, at]
+            torch.softmax(q[at] @ k[:, at].T / 8**0.5, -1) @ v[:, at]
             for at in (slice(i, i + 8) for i in range(0, 32, 8))
         ]
         wanted = linear(p, f"{local}.multi_head_combine", torch.cat(parts))
@@ -221,12 +213,11 @@ def elg_step(p: State, features: tuple[Tensor, ...], known: Tensor, current: Ten
             added[j] += wanted @ each / 32**0.5
         return added
 
-    h = encode(p, embed(p, *features), partial(heads, p), spelt)
+    h = encode(p, embed(p, *features), partial(heads, p), CAMEL)
     seen = attention(query(p, h, known, current), linear(p, "decoder.Wk", h), linear(p, "decoder.Wv", h), SCALE, mask)
     fits = linear(p, "decoder.multi_head_combine", seen) @ h.transpose(1, 2) / math.sqrt(WIDTH)
     for b, t in product(*map(range, current.shape)):
-        demand = features[1][b, :, 0] * (torch.arange(h.shape[1]) > 0) if cvrp else None
-        fits[b, t] += scores(features[0][b], demand, known[b, t].squeeze(), int(current[b, t]), mask[b, t])
+        fits[b, t] += scores(features[0][b], int(current[b, t]), mask[b, t])
     return torch.softmax(50 * torch.tanh(fits) + mask, -1)
 
 

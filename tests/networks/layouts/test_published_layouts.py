@@ -10,11 +10,11 @@ from refusals import one_line
 from torch import Tensor
 
 import dgl_by_the_book as dgl
-import mdam_by_the_book as mdam
 import pointerformer_by_the_book as pointerformer
 import published_code as there
 import published_formulas as formulas
 import published_glop as glop
+import published_mdam as mdam
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
@@ -65,7 +65,7 @@ PATH = {
 }
 STARTS = {
     **_both("POMO", there.pomo, formulas.pomo_step),
-    **_both("ELG", there.elg, formulas.elg_step),
+    "ELG tsp": Case("ELG for the TSP", "tsp", lambda size: there.elg("tsp", size), formulas.elg_step),
     **_both("ICAM", there.icam, formulas.icam_step),
     "Pointerformer": Case("Pointerformer for the TSP", "tsp", pointerformer.shapes, pointerformer.step),
     **{name: _mvmoe(n) for name, n in {"POMO-MTL": 0, "MVMoE/4E": 4, "MVMoE/8E": 8}.items()},
@@ -83,11 +83,12 @@ STARTS = {
         )
     },
 }
-# Whose decisions are compared in `test_invit`, `test_mdam` and `test_glop`.
+# Whose decisions are compared with published ones in `tests/systems`.
 REMEMBERED = {f"{norm}.running_mean": torch.ones(16) for i in range(mdam.DEPTH) for norm in mdam.norms_of(i)}
 OTHERS = {
+    "ELG cvrp": Case("ELG for the CVRP", "cvrp", lambda size: there.elg("cvrp", size), formulas.pomo_step),
     **_both("INViT", invit, formulas.pomo_step),
-    **_both("MDAM", lambda problem, _: mdam.shapes(problem), formulas.pomo_step, ignored=REMEMBERED),
+    **_both("MDAM", lambda problem, _: mdam.mdam(problem), formulas.pomo_step, ignored=REMEMBERED),
     "GLOP": Case("GLOP's reviser", "tsp", lambda _: glop.reviser(), formulas.pomo_step, ignored={"pe": torch.ones(3)}),
     "GLOP-G": Case("GLOP-G's partition", "cvrp", lambda _: glop.partition(), formulas.pomo_step),
 }

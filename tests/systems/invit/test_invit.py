@@ -1,7 +1,6 @@
-"""INViT: its views and decisions against formulas, what they do not depend on, and what they cost."""
+"""INViT: what its decisions do not depend on, what they cost, its solutions.  The equations: test_published_invit."""
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-import published_invit as there
 from networks import awake
 from neuroute.accounting.counts import counts
 from neuroute.core.errors import NeurouteError
@@ -17,14 +15,12 @@ from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
 from neuroute.decoding.multi_start import begin, multi_start
 from neuroute.decoding.tsp import TSP
-from neuroute.networks.import_weights import import_weights
-from neuroute.networks.weights import build, load_checkpoint
+from neuroute.networks.weights import build
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp
 from neuroute.specs.objects import Decoding, Network
-from neuroute.systems.invit.network import Invit, InvitCvrp, Prepared, to_unit_box
-from published_code import HEADS, Size, weights
+from neuroute.systems.invit.network import Invit, InvitCvrp, to_unit_box
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -49,72 +45,12 @@ def closed_at(n: int, *tours: list[int]) -> Tensor:
     return mask
 
 
-# -- against formulas -------------------------------------------------------------------------------------------------
-
-
-def published(folder: Path, problem: str, size: Size | None = None) -> tuple[dict[str, Tensor], Any]:
-    """Weights, and the network that they are imported as."""
-    state = weights(dict(there.invit(problem, size or Size())))
-    state = {
-        name: tensor + 0.7 if ".BN_" in name and name.endswith("weight") else tensor for name, tensor in state.items()
-    }
-    torch.save({"epoch": 7, "time": 1.5, "model_train": {}, "model_baseline": state}, folder / "theirs.pt")
-    import_weights(folder / "theirs.pt", folder / "ours.safetensors", None, {"heads": HEADS})
-    imported, _ = load_checkpoint(folder / "ours.safetensors")
-    return {name: tensor.double() for name, tensor in state.items()}, imported.double()
-
-
-def compare(logits: Tensor, wanted: dict[int, float]) -> None:
-    """One tour's: everything that is not among the wanted has no probability."""
-    expected = torch.zeros_like(logits)
-    for node, probability in wanted.items():
-        expected[node] = probability
-    torch.testing.assert_close(torch.softmax(logits, -1), expected, **EXACT)
-
-
-@pytest.mark.parametrize("visited", [[3], [0, 4, 7], list(range(9, 80)), list(range(1, 79)), list(range(99))])
-def test_decisions_of_the_tsp_are_the_published_ones(tmp_path: Path, visited: list[int]) -> None:
-    state, ours = published(tmp_path, "tsp")
-    assert ours.sizes == [35, 50]
-    coords, n = points(100, 1), 100
-    first, here = torch.tensor([[visited[0]]]), torch.tensor([[visited[-1]]])
-    with torch.no_grad():
-        logits = ours.decide(ours.prepare(ours.encode(coords)), first, here, closed_at(n, visited))[0, 0]
-    open_ = [i for i in range(n) if i not in visited]
-    compare(logits, there.step(state, coords[0], visited[-1], visited[0], open_, open_))
-
-
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize(("visited", "left"), [([], 20), ([5], 12), ([5, 7], 3), (list(range(1, 50)), 2), ([8], 9)])
-def test_decisions_of_the_cvrp_are_the_published_ones(
-    tmp_path: Path, visited: list[int], left: int, strict: bool
-) -> None:
-    """Strictly: a demand that is all that is left is not offered, unless the vehicle is full."""
-    state, ours = published(tmp_path, "cvrp")
-    assert ours.strict
-    ours.strict = strict
-    coords, n = points(61, 1), 61
-    demand = torch.randint(1, 10, (1, n), generator=torch.Generator().manual_seed(2))
-    demand[0, 0], demand[0, 10:13] = 0, left
-    share, here = demand.double() / 20, visited[-1] if visited else 0
-    unserved = [i for i in range(1, n) if i not in visited]
-    able = [i for i in unserved if demand[0, i] <= left]
-    mask = closed_at(n, [i for i in range(n) if i not in able and i > 0] + ([] if here else [0]))
-    context = torch.cat([torch.tensor([[[left / 20]]], dtype=torch.float64), closed_at(n, visited)], dim=-1)
-    with torch.no_grad():
-        logits = ours.decide(Prepared(coords, share), context, torch.tensor([[here]]), mask)[0, 0]
-    fit = [i for i in able if not strict or demand[0, i] < left or left == 20]
-    compare(logits, there.step(state, coords[0], here, 0, fit, unserved, demand=share[0], left=left / 20))
-
-
 # -- views ------------------------------------------------------------------------------------------------------------
 
 
 def test_views_of_one_place_have_no_size() -> None:
     """Coincident nodes: a range of 0 counts as 1."""
-    seen, here, other = to_unit_box(
-        torch.ones(1, 1, 4, 2), torch.ones(1, 1, 4, dtype=torch.bool), torch.ones(1, 1, 2), torch.zeros(1, 1, 2)
-    )
+    seen, here, other = to_unit_box(torch.ones(1, 1, 4, 2), torch.ones(1, 1, 2), torch.zeros(1, 1, 2))
     assert not seen.any()
     assert not here.any()
     assert torch.equal(other, -torch.ones(1, 1, 2))

@@ -4,6 +4,7 @@ import math
 from typing import ClassVar, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import in_all_digits
@@ -193,9 +194,9 @@ class Elg(Pomo):
 class ElgCvrp(Elg):
     """ELG for the CVRP: 1,258,304 parameters as published.
 
-    The depot is a neighbour of every stop, and the first one: it counts for no place among the nearest.  Distances are
-    shares of the farthest open customer's among them, so that the depot's may be above 1; where none is open, or all
-    are where the vehicle is, they are shares of the depot's.  Demands are shares of what is left in the vehicle.
+    The depot is a neighbour of every stop, and the first one: it counts for no place among the nearest.  As in the
+    published code its distance, direction and demand are 0, for the penalty and for the local policy, wherever the
+    vehicle is.  Demands are shares of what is left in the vehicle.
     """
 
     problem = "cvrp"
@@ -219,20 +220,16 @@ class ElgCvrp(Elg):
 
     def _near(self, distances: Tensor, mask: Tensor) -> Near:
         customers, apart, is_open = _nearest(distances[..., 1:], mask[..., 1:], self.neighbours)
-        depot, farthest = distances[..., :1], apart.amax(dim=-1, keepdim=True)
-        unit = torch.where(farthest > 0, farthest, depot).clamp(min=SLACK)
-        return Near(
-            torch.cat([torch.zeros_like(customers[..., :1]), customers + 1], dim=-1),
-            torch.cat([depot, apart], dim=-1) / unit,
-            torch.cat([mask[..., :1] == 0, is_open], dim=-1),
-        )
+        share = apart / apart.amax(dim=-1, keepdim=True).clamp(min=SLACK)
+        is_open = torch.cat([mask[..., :1] == 0, is_open], dim=-1)
+        return Near(F.pad(customers + 1, (1, 0)), F.pad(share, (1, 0)), is_open)
 
     def _local_features(self, near: Near, offsets: Tensor, demand: Tensor | None, context: Tensor) -> Tensor:
         assert demand is not None
-        load = _of(demand[..., None], near.nodes).squeeze(-1) / context.clamp(min=SLACK)[..., None]
+        load = _of(demand[..., None], near.nodes) / context.clamp(min=SLACK)[..., None, None]
         polar = super()._local_features(near, offsets, None, context)
-        is_customer = near.open & (near.nodes > 0)  # nothing is asked of the depot's
-        return torch.cat([polar, load.masked_fill(~is_customer, 0).to(polar)[..., None]], dim=-1)
+        is_customer = near.open & (near.nodes > 0)
+        return torch.cat([polar, load.to(polar)], dim=-1).masked_fill(~is_customer[..., None], 0)
 
 
 def _nearest(distances: Tensor, mask: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -67,7 +67,7 @@ LAYOUTS = (
         {ACTION_VIEW: 3},
         _rules(),
         holder="model_baseline",
-        usual={"heads": 8, "strict": True, "train_nodes": 100},
+        usual={"heads": 8, "strict": True, "copies": True, "train_nodes": 100},
         alias="invit-cvrp",
         read=read,
     ),

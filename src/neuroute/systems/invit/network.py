@@ -27,44 +27,28 @@ def nearest(coords: Tensor, here: Tensor, allowed: Tensor, k: int) -> tuple[Tens
     here (batch, tours, 2), allowed bool (batch, tours, n).  Nearest first; where fewer are allowed, those that are
     not come last and are not there.  Nothing is kept of pairs of nodes: n numbers of each place.
     """
-    return _least(_squared(coords, here).masked_fill_(~allowed, torch.inf), k)
-
-
-def nearest_beside(
-    coords: Tensor, here: Tensor, first: tuple[Tensor, Tensor], allowed: Tensor, k: int
-) -> tuple[Tensor, Tensor]:
-    """As `nearest`, after those that `nearest` has found already: `first`, all of which are allowed."""
-    nodes, there = first
-    apart = _squared(coords, here).masked_fill_(~allowed, torch.inf)
-    ranks = torch.arange(nodes.shape[-1], device=nodes.device, dtype=apart.dtype) - nodes.shape[-1]
-    return _least(apart.scatter_(2, nodes, torch.where(there, ranks, apart.gather(2, nodes))), k)
-
-
-def _squared(coords: Tensor, here: Tensor) -> Tensor:
-    """Squared distances (batch, tours, n)."""
-    squared: Tensor = (coords[:, None, :, 0] - here[..., 0, None]).square_()
+    squared = (coords[:, None, :, 0] - here[..., 0, None]).square_()
     squared += (coords[:, None, :, 1] - here[..., 1, None]).square_()
-    return squared
-
-
-def _least(apart: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    distances, nodes = apart.topk(min(k, apart.shape[2]), dim=2, largest=False, sorted=True)
+    squared.masked_fill_(~allowed, torch.inf)
+    distances, nodes = squared.topk(min(k, squared.shape[2]), dim=2, largest=False, sorted=True)
     return nodes, distances < torch.inf
 
 
-def points(coords: Tensor, nodes: Tensor) -> Tensor:
-    """coords (batch, n, E) of nodes (batch, tours, k) int64 -> (batch, tours, k, E)."""
-    coords_of_nodes: Tensor = rows_of(coords, nodes.flatten(1)).unflatten(1, nodes.shape[1:])
-    return coords_of_nodes
+def points(rows: Tensor, nodes: Tensor, there: Tensor, empty: Tensor) -> Tensor:
+    """rows (batch, n, E) of nodes (batch, tours, k) int64 -> (batch, tours, k, E).
+
+    Of places that are not there (batch, tours, k) bool the result is `empty` (batch, tours, E).
+    """
+    features = rows_of(rows, nodes.flatten(1)).unflatten(1, nodes.shape[1:])
+    return torch.where(there[..., None], features, empty[:, :, None])
 
 
-def to_unit_box(coords: Tensor, there: Tensor, here: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
+def to_unit_box(coords: Tensor, here: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
     """Move and scale what a view sees (..., k, 2), here and others (..., 2), so that its longer side is 1.
 
-    The view is what is there of the nodes, bool (..., k), and the current stop; both axes are divided by the
-    larger range, by 1 if that is 0.  Of nodes that are not there the result is that of the current stop.
+    The view is the nodes and the current stop; both axes are divided by the larger range, by 1 if that is 0.
     """
-    all_of_it = torch.cat([torch.where(there[..., None], coords, here[..., None, :]), here[..., None, :]], dim=-2)
+    all_of_it = torch.cat([coords, here[..., None, :]], dim=-2)
     low, high = all_of_it.aminmax(dim=-2)
     side = (high - low).amax(dim=-1, keepdim=True)
     side = torch.where(side > 0, side, 1.0)
@@ -94,7 +78,8 @@ class View(NamedTuple):
 class InvitLayer(PostNorm):
     """Attention with a residual and a norm of its own, inside another residual: LN(h + LN'(h + MHA(h))), then an FFN.
 
-    4 W^2 + 2 W F + 7 W + F parameters: no projection of the attention has a bias.
+    4 W^2 + 2 W F + 7 W + F parameters: no projection of the attention has a bias.  Its scores are divided by the root
+    of the whole width, not of a head's, as in the published code.
     """
 
     def __init__(self, width: int, heads: int, feed_forward: int) -> None:
@@ -115,7 +100,7 @@ class InvitLayer(PostNorm):
         keys, values = F.linear(x, of_others).chunk(2, dim=-1)
         x = x[:, :first]
         q, k, v = (_heads(part, self.heads) for part in (F.linear(x, of_query), keys, values))
-        attended = attend(q, k, v, 1 / math.sqrt(q.shape[-1]), hidden).transpose(1, 2).flatten(2)
+        attended = attend(q, k, v, 1 / math.sqrt(x.shape[-1]), hidden).transpose(1, 2).flatten(2)
         return self.finish(x, self.inner_norm(x + self.out(attended)))
 
 
@@ -248,7 +233,7 @@ class Invit(MultiStartNetwork):
         return self.decide(Prepared(rows, None), current + rows.shape[1] - 1, current, ends)[:, 0, 1:-1]
 
     def _view(self, coords: Tensor, nodes: Tensor, there: Tensor, here: Tensor, first: Tensor) -> View:
-        coords_seen, at, start = to_unit_box(points(coords, nodes), there, here, first)
+        coords_seen, at, start = to_unit_box(points(coords, nodes, there, here), here, first)
         return View(coords_seen, at, there, start.clamp(0, 1))
 
     def _choose(self, views: list[View], actions: Tensor, there: Tensor, mask: Tensor) -> Tensor:
@@ -285,21 +270,25 @@ class Invit(MultiStartNetwork):
 class InvitCvrp(Invit):
     """Scores the depot and the nearest customers that fit; loads are shares of the capacity.
 
-    A view of k holds these customers and, up to k, the nearest others that have not been served.  It is not clipped:
-    the depot may lie outside.  1,736,064 parameters of two views and two action layers, 2,264,576 of three.
+    A view of k has as many places for these customers as may be chosen, of which some are empty where fewer fit, and
+    the nearest others that have not been served in the places after them.  It is not clipped: the depot may lie
+    outside.  1,736,064 parameters of two views and two action layers, 2,264,576 of three.
 
     strict: a customer whose demand is all that is left is not offered, as in the published code, whose weights have
     learnt so; at the depot it is, since else an instance with such a customer had no solution.
+
+    copies: at the depot the instance's last customer counts for the ranges of views with empty places, as in the
+    published code, where copies of it fill them.
     """
 
     problem = "cvrp"
     sees_served = True
     features, depots = 3, 1
 
-    def __init__(self, strict: bool = False, **shape: Any) -> None:
+    def __init__(self, strict: bool = False, copies: bool = False, **shape: Any) -> None:
         """shape: as of the TSP."""
         super().__init__(**shape)
-        self.strict = strict
+        self.strict, self.copies = strict, copies
 
     def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) as of the TSP.
@@ -315,17 +304,25 @@ class InvitCvrp(Invit):
             fits &= (demand[:, None] < load - ROUNDING) | (load > 1 - ROUNDING)
         open_[..., 0] = fits[..., 0] = False
         here = rows_of(coords, current)
-        first = nearest(coords, here, fits, min(self.actions, self._most(open_, self.actions)))
-        nodes, there = nearest_beside(coords, here, first, open_, self._most(open_, max(self.sizes)))
+        first = nearest(coords, here, fits, self._most(fits, self.actions))
+        others = open_ & ~torch.zeros_like(open_).scatter_(2, *first)
+        more = nearest(coords, here, others, self._most(others, max(self.sizes) - self.actions))
         depot = coords[:, :1].expand_as(here)
+        empty = torch.where(current[..., None] == 0, coords[:, -1:], here) if self.copies else here
 
         def view(nodes: Tensor, there: Tensor) -> View:
-            coords_seen, at, home = to_unit_box(points(coords, nodes), there, here, depot)
-            demands = torch.where(there, points(demand[..., None], nodes).squeeze(-1), load.to(demand))
-            return View(torch.cat([coords_seen, demands[..., None]], -1), torch.cat([at, load.to(at)], -1), there, home)
+            coords_seen, at, home = to_unit_box(points(coords, nodes, there, empty), here, depot)
+            demands = points(demand[..., None], nodes, there, load.to(demand))
+            return View(torch.cat([coords_seen, demands], -1), torch.cat([at, load.to(at)], -1), there, home)
 
-        views = [view(*first), *(view(nodes[..., :k], there[..., :k]) for k in self.sizes)]
-        return self._choose(views, *first, mask)
+        def state(k: int) -> View:
+            nodes, there = (torch.cat([a, b[..., : k - self.actions]], -1) for a, b in zip(first, more, strict=True))
+            return view(nodes, there)
+
+        return self._choose([view(*first), *map(state, self.sizes)], *first, mask)
+
+    def _most(self, allowed: Tensor, k: int) -> int:
+        return k if self.copies else super()._most(allowed, k)
 
 
 def _hidden(there: Tensor) -> Tensor | None:

@@ -114,7 +114,7 @@ class Partial(NamedTuple):
 
 
 def decoders(net: Mdam, batch: Batch, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
-    """The shortest solution (batch, ...) of all decoders: each builds one greedily, or searches with beams.
+    """The shortest solution (batch, ...) of all decoders, each of which searches with beams, by default with one.
 
     Raises NeurouteError for other networks, and for stretched coordinates.
     """
@@ -123,8 +123,6 @@ def decoders(net: Mdam, batch: Batch, decoding: Decoding, memory_gb: float, firs
     if decoding.rescale != 1 or decoding.esf:
         raise NeurouteError("Mdam reads coordinates of the unit square as they are; leave `rescale` and `esf` out")
     encoded = net.encode(*batch.features)
-    if decoding.beam == 1:
-        return shortest_of(batch, build_all(net, encoded, batch))
     each = [search_beams(net, number, encoded, batch, decoding.beam) for number in range(len(net.decoders))]
     return shortest_of(batch, torch.stack(each, dim=1))
 
@@ -141,9 +139,11 @@ def search_beams(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, beam: 
 
     At every step each partial solution proposes its `expand` most probable next stops; of these the most probable
     `beam` go on, once `merge` has dropped what is no better than another.  An instance with fewer has copies of its
-    most probable one in their places, which propose nothing.
+    most probable one in their places, which propose nothing.  As in the published search, and in it alone, the depot is
+    open to the first decision too.
     """
     steps, points = Steps(net, decoder, encoded, batch), batch.coords.double()
+    steps.rollout.mask.zero_()
     count, nodes = points.shape[:2]
     demand = getattr(batch, "demand", torch.zeros(count, nodes, dtype=torch.int64, device=points.device))
     instance = torch.arange(count, device=points.device)[:, None]

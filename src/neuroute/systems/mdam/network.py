@@ -16,8 +16,6 @@ from neuroute.networks.blocks.contexts import CvrpEmbedding, TspEmbedding, rows_
 from neuroute.networks.blocks.norms import UntrackedBatchNorm
 from neuroute.networks.blocks.post_norm_layer import KoolLayer
 
-SLACK = 1e-9  # added to the attention that is left of a row, as the published code for the CVRP does
-
 
 class Encoded(NamedTuple):
     """An instance: its nodes, and of the last layer what does not change when nodes are closed."""
@@ -76,8 +74,8 @@ class Mdam(RoutingNetwork):
 
     From the third decision on every `glimpse_every`-th begins with the last layer: nodes that were closed when the
     decision before was made get no attention, the others share it, and what follows is computed anew for all nodes.
-    Batch norms have the statistics of their batch always, as the published code has them in decoding too, of all the
-    solutions of a decoder together: a solution depends on what else is in the batch.
+    Batch norms have the statistics of their batch always, as the published code has them in decoding too, of one
+    solution of each instance together: a solution depends on what else is in the batch.
     """
 
     problem: ClassVar[str] = "tsp"
@@ -85,6 +83,7 @@ class Mdam(RoutingNetwork):
     own_beams = True
     is_batch_dependent = True
     embedding: ClassVar[type[nn.Module]] = TspEmbedding
+    slack: ClassVar[float] = 0.0  # added to the attention that is left of a row
 
     def __init__(
         self,
@@ -131,14 +130,15 @@ class Mdam(RoutingNetwork):
         """The nodes (batch tours, n, width) as each solution sees them; mask (batch, tours, n): -inf at closed ones.
 
         Attention is the same for all solutions of an instance, so what is closed is left out of the values and of the
-        sum of the weights: one product for all, and no weights for each.
+        sum of the weights: one product for all, and no weights for each.  Norms are of one tour of each instance.
         """
         attention, values = encoded.attention.to(encoded.values), encoded.values
         is_open = (mask == 0).to(values).transpose(1, 2)[:, None]  # (batch, 1, n, tours)
         mixed = (attention @ (values[:, :, :, None] * is_open[..., None]).flatten(3)).unflatten(3, (mask.shape[1], -1))
-        mixed = mixed / (attention @ is_open + SLACK)[..., None]  # (batch, heads, n, tours, d_k)
-        mixed = mixed.permute(0, 3, 2, 1, 4).flatten(3).flatten(0, 1)
-        return self.last.finish(encoded.below.repeat_interleave(mask.shape[1], dim=0), self.last.out(mixed))
+        weights = attention @ is_open + self.slack  # 0 where attention to what is open is too little for its precision
+        mixed = mixed / weights.masked_fill(weights == 0, 1)[..., None]  # (batch, heads, n, tours, d_k)
+        tours = self.last.out(mixed.permute(3, 0, 2, 1, 4).flatten(3))
+        return torch.stack([self.last.finish(encoded.below, tour) for tour in tours], dim=1).flatten(0, 1)
 
     def prepare(self, decoder: int, nodes: Tensor) -> Prepared:
         """What is computed once for the decisions of one decoder, of nodes (rows, n, width)."""
@@ -181,6 +181,7 @@ class MdamCvrp(Mdam):
 
     problem = "cvrp"
     embedding = CvrpEmbedding
+    slack = 1e-9
 
     def _context_width(self, width: int) -> int:
         return width + 1
