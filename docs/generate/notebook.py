@@ -8,7 +8,7 @@ from typing import Any
 def page(file: Path) -> str:
     """The Markdown of a notebook, with a link to the notebook itself."""
     cells = json.loads(file.read_text())["cells"]
-    link = f"\n\nThis page as a notebook: [{file.name}]({file.name}).\n"
+    link = f"\n\nThis page as a notebook: [{file.name}](<{file.name}>).\n"
     title, *others = [_cell(cell) for cell in cells]
     return "\n\n".join([title + link, *others]) + "\n"
 

@@ -1,7 +1,6 @@
 """Reference pages from the code itself: the command line, config.yaml, scale files, records."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -53,9 +52,6 @@ def record_columns() -> str:
         "only these.\n\n"
         f"| column | meaning |\n|---|---|\n{rows}\n\n| metric | unit |\n|---|---|\n{units}\n"
     )
-
-
-PAGES: dict[str, Callable[[], str]] = {"cli": cli, "config": config, "scales": scales, "records": record_columns}
 
 
 def _columns() -> dict[str, str]:

@@ -5,7 +5,8 @@ import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+ALL = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = [page for page in ALL if not page.read_text().startswith("<!-- made by ")]  # that a person wrote
 Commands = list[tuple[str, list[str]]]  # (page, words after the name of the program)
 
 

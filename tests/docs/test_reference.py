@@ -63,6 +63,12 @@ def test_a_card_shows_what_was_measured(generator: Generator, monkeypatch: pytes
     assert "12,345 parameters" in text
 
 
+def test_pages_that_follow_from_the_code_are_those_of_today(generator: Generator) -> None:
+    pages = generator("pages")
+    old = [name for name in pages.PAGES if (pages.DOCS / name).read_text() != pages.text_of(name)]
+    assert old == [], "run: python docs/generate/pages.py"
+
+
 @pytest.mark.parametrize("name", ["edge_maps", "seeds", pytest.param("claims", marks=pytest.mark.slow)])
 def test_made_parts_of_pages_are_those_of_what_was_kept(name: str, generator: Generator) -> None:
     made = generator(name)
