@@ -389,4 +389,3 @@ def test_one_benchmarks_code_is_no_part_of_anothers() -> None:
         reached = reach(("neuroute.datasets.fetch:provide", f"neuroute.datasets.libraries:{benchmark}"))
         assert ("neuroute.datasets.libraries", benchmark) in reached
         assert not reached & {("neuroute.datasets.libraries", other) for other in others}
-        assert (("neuroute.instances.tsplib", "parse_vrplib") in reached) == (benchmark == "CVRPLIB")

@@ -7,7 +7,7 @@ import pytest
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.instances.solomon import parse_solomon
+from neuroute.instances.tsplib import parse
 from neuroute.problems.vrp import from_routes, lengths
 from neuroute.problems.vrp_checker import valid
 from neuroute.user.files import load
@@ -29,8 +29,8 @@ def text(rows: list[str] = ROWS, head: str = HEAD) -> str:
     return head + "".join(f"    {row}\n" for row in rows)
 
 
-def read(tmp_path: Path, content: str, sizes=None):
-    return parse_solomon(content, str(tmp_path / "T1.txt"), "T1", sizes)
+def read(tmp_path: Path, content: str):
+    return parse(content, str(tmp_path / "T1.txt"), "T1")
 
 
 def test_a_file_in_its_own_units_and_scaled(tmp_path: Path) -> None:
@@ -71,26 +71,35 @@ def test_published_files(shared: Path, name: str, scale: float, closes: float) -
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "no sections VEHICLE and CUSTOMER"),
+        ("", "no EDGE_WEIGHT_TYPE"),
         (HEAD[:20], "no sections VEHICLE and CUSTOMER"),
         (HEAD, "0 rows in section CUSTOMER"),
-        (HEAD.replace("  25         200", ""), "section VEHICLE has no row"),
-        (HEAD.replace("25         200", "25"), "line 5: expected `vehicles capacity`, got `25`"),
-        (HEAD.replace("25         200", f"25 {10**20}"), "line 5: expected `vehicles capacity`"),
+        (HEAD.replace("  25         200", ""), "section VEHICLE is to have one row"),
+        (HEAD.replace("25         200", "25"), "line 5: expected `vehicles capacity` in plain digits, got `25`"),
+        (HEAD.replace("25         200", f"25 {10**20}"), "section VEHICLE is to have one row .* in whole numbers"),
         (HEAD.replace("25         200", "25 2²"), "line 5: expected `vehicles capacity`"),
-        (text([*ROWS[:2], "2 45 70 1e300 825 870 90"]), "line 12: a demand of 1e300"),
+        (text([*ROWS[:2], "2 45 70 1e300 825 870 90"]), "line 12: row 2 is `2 45 70 1e300 .* whole numbers up to"),
         (text()[:-20], "line 12: .* is the file cut short"),
-        (text([*ROWS[:2], "2 45 70"]), "line 12: 3 numbers; 7 are expected.*cut short"),
-        (text([*ROWS[:2], "2 45 70 x 825 870 90"]), "line 12: .* are not seven numbers"),
-        (text([*ROWS[:2], "2 45 70 nan 825 870 90"]), "line 12: .* are not seven numbers"),
-        (text([*ROWS[:2], "2 45 70 1.5 825 870 90"]), "line 12: a demand of 1.5"),
-        (text([ROWS[0], ROWS[2]]), "line 11: node 2 where 1 is expected"),
+        (text([*ROWS[:2], "2 45 70"]), "line 12: expected `number x y .*cut short"),
+        (
+            text([*ROWS[:2], "2 45 70 x 825 870 90"]),
+            "line 12: expected `number x y demand",
+        ),
+        (
+            text([*ROWS[:2], "2 45 70 nan 825 870 90"]),
+            "line 12: expected `number x y demand",
+        ),
+        (text([*ROWS[:2], "2 45 70 1.5 825 870 90"]), "line 12: row 2 is `2 45 70 1.5 .* whole numbers up to"),
+        (text([ROWS[0], ROWS[2]]), "line 11: row 1 is `2 45 .* numbered from 0 on"),
         (text([*ROWS[:2], "2 45 70 30 870 825 90"]), "customer 2: its window closes before it opens"),
         (text([*ROWS[:2], "2 45 70 300 825 870 90"]), "customer 2: it demands more than the capacity"),
-        (text([*ROWS, "VEHICLE"]), "line 13: 1 numbers; 7 are expected"),
-        (text([*ROWS[:2], "2 45 70 1_0 825 870 90"]), "line 12: .* are not seven numbers"),
+        (text([*ROWS, "VEHICLE"]), "line 13: expected `number x y"),
+        (
+            text([*ROWS[:2], "2 45 70 1_0 825 870 90"]),
+            "line 12: expected `number x y demand",
+        ),
         (HEAD.replace("25         200", f"25 {'2' * 5000}"), "line 5: expected `vehicles capacity`"),
-        (HEAD.replace("25         200", "25         200\n 2 5"), "line 6: a second row of vehicles"),
+        (HEAD.replace("25         200", "25         200\n 2 5"), "section VEHICLE is to have one row"),
         (text().rstrip(), "its last line does not end"),
     ],
 )
@@ -99,9 +108,12 @@ def test_what_is_not_whole_is_one_line(tmp_path: Path, content: str, message: st
         read(tmp_path, content)
 
 
-def test_a_file_with_an_unusual_number_of_customers_is_cut_short(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="2 customers, not one of 25, 50.*cut short"):
-        read(tmp_path, text(), (25, 50))
+def test_any_number_of_customers_is_read_but_the_one_that_a_title_states(tmp_path: Path) -> None:
+    (tmp_path / "T1.txt").write_text(text())
+    assert load(tmp_path / "T1.txt").n == 2
+    (tmp_path / "T1.txt").write_text(text().replace("T1", "T1 of 3 customers", 1))
+    with one_line("2 customers, not 3 as"):
+        load(tmp_path / "T1.txt")
     with pytest.raises(NeurouteError, match="no such file"):
         load(tmp_path / "none.txt")
 

@@ -9,8 +9,7 @@ from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.distances import distances
-from neuroute.instances.tsplib import read_tsplib
-from neuroute.user.files import load_all
+from neuroute.user.files import load, load_all
 
 GOOD = """NAME : square5
 TYPE: TSP
@@ -31,7 +30,7 @@ EOF
 def read(tmp_path: Path, text: str = GOOD):  # type: ignore[no-untyped-def]
     path = tmp_path / "file.tsp"
     path.write_text(text)
-    return read_tsplib(path)
+    return load(path)
 
 
 def test_reads_coordinates_and_rounds_as_tsplib(tmp_path: Path) -> None:
@@ -45,14 +44,14 @@ def test_reads_coordinates_and_rounds_as_tsplib(tmp_path: Path) -> None:
 
 def test_a_mark_before_the_text_is_no_part_of_it(tmp_path: Path) -> None:
     (tmp_path / "x.tsp").write_text(GOOD, encoding="utf-8-sig")
-    assert read_tsplib(tmp_path / "x.tsp").name == "square5"
+    assert load(tmp_path / "x.tsp").name == "square5"
 
 
 def test_a_folder_says_which_instances_it_leaves_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    for name in ("a.tsp", "b.TSP", "c.vrp", "notes.md"):
+    for name in ("a.tsp", "b.TSP", "c.vrp", "d.hcp", "notes.md"):
         (tmp_path / name).write_text(GOOD)
-    assert [each.name for each in load_all(tmp_path)] == ["square5"]
-    assert [Path(line.partition(":")[0]).name for line in caplog.messages] == ["b.TSP", "c.vrp"]
+    assert [each.file for each in load_all(tmp_path)] == ["a", "b"]
+    assert [Path(line.partition(":")[0]).name for line in caplog.messages] == ["c.vrp", "d.hcp"]
 
 
 def test_nodes_on_one_point_are_named_by_the_file_s_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -73,20 +72,20 @@ def test_distances_by_definition() -> None:
     ("before", "after", "message"),
     [
         ("3 1e1 10\n", "", "DIMENSION says 5, but 4 nodes"),
-        ("4 0 10", "4 nan 10", "line 11: node 4 has a coordinate that is not a number"),
-        ("4 0 10", "3 0 10", "line 11: node 3 appears twice"),
+        ("4 0 10", "4 nan 10", "line 11: expected `node x y` in plain digits, got `4 nan 10`"),
+        ("4 0 10", "3 0 10", "line 11: node 3 has coordinates twice"),
         ("4 0 10", "4 0", "line 11: expected `node x y`"),
         ("4 0 10", "4 0 ten", "line 11: expected `node x y`"),
-        ("4 0 10", "4 0 10 1", "two-dimensional"),
-        ("EUC_2D", "EXPLICIT", "EDGE_WEIGHT_TYPE EXPLICIT is not read"),
-        ("TYPE: TSP", "TYPE: ATSP", "TYPE ATSP is not read"),
+        ("4 0 10", "4 0 10 1", "line 11: expected `node x y`"),
+        ("EUC_2D", "EXPLICIT", "EDGE_WEIGHT_FORMAT nothing is not read"),
+        ("TYPE: TSP", "TYPE: ATSP", "EDGE_WEIGHT_TYPE EUC_2D is not read with TYPE ATSP"),
         (GOOD[GOOD.index("1 0 0") :], "", "DIMENSION says 5, but 0 nodes"),
         ("EOF", "VEHICLES : 3\nEOF", "VEHICLES is not read"),
         ("EOF", "NODE_COORD_SECTION\n6 1 1\nEOF", "a second NODE_COORD_SECTION"),
-        ("EOF", "COMMENT : \x1b[31m\nEOF", "a control character"),
+        ("EOF", "COMMENT : \x1b[31m\nEOF", "line 13: not a text file"),
         ("4 0 10", "4 0 ٣", "expected `node x y`"),
         ("4 0 10", "4" * 5000 + " 0 10", "expected `node x y`"),
-        ("4 0 10", "9" * 30 + " 0 10", "expected `node x y`"),
+        ("4 0 10", "9" * 30 + " 0 10", "number nodes by whole numbers from 0"),
         (
             GOOD[GOOD.index("1 0 0") :],
             "1 0 0\n2 1 0\n3 1 1\n4 0 1\n5 .5 .5\nEOF",
@@ -102,10 +101,10 @@ def test_bad_files_are_one_clear_line(tmp_path: Path, before: str, after: str, m
 
 def test_missing_and_binary_files(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="no such file"):
-        read_tsplib(tmp_path / "absent.tsp")
-    (tmp_path / "b.tsp").write_bytes(b"\xff\xfe\x00\x81")
+        load(tmp_path / "absent.tsp")
+    (tmp_path / "b.tsp").write_bytes(b"\x89PNG\x00\x81")
     with pytest.raises(NeurouteError, match="not a text file"):
-        read_tsplib(tmp_path / "b.tsp")
+        load(tmp_path / "b.tsp")
 
 
 # TSPLIB's own check of an implementation: the length of the tour 1, 2, ..., n.
@@ -114,5 +113,5 @@ CANONICAL = {"pcb442": 221_440, "att532": 309_636, "gr666": 423_710}
 
 @pytest.mark.parametrize("name", CANONICAL)
 def test_canonical_tours_have_tsplibs_lengths(public: Callable[[str], Path], name: str) -> None:
-    instance = read_tsplib(public(f"benchmarks/tsplib/{name}.tsp"))
+    instance = load(public(f"benchmarks/tsplib/{name}.tsp"))
     assert instance.length(np.arange(len(instance.coords))) == CANONICAL[name]

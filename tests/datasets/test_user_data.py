@@ -83,7 +83,8 @@ def test_public_test_sets_have_their_published_mean_lengths(
 @pytest.mark.parametrize(
     ("arrays", "changes", "message"),
     [
-        (TSP, {"coords": COORDS[0]}, r"'coords' has shape \(6, 2\)"),
+        (TSP, {"coords": COORDS[0]}, r"'tour' has shape \(1, 3, 6\)"),
+        (TSP, {"coords": COORDS[0, 0]}, r"'coords' has shape \(2,\)"),
         (TSP, {"coords": COORDS[:, :3]}, "instance 0: an instance needs at least 4 nodes"),
         (TSP, {"coords": np.where(np.arange(3)[:, None, None] == 1, np.nan, COORDS)}, "instance 1: node 0 has a coord"),
         (TSP, {"coords": np.array([[["a", "b"]] * 6] * 3)}, "array 'coords' holds <U1, not numbers"),
@@ -260,7 +261,10 @@ def test_folders_know_the_published_optima(public: Callable[[str], Path], tmp_pa
     for name in ("berlin52", "eil51"):
         (tmp_path / f"{name}.tsp").write_bytes((tsplib / f"{name}.tsp").read_bytes())
     (tmp_path / "x.tsp").write_text((tmp_path / "eil51.tsp").read_text().replace("37 52", "37 53"))
-    (tmp_path / "matrix.tsp").write_text("TYPE: TSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: EXPLICIT\n")
+    (tmp_path / "matrix.tsp").write_text(
+        "TYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EXPLICIT\n"
+        "EDGE_WEIGHT_FORMAT: UPPER_ROW\nEDGE_WEIGHT_SECTION\n1 2 3 4 5 6\n"
+    )
     groups = {g.name: g for g in read_instances(tmp_path).groups}
     assert set(groups) == {"berlin52", "eil51", "x"}  # the matrix is left out
     assert groups["berlin52"].reference == [7542]
@@ -284,8 +288,9 @@ def test_vrplib_with_the_solution_beside_it(public: Callable[[str], Path], tmp_p
     assert (instances.problem, instances.groups[0].n) == ("cvrp", 100)
     assert instances.groups[0].reference == [27591]
     (tmp_path / solution.name).write_text(solution.read_text().replace("27591", "27000"))
-    with pytest.raises(NeurouteError, match="X-n101-k25.sol, instance 0: its stated length differs"):
-        read_instances(tmp_path)
+    assert read_instances(tmp_path).groups[0].reference == [27591]  # of the content, whatever is beside it
+    (tmp_path / source.name).write_text(source.read_text().replace("COMMENT", "COMMENT : mine\nCOMMENT", 1))
+    assert read_instances(tmp_path).groups[0].reference == [27591]
 
 
 def test_coordinates_that_fill_the_unit_square_stay_and_others_are_scaled_by_one_factor(tmp_path: Path) -> None:

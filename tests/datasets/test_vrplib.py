@@ -9,7 +9,8 @@ from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.sections import whole
-from neuroute.instances.tsplib import read_solution, read_vrplib
+from neuroute.instances.tsplib import read_solution
+from neuroute.user.files import load
 
 GOOD = """NAME : five
 TYPE : CVRP
@@ -41,7 +42,7 @@ UNSCALED = GOOD[GOOD.index("1 0 10") : GOOD.index("DEMAND")]
 def read(tmp_path: Path, text: str = GOOD):  # type: ignore[no-untyped-def]
     path = tmp_path / "five.vrp"
     path.write_text(text)
-    return read_vrplib(path)
+    return load(path)
 
 
 def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> None:
@@ -60,29 +61,37 @@ def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> Non
     ("before", "after", "message"),
     [
         ("4 10 0\n", "", "DIMENSION says 5, but 4 nodes"),
-        ("4 10 0\n", "4 10 nan\n", "line 10: node 4 has a coordinate that is not a number"),
+        ("4 10 0\n", "4 10 nan\n", "line 10: expected `node x y` in plain digits, got `4 10 nan`"),
         ("4 6\n", "4 -6\n", "line 16: expected `node demand` in whole numbers from 0 on"),
         ("4 6\n", "", "node 4 has no demand"),
         ("4 6\n", "4 6\n9 1\n", "node 9 has no coordinates"),
-        ("4 6\n", "4 6\n4 6\n", "line 17: node 4 has a second demand"),
+        ("4 6\n", "4 6\n4 6\n", "line 17: node 4 has demand twice"),
         ("4 6\n", "4 11\n", "node 4 demands 11, more than the capacity 10; split it"),
         ("3 0\n4 6", "3 1\n4 6", "the depot, node 3, has a demand of 1"),
         (" 3\n -1", " 3\n 4\n -1", "DEPOT_SECTION names 3 4; one node"),
         (" 3\n -1", " -1", "DEPOT_SECTION names no node"),
         ("CAPACITY : 10", "CAPACITY : 10\nCAPACITY : 5", "CAPACITY says 5, and 10 above; leave one"),
-        ("CAPACITY : 10", "CAPACITY : 10\nDISTANCES : 5", "DISTANCES is not read here.*did you mean DISTANCE"),
-        ("DEPOT_SECTION", "TIME_WINDOW_SECTION\n1 0 5\nDEPOT_SECTION", "TIME_WINDOW_SECTION is not read here"),
+        (
+            "CAPACITY : 10",
+            "CAPACITY : 10\nDISTANCES : 5",
+            "DISTANCES is not read.*did you mean DISTANCE",
+        ),
+        (
+            "DEPOT_SECTION",
+            "TIME_WINDOW_SECTION\n1 0 5\nDEPOT_SECTION",
+            "TIME_WINDOW_SECTION is not read",
+        ),
         ("CAPACITY : 10", "CAPACITY : ten", "CAPACITY says ten"),
         ("CAPACITY : 10", "CAPACITY : ²", "CAPACITY says ²; give a whole number above 0"),
         ("CAPACITY : 10", f"CAPACITY : {'9' * 30}", "of at most 9 digits"),
         ("CAPACITY : 10\n", "", "CAPACITY says nothing"),
         ("DIMENSION : 5", "DIMENSION : ²", "DIMENSION says ², but 5 nodes"),
-        ("\n2 5\n", "\n2 ²\n", "line 14: expected `node demand` in whole numbers from 0 on, got `2 ²`"),
+        ("\n2 5\n", "\n2 ²\n", "line 14: expected `node demand` in plain digits, got `2 ²`"),
         ("\n2 5\n", f"\n2 {'9' * 30}\n", "line 14: expected `node demand`"),
-        ("DEPOT_SECTION\n 3", "DEPOT_SECTION\n ²", "DEPOT_SECTION names ²; one node"),
+        ("DEPOT_SECTION\n 3", "DEPOT_SECTION\n ²", "line 19: expected `numbers` in plain digits, got `²`"),
         ("2 3 4", "2 3 4e12", "coordinates beyond 1e12"),
-        ("TYPE : CVRP", "TYPE : TSP", "TYPE TSP is not read; only CVRP"),
-        (": EUC_2D", ": EXPLICIT", "EDGE_WEIGHT_TYPE EXPLICIT is not read"),
+        ("TYPE : CVRP", "TYPE : TSP", "CAPACITY is not read with TYPE TSP"),
+        (": EUC_2D", ": EXPLICIT", "EDGE_WEIGHT_FORMAT nothing is not read"),
         (UNSCALED, UNSCALED.replace("10", "1").replace("3 4", ".3 .4"), "span 1, and EUC_2D rounds"),
     ],
 )
@@ -130,7 +139,7 @@ def test_lis_limit_on_route_lengths_is_ignored_with_a_line(
 ) -> None:
     path = public("benchmarks/cvrplib_li/Li_21.vrp")
     with caplog.at_level("INFO"):
-        instance = read_vrplib(path)
+        instance = load(path)
     assert (len(instance.coords), instance.capacity, instance.coords[0].tolist()) == (561, 1200, [0, 0])
     assert "limit on the length of a route (1800)" in caplog.text
     assert "number of vehicles (" in caplog.text

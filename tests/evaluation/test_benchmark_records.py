@@ -13,9 +13,9 @@ from neuroute.datasets.benchmarks import published_instances, write_manifest
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
 from neuroute.instances.instance import Instance
-from neuroute.instances.tsplib import read_tsplib, read_vrplib
 from neuroute.problems.vrp import Vrp, to_routes
 from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network
+from neuroute.user.files import load
 
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
@@ -40,7 +40,7 @@ def test_each_instance_is_measured_against_its_optimum(tmp_path: Path, tsplib: P
     net = ready(NETWORK)
     unrounded = []
     for name in ("eil51", "berlin52"):
-        instance, optimum = read_tsplib(tsplib / f"{name}.tsp"), published_instances()[name].optimum
+        instance, optimum = load(tsplib / f"{name}.tsp"), published_instances()[name].optimum
         tour = decode("tsp", net, instance.inputs(), EVALUATION.decodings[0])[0].numpy()
         values = records[records.test == f"tsplib_{name}"].set_index("metric").value
         unrounded.append(instance.length(tour, rounded=False))
@@ -134,7 +134,7 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(
     assert (arrays["names"].tolist(), arrays["optima"].tolist()) == ([*NAMES], [*OPTIMA])
     net = ready(run.network)
     for i, (name, best) in enumerate(zip(NAMES, OPTIMA, strict=True)):
-        instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
+        instance = load(folder / "cvrplib_x" / f"{name}.vrp")
         square = unit_square(instance.coords, per_axis)
         assert np.allclose(square, instance.inputs().coords[0]) != per_axis
         inputs = Vrp(square[None], instance.demand[None], np.array([instance.capacity]))

@@ -13,7 +13,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
 from neuroute.instances.instances import Instances
-from neuroute.instances.tsplib import read_tsplib, read_vrplib
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
 from neuroute.problems.cvrp import cost
@@ -23,7 +22,7 @@ from neuroute.problems.vrp import Vrp
 from neuroute.specs.decodings import revise
 from neuroute.specs.objects import Decoding, Network
 from neuroute.user.evaluate import GroupResult, evaluate, find_instances
-from neuroute.user.files import read_instances
+from neuroute.user.files import load, read_instances
 from neuroute.user.model import load_model
 
 NETWORK = Network(
@@ -117,7 +116,7 @@ def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
     (tmp_path / "set" / "square.tsp").write_text(SQUARE)
     model = load_model(checkpoint, "cpu")
     text = str(evaluate(model, read_instances(tmp_path / "set"), Decoding(), None, tmp_path / "r.csv"))
-    instance = read_tsplib(berlin)
+    instance = load(berlin)
     tour = decode("tsp", model.net, instance.inputs(), Decoding())[0].numpy()
     records = pd.read_csv(tmp_path / "r.csv").set_index(["test", "metric"]).value
     gap = 100 * (instance.length(tour, rounded=False) / 7542 - 1)
@@ -170,7 +169,7 @@ def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None
 def test_vrplib_files_are_measured_by_both_distances(tmp_path: Path) -> None:
     untrained(tmp_path / "c", CVRP_NETWORK, "scaling/c")
     model, file = load_model(tmp_path / "c", "cpu"), packaged_files("cvrplib")["X-n101-k25"]
-    gaps, instance = evaluate(model, file, Decoding()).gaps, read_vrplib(file)
+    gaps, instance = evaluate(model, file, Decoding()).gaps, load(file)
     routes = decode("cvrp", model.net, instance.inputs(), Decoding())[0].numpy()
     lengths = [instance.length(routes, rounded) for rounded in (False, True)]
     expected = [100 * (length / 27591 - 1) for length in lengths]

@@ -18,8 +18,7 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import construction, labelled
 from neuroute.instances.instance import Instance
-from neuroute.instances.solomon import parse_solomon
-from neuroute.instances.tsplib import read_vrplib
+from neuroute.instances.tsplib import parse
 from neuroute.networks.weights import parameters
 from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
 from neuroute.problems.vrp_checker import valid
@@ -142,7 +141,7 @@ def test_instances_on_set_x_s_grid_are_divided_by_it(largest: int, per_axis: boo
 def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[[str], Path]) -> None:
     net, folder = ready(NETWORK), public("benchmarks")
     records, arrays = on_benchmark(tmp_path, folder, "cvrplib", ["X-n101-k25"], RUN, **LIMITS)
-    instance = read_vrplib(folder / "cvrplib_x" / "X-n101-k25.vrp")
+    instance = load(folder / "cvrplib_x" / "X-n101-k25.vrp")
     seen = Vrp((instance.coords / 1000).astype(np.float32)[None], instance.demand[None], np.array([206]))
     routes = to_routes(decode("vrp", net, seen, MULTI)[0].numpy())
     values = records.set_index("metric").value
@@ -168,7 +167,7 @@ ROWS = "0 0 0 0 0 123 0\n1 30 40 10 0 55 5\n2 30 41 10 0 90 5\n3 -7 0 10 0 90 5\
 
 
 def instance() -> Instance:
-    return parse_solomon(HEAD + ROWS, "t1.txt", "t1", sizes=None)
+    return parse(HEAD + ROWS, "t1.txt", "t1")
 
 
 def test_routes_of_solomon_s_are_measured_in_both_ways_and_refused_when_late() -> None:
@@ -194,7 +193,7 @@ def test_solomon_s_files_are_known_by_their_content(public: Callable[[str], Path
     one = load(folder / "R101.txt")
     assert optimum_of(one, "solomon") == published_instances("solomon")["R101"].optimum == 1637.7
     text = (folder / "R101.txt").read_text().replace("    1          41 ", "    1          42 ")
-    assert optimum_of(parse_solomon(text, "R101", "R101"), "solomon") is None
+    assert optimum_of(parse(text, "R101", "R101"), "solomon") is None
 
 
 def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, public: Callable[[str], Path]) -> None:

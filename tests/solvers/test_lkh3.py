@@ -14,7 +14,7 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.instances.instance import Instance
 from neuroute.instances.sections import split
-from neuroute.instances.tsplib import parse_explicit
+from neuroute.instances.tsplib import parse
 from neuroute.problems.vrp import SWITCHES, Vrp, to_routes
 from neuroute.problems.vrp_checker import fault
 from neuroute.solvers.base import tsplib_text
@@ -154,7 +154,7 @@ def test_lkh3_is_asked_for_a_tour_of_these_distances(ways: np.ndarray, asked: Pa
     instance = Instance.from_distances(ways, name="t")
     assert "lkh3" in available("tsp", instance)
     assert solve_with("lkh3", instance).stops.tolist() == list(range(N))
-    back = parse_explicit(asked.read_text(), "asked", "t")
+    back = parse(asked.read_text(), "asked", "t")
     assert (back.ways == ways).all()
     assert f"TYPE : {'' if instance.is_symmetric else 'A'}TSP" in asked.read_text()
     assert "PRECISION" not in asked.with_suffix(".par").read_text()
@@ -167,7 +167,7 @@ def test_lkh3_is_asked_for_routes_of_these_distances(ways: np.ndarray, asked: Pa
     assert routes == [[customer] for customer in range(1, N)]
     text = asked.read_text()
     assert f"TYPE : {'' if instance.is_symmetric else 'A'}CVRP" in text
-    back = parse_explicit(text.replace("ACVRP", "CVRP"), "asked", "t")
+    back = parse(text.replace("ACVRP", "CVRP"), "asked", "t")
     assert (back.ways == ways).all()
     assert (back.demand.tolist(), back.capacity) == (DEMAND.tolist(), 5)
     assert f"VEHICLES : {N - 1}" in text

@@ -9,9 +9,7 @@ import typer
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan, parse_part
 from neuroute.core.errors import NeurouteError
 
-Format = Annotated[
-    str | None, typer.Option("--format", help="npz, lehd (.txt), pickle (.pkl), or a folder: tsplib, vrplib, solomon")
-]
+Format = Annotated[str | None, typer.Option("--format", help="npz, lehd (.txt), or a folder: tsplib, vrplib, solomon")]
 
 
 def label(
@@ -61,7 +59,7 @@ def label(
 
 def generate(
     problem: Annotated[str, typer.Argument(help="tsp, cvrp, or one of the 16 VRPs, such as ovrptw")],
-    out: Annotated[Path, typer.Option(help="file (.npz, .txt, .pkl) or new folder")],
+    out: Annotated[Path, typer.Option(help="file (.npz, .txt) or new folder")],
     n: Annotated[int, typer.Option(help="nodes; with vehicles, customers")] = 50,
     count: Annotated[int, typer.Option(help="how many instances")] = 1,
     seed: Annotated[int, typer.Option(help="other seeds give other instances; 0: the papers' test instances")] = 0,
@@ -81,7 +79,7 @@ def generate(
 
 def export(
     data: Annotated[str, typer.Argument(help="a test set or a label job of the plan, or a file or folder of your own")],
-    to: Annotated[Path, typer.Option(help="file (.npz, .txt, .pkl) or new folder")],
+    to: Annotated[Path, typer.Option(help="file (.npz, .txt) or new folder")],
     form: Format = None,
     limit: Annotated[int | None, typer.Option(min=1, help="only the first instances")] = None,
     config: ConfigFile = None,

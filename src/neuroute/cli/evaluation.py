@@ -38,6 +38,10 @@ Starts = Annotated[
 ]
 Augment = Annotated[bool, typer.Option("--augment", help="also solve the 8 rotations and reflections (x8)")]
 Images = Annotated[int, typer.Option(min=1, help="number of random rotations and reflections, instance included")]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore-section", help="leave this key or section of a file out, as in PICKUP_SECTION; repeatable"),
+]
 
 
 def evaluate(
@@ -50,7 +54,7 @@ def evaluate(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(help=".npz, .txt, .pkl, .tsp, .vrp or a folder; or a name in `testsets_dir` or of the plan"),
+        typer.Option(help=".npz, .csv, .txt, .pkl, .tsp, .vrp or a folder; or a name in `testsets_dir` or of the plan"),
     ] = None,
     decoding: DecodingName = None,
     beam: Beam = 1,
@@ -68,6 +72,7 @@ def evaluate(
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="with --reference: processes; default: all cores")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
+    ignore: Ignore = None,
     out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
     part: Annotated[
         str | None, typer.Option(help="of an evaluation of the plan: 2/4 measures each fourth test from the second on")
@@ -101,13 +106,13 @@ def evaluate(
         p = load_plan(config, scale, device, changes) if has_plan else None
         settings = p.config if p else parse_config({"device": device or "auto"}, "options")
         jobs, folders = (p.label_jobs, p.label_dirs) if p else ({}, [])
-        instances = find_instances(data, settings.testsets_dir, jobs, folders, "--data")
+        instances = find_instances(data, settings.testsets_dir, jobs, folders, "--data", ignore or [])
         if threads:
             torch.set_num_threads(threads)
         loaded = load_model(model, settings.device, settings.networks)
         instances = instances.first(limit) if limit else instances
         print(measure(loaded, instances, how, settings.memory_gb, out, reference=reference, workers=workers))
-    elif evaluation is not None and (model, data, out, limit, reference, workers, how) == (*[None] * 7,):
+    elif evaluation is not None and (model, data, out, limit, reference, workers, how, ignore) == (*[None] * 8,):
         _evaluate_test_sets(load_plan(config, scale, device, changes), evaluation, threads, parse_part(part))
     else:
         raise NeurouteError(
@@ -149,7 +154,10 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
 
 
 def solve(
-    file: Annotated[Path, typer.Argument(help="a TSPLIB file (.tsp), a VRPLIB file (.vrp) or one of Solomon's (.txt)")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="of one instance: .tsp, .vrp, Solomon's .txt, .csv, .npz"),
+    ],
     model: Annotated[
         str | None,
         typer.Option(help="a checkpoint, module:Net=FILE, or one of `neuroute models`; default: the one for this file"),
@@ -179,10 +187,11 @@ def solve(
     revise: Revise = None,
     out: Annotated[Path | None, typer.Option(help="drawing of the solution (.svg, .pdf or .png)")] = None,
     save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
+    ignore: Ignore = None,
     config: ConfigFile = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
-    """Solve a file of TSPLIB, VRPLIB or Solomon's.
+    """Solve an instance of a file.
 
     A network or a solver solves it, or improves a solution of it.
 
@@ -215,6 +224,7 @@ def solve(
         seed=seed,
         start=start_file,
         save=save,
+        ignore=ignore or [],
         trusted=trusted,
         say=print,
     )

@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from neuroute.datasets.benchmarks import Library, PublishedInstance
-from neuroute.instances.solomon import parse_solomon
-from neuroute.instances.tsplib import parse_tsplib, parse_vrplib
+from neuroute.instances.tsplib import parse
 
 # -- the random clustered instances of the 8th DIMACS challenge, as its generator `portcgen` makes them --------------
 # No server has these files, but each follows from its name: C3k.1 is that of 3,162 nodes with the seed 31621
@@ -97,7 +96,7 @@ TSPLIB = Library(
     folders=("tsplib",),
     home="http://comopt.ifi.uni-heidelberg.de/software/TSPLIB95/tsp",
     path=lambda instance: f"{instance.name}.tsp.gz",
-    parse=parse_tsplib,
+    parse=parse,
     sha256=lambda instance: _sha256(instance.distances, instance.coords),
 )
 
@@ -117,7 +116,7 @@ CVRPLIB = Library(
     folders=("cvrplib", "cvrplib_x", "cvrplib_xxl", "cvrplib_li"),
     home=CVRPLIB_HOME,
     path=lambda instance: f"{instance.set}/{instance.name}.vrp",
-    parse=parse_vrplib,
+    parse=parse,
     sha256=lambda instance: _sha256(f"{instance.distances}\n{instance.capacity}", instance.coords, instance.demand),
 )
 SOLOMON = Library(
@@ -128,6 +127,6 @@ SOLOMON = Library(
     folders=("solomon",),
     home=CVRPLIB_HOME,
     path=lambda instance: f"Solomon/{instance.name}.txt",
-    parse=parse_solomon,
+    parse=parse,
     sha256=lambda k: _sha256(str(k.capacity), k.demand, k.coords, k.windows, k.service),
 )

@@ -229,14 +229,16 @@ def check_distances(
     n = len(values) if values.ndim else 0
     if values.shape != (n, n) or n < FEWEST_NODES:
         raise NeurouteError(f"{name}: distances of shape {values.shape}; give (n, n), with n from {FEWEST_NODES} on")
-    np.fill_diagonal(values, 0)
+    np.fill_diagonal(values, 0)  # what is there stands for "never"
     if (bad := _no_whole_numbers(values)).any():
         i, j = np.argwhere(bad)[0].tolist()
         raise NeurouteError(
             f"{name}: a distance of {values[i, j]:g} from node {i} to {j}; give whole numbers from 0 to {LARGEST:,} "
             "(scale others, and round them)"
         )
-    ways = without_diagonal(values.astype(np.int64), name)
+    if not values.any():
+        raise NeurouteError(f"{name}: all distances are 0; give at least one that is not")
+    ways = values.astype(np.int64)
     if demand is None and capacity is None:
         return ways, None
     if demand is None or capacity is None:
@@ -249,14 +251,6 @@ def check_distances(
             f"{name}: a capacity of {capacity}; give a whole number that no demand is above ({loads.max():.0f})"
         )
     return ways, loads.astype(np.int64)
-
-
-def without_diagonal(ways: np.ndarray, where: str) -> np.ndarray:
-    """Return distances with 0 on the diagonal: what files have there stands for "never"."""
-    np.fill_diagonal(ways, 0)
-    if not ways.any():
-        raise NeurouteError(f"{where}: all distances are 0; give at least one that is not")
-    return ways
 
 
 def _no_whole_numbers(values: np.ndarray) -> np.ndarray:

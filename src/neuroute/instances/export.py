@@ -8,7 +8,6 @@ up to 1 differs by less than 1.5e-6 a node.
 
 import math
 import os
-import pickle
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,13 +31,13 @@ PLANAR = ("EUC_2D", "CEIL_2D", "EXACT_2D")  # files whose coordinates other form
 def export(instances: Instances, to: Path, form: str | None = None, option: str = "--to") -> str:
     """Write instances, with their solutions where the format has room, and return a line that says what was written.
 
-    form: `npz`, `lehd`, `pickle`, or `tsplib`, `vrplib` or `solomon`, which are folders; None: as `to` ends.
+    form: `npz`, `lehd`, or `tsplib`, `vrplib` or `solomon`, which are folders; None: as `to` ends.
     option: what messages call `to`.  Raises NeurouteError, before anything is written, if the format does not hold such
     instances, or nothing can be written there.
     """
     form = check_export(instances, to, form, option)
     FORMATS[form][1](instances, to)
-    solved = sum(each.solution is not None and form != "pickle" for each in instances.members)
+    solved = sum(each.solution is not None for each in instances.members)
     lost = form != "npz" and solved < sum(each.best_known is not None for each in instances.members)
     what = f"{instances.count} {', '.join(sorted({each.variant for each in instances.members}))} instances"
     note = "; the lengths that gaps are to are left out, which an .npz holds" if lost else ""
@@ -126,16 +125,6 @@ def _cvrp_line(instance: Instance) -> str:
     return ",".join(",".join([name, *map(repr, values)]) for name, values in fields.items())
 
 
-def _pickle(instances: Instances, to: Path) -> None:
-    """As Kool et al. (2019): a TSP is a list of [x, y], a CVRP (depot, customers, demands, capacity)."""
-    data: list[object] = []
-    for each in instances.members:
-        points = each.coords.tolist()
-        loads = None if each.demand is None else (each.demand[1:].tolist(), each.capacity)
-        data.append(points if loads is None else (points[0], points[1:], *loads))
-    write_whole(to, lambda file: pickle.dump(data, file, pickle.HIGHEST_PROTOCOL))
-
-
 def _library(instances: Instances, to: Path) -> None:
     """TSPLIB's or VRPLIB's files, in coordinates times a power of ten."""
     scale = _scale(instances)
@@ -193,9 +182,8 @@ def _scale(instances: Instances) -> float:
 FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Instances, Path], None]]] = {
     "npz": (("tsp", "cvrp", "vrp"), lambda i, to: write_npz(to, {**instance_arrays(i), **solution_arrays(i)})),
     "lehd": (("tsp", "cvrp"), _lehd),
-    "pickle": (("tsp", "cvrp"), _pickle),
     "tsplib": (("tsp",), _library),
     "vrplib": (("cvrp",), _library),
     "solomon": (("VRPTW",), _solomon),
 }
-ENDINGS = {".npz": "npz", ".txt": "lehd", ".pkl": "pickle"}
+ENDINGS = {".npz": "npz", ".txt": "lehd"}

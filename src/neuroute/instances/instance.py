@@ -47,6 +47,7 @@ class Instance:
         file: name of the file that holds it alone, without its ending.
         scale: of Solomon's, by which coordinates and times are divided for networks.
         vehicles: how many Solomon's file has, which is not followed.
+        ignored: keys and sections of the file that were left out on request.
         numbers: (n,) of the nodes in the file; None: 1 to n.
         is_vrp: whether it was given as one of the 16 VRPs.
         best_known: the least cost known, in the instance's own distances; None if no solution is known.
@@ -67,6 +68,7 @@ class Instance:
     file: str = ""
     scale: float | None = None
     vehicles: int | None = None
+    ignored: tuple[str, ...] = ()
     numbers: np.ndarray | None = None
     is_vrp: bool = False
     best_known: float | None = None

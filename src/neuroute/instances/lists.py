@@ -1,8 +1,9 @@
-"""Files of many instances: arrays (.npz), text of LEHD, BQ-NCO and their kin, pickles of Kool et al. and of MVMoE.
+"""Files of many instances: arrays (.npz), .csv, text of LEHD and its kin, pickles of Kool et al. and of MVMoE.
 
 All become arrays by their names in an .npz, which `arrays` checks.
 """
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,21 +14,90 @@ import numpy as np
 
 from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
+from neuroute.core.rows import read_rows, real
 from neuroute.instances.arrays import Arrays, check_arrays
 from neuroute.instances.instance import Instance
 from neuroute.instances.instances import Instances
 from neuroute.instances.pickled import read_pickle
 from neuroute.instances.unit_square import HORIZON
+from neuroute.problems.tsp import FEWEST_NODES
 from neuroute.problems.vrp import SWITCHES, Variant
 
+log = logging.getLogger(__name__)
+SHARE = 1e-3  # by which a demand times the capacity may miss a whole number: shares are of 32 bits
 VARIANT = re.compile(rf"({'|'.join(sorted(SWITCHES, key=len, reverse=True))})\d+_", re.IGNORECASE)
 LEHD_FIELDS = ("depot", "customer", "capacity", "demand", "cost", "node_flag")
 POINTS = "a list of [x, y] is expected, or (depot, customers, demands, capacity)"
 
 
+TABLE = ("x", "y", "demand", "capacity")  # columns of a .csv
+LABELS = ("id", "name", "node", "city", "label")  # others, which say nothing of what is solved
+
+
 def read_npz(path: Path) -> Instances:
     """Return the instances of an .npz.  Raises NeurouteError, naming the first that is none."""
-    return Instances.of_arrays(path.stem, check_arrays(path, read_arrays(path)))
+    arrays = read_arrays(path)
+    if "coords" not in arrays and "locs" in arrays:
+        arrays = _of_rl4co(path, arrays)
+    elif "coords" in arrays and arrays["coords"].ndim == 2:  # one instance
+        of_all = ("variant", "solver", "open")
+        arrays = {key: values if key in of_all else values[None] for key, values in arrays.items()}
+    return Instances.of_arrays(path.stem, check_arrays(path, arrays))
+
+
+def _of_rl4co(path: Path, arrays: Arrays) -> Arrays:
+    """Return arrays by our names, of `locs` (count, n, 2); of the CVRP with `depot` (count, 2), `demand` (count, n).
+
+    Demands may be shares of the capacity.  All may be of one instance, without the first axis.
+    """
+    parts = {("coords" if key == "locs" else key): values for key, values in arrays.items()}
+    if parts["coords"].ndim == 2:
+        parts = {key: values[None] for key, values in parts.items()}
+    try:
+        if "depot" in parts:
+            parts["coords"] = np.concatenate([parts.pop("depot").reshape(-1, 1, 2), parts["coords"]], axis=1)
+            parts["capacity"] = parts["capacity"].reshape(-1)
+            demand = parts["demand"].astype(np.float64)
+            if 0 < demand.max() <= 1 < parts["capacity"].min():
+                shares, demand = demand, np.rint(demand * parts["capacity"][:, None])
+                if np.abs(demand - shares * parts["capacity"][:, None]).max() > SHARE:
+                    raise NeurouteError(f"{path}: shares in 'demand' that are no whole numbers times 'capacity'")
+            parts["demand"] = np.pad(demand, ((0, 0), (1, 0)))
+    except (KeyError, ValueError, TypeError):
+        shapes = ", ".join(f"'{key}' {values.shape}" for key, values in arrays.items())
+        raise NeurouteError(
+            f"{path}: with 'locs' (count, n, 2), 'depot' (count, 2), 'demand' (count, n) and 'capacity' (count,) are "
+            f"expected, as rl4co writes them; there are {shapes}"
+        ) from None
+    return parts
+
+
+def read_csv(path: Path, text: str) -> Instances:
+    """Return the instances of a table whose first line names its columns.
+
+    x and y, with vehicles demand and capacity (the depot first), of several instances their number or name in instance.
+    Raises NeurouteError, naming file, line and mend, for other columns, ragged rows and what is no number.
+    """
+    columns, rows = read_rows(text.lower(), str(path))
+    strange = [name for name in columns if name not in (*TABLE, "instance", *LABELS)]
+    if strange or not {"x", "y"} <= set(columns):
+        what = f"column '{strange[0][:40]}' is not read" if strange else "no columns x and y"
+        raise NeurouteError(f"{path}, line 1: {what}; it names x, y and perhaps demand, capacity, instance, name")
+    if labels := [name for name in columns if name in LABELS]:
+        log.warning("%s: %s is ignored; nodes are numbered as they come", path, " and ".join(labels))
+    values, members = [name for name in TABLE if name in columns], dict[str, list[list[float]]]()
+    for where, cells in rows:
+        try:
+            members.setdefault(cells.get("instance", ""), []).append([real(cells[name]) for name in values])
+        except ValueError:
+            raise NeurouteError(f"{where}: expected numbers as in 1.5 for {', '.join(values)}") from None
+    arrays = [dict(zip(values, np.array(nodes).T, strict=True)) for nodes in members.values()]
+    for key, one in zip(members, arrays, strict=True):
+        one["coords"] = np.column_stack([one.pop("x"), one.pop("y")])
+        if "capacity" in one and (one["capacity"] != one["capacity"][0]).any():
+            raise NeurouteError(f"{path}, instance {key or 0}: several capacities; give all of its rows one")
+        one |= {"capacity": one["capacity"][0]} if "capacity" in one else {}
+    return _of_rows(path, arrays)
 
 
 def read_lehd(path: Path, text: str) -> Instances:
@@ -39,6 +109,9 @@ def read_lehd(path: Path, text: str) -> Instances:
 
     Raises NeurouteError, naming file, line and mend, if a line is none.
     """
+    first, second, *_ = (*(len(line.split()) for line in text.splitlines() if line.strip()), 0, 0)
+    if (first, second) == (3, 9):
+        raise NeurouteError(f"{path}: columns of Li and Lim, of pickup and delivery (PDPTW), are not read")
     read_line = _cvrp_line if text.lstrip().startswith("depot,") else _tsp_line
     lines = enumerate(text.splitlines(), 1)
     return _of_rows(path, [read_line(line, f"{path}, line {number}") for number, line in lines if line.strip()])
@@ -52,8 +125,11 @@ def _tsp_line(line: str, where: str) -> Arrays:
         points, tour = np.array(head.split(), dtype=np.float64), np.array(right.split(), dtype=np.int64)
     except (ValueError, OverflowError):
         raise NeurouteError(f"{where}: expected numbers `x y x y ... output t1 ... tN t1`") from None
-    if not len(points) or len(points) % 2:
-        raise NeurouteError(f"{where}: {len(points)} numbers before 'output'; x and y of each node are expected")
+    if len(points) < 2 * FEWEST_NODES or len(points) % 2:
+        raise NeurouteError(
+            f"{where}: {len(points)} numbers before 'output'; x and y of each node of an instance are expected (LEHD), "
+            "or headings VEHICLE and CUSTOMER (Solomon); a table of nodes goes into a .csv"
+        )
     coords = points.reshape(-1, 2)
     if not output:
         return {"coords": coords}

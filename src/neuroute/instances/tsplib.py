@@ -1,137 +1,201 @@
-"""Files of TSPLIB and VRPLIB: instances (.tsp, .atsp, .vrp), in coordinates or in distances; tours and routes."""
+"""Files of TSPLIB and VRPLIB: instances (.tsp, .atsp, .vrp), in coordinates or in distances; tours and routes.
+
+`TYPE` says what there is to solve, whatever the file's name ends in.
+"""
 
 import logging
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.text import printable
+from neuroute.instances.arrays import LARGEST, check_distances
 from neuroute.instances.instance import Instance
-from neuroute.instances.sections import (
-    VEHICLES,
-    check_known,
-    coord_rows,
-    coordinates,
-    edge_type_of,
-    loads,
-    matrix,
-    read_text,
-    real,
-    split,
-    whole,
-)  # fmt: skip
+from neuroute.instances.sections import NUMBER, NotRead, Parts, check_known, of_nodes, places, read_text, split, whole
+from neuroute.instances.solomon import as_solomon, is_solomon, parse_solomon
+from neuroute.problems.tsp import FEWEST_NODES, check_coordinates
 
 log = logging.getLogger(__name__)
-TSP_TYPES = ("EUC_2D", "CEIL_2D", "ATT", "GEO")
-VRP_TYPES = ("EUC_2D", "CEIL_2D", "EXACT_2D")  # EXACT_2D (Li): Euclidean, never rounded
-TYPES = {"TSP": "tsp", "ATSP": "tsp", "CVRP": "cvrp"}  # of files of distances
+# TYPE -> (edge types, keys and sections that are read beside those of all files)
+_FLEET = ("CAPACITY", "VEHICLES", "DISTANCE", "SERVICE_TIME", "DEMAND_SECTION", "DEPOT_SECTION")
+_PLANE = ("EUC_2D", "CEIL_2D", "EXACT_2D")
+KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "TSP": ((*_PLANE, "ATT", "GEO", "EXPLICIT"), ()),
+    "ATSP": (("EXPLICIT",), ()),
+    "CVRP": ((*_PLANE, "EXPLICIT"), _FLEET),
+    "ACVRP": (("EXPLICIT",), _FLEET),
+    "CVRPTW": (_PLANE, (*_FLEET, "TIME_WINDOW_SECTION", "SERVICE_TIME_SECTION")),
+}
+KINDS["VRPTW"] = KINDS["CVRPTW"]
+OTHERS = {
+    "HCP": "a Hamiltonian cycle", "SOP": "a sequential ordering", "TOUR": "a tour alone", "MDVRP": "several depots",
+    "PDTSP": "pickup and delivery", "PDPTW": "pickup and delivery", "VRPSPD": "pickup and delivery",
+    "OVRP": "open routes, which an .npz holds", "VRPB": "backhauls, which an .npz holds",
+}  # fmt: skip
+# What says nothing of the problem; of a file of distances, coordinates are for drawings
+HARMLESS = ("NAME", "COMMENT", "TYPE", "DIMENSION", "DISPLAY_DATA_TYPE", "NODE_COORD_TYPE", "EDGE_WEIGHT_TYPE",
+            "EDGE_WEIGHT_FORMAT", "DISPLAY_DATA_SECTION", "NODE_COORD_SECTION")  # fmt: skip
+# What files of the plain CVRP may say, too (Christofides's and Li's sets), and learned solvers do not follow
+LIMITS = {"DISTANCE": "its limit on the length of a route", "SERVICE_TIME": "its time at each customer",
+          "VEHICLES": "its number of vehicles"}  # fmt: skip
+FORMATS = ("FULL_MATRIX", "UPPER_ROW", "LOWER_COL", "LOWER_ROW", "UPPER_COL", "UPPER_DIAG_ROW", "LOWER_DIAG_COL",
+           "LOWER_DIAG_ROW", "UPPER_DIAG_COL")  # fmt: skip
 
 
-def is_explicit(path: Path) -> bool:
-    """Whether a file is one of TSPLIB's or VRPLIB's that holds distances.  Raises NeurouteError if it is no text."""
-    if path.suffix not in (".tsp", ".vrp") or not path.exists():
-        return path.suffix == ".atsp"
-    return split(read_text(path, "a TSPLIB or VRPLIB file"), str(path)).header.get("EDGE_WEIGHT_TYPE") == "EXPLICIT"
+def parse(text: str, where: str, name: str, ignore: Collection[str] = ()) -> Instance:
+    """Return the instance of a file's text, row 0 the depot, wherever the file has it.
 
-
-def read_tsplib(path: Path) -> Instance:
-    """Return the instance of a .tsp file.
-
-    Raises NeurouteError, naming file, line and mend, if it is no plain TSP in coordinates.
+    name: for a file that states none; ignore: keys and sections that are left out.  Solomon's files are read, too.
+    Raises NotRead, naming `where`, for another problem, and NeurouteError, with line and mend, for no whole instance.
     """
-    instance = parse_tsplib(read_text(path, "a TSPLIB .tsp file"), str(path), path.stem)
-    _warn_of_coincident(str(path), instance)
-    return instance
-
-
-def parse_tsplib(text: str, where: str, name: str) -> Instance:
-    """Return the instance of a .tsp file's text; `name` is for a file that states none."""
-    parts = split(text, where)
-    edge_type = edge_type_of(parts, TSP_TYPES, "lkh, or concorde, hgs, insertion, nearest, ortools, pyvrp")
-    kind = parts.header.get("TYPE", "TSP")
-    if kind.split()[:1] != ["TSP"]:
-        raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only symmetric TSP files are")
-    check_known(parts, "NODE_COORD_SECTION")
-    nodes, coords = coordinates(parts)
-    numbers = None if nodes == list(range(1, len(nodes) + 1)) else np.array(nodes)
+    if is_solomon(text):
+        return parse_solomon(text, where, name)
+    parts = split(text, where, ignore)
+    kind, edge_type = _kind(parts), parts.header.get("EDGE_WEIGHT_TYPE", "").upper()
+    edge_types, more = KINDS[kind]
+    if edge_type not in edge_types:
+        what = f"EDGE_WEIGHT_TYPE {edge_type[:60]} is not read with TYPE {kind}" if edge_type else "no EDGE_WEIGHT_TYPE"
+        raise NotRead(f"{where}: {what}; one of {', '.join(edge_types)} is expected")
+    is_explicit, has_vehicles = edge_type == "EXPLICIT", bool(more)
+    check_known(parts, (*HARMLESS, *more, *(["EDGE_WEIGHT_SECTION"] if is_explicit else [])), kind)
     name = parts.header.get("NAME", name)
-    _check_rounding(coords, edge_type, where)
-    return Instance(name, coords, distances=edge_type, library="tsplib", numbers=numbers)
+    ways = coords = None
+    if is_explicit:
+        ways = _matrix(parts, kind)
+        nodes = list(range(1, len(ways) + 1))
+    else:
+        nodes, coords = _coordinates(parts)
+        size = float(np.ptp(coords, axis=0).max())
+        if size <= 1 and edge_type in ("EUC_2D", "CEIL_2D", "ATT") and "TIME_WINDOW_SECTION" not in more:
+            raise NeurouteError(
+                f"{where}: its coordinates span {size:.3g}, and {edge_type} rounds distances to whole numbers, so that "
+                "lengths say nothing; multiply them, by 10000 say, or write EXACT_2D, which is not rounded"
+            )
+    library = "" if is_explicit else "cvrplib" if has_vehicles else "tsplib"
+    if not has_vehicles:
+        numbers = None if nodes == list(range(1, len(nodes) + 1)) else np.array(nodes)
+        return Instance(name, coords, ways=ways, distances=edge_type, library=library, numbers=numbers,
+                        ignored=parts.ignored)  # fmt: skip
+    capacity, demand, order = _loads(parts, nodes)
+    instance = Instance(
+        name, None if coords is None else coords[order], demand, capacity, ignored=parts.ignored,
+        ways=None if ways is None else ways[np.ix_(order, order)], distances=edge_type, library=library,
+    )  # fmt: skip
+    return instance if "TIME_WINDOW_SECTION" not in more else _with_windows(parts, instance, nodes, order)
 
 
-def _check_rounding(coords: np.ndarray, edge_type: str, where: str) -> None:
-    """Raises NeurouteError if distances are rounded to 0, 1 and 2 at most, so that lengths say nothing."""
-    size = float(np.ptp(coords, axis=0).max())
-    if edge_type in ("EUC_2D", "CEIL_2D", "ATT") and size <= 1:
+def _kind(parts: Parts) -> str:
+    """Return what there is to solve: the first word of TYPE.  Raises NotRead for what is none of `KINDS`."""
+    text = parts.header.get("TYPE")
+    if text is None:
+        kinds = {"TIME_WINDOW_SECTION": "CVRPTW", "DEMAND_SECTION": "CVRP"}
+        return next((kind for section, kind in kinds.items() if section in parts.rows), "TSP")
+    kind = (re.match(r"[A-Za-z0-9_-]*", text) or [""])[0].upper()
+    if kind not in KINDS:
+        what = f"{kind or text[:60] or 'nothing'}{f' ({OTHERS[kind]})' if kind in OTHERS else ''}"
+        raise NotRead(f"{parts.where}: TYPE {what} is not read; {', '.join(KINDS)} are")
+    return kind
+
+
+def _coordinates(parts: Parts) -> tuple[list[int], np.ndarray]:
+    """Return the file's node numbers, and their coordinates (n, 2) float64."""
+    section = "NODE_COORD_SECTION"
+    table, dimension = parts.table(section), parts.header.get("DIMENSION", "")
+    nodes = list(places(parts, section, table, "coordinates"))
+    if whole(dimension) != len(nodes):
         raise NeurouteError(
-            f"{where}: its coordinates span {size:.3g}, and {edge_type} rounds distances to whole numbers; multiply "
-            "them, by 10000 say, or write an .npz, whose distances are not rounded"
+            f"{parts.where}: DIMENSION says {dimension[:60] or 'nothing'}, but {len(nodes)} nodes have coordinates; "
+            "is the file cut short?"
         )
+    check_coordinates(table[:, 1:], parts.where)
+    return nodes, table[:, 1:]
 
 
-def _warn_of_coincident(where: str, instance: Instance) -> None:
-    """Warn of nodes on one point, which TSPLIB's own instances have."""
-    coords, numbers = instance.coords, instance.numbers
-    _, first, counts = np.unique(coords, axis=0, return_index=True, return_counts=True)
-    if (counts > 1).any():
-        one = coords[first[counts > 1][0]]
-        same = np.flatnonzero((coords == one).all(axis=1))[:2]
-        same = same + 1 if numbers is None else numbers[same]
-        what = "%s: %d nodes lie on the point of another (first: the file's nodes %d and %d); kept as they are"
-        log.warning(what, where, int((counts - 1).sum()), *same)
+def _loads(parts: Parts, nodes: list[int]) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return the capacity, the demands (n + 1,), depot first, and the order that brings the depot to the front."""
+    where, number = parts.where, parts.header.get("CAPACITY", "")
+    has_windows = "TIME_WINDOW_SECTION" in parts.rows
+    limits = {key: parts.header[key] for key in LIMITS if key in parts.header and not (has_windows and "TIME" in key)}
+    if limits:
+        ignored = " and ".join(f"{LIMITS[key]} ({value[:60]})" for key, value in limits.items())
+        log.warning("%s: %s is ignored; routes are as many and as long as they need be", where, ignored)
+    capacity = whole(number)
+    if not capacity:
+        raise NeurouteError(
+            f"{where}: CAPACITY says {number[:60] or 'nothing'}; give a whole number above 0, of at most 9 digits"
+        )
+    demand = of_nodes(parts, "DEMAND_SECTION", nodes, "demand", LARGEST)[:, 0].astype(np.int64)
+    depots = [number for number in parts.table("DEPOT_SECTION")[:, 0].tolist() if number != -1]
+    if len(depots) != 1 or depots[0] not in nodes:
+        names = " ".join(f"{number:g}" for number in depots)[:60] or "no node"
+        raise NeurouteError(f"{where}: DEPOT_SECTION names {names}; one node is expected")
+    depot = nodes.index(int(depots[0]))
+    if demand[depot]:
+        raise NeurouteError(f"{where}: the depot, node {nodes[depot]}, has a demand of {demand[depot]}; it must be 0")
+    if demand.max() > capacity:
+        most = nodes[int(demand.argmax())]
+        raise NeurouteError(f"{where}: node {most} demands {demand.max()}, more than the capacity {capacity}; split it")
+    order = np.array([depot, *(i for i in range(len(nodes)) if i != depot)])
+    return capacity, demand[order], order
 
 
-def read_vrplib(path: Path) -> Instance:
-    """Return the instance of a .vrp file, row 0 the depot, wherever the file has it.
-
-    Raises NeurouteError, naming file, line and mend, if it is no plain CVRP in coordinates.
-    """
-    return parse_vrplib(read_text(path, "a VRPLIB .vrp file"), str(path), path.stem)
-
-
-def parse_vrplib(text: str, where: str, name: str) -> Instance:
-    """Return the instance of a .vrp file's text; `name` is for a file that states none."""
-    parts = split(text, where)
-    kind = parts.header.get("TYPE")
-    if kind is None:
-        raise NeurouteError(f"{where}: no TYPE in the file; TYPE : CVRP is expected")
-    if kind != "CVRP":
-        raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only CVRP files are")
-    edge_type = edge_type_of(parts, VRP_TYPES, "hgs, or nearest, ortools, pyvrp")
-    check_known(parts, "NODE_COORD_SECTION", *VEHICLES)
-    nodes, coords = coordinates(parts)
-    capacity, demand, order = loads(parts, nodes)
-    name = parts.header.get("NAME", name)
-    _check_rounding(coords, edge_type, where)
-    return Instance(name, coords[order], demand, capacity, distances=edge_type, library="cvrplib")
+def _with_windows(parts: Parts, instance: Instance, nodes: list[int], order: np.ndarray) -> Instance:
+    """Return the instance with its windows and times of service, which SERVICE_TIME may state for all customers."""
+    windows = of_nodes(parts, "TIME_WINDOW_SECTION", nodes, "window")[order]
+    if "SERVICE_TIME_SECTION" in parts.rows:
+        service = of_nodes(parts, "SERVICE_TIME_SECTION", nodes, "service time")[order, 0]
+    else:
+        text = parts.header.get("SERVICE_TIME", "0")
+        if not NUMBER.fullmatch(text):
+            raise NeurouteError(f"{parts.where}: SERVICE_TIME says {text[:60] or 'nothing'}; give a number")
+        service = np.full(len(nodes), float(text))
+        service[0] = 0
+    if instance.distances != "EXACT_2D":
+        log.warning("%s: %s is taken as EXACT_2D: ways take the time that they are long, not rounded", parts.where,
+                    instance.distances)  # fmt: skip
+    timed = replace(instance, windows=windows, service=service, distances="EXACT_2D", is_vrp=True)
+    return as_solomon(timed, parts.where)
 
 
-def parse_explicit(text: str, where: str, name: str) -> Instance:
-    """Return the instance of the text of a file of distances; `name` is for a file that states none.
-
-    Raises NeurouteError, naming `where` and the mend, if it is none.
-    """
-    parts = split(text, where)
-    kind = parts.header.get("TYPE", "missing").split()[:1]
-    if not kind or kind[0] not in TYPES:
-        raise NeurouteError(f"{where}: TYPE {' '.join(kind) or 'nothing'} is not read; only {', '.join(TYPES)} are")
-    # coordinates beside distances are for drawings
-    check_known(parts, "EDGE_WEIGHT_SECTION", "NODE_COORD_SECTION", *(VEHICLES if TYPES[kind[0]] == "cvrp" else ()))
-    ways = matrix(parts)
-    name = parts.header.get("NAME", name)
-    if kind[0] == "TSP" and (ways != ways.T).any():
+def _matrix(parts: Parts, kind: str) -> np.ndarray:
+    """Return distances (n, n) int64, 0 on the diagonal.  Raises NeurouteError if the section holds none."""
+    where = parts.where
+    form, dimension = parts.header.get("EDGE_WEIGHT_FORMAT", "nothing"), parts.header.get("DIMENSION", "nothing")
+    n = whole(dimension)
+    if n is None or n < FEWEST_NODES:
+        raise NeurouteError(f"{where}: DIMENSION says {dimension[:60]}; give a whole number from {FEWEST_NODES} on")
+    if form.upper() not in FORMATS:
+        raise NotRead(f"{where}: EDGE_WEIGHT_FORMAT {form[:60]} is not read; only {', '.join(FORMATS)} are")
+    form = form.upper()
+    full, diagonal = form == "FULL_MATRIX", "DIAG" in form
+    expected = n * n if full else n * (n + 1) // 2 if diagonal else n * (n - 1) // 2
+    values = parts.table("EDGE_WEIGHT_SECTION")[:, 0]
+    if len(values) != expected:
+        raise NeurouteError(
+            f"{where}: {len(values):,} numbers in EDGE_WEIGHT_SECTION; {form} of {n} nodes has {expected:,}; is the "
+            "file cut short?"
+        )
+    ways = np.zeros((n, n))
+    if full:
+        ways[:] = values.reshape(n, n)
+    else:
+        offset = 0 if diagonal else 1
+        upper = form.startswith("UPPER") == form.endswith("ROW")  # by columns a triangle is the other one by rows
+        ways[np.triu_indices(n, offset) if upper else np.tril_indices(n, -offset)] = values
+        ways = np.maximum(ways, ways.T)
+    ways, _ = check_distances(ways, None, None, where)
+    if kind == "TSP" and (ways != ways.T).any():
         i, j = np.argwhere(ways != ways.T)[0].tolist()
         raise NeurouteError(
             f"{where}: {ways[i, j]} from node {i + 1} to {j + 1}, {ways[j, i]} back; a TSP is symmetric: is TYPE "
             "ATSP meant?"
         )
-    if TYPES[kind[0]] == "tsp":
-        return Instance(name, ways=ways, distances="EXPLICIT")
-    capacity, demand, order = loads(parts, list(range(1, len(ways) + 1)))
-    return Instance(name, None, demand, capacity, ways=ways[np.ix_(order, order)], distances="EXPLICIT")
+    return ways
 
 
 def format_instance(instance: Instance, comment: str = "") -> str:
@@ -142,10 +206,11 @@ def format_instance(instance: Instance, comment: str = "") -> str:
         kind, capacity = "CVRP", f"CAPACITY : {instance.capacity}\n"
         demands = "\n".join(f"{i} {demand}" for i, demand in enumerate(instance.demand.tolist(), 1))
         more = f"DEMAND_SECTION\n{demands}\nDEPOT_SECTION\n1\n-1\n"
+    points = ((int(x) if x % 1 == 0 else x for x in row) for row in instance.coords.tolist())
+    rows = "\n".join(f"{i} {x!r} {y!r}" for i, (x, y) in enumerate(points, 1))
     return (
         f"NAME : {instance.name}\n{about}TYPE : {kind}\nDIMENSION : {instance.nodes}\n"
-        f"EDGE_WEIGHT_TYPE : {instance.distances}\n{capacity}NODE_COORD_SECTION\n{coord_rows(instance.coords)}\n"
-        f"{more}EOF\n"
+        f"EDGE_WEIGHT_TYPE : {instance.distances}\n{capacity}NODE_COORD_SECTION\n{rows}\n{more}EOF\n"
     )
 
 
@@ -163,22 +228,18 @@ def read_tour(path: Path, instance: Instance) -> np.ndarray:
             f"{path}: DIMENSION says {dimension[:60]}, but {instance.name} has {n} nodes; it is of another one"
         )
     numbers = np.arange(1, n + 1) if instance.numbers is None else instance.numbers
-    row = {int(number): i for i, number in enumerate(numbers)}
-    words = [(line, word) for line, text in parts.rows["TOUR_SECTION"] for word in text.split()]
-    end = next((place for place, (_, word) in enumerate(words) if word == "-1"), len(words))
-    tour: list[int] = []
-    for line, word in words[:end]:
-        node = whole(word)
-        if node not in row:
-            raise NeurouteError(f"{path}, line {line}: there is no node {word[:20]} in {instance.name}")
-        tour.append(row[node])
-    if further := [line for line, word in words[end:] if word != "-1"]:
-        raise NeurouteError(f"{path}, line {further[0]}: nodes after the end (-1) of the tour; keep one tour in a file")
-    visits = np.bincount(np.array(tour, dtype=np.int64), minlength=n)
-    if (visits != 1).any():
-        node = int(np.flatnonzero(visits != 1)[0])
+    nodes = parts.table("TOUR_SECTION")[:, 0]
+    tour = nodes[: int(np.argmax([*(nodes == -1), True]))]
+    if (nodes[len(tour) :] != -1).any():
+        raise NeurouteError(f"{path}: nodes after the end (-1) of the tour; keep one tour in a file")
+    if len(unknown := tour[~np.isin(tour, numbers)]):
+        raise NeurouteError(f"{path}: there is no node {unknown[0]:g} in {instance.name}")
+    order = np.argsort(numbers)
+    rows = order[np.searchsorted(numbers, tour, sorter=order)]
+    if (wrong := np.flatnonzero((visits := np.bincount(rows, minlength=n)) != 1)).size:
+        node = wrong[0]
         raise NeurouteError(f"{path}: node {numbers[node]} is visited {visits[node]} times; once is meant")
-    return np.array(tour, dtype=np.int64)
+    return np.asarray(rows, dtype=np.int64)
 
 
 def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
@@ -188,20 +249,15 @@ def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
     """
     routes: list[list[int]] = []
     cost: float | None = None
-    for number, raw in enumerate(read_text(path, "a VRPLIB .sol file").splitlines(), 1):
-        key, _, value = raw.strip().partition(":")
-        try:
-            if key.lower().startswith("route"):
-                customers = [whole(word) for word in value.split()]
-                routes.append([customer for customer in customers if customer is not None])
-                if None in customers:
-                    raise ValueError
-            elif key.lower().startswith("cost"):
-                cost = real(raw.split()[-1])
-                if not math.isfinite(cost):
-                    raise ValueError
-        except ValueError:
-            raise NeurouteError(f"{path}, line {number}: expected `Route #k: customers` or `Cost c`") from None
+    for line, raw in enumerate(read_text(path, "a VRPLIB .sol file").splitlines(), 1):
+        key, _, value = raw.strip().lower().partition(":")
+        customers = [whole(word) for word in value.split()] if key.startswith("route") else []
+        figure = raw.split()[-1] if key.startswith("cost") else "0"
+        if None in customers or not NUMBER.fullmatch(figure) or math.isinf(float(figure)):
+            raise NeurouteError(f"{path}, line {line}: expected `Route #k: customers` or `Cost c`")
+        if key.startswith("route"):
+            routes.append([customer for customer in customers if customer is not None])
+        cost = float(figure) if key.startswith("cost") else cost
     if not routes:
         raise NeurouteError(f"{path}: no line `Route #k: customers`; a VRPLIB .sol file is expected")
     return routes, cost

@@ -47,14 +47,20 @@ class GroupResult:
 
 
 def find_instances(
-    data: str, testsets_dir: str | None, label_jobs: Mapping[str, Labels], label_dirs: list[Path], argument: str
+    data: str,
+    testsets_dir: str | None,
+    label_jobs: Mapping[str, Labels],
+    label_dirs: list[Path],
+    argument: str,
+    ignore: Sequence[str] = (),
 ) -> Instances:
     """Return the instances of a file or folder, a test set in `testsets_dir`, or a labelled data set of the plan.
 
-    Raises NeurouteError, which begins with the `argument`, if there are none of that name.
+    ignore: keys and sections of files that are left out.  Raises NeurouteError, which begins with the `argument`, if
+    there are none of that name.
     """
     if Path(data).exists():
-        return read_instances(Path(data))
+        return read_instances(Path(data), ignore)
     if testsets_dir is not None and (Path(testsets_dir) / f"{data}.npz").is_file():
         return read_instances(Path(testsets_dir) / f"{data}.npz")
     planned = [labels for job, labels in label_jobs.items() if data in (job, labels.dataset.id)]

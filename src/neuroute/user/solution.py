@@ -125,6 +125,11 @@ class Solution:
         return describe(self)
 
 
+def without(instance: Instance) -> str:
+    """Return what of the instance's file was left out on request, in words."""
+    return f", without {', '.join(instance.ignored)}" if instance.ignored else ""
+
+
 def describe(solution: Solution, before: float | None = None, yardstick: Solution | None = None) -> str:
     """Return a line on a solution, with the cost `before` it was improved, and its gap to another one."""
     instance = solution.instance
@@ -136,5 +141,5 @@ def describe(solution: Solution, before: float | None = None, yardstick: Solutio
         gap += f", {to} ({instance.format(yardstick.cost)} in {yardstick.seconds:.2f} s)"
     return (
         f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
-        f"{was}{gap}, {solution.seconds:.2f} s, {solution.method}{solution.origin}"
+        f"{without(instance)}{was}{gap}, {solution.seconds:.2f} s, {solution.method}{solution.origin}"
     )

@@ -17,11 +17,10 @@ from neuroute.problems.vrp import from_routes
 from neuroute.specs.objects import Decoding
 from neuroute.user.classical import check_solver
 from neuroute.user.files import load
-from neuroute.user.solution import ENDINGS, Solution, describe
+from neuroute.user.solution import ENDINGS, Solution, describe, without
 from neuroute.user.solve import LEAST_S, check_coordinates, solve, solve_by_model
 
 NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
-FILES = (".tsp", ".atsp", ".vrp", ".txt")
 Say = Callable[[str], None]
 
 
@@ -97,6 +96,7 @@ def solve_file(
     seed: int = 0,
     start: Path | None = None,
     save: Path | None = None,
+    ignore: Sequence[str] = (),
     trusted: Collection[str] = (),
     say: Say = lambda line: None,
 ) -> str:
@@ -106,7 +106,8 @@ def solve_file(
     which the shortest is kept and drawn.
 
     reference: a solver, whose solution gaps are to; of a table, without one, gaps are to the best length known, else to
-    the least one here.  say: called with a line before each search begins.  The time is for loading, too.
+    the least one here.  ignore: keys and sections of the file that are left out.  say: called with a line before each
+    search begins.  The time is for loading, too.
 
     Raises NeurouteError, before anything is solved or written, if files and model do not go together, or nothing can be
     written in a place; and, at Ctrl-C, Interrupted with what it would return, once the best so far is written.
@@ -116,11 +117,7 @@ def solve_file(
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
     if start is not None and decoding is not None and (decoding.method != "prc" or decoding.start != "greedy"):
         raise NeurouteError("--from: the solution of a file is improved by --prc, as in --prc 100, without --start")
-    if path.suffix not in FILES:
-        raise NeurouteError(
-            f"{path}: a TSPLIB file (.tsp, .atsp) or a VRPLIB file (.vrp) is expected, or one of Solomon's (.txt)"
-        )
-    instance, places = load(path), Places(out, save)
+    instance, places = load(path, ignore=ignore), Places(out, save)
     names = list(dict.fromkeys([*solvers, *([reference] if reference else [])]))
     if instance.ways is not None and not names:
         check_coordinates(instance)  # which says that networks take no distances
@@ -200,7 +197,8 @@ def _table(solutions: Sequence[Solution], reference: str | None) -> str:
     width = max(len(each.method) for each in solutions)
     has_routes = instance.problem != "tsp"
     lines = [
-        f"{instance.name}: {instance.variant}, n={instance.n}, {instance.distances}; gaps to {against}, {base_text}",
+        f"{instance.name}: {instance.variant}, n={instance.n}, {instance.distances}{without(instance)}; gaps to "
+        f"{against}, {base_text}",
         f"{'method':{width}}  {'length':>12}  {'gap %':>8}  {'time s':>8}{'  routes' if has_routes else ''}",
     ]
     for each in sorted(solutions, key=lambda each: each.cost):
