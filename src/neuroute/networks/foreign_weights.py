@@ -76,11 +76,11 @@ def read_weights(file: Path) -> Weights:
     tensors = read_tensors(file)
     layout = recognise(tensors)
     if layout is None:
-        return Weights(file, tensors)
+        return Weights(file, _counted(tensors))
     arguments = dict(layout.trained)
     if layout.heads:
         arguments["heads"] = len(tensors[layout.heads])
-    tensors_here = rename(layout, tensors, file)
+    tensors_here = _counted(rename(layout, tensors, file))
     return Weights(file, tensors_here, layout, _read_arguments(layout.kind, tensors_here) | arguments)
 
 
@@ -139,6 +139,12 @@ def _expected(network: Network) -> dict[str, Tensor]:
     """Shapes and types of its tensors."""
     with torch.device("meta"):
         return build(network).state_dict()
+
+
+def _counted(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """With the counters that files of before PyTorch 0.4.1 lack beside means of norms: 0, as torch fills them in."""
+    norms = [name.removesuffix("running_mean") for name in tensors if name.endswith("running_mean")]
+    return {f"{norm}num_batches_tracked": torch.tensor(0) for norm in norms} | tensors
 
 
 def _as_there(layout: Layout | None, name: str) -> str:

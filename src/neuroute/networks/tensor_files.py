@@ -15,6 +15,7 @@ from neuroute.core.errors import NeurouteError
 
 # Keys under which training scripts keep the weights.
 HOLDERS = ("model_state_dict", "state_dict", "model", "net", "model_baseline")
+WRAPPERS = ("module", "_orig_mod")  # where DataParallel and torch.compile keep the module
 # Numbers of numpy's, which training logs beside the weights may hold, as numpy 2 calls them and as it did before.
 SCALARS: list[Any] = [
     np.dtype,
@@ -27,12 +28,14 @@ MEND = 'save the weights alone: torch.save(checkpoint["model_state_dict"], "weig
 def read_tensors(file: Path) -> dict[str, Tensor]:
     """Names and tensors of a .safetensors file, or of a torch file (.pt, .pth) that holds a state dict.
 
-    The state dict may lie under one of HOLDERS; a prefix `module.` of all names (DataParallel) is taken off.
+    The state dict may lie under one of HOLDERS; what all names begin with where a module was wrapped is taken off.
     Raises NeurouteError for any other content, also for pickles that name anything but plain data and tensors.
     """
     tensors = _safetensors(file) if file.suffix == ".safetensors" else _state_dict(file, _torch_file(file))
-    if tensors and all(name.startswith("module.") for name in tensors):
-        tensors = {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
+    while tensors and (wrapper := next(iter(tensors)).partition(".")[0]) in WRAPPERS:
+        if not all(name.startswith(f"{wrapper}.") for name in tensors):
+            break
+        tensors = {name.removeprefix(f"{wrapper}."): tensor for name, tensor in tensors.items()}
     wrong = sorted(n for n, t in tensors.items() if t.is_complex() or t.layout != torch.strided or t.is_quantized)
     if wrong:
         raise NeurouteError(f"{file}: '{wrong[0]}' holds {tensors[wrong[0]].dtype}, not real numbers; {MEND}")

@@ -9,6 +9,11 @@ def norm(name: str) -> Shapes:
 
 
 def reviser() -> Shapes:
+    """Of the attention model, and positions, with which nothing computes."""
+    return attention_model() | {"embedder.pe.pe": (20, 1, WIDTH)}
+
+
+def attention_model() -> Shapes:
     shapes: Shapes = {"W_placeholder": (2 * WIDTH,)}
     shapes |= {"init_embed.weight": (WIDTH, 2), "init_embed.bias": (WIDTH,)}
     for i in range(DEPTH):

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from networks import awake
 from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.networks.blocks.path_attention import Prepared
 from neuroute.networks.import_weights import import_weights
 from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.cvrp import is_feasible
@@ -22,7 +23,6 @@ from neuroute.systems.glop.network import (
     Glop,
     GlopPartition,
     Heat,
-    Prepared,
     fit_to_square,
 )
 from pointerformer_by_the_book import norm

@@ -14,12 +14,13 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.networks.blocks.path_attention import Prepared
 from neuroute.networks.weights import build
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.specs.decodings import Decoding, Revision
 from neuroute.systems.glop.decoding import PartitionRollout, partition, solve_routes
-from neuroute.systems.glop.network import FLOOR, Glop, Heat, Prepared
+from neuroute.systems.glop.network import FLOOR, Glop, Heat
 from neuroute.systems.glop.partitioning import partitioning, revised_costs
 from neuroute.systems.glop.revising import _open, draw_paths, greedy_lengths, revising
 from neuroute.systems.glop.system import Revising

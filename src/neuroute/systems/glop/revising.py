@@ -17,10 +17,11 @@ from neuroute.decoding.decode import decode, solve_with
 from neuroute.decoding.greedy import Decide, complete_paths
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.revision import builder, rebuild
+from neuroute.networks.blocks.path_attention import PathAttention, Prepared
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.specs.decodings import Decoding
 from neuroute.specs.objects import Dataset
-from neuroute.systems.glop.network import Glop, Prepared, Reviser, fit_to_square
+from neuroute.systems.glop.network import Glop, fit_to_square
 from neuroute.systems.glop.system import Phase, Revising
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.loop import load_whole
@@ -231,7 +232,7 @@ def draw_paths(count: int, nodes: int, seed: int) -> Tensor:
 @torch.no_grad()
 def greedy_lengths(reviser: nn.Module, points: Tensor) -> Tensor:
     """Lengths (2, batch), float64, of the greedy paths from either end."""
-    assert isinstance(reviser, Reviser)
+    assert isinstance(reviser, PathAttention)
     lengths = []
     for part in points.split(PATHS_AT_ONCE):
         rows = reviser.prepare(part).rows()
@@ -253,7 +254,7 @@ def _open(m: int, device: torch.device) -> Tensor:
     return torch.zeros(m - 3, m, device=device).masked_fill(closed, -torch.inf)
 
 
-def _sampling(reviser: Reviser, generator: torch.Generator, batch: int, own_paths: slice) -> Decide:
+def _sampling(reviser: PathAttention, generator: torch.Generator, batch: int, own_paths: slice) -> Decide:
     """Decisions, for `own_paths` of a batch from either end, of which the largest is a draw by their probabilities.
 
     Noise (Gumbel) is drawn of all of the batch, so that it does not hang on how many processes share that.
