@@ -86,11 +86,16 @@ def drawn(output: str) -> set[str]:
 
 def stale(folder: Path) -> dict[str, int]:
     """What `neuroute plan` calls stale: stage -> count."""
+    output = neuroute(folder, "plan", "--all")
+    assert " to do " not in output.partition(" id\n")[2]
+    return Counter(re.findall(r"^(\w+) +stale ", output, re.M))
+
+
+def neuroute(folder: Path, *words: str) -> str:
+    """What a command of the checkout prints."""
     environment = os.environ | {"PYTHONPATH": str(folder / "src")}
-    command = [sys.executable, "-m", "neuroute", "plan", "--all"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-    assert " to do " not in done.stdout.partition(" id\n")[2]
-    return Counter(re.findall(r"^(\w+) +stale ", done.stdout, re.M))
+    command = [sys.executable, "-m", "neuroute", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 def replace(path: Path, before: str, after: str) -> None:
@@ -169,6 +174,7 @@ def test_second_run_does_nothing(checkout: str, request: pytest.FixtureRequest) 
     folder = request.getfixturevalue(checkout)
     assert planned(snakemake_in(folder)) == {}
     assert stale(folder) == {}
+    assert neuroute(folder, "why") == "Nothing to be done.\n"
 
 
 def test_a_comparison_is_asked_whenever_it_is_the_target(edited: Path) -> None:
@@ -381,6 +387,11 @@ def test_one_learning_rate_reruns_that_chain(edited: Path) -> None:
     assert "pens/table1" in drawn(output)
     assert not {"pens/figure2", "pens/figure5"} & drawn(output)  # PENS-A drawn, and the small models
     assert stale(edited) == {"train": 1, "evaluate": 1, "render": len(drawn(output))}
+    change, _ = neuroute(edited, "why", "pens/table1").split("\n", 1)
+    assert re.fullmatch(r"train pens/pens_r: training\.learning_rate: [\d.]+ -> 0\.001", change)
+    model = edited / "work/micro/runs/pens/pens_a/model.safetensors"
+    model.unlink()
+    assert f"train pens/pens_a: not there: {model.relative_to(edited)}\n" in neuroute(edited, "why", "pens/table2")
 
 
 @pytest.mark.slow

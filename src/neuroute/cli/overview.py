@@ -27,6 +27,19 @@ def plan(
     print(describe(load_plan(config, scale, changes=changes), target, lists_all=lists_all))
 
 
+def why(
+    target: Annotated[str | None, typer.Argument(help="as of `neuroute plan`; default: everything")] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    changes: Changes = None,
+) -> None:
+    """Say what Snakemake would make again for a target, and what changed: `learning_rate: 0.002 -> 0.0002`."""
+    from neuroute.plan.why import why as causes
+
+    for line in causes(load_plan(config, scale, changes=changes), target):
+        print(line)
+
+
 def rehearse(
     minutes: Annotated[
         float | None, typer.Option(min=0.1, help="how long at most; default 2 where jobs take seconds, else 10")

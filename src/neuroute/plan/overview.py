@@ -54,7 +54,7 @@ def _with_stale(plan: Plan, all_costs: list[Cost]) -> list[Cost]:
 
 def _is_stale(result: Path, parameters: Iterable[str]) -> bool:
     """Whether Snakemake made the result with other parameters; False where it noted nothing."""
-    noted = _note(result).get("params")
+    noted = note_of(result).get("params")
     return noted is not None and not {repr(value) for value in parameters} <= set(noted)
 
 
@@ -78,10 +78,10 @@ def is_replaced(plan: Plan, job: str) -> bool:
     except (OSError, ValueError, LookupError, TypeError):
         return False
     is_same = json.loads(without_modules(json.dumps(spec))) == json.loads(plan.runs[job].canonical())
-    return not is_same and _note(summary).get("endtime") != summary.stat().st_mtime
+    return not is_same and note_of(summary).get("endtime") != summary.stat().st_mtime
 
 
-def _note(result: Path) -> dict[str, Any]:
+def note_of(result: Path) -> dict[str, Any]:
     """What Snakemake has noted of a file when its job ended: nothing of one that it did not make."""
     name, cut = urlsafe_b64encode(str(result).encode()).decode(), LONGEST_NAME - 1
     parts = [name[i : i + cut] for i in range(0, len(name), cut)]
