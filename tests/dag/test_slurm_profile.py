@@ -27,22 +27,40 @@ STAND_INS = {
 }
 
 
-def test_as_shipped_it_sends_jobs_that_say_what_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commands = tmp_path / "bin"
+def send(folder: Path, monkeypatch: pytest.MonkeyPatch, sinfo: str, target: str, *more: str, **copy: str) -> list[str]:
+    """What sbatch is asked for by a copy of the checkout on a node as `sinfo` has it; it takes nothing."""
+    commands = folder / "bin"
     commands.mkdir()
     for name, body in STAND_INS.items():
+        body = body.replace("512000|32|gpu:8", sinfo)
         (commands / name).write_text(f"#!{sys.executable}\nimport sys\n{body}\n")
         (commands / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
-    (tmp_path / "checkout").mkdir()
-    run = copy_checkout(tmp_path / "checkout", "scaling")
-    options = ("--workflow-profile", "profiles/slurm", "--cores", "16", "--config", "device=cuda")
-    ended = run("results/table12.csv", *options, check=False)
+    (folder / "checkout").mkdir()
+    run = copy_checkout(folder / "checkout", target.split("/")[1] if target.count("/") > 1 else "scaling", **copy)
+    ended = run(target, "--workflow-profile", "profiles/slurm", "--cores", "16", *more, check=False)
     assert ended.returncode
-    sent = (tmp_path / "checkout" / "sent").read_text().splitlines()
-    assert len(sent) == 3  # the labels, which are short, go together; and twice more
-    minutes = [int(re.search(r" -t (\d+)", line)[1]) for line in sent]  # type: ignore[index]
-    memory = [int(re.search(r" --mem (\d+)", line)[1]) for line in sent]  # type: ignore[index]
-    assert minutes == sorted(set(minutes))
-    assert memory == sorted(set(memory))
+    return (folder / "checkout" / "sent").read_text().splitlines()
+
+
+def numbers(sent: list[str], option: str) -> list[int]:
+    return [int(re.search(rf" {option}[ =](\d+)", line)[1]) for line in sent]  # type: ignore[index]
+
+
+def test_as_shipped_it_sends_jobs_that_say_what_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = send(tmp_path, monkeypatch, "512000|32|gpu:8", "results/table12.csv", "--config", "device=cuda")
+    assert len(sent) in (3, 6)  # the labels, which are short, go together, sixteen at most; and twice more
+    minutes, cpus = numbers(sent, "-t"), numbers(sent, "--cpus-per-task")
+    assert max(minutes) == minutes[-len(sent) // 3] > minutes[0]  # more time at each attempt
+    assert cpus == sorted(cpus, reverse=True)  # and more memory of each job, so fewer at once
     assert all(" -p main " in line and " --cpus-per-task=" in line and "--gpus" not in line for line in sent)
+
+
+def test_short_jobs_of_the_default_scale_fit_a_small_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 4 CPUs and 8 GB, at each attempt: sixteen at once would ask for 16 CPUs and 30 GB."""
+    target, options = "results/pens/table2.csv", ("--config", "device=cpu")
+    sent = send(tmp_path, monkeypatch, "8000|4|(null)", target, *options, scale="smoke")
+    assert len(sent) > 2
+    assert max(numbers(sent, "--cpus-per-task")) <= 4
+    assert max(numbers(sent, "--mem")) <= 7000
+    assert max(numbers(sent, "-t")) < 3 * 60

@@ -44,8 +44,9 @@ SlurmdParameters=config_overrides
 GresTypes=gpu
 SchedulerParameters=sched_interval=1,batch_sched_delay=0
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} Boards=1 SocketsPerBoard=1 CoresPerSocket={cpus} ThreadsPerCore=1 \\
-    RealMemory=512000 Gres=gpu:8
+    RealMemory={memory} Gres=gpu:8
 PartitionName=main Nodes={host} Default=YES MaxTime=2-00:00:00 State=UP
+PartitionName=short Nodes={host} MaxTime=00:01:00 State=UP
 """
 # How Snakemake sends jobs there: by the profile as shipped.
 SENT = ("--workflow-profile", "profiles/slurm", "--cores", "16", "--slurm-status-command", "squeue")
@@ -70,15 +71,17 @@ def missing() -> str:
 
 
 @contextmanager
-def one_node(folder: Path) -> Iterator[dict[str, str]]:
-    """Run SLURM in a folder; the variables with which commands find it.  It offers pretended GPUs.
+def one_node(folder: Path, cpus: int = CPUS, memory_mb: int = 512_000) -> Iterator[dict[str, str]]:
+    """Run SLURM in a folder; the variables with which commands find it.  It claims to have so much, and eight GPUs.
 
     Raises TimeoutError if the node does not come up.
     """
     host = _host()
     for part in ("ctld", "d", "run", "log", "bin"):
         (folder / part).mkdir(parents=True)
-    (folder / "slurm.conf").write_text(CONFIG.format(folder=folder, host=host, cpus=CPUS, ports=_ports()))
+    (folder / "slurm.conf").write_text(
+        CONFIG.format(folder=folder, host=host, cpus=cpus, memory=memory_mb, ports=_ports())
+    )
     gres = [f"NodeName={host} Name=gpu File={folder}/gpu[0-7]"]
     for number in range(8):
         os.mknod(folder / f"gpu{number}", 0o20666, os.makedev(1, 3))  # any character device does

@@ -15,6 +15,7 @@ rule evaluate:
         gpu=min(RULES.gpus, 1),
         runtime=lambda w, attempt: REQUESTS.runtime("evaluate", evaluation_of(w), attempt),
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("evaluate", evaluation_of(w), attempt),
+        share=lambda w, attempt: REQUESTS.share("evaluate", evaluation_of(w), attempt),
     params:
         spec=lambda w: PLAN.evaluations[evaluation_of(w)].canonical(),
         code=lambda w: PLAN.evaluate_code(evaluation_of(w)),

@@ -16,6 +16,7 @@ rule labels:
     resources:
         runtime=lambda w, attempt: REQUESTS.runtime("labels", w.labels, attempt),
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("labels", w.labels, attempt),
+        share=lambda w, attempt: REQUESTS.share("labels", w.labels, attempt),
     params:
         spec=lambda w: PLAN.label_jobs[w.labels].canonical(),
         code=lambda w: PLAN.label_code(w.labels),

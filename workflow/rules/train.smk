@@ -18,6 +18,7 @@ rule train:
         gpu=lambda w: REQUESTS.cost("train", w.run).gpus,
         runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
+        share=lambda w, attempt: REQUESTS.share("train", w.run, attempt),
         # Several GPUs of a job are of one node.  Not said of others: jobs that go together would ask for a node each.
         **({"nodes": 1} if RULES.gpus > 1 else {}),
     params:
@@ -43,6 +44,7 @@ rule import_weights:
     resources:
         runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
+        share=lambda w, attempt: REQUESTS.share("train", w.run, attempt),
     params:
         spec=lambda w: PLAN.runs[w.run].canonical(),
         code=lambda w: PLAN.train_code(w.run),

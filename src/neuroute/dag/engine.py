@@ -105,6 +105,12 @@ class Engine:
         return list(self._workflow.dag.needrun_jobs())
 
     @_guarded
+    def sent(self) -> list[Any]:
+        """As `needed`, as a cluster is asked for them: jobs that go together once, which `is_group`; local ones not."""
+        dag, jobs = self._workflow.dag, (job for job in self.needed() if not job.is_local)
+        return list(dict.fromkeys(dag.get_job_group(job) or job for job in jobs))
+
+    @_guarded
     def finished(self) -> list[Any]:
         """Jobs whose files are there and stay."""
         dag = self._workflow.dag

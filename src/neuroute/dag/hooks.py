@@ -12,7 +12,7 @@ from snakemake.logging import logger
 from neuroute.core.files import check_folder, exclusive, write_json
 from neuroute.dag.headlines import headlines
 from neuroute.dag.rules import Rules, clear, evaluation_of
-from neuroute.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans
+from neuroute.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans, watch_pending
 from neuroute.plan.config import PLANNED_ENV
 from neuroute.plan.overview import is_replaced
 from neuroute.plan.preflight import check, check_gpus, has_gpu, without_gpu
@@ -31,7 +31,7 @@ def start(rules: Rules) -> None:
         if note := without_gpu(plan.config, engine.command):
             logger.warning(note)
     elif engine.executor == "slurm":
-        _check_cluster(rules, needed)
+        _check_cluster(rules)
     _say_expected(rules, needed)
     _check_replaced(rules)
     outputs = {str(file) for job in needed for file in job.output}
@@ -61,7 +61,7 @@ def _hand_over_plan(rules: Rules, needed: list[Any]) -> None:
     write_json(Path(os.environ[PLANNED_ENV]), planned)
 
 
-def _check_cluster(rules: Rules, needed: list[Any]) -> None:
+def _check_cluster(rules: Rules) -> None:
     """Stop when no node can take a job that is needed now, or when some run twice."""
     quota, config = rules.engine.gpus, rules.plan.config
     if rules.gpus > quota > 0:
@@ -70,18 +70,21 @@ def _check_cluster(rules: Rules, needed: list[Any]) -> None:
         )
     requests = (
         JobRequest(
-            f"{job.rule.name} {' '.join(job.wildcards)}",
+            f"a group of {len(job.jobs)} short jobs"
+            if job.is_group()
+            else f"{job.rule.name} {' '.join(job.wildcards)}",
             job.resources.get("slurm_partition"),
             job.resources.get("runtime") or 0,
             job.resources.get("mem_mb") or 0,
-            job.threads,
+            job.resources["_cores"],
             job.resources.get("gpu") or 0,
+            job.is_group(),
         )
-        for job in needed
-        if not job.is_local
+        for job in rules.engine.sent()
     )
     check_jobs(requests)
     check_orphans(Path.cwd())
+    watch_pending(Path.cwd(), logger.error)
     if config.device == "auto" and not has_gpu():
         logger.warning("This node shows no GPU, so no job asks for one: `device: cuda` in config.yaml makes them ask.")
 

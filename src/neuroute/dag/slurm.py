@@ -5,9 +5,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.yaml_files import read_yaml
@@ -15,7 +18,14 @@ from neuroute.plan.config import Config
 from neuroute.plan.preflight import gpus
 
 PROFILE = "profiles/slurm/profile.yaml"
+SHARE = f"share or group-components to less in {PROFILE}"
 REHEARSAL_CPUS, REHEARSAL_GB = 4, 16
+LOOK_EVERY_S = 20.0
+# Why a job waits (`squeue -o %r`), where waiting does not help: others end when jobs or reservations do.
+NEVER_STARTS = re.compile(
+    "Partition(Config|TimeLimit|NodeLimit)|BadConstraints|Invalid(Account|QOS)|(Account|QOS)NotAllowed|MaxMemPerLimit"
+    "|(Assoc|QOS)(Max|Grp)\\w*PerJob\\w*|(Assoc|QOS)Max(Wall|Node|Cpu|Mem|GRES|TRES)\\w*Limit|JobHeld(User|Admin)"
+)
 MEND = {  # what a job asks for -> its unit, and what to change where no node gives as much
     "gpus": ("GPUs", "gpus_per_run or device in config.yaml"),
     "cpus": ("CPUs", f"cores in {PROFILE}"),
@@ -34,6 +44,7 @@ class JobRequest:
     memory_mb: int
     cpus: int
     gpus: int
+    together: bool = False  # whether it is several short jobs
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,7 @@ def check_jobs(requests: Iterable[JobRequest]) -> None:
         for amount_of, (unit, mend) in MEND.items():
             amount, most = getattr(job, amount_of), max(getattr(node, amount_of) for node in partition_nodes)
             if amount > most:
+                mend = SHARE if job.together else mend
                 raise NeurouteError(
                     f"{job.job} asks for {amount:,} {unit}, a node of partition {name} gives {most:,}: "
                     f"set {mend}, or another slurm_partition in {PROFILE}"
@@ -80,6 +92,31 @@ def check_orphans(folder: Path) -> None:
             f"{len(orphans)} jobs of an earlier Snakemake, which was killed, still run here: wait for them, or stop "
             f"them (they go on where they were): scancel {' '.join(orphans)}"
         )
+
+
+def watch_pending(folder: Path, say: Callable[[str], None]) -> None:
+    """Say once of each job from this folder that waits for what never comes, as long as this process runs."""
+    said = set[str]()
+
+    def look() -> None:
+        while True:
+            time.sleep(LOOK_EVERY_S)
+            with suppress(NeurouteError):  # a controller that is too busy to answer is asked again
+                said.update(say_pending(folder, said, say))
+
+    Thread(target=look, daemon=True).start()
+
+
+def say_pending(folder: Path, said: Collection[str], say: Callable[[str], None]) -> list[str]:
+    """Look once; the jobs that a line was said of."""
+    rows = [line.split("|") for line in _ask("squeue", "--me", "-h", "-t", "PD", "-o", "%i|%r|%m|%c|%l|%P|%Z|%k")]
+    jobs = [row for row in rows if row[6] == str(folder) and row[0] not in said and NEVER_STARTS.match(row[1])]
+    for job, reason, memory, cpus, limit, partition, _, comment in jobs:
+        say(
+            f"job {job} ({comment}) never starts: {reason}; it asks partition {partition} for {cpus} CPUs, {memory} of "
+            f"memory and {limit} of time: scancel {job}, mend {PROFILE}, and start Snakemake again"
+        )
+    return [row[0] for row in jobs]
 
 
 def _nodes() -> list[Nodes]:

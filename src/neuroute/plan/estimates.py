@@ -29,10 +29,16 @@ DRAWING_S = 0.7  # of a table or figure in its five formats
 WARM_START_S = 0.3  # a copy of a process that has loaded all
 LEAST_S = {"cpu": 0.01, "cuda": 0.1}  # of a job by its FLOPs, to say how far these are off
 CORE_S = 300.0  # of solving for each core of a label job: shorter ones run side by side, as soon as a core is free
+# Of a network's activations, of which config.yaml bounds the sum
+OPERATIONS_PER_BYTE = 8.0  # of a batch's updates for each byte that they keep: measured, more in all trainings of smoke
+TOKENS_AT_ONCE = 8192  # that are decoded together on a CPU (decoding/memory.py)
+WIDTH = 256  # of a network that states none
 # Of what a cluster is asked for
 MARGIN = 2.0  # estimates have been off by less, mostly: docs/measured/log.md
 LEAST_MINUTES = 10
 SHORT_S = 120.0  # jobs that take less are sent together
+LEAST_MINUTES_TOGETHER = 2
+CPUS_TOGETHER, MB_TOGETHER = 4, 7000  # of jobs that are sent together, where each alone asks for less
 UNKNOWN_S = 4 * 3600.0  # of a network or a solver without a rate
 RETRIES = 2
 
@@ -160,7 +166,8 @@ class Estimates:
             return Cost("weights", run, path, self.start_s, memory_mb=memory, disk_mb=weights_mb)
         flops, threads = RunFlops(r).train(), self.plan.scale.train_threads
         data_mb = sum(labels.dataset.count * labels.dataset.n * 9 for labels in r.data) / 1e6  # coordinates and tours
-        memory = self._memory_mb(self.gpus) + 5 * weights_mb + data_mb
+        batch_gb = flops / max(1, r.training.batches) / OPERATIONS_PER_BYTE / 1e9
+        memory = self._memory_mb(self.gpus, batch_gb) + 5 * weights_mb + data_mb
         if job := self.rehearsed.jobs.get(r.digest()):
             seconds = job.seconds
             memory = memory if self.gpus else max(PROCESS_MB, job.memory_mb) + data_mb
@@ -175,7 +182,7 @@ class Estimates:
         flops, threads = RunFlops(r).evaluate(e), self.plan.scale.evaluate_threads
         job = self.rehearsed.jobs.get(evaluation_key(r, e)) if self.rehearsed.jobs else None
         seconds = job.seconds if job else self._off_in_evaluations * self.evaluation_s(flops)
-        memory = self._memory_mb(devices) + 4 * counts(r.network).parameters / 1e6
+        memory = self._memory_mb(devices, _decoding_gb(r, e)) + 4 * counts(r.network).parameters / 1e6
         disk = sum(8 * labels.dataset.count for labels in e.labels) / 1e6
         path = self.plan.evaluation_file(evaluation)
         return Cost("evaluate", evaluation, path, self.start_s + seconds, threads, devices, flops, memory, disk)
@@ -191,8 +198,10 @@ class Estimates:
         threads = 1 if self.gpus else self.plan.scale.evaluate_threads
         return flops / (flops_per_second(self.plan.config, self.kind) * threads)
 
-    def _memory_mb(self, devices: int) -> float:
-        return PROCESS_MB + (CUDA_MB * devices if devices else 1000 * (self.plan.config.memory_gb or ACTIVATIONS_GB))
+    def _memory_mb(self, devices: int, activations_gb: float) -> float:
+        """Of a process with its libraries, and its activations on a CPU, which memory_gb bounds."""
+        most = self.plan.config.memory_gb or ACTIVATIONS_GB
+        return PROCESS_MB + (CUDA_MB * devices if devices else 1000 * min(most, activations_gb))
 
     @cached_property
     def _off_in_trainings(self) -> float:
@@ -229,12 +238,18 @@ class Estimates:
 
     def runtime(self, stage: str, name: str, attempt: int = 1) -> int:
         """Minutes: the estimate with a margin, more at each attempt, and never above what a job may have."""
-        minutes = LEAST_MINUTES + math.ceil(MARGIN * self.seconds(stage, name) / 60)
+        least = LEAST_MINUTES_TOGETHER if self.group(stage, name) else LEAST_MINUTES
+        minutes = least + math.ceil(MARGIN * self.seconds(stage, name) / 60)
         return min(attempt * minutes, round(60 * self.plan.config.machine.job_hours))
 
     def mem_mb(self, stage: str, name: str, attempt: int = 1) -> int:
         """Memory: half as much again, and as much more at each attempt, as one may have ended for want of it."""
         return math.ceil(self.cost(stage, name).memory_mb * (0.5 + attempt))
+
+    def share(self, stage: str, name: str, attempt: int = 1) -> int:
+        """Percent of what jobs that are sent together ask for at most, CPUs or memory: as many run at once as fit."""
+        cpus = self.cost(stage, name).threads / CPUS_TOGETHER
+        return min(100, math.ceil(100 * max(cpus, self.mem_mb(stage, name, attempt) / MB_TOGETHER)))
 
     def retries(self, stage: str, names: Iterable[str]) -> int:
         """How often the longest of these jobs may be started again: as often as its time needs, and for mishaps."""
@@ -257,6 +272,19 @@ class Estimates:
             start = None if isinstance(run, GivenRun) else run.start
             return 0 if start is None else 1 + self._depth(stage, start.partition("@")[0])
         return int(stage == "evaluate" and self.plan.rescaling_of_evaluation(name) is not None)
+
+
+def _decoding_gb(run: Run | GivenRun, evaluation: RunEvaluation) -> float:
+    """Activations of what is decoded at once (`decoding/memory.py`), of the largest instances; and of their pairs."""
+    parts = evaluation.members()
+    sets = [labels.dataset for labels in evaluation.labels]
+    sets += [dataset for part in parts for dataset in getattr(part, "datasets", ())]
+    sets += [sweep.dataset for part in parts for sweep in getattr(part, "sweeps", ())]
+    tokens = 1 + max([*(dataset.nodes for dataset in sets), *(getattr(part, "max_nodes", 0) for part in parts)])
+    beam = max((decoding.beam for decoding in evaluation.decodings_used()), default=1)
+    networks = [run.network, *(network for part in parts for network in getattr(part, "networks", {}).values())]
+    width = max(int(network.arguments.get("width", WIDTH)) for network in networks)
+    return (4 * 16 * width * max(TOKENS_AT_ONCE, tokens * beam) + 64 * tokens**2) / 1e9
 
 
 def typical_ratio(pairs: Iterable[tuple[float, float]], least_s: float) -> float:

@@ -1,0 +1,104 @@
+"""A SLURM of one node of 4 CPUs and 8 GB, where groups of short jobs fit, and what can never start is said.
+
+Minutes, as root, where slurm-wlm and munge are installed: `python -m pytest tests/slurm/test_small_node.py -s`.
+NEUROUTE_SLURM_SCALE=smoke makes a table of the default scale, a quarter of an hour on two cores.
+"""
+
+import csv
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from checkout import copy_checkout
+from cluster import ask, missing, one_node
+from neuroute.dag import slurm as dag_slurm
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+CPUS, MEMORY_MB = 4, 8000
+SCALE = os.environ.get("NEUROUTE_SLURM_SCALE", "micro")
+SENT = ("--workflow-profile", "profiles/slurm", "--slurm-status-command", "squeue", "--config", "device=cpu")
+TABLE = "results/pens/table2.csv"
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with (
+        one_node(tmp_path_factory.mktemp("node"), CPUS, MEMORY_MB) as environment,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for key, value in environment.items():
+            patch.setenv(key, value)
+        yield environment
+
+
+def asked_for(node: dict[str, str], done: threading.Event) -> dict[str, tuple[int, int]]:
+    """CPUs and MB that jobs have asked for, looked at until all is done."""
+    asked: dict[str, tuple[int, int]] = {}
+    while not done.wait(1):
+        for line in ask(node, "squeue", "-h", "-o", "%i %C %m").splitlines():
+            job, cpus, memory = line.split()
+            asked[job] = int(cpus), int(float(memory.rstrip("MG")) * (1000 if memory.endswith("G") else 1))
+    return asked
+
+
+@pytest.mark.parametrize("way", ["together", "arrays"])
+def test_short_jobs_fit(way: str, node: dict[str, str], tmp_path: Path) -> None:
+    """Sent together, or as arrays of SLURM's."""
+    run = copy_checkout(tmp_path, "pens", scale=SCALE)
+    if way == "arrays":
+        profile = tmp_path / "profiles" / "slurm" / "profile.yaml"
+        text = profile.read_text()
+        assert "\ngroup-components:\n  - short=16" in text
+        profile.write_text(text.replace("\ngroup-components:\n  - short=16", "\nslurm-array-jobs: all"))
+    done, jobs = threading.Event(), list[dict[str, tuple[int, int]]]()
+    thread = threading.Thread(target=lambda: jobs.append(asked_for(node, done)))
+    thread.start()
+    began = time.monotonic()
+    ended = run(TABLE, *SENT, check=False)
+    done.set()
+    thread.join()
+    said = ended.stdout + ended.stderr
+    assert not ended.returncode, said[-3000:]
+    with (tmp_path / TABLE).open(newline="") as file:
+        assert all(row["gap_tsp100_pct_measured"] for row in csv.DictReader(file))
+    total = re.findall(r"^total +(\d+)", said, re.MULTILINE)[0]
+    print(
+        f"{total} jobs, {len(jobs[0])} of SLURM, {time.monotonic() - began:.0f} s; (CPUs, MB): {set(jobs[0].values())}"
+    )
+    assert all(cpus <= CPUS and memory <= MEMORY_MB for cpus, memory in jobs[0].values())
+
+
+def test_a_group_that_no_node_takes_stops_before_the_first_job(node: dict[str, str], tmp_path: Path) -> None:
+    run = copy_checkout(tmp_path, "pens")
+    ended = run(TABLE, *SENT, "--resources", "share=10000", "--set-resources", "labels:mem_mb=6000", check=False)
+    assert ended.returncode
+    said = r"a group of \d+ short jobs asks for [\d,]+ MB of memory, a node of partition main gives 8,000: set share"
+    assert re.search(said, ended.stdout + ended.stderr), ended.stderr[-2000:]
+    assert not ask(node, "squeue", "-h").strip()
+
+
+def test_a_job_that_never_starts_is_said(node: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where limits are changed after the first look: it waits for more time than its partition gives."""
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    job = ask(
+        node, "sbatch", "--parsable", "-p", "short", "-t", "10", "--mem", "100", "--comment=rule_train", "--wrap=true"
+    )
+    try:
+        for _ in range(60):
+            if dag_slurm.say_pending(tmp_path, (), said.append):
+                break
+            time.sleep(0.5)
+        assert re.match(
+            rf"job {job.strip()} \(rule_train\) never starts: Partition(TimeLimit|Config); it asks partition short",
+            said[0],
+        )
+        assert dag_slurm.say_pending(tmp_path, [job.strip()], said.append) == []
+        assert dag_slurm.say_pending(tmp_path / "other", (), said.append) == []
+    finally:
+        ask(node, "scancel", job.strip())
