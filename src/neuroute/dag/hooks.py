@@ -10,7 +10,6 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from neuroute.core.files import check_folder, exclusive, write_json
-from neuroute.dag.headlines import headlines
 from neuroute.dag.rules import Rules, clear, evaluation_of
 from neuroute.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans, watch_pending
 from neuroute.plan.config import PLANNED_ENV
@@ -48,6 +47,8 @@ def start(rules: Rules) -> None:
 @clear
 def succeed(rules: Rules) -> None:
     """Say what to read first."""
+    from neuroute.dag.headlines import headlines  # loads pandas, so only at the end
+
     if rules.plan.summary.exists():
         lines = ["", *headlines(rules.plan), f"Report: {rules.plan.report}"]
         logger.info("\n".join(lines), extra={"shown": True})  # beside the line of the logger `neuroute`, too
