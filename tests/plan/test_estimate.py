@@ -106,7 +106,7 @@ def test_times_in_print_are_of_runs_that_there_are(tmp_path: Path) -> None:
 
 def test_label_jobs_take_cores_that_they_keep_busy() -> None:
     """Short ones of several cores would leave one idle until all are free."""
-    jobs = {"laptop": "tsp_uniform_train_n50_c30000_lkh", "paper": "tsp_uniform_train_n100_c1000000_concorde"}
+    jobs = {"laptop": "tsp_uniform_train_n20_c106752_lkh", "paper": "tsp_uniform_train_n100_c1000000_concorde"}
     threads = {s: Estimates(plan_of(s, ("scaling",)), 8).labels(job).threads for s, job in jobs.items()}
     assert threads == {"laptop": 1, "paper": 8}
 

@@ -1,10 +1,13 @@
 """What papers `scaling` and `pens` declare at the scale `paper`: trainings and tests as printed."""
 
+from typing import Any
+
 import pytest
 
 from neuroute.accounting.counts import counts
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan import needs
 from neuroute.plan.config import load_scale
 from neuroute.plan.overview import costs, describe
@@ -123,3 +126,57 @@ def test_who_asks_for_one_of_another_scale_hears_which_has_it() -> None:
 def test_a_factor_is_found_on_enough_held_out_instances() -> None:
     """pens, Figure 3: on 8 it is noise."""
     assert min(load_scale("smoke")[PensScale].sweep_counts.values()) >= 32
+
+
+def test_rates_are_interpolated_between_the_corners_of_the_grid() -> None:
+    plan = plan_of("laptop", ("scaling",))
+    rates = plan.scale[ScalingScale].rates
+    assert rates is not None
+    trainings = {name.removeprefix("scaling/"): run.training for name, run in plan.runs.items()}
+    for corner, best in rates.best.items():
+        whole = trainings[f"base_{corner}"]
+        assert whole.learning_rate == best
+        for rate in rates.tried[corner]:
+            short = trainings[f"pilot_{corner}_{rate:g}"]
+            assert (short.learning_rate, short.samples) == (rate, whole.samples // rates.part)
+            assert short.final_learning_rate == pytest.approx(0.005 * rate)
+    low, high = (rates.best[corner] for corner in ("6x128", "42x128"))  # 1 and 8 layers; between them 2 and 4
+    between = [trainings[f"base_{depth}x128"].learning_rate for depth in (12, 24)]
+    assert between == pytest.approx([low * (high / low) ** (i / 3) for i in (1, 2)], rel=0.01)
+    assert trainings["deep_96x32"].learning_rate == high  # 16 layers of the least width: the nearest corner's
+
+
+def test_points_of_a_learning_curve_are_trainings_of_their_own() -> None:
+    """scaling, Figure 3: one decaying schedule would mix what data and what the rate does."""
+    plan = plan_of("laptop", ("scaling",))
+    whole = plan.runs["scaling/base_42x128"].training
+    for part in plan.scale[ScalingScale].parts:
+        t = plan.runs[f"scaling/part{part}_42x128"].training
+        assert (t.samples, t.warmup_batches) == (whole.samples // part, whole.warmup_batches // part)
+        assert (t.learning_rate, t.final_learning_rate) == (whole.learning_rate, whole.final_learning_rate)
+    assert "scaling/part8_42x128" in plan.artifacts["scaling/figure3"].runs
+    assert plan_of("paper").artifacts["scaling/figure3"].runs[0] == "scaling/base_6x128"
+
+
+def test_a_shape_of_table_2_that_the_grid_has_is_not_trained_twice() -> None:
+    plan = plan_of("laptop", ("scaling",))
+    runs = {plan.evaluations[e].run for e in plan.artifacts["scaling/table2"].evaluations}
+    assert {run.partition("-s")[0] for run in runs} == {
+        "scaling/base_6x512",
+        "scaling/base_24x256",
+        "scaling/deep_96x32",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    {
+        "a corner is missing": ({"tried": {"6x128": None}}, "6x128"),
+        "a rate was not tried": ({"best": {"6x128": 0.5}}, "best: 6x128 has 0.5, which is not tried there"),
+        "no corner": ({"best": {"12x128": 1e-3}, "tried": {"12x128": [1e-3, 3e-3]}}, "12x128 is no corner"),
+    }.values(),
+)
+def test_a_wrong_table_of_rates_is_named_in_one_line(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(NeurouteError, match=says) as error:
+        load_scale("laptop", ("scaling",), {"scaling": {"rates": change}})
+    assert "\n" not in str(error.value)

@@ -20,7 +20,7 @@ def with_seeds(scale: Scale) -> Scale:
     """More than one training of some runs, a grid for the CVRP and the readings of a step, as larger scales have."""
     several = {"base_6x128": 3, "base_42x128": 2, "nogate_42x128": 2, "cvrp_6x128": 2, "steps_*": 3}
     laptop = load_scale("laptop")[ScalingScale]
-    own = {"cvrp_grid": laptop.cvrp_grid, "steps": laptop.steps}
+    own = {"cvrp_grid": laptop.cvrp_grid, "steps": laptop.steps, "rates": laptop.rates, "parts": [2, 4]}
     seeds = {f"scaling/{run}": count for run, count in several.items()}
     return scale.with_block(scale[ScalingScale].model_copy(update=own)).model_copy(update={"seeds": seeds})
 

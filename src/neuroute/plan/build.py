@@ -102,7 +102,7 @@ def build_plan(config: Config) -> Plan:
     test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels", config.where)
     scale = scale.model_copy(update={"test_files": test_files})
     swept = [SWEEP] if config.sweep else []
-    papers = {key: load_paper(key) for key in dict.fromkeys([*(config.papers or scale.blocks), *swept])}
+    papers = {key: load_paper(key) for key in dict.fromkeys([*(config.papers or scale.usual_papers), *swept])}
     parts = [_of_paper(config, scale, paper) for paper in papers.values()]
     label_jobs, runs, evaluations, artifacts, needs, lost = (
         {name: value for part in parts for name, value in part[number].items()} for number in range(6)

@@ -267,6 +267,8 @@ class Plan:
         if name in self.artifacts or not self.declares(name):
             return self.find(self.artifacts, name, "table or figure")
         key, _, own_name = name.partition("/")
+        if key not in self.papers and key in self.scale.apart:
+            raise NeurouteError(f"{name}: scale {self.scale.name} leaves {key} apart: give `papers: [{key}]`")
         if key not in self.papers and self.config.papers:
             listed = f"`papers: [{', '.join(self.config.papers)}]` in {self.config.where}"
             raise NeurouteError(f"{name}: {listed} leaves {key} out: add {key}")

@@ -54,6 +54,13 @@ class ScaleFile(Spec):
         bool,
         Field(description="jobs are copies of one process that has loaded all: starting them costs more than they do"),
     ] = False
+    apart: Annotated[
+        dict[str, tuple[str, ...]],
+        Field(
+            description="paper that is no part of `all`, but made where `papers` of config.yaml names it -> keys of "
+            "its block that count all the same, as other papers borrow from them"
+        ),
+    ] = {}
     instances: Annotated[
         dict[Benchmark, tuple[str, ...]],
         Field(description="of a public benchmark these alone are measured, in each paper's range of nodes; else all"),
@@ -146,6 +153,11 @@ class Scale(ScaleFile):
                 return block
         raise LookupError(f"scale {self.name} has no {kind.__name__}")
 
+    @property
+    def usual_papers(self) -> list[str]:
+        """Those that are made where config.yaml names none."""
+        return [key for key in self.blocks if key not in self.apart]
+
     def with_block(self, block: Spec) -> "Scale":
         """This scale with another block of the same class."""
         blocks = {key: block if type(old) is type(block) else old for key, old in self.blocks.items()}
@@ -235,13 +247,19 @@ def load_scale(
     raw = {key: value for key, value in values.items() if key in paper_folders()}
     common = validate(ScaleFile, {key: value for key, value in values.items() if key not in raw}, where)
     blocks: dict[str, Spec] = {}
-    keys = list(raw if papers is None else papers)
+    papers = None if papers is None else list(papers)
+    keys = [key for key in raw if key not in common.apart] if papers is None else papers
     for key in with_lenders(keys):
         if key not in raw and not load_paper(key).optional:
             users = [f"which {user} borrows from" for user in keys if key in with_lenders([user]) and key != user]
             user = (users or [f"which {config} asks for"])[0]
             raise NeurouteError(f"{where}: no block '{key}', {user}; add it, or leave that paper out of `papers`")
-        blocks[key] = validate(load_paper(key).scale, raw.get(key, {}), where, key)
+        block = raw.get(key, {})
+        if key in common.apart and key not in (papers or ()):
+            if unknown := sorted(set(common.apart[key]) - set(block)):
+                raise NeurouteError(f"{where}: apart.{key}: block '{key}' has no {unknown[0]}; correct it")
+            block = {name: part for name, part in block.items() if name in common.apart[key]}
+        blocks[key] = validate(load_paper(key).scale, block, where, key)
     return Scale.model_construct(**common.__dict__, blocks=blocks)
 
 

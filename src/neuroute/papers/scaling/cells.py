@@ -40,7 +40,7 @@ class DecoderOnly:
 ADDED = "not the paper's"
 
 
-def model(shape: Shape, label: str, prefix: str = "", **where: object) -> Method:
+def model(shape: Shape, label: str, prefix: str = "base", **where: object) -> Method:
     """Show the model of a shape; `label` is filled with its depth and width, as are its printed columns."""
     return Method(label.format(*shape), shape._asdict() | where, runs=run_id(shape, prefix))
 

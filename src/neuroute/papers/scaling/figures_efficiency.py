@@ -15,6 +15,7 @@ from neuroute.core.lazy import mpl
 from neuroute.papers.scaling import curves, roles
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
 from neuroute.papers.scaling.roles import DEPTHS, GRID, SIX, WIDTHS, Shape, run_id
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.papers.scaling.series import (
     beam_curve,
     beam_needs,
@@ -40,7 +41,7 @@ Shifted = tuple[laws.ShiftedPowerLaw, laws.ShiftedPowerLaw]  # by the relative e
 
 @artifact(
     "Data efficiency: gap against training samples",
-    needs=lambda scale: [Log(run_id(shape)) for shape in SIX],
+    needs=lambda scale: [Log(run) for shape in SIX for run in roles.learning_curve(scale, shape)],
     printed_files=("quoted",),
 )
 def figure3(study: Study) -> Drawing:
@@ -49,9 +50,7 @@ def figure3(study: Study) -> Drawing:
     first, second = figure.subplots(1, 2, width_ratios=(1.25, 1))
     every = []
     for shape in SIX:
-        lines = study.log(run_id(shape), "validation").to_dict("records")
-        points = [(float(line["samples"]), float(line["gap_pct"])) for line in lines if line["samples"] > 0]
-        curve = model_curve(HERE, "a", shape, points)
+        curve = model_curve(HERE, "a", shape, _learning_curve(study, roles.learning_curve(study.scale, shape)))
         curve.draw(first, "log-log")
         every.append(curve)
     curves.frame(first, (p for curve in every for p in curve.points), "Training samples", "Validation gap (%)")
@@ -65,7 +64,7 @@ def figure3(study: Study) -> Drawing:
         for shape, value in in_print.items()
     ]
     count, trouble = roles.validation(study.scale).dataset.count, curves.trouble_notes(every)
-    texts = notes(study, count=count, trouble=trouble)
+    texts = notes(study, count=count, points=_points_note(study), trouble=trouble)
     alt = "Validation gap over training samples with power-law fits, and the exponents beside the printed ones."
     fits = curves.fits_table("Power laws in training samples", "α_s", every, in_print)
     return Drawing(figure, rows, texts, alt, fits)
@@ -73,7 +72,7 @@ def figure3(study: Study) -> Drawing:
 
 @artifact(
     "Figure 3's exponents, of every training",
-    needs=lambda scale: [Log(run_id(shape), all_seeds=True) for shape in SIX],
+    needs=lambda scale: [Log(run, all_seeds=True) for shape in SIX for run in roles.learning_curve(scale, shape)],
     printed_files=("quoted",),
 )
 def table_figure3(study: Study) -> Table:
@@ -82,7 +81,8 @@ def table_figure3(study: Study) -> Table:
     dataset = roles.validation(study.scale).dataset
     for shape in SIX:
         run = run_id(shape)
-        exponents = [exponent for training in study.trainings(run) for exponent in _exponent(study, training)]
+        of_seeds = zip(*map(study.trainings, roles.learning_curve(study.scale, shape)), strict=False)
+        exponents = [exponent for trainings in of_seeds for exponent in _exponent(study, trainings)]
         study.note_seeds(run, len(exponents))
         cell = mean_cell(exponents, in_print.get(shape))
         if exponents:  # of instances nothing is known: the log keeps mean gaps
@@ -90,13 +90,27 @@ def table_figure3(study: Study) -> Table:
             cell = replace(cell, behind=behind(study, run, exponents, of_instances, dataset))
         rows.append(Row((shape.name, model_here(study, run)), (cell,)))
     columns = [Column("alpha_s", "α_s", at=described(dataset))]
-    return draw_table(study, ("Model", MODEL_HERE), columns, rows, count=dataset.count)
+    return draw_table(study, ("Model", MODEL_HERE), columns, rows, count=dataset.count, points=_points_note(study))
 
 
-def _exponent(study: Study, training: str) -> list[float]:
-    """By how much a training's validation gap falls with samples; nothing where no law fits."""
-    lines = study.log(training, "validation").to_dict("records")
-    points = [(float(line["samples"]), float(line["gap_pct"])) for line in lines if line["samples"] > 0]
+def _learning_curve(study: Study, trainings: Sequence[str]) -> list[tuple[float, float]]:
+    """Samples and validation gaps (%): at the ends of several trainings, or along a single one."""
+    logs = [study.log(training, "validation").to_dict("records") for training in trainings]
+    lines = [line for log in logs for line in (log[-1:] if len(logs) > 1 else log)]
+    return [(float(line["samples"]), float(line["gap_pct"])) for line in lines if line["samples"] > 0]
+
+
+def _points_note(study: Study) -> str:
+    """Say what the points of a learning curve are."""
+    if parts := study.scale[ScalingScale].parts:
+        count = len(parts) + 1
+        return f"Each point is the end of a training of its own on so many samples: {count} for each model and seed."
+    return "The points are of one training, whose rate falls meanwhile."
+
+
+def _exponent(study: Study, trainings: Sequence[str]) -> list[float]:
+    """By how much the validation gap falls with samples; nothing where no law fits."""
+    points = _learning_curve(study, trainings)
     try:
         return [laws.fit([x for x, _ in points], [gap for _, gap in points], "log-log").alpha]
     except laws.FitError:

@@ -4,13 +4,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.roles import DATA, DEEP, DEEPEST, FEW, GRID, SHIFTED, SIZES, Shape, group, reference
-from neuroute.papers.scaling.scale import Cvrp, ScalingScale
+from neuroute.papers.scaling.roles import (
+    DATA,
+    DEEPEST,
+    FEW,
+    GRID,
+    SHIFTED,
+    SIX,
+    SIZES,
+    Shape,
+    group,
+    reference,
+    run_id,
+)
+from neuroute.papers.scaling.scale import Cvrp, ScalingScale, part_of
 from neuroute.plan.changes import declare_run
 from neuroute.plan.claims import NOT_STATED, Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.paper import Paper
-from neuroute.plan.shapes import BaselineShape
+from neuroute.plan.shapes import BaselineShape, DeepNarrow
 from neuroute.specs.data import training_blocks
 from neuroute.specs.decodings import Decoding, beam_search
 from neuroute.specs.objects import Distribution, Labels, Network, Run, SelfImprovement, Supervised
@@ -79,16 +91,25 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         trained[name] = role, network, training
 
     def train_decoder(prefix: str, shape: Shape, **without: bool) -> None:
-        here = s.deep_narrow[str(shape)] if shape in DEEP else s.model(*shape)
-        arguments = here.model_dump() | {"gate": True, "rezero": True} | without
+        here = s.deep_narrow[str(shape)] if prefix == "deep" else s.model(*shape)  # type: ignore[index]
         change = s.changes.get(prefix if prefix != "deep" else f"deep_{shape}")
         changed = change.model_dump(exclude_none=True) if change else {}
-        training = s.training.model_copy(update=changed)
-        train(f"{prefix}_{shape}", shape._asdict(), DECODER_ONLY, arguments, training)
+        decoder(f"{prefix}_{shape}", shape, here, s.recipe(here).model_copy(update=changed), **without)
 
-    for prefix, shapes in {"base": roles.grid(scale), "deep": DEEP, "small01M": FEW}.items():
+    def decoder(name: str, shape: Shape, here: DeepNarrow, training: Supervised, **without: bool) -> None:
+        arguments = here.model_dump() | {"gate": True, "rezero": True} | without
+        train(name, shape._asdict(), DECODER_ONLY, arguments, training)
+
+    deep = [shape for shape, run in roles.equal_sized(scale).items() if run == run_id(shape, "deep")]
+    for prefix, shapes in {"base": roles.grid(scale), "deep": deep, "small01M": FEW}.items():
         for shape in shapes:
             train_decoder(prefix, shape)
+    for part in s.parts:
+        for shape in SIX:
+            here = s.model(*shape)
+            decoder(f"part{part}_{shape}", shape, here, part_of(s.recipe(here), part))
+    for name, (shape, training) in roles.pilots(scale).items():
+        decoder(name, shape, s.model(*shape), training)
     train_decoder("nogate", DEEPEST, gate=False)
     train_decoder("norezero", DEEPEST, rezero=False)
     train_decoder("data1M", DATA)

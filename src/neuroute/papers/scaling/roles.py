@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal, NamedTuple, get_args
 
 from neuroute.papers.scaling.scale import SIZES as SIZES
-from neuroute.papers.scaling.scale import Cvrp, ScalingScale, Steps
+from neuroute.papers.scaling.scale import Cvrp, ScalingScale, Steps, at_rate, part_of
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested
 from neuroute.specs.evaluations import RunEvaluation
@@ -60,9 +60,29 @@ def is_added(shape: Shape) -> bool:
     return shape not in GRID
 
 
-def run_id(shape: Shape, prefix: str = "") -> str:
-    """Name the run of a shape: of the grid, of Table 2's deep models, or of what `prefix` says."""
-    return f"{PAPER}/{prefix or ('deep' if shape in DEEP else 'base')}_{shape}"
+def equal_sized(scale: Scale) -> dict[Shape, str]:
+    """Return the runs of Table 2's three models, which have about as many parameters.
+
+    A shape that a model of the grid has here is that model; so may be the shallow one, which is (6, 128) otherwise.
+    """
+    s = scale[ScalingScale]
+    of_grid = {s.model(*shape): run_id(shape) for shape in reversed(grid(scale))}
+    here = {str(GRID[0]): s.model(*GRID[0])} | s.deep_narrow
+    return {shape: of_grid.get(here[str(shape)], run_id(shape, "deep")) for shape in (GRID[0], *DEEP)}
+
+
+def run_id(shape: Shape, prefix: str = "base") -> str:
+    """Name the run of a shape: of the grid, or of what `prefix` says."""
+    return f"{PAPER}/{prefix}_{shape}"
+
+
+def learning_curve(scale: Scale, shape: Shape) -> list[str]:
+    """Return the runs whose ends are the points of Figure 3, the smallest part of the samples first.
+
+    The grid's alone where the scale trains no parts: then gaps while training are the points.
+    """
+    parts = sorted(scale[ScalingScale].parts, reverse=True)
+    return [*(run_id(shape, f"part{part}") for part in parts), run_id(shape)]
 
 
 def reference(scale: Scale, size: int, count: int | None = None, distribution: Distribution = "uniform") -> Labels:
@@ -215,3 +235,24 @@ def _training(s: Steps, each: Reading) -> Supervised:
 def tests(scale: Scale) -> list[Labels]:
     """Return the test sets: of the training's size first."""
     return [reference(scale, size) for size in TESTED]
+
+
+# -- Learning rates by shape: short trainings at the grid's corners, and all that one rate for all costs (our own)
+
+
+def pilots(scale: Scale) -> dict[str, tuple[Shape, Supervised]]:
+    """Return the short trainings that compare rates, and whole ones at the one rate, by name."""
+    s = scale[ScalingScale]
+    if s.rates is None:
+        return {}
+    runs = dict[str, tuple[Shape, Supervised]]()
+    for shape, rates in ((parse_shapes(text)[0], rates) for text, rates in s.rates.tried.items()):
+        for rate in rates:
+            runs[pilot(shape, rate)] = shape, part_of(at_rate(s.training, rate), s.rates.part)
+        runs[run_id(shape, "single").partition("/")[2]] = shape, s.training
+    return runs
+
+
+def pilot(shape: Shape, rate: float) -> str:
+    """Name the short training of a corner at a rate."""
+    return f"pilot_{shape}_{rate:g}"

@@ -52,7 +52,7 @@ class Models:
 
     shapes: Sequence[Shape]
     tests: Sequence[Labels]
-    prefix: str = ""  # of its runs
+    prefix: str = "base"  # of its runs
 
     @classmethod
     def tsp(cls, scale: Scale) -> Self:
@@ -93,7 +93,7 @@ class Models:
 
     def title(self, study: Study, side: str) -> str:
         """Return what stands above the panels of a side."""
-        if not self.prefix or side == PAPER:
+        if self.prefix == "base" or side == PAPER:
             return curves.side_title(study, side)
         dataset = self.test.dataset
         return f"Here: {dataset.problem.upper()}{dataset.n}, scale “{study.scale.name}”"

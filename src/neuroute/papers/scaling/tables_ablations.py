@@ -8,6 +8,7 @@ from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import training_per_sample
 from neuroute.papers.scaling.cells import ADDED, DecoderOnly, model, sets_of
 from neuroute.papers.scaling.roles import DATA, DEEPEST, FEW, GRID, LOG_N, Shape, grid, is_added, run_id
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering.cells import gap_cell, model_here, number, printed_numbers, summary_cell
@@ -151,20 +152,26 @@ def table1(study: Study) -> Table:
 @artifact("Training hyper-parameters")
 def table9(study: Study) -> Table:
     published = printed_values(study)
-    run, *others = (study.runs[run_id(shape)] for shape in GRID)
+    s, run = study.scale[ScalingScale], study.runs[run_id(GRID[0])]
     t = run.training
     assert isinstance(t, Supervised)  # declared so
-    changed = [shape.name for shape, other in zip(GRID[1:], others, strict=True) if other.training != t]
+    trainings = {shape: study.runs[run_id(shape)].training for shape in GRID}
+    changed = [shape.name for shape, training in trainings.items() if training != s.recipe(s.model(*shape))]
+    rates = sorted({s.recipe(s.model(*shape)).learning_rate for shape in GRID})
+    rate = t.learning_rate if len(rates) == 1 else f"{rates[0]:g} to {rates[-1]:g}, by shape"
+    falls = t.final_learning_rate is None  # by a factor, again and again
+    end = None if t.final_learning_rate is None else float(f"{t.final_learning_rate / t.learning_rate:.2g}")
     update = {"sub-path": "one per decision"}.get(t.step, f"one ({t.step})")
     rows: list[tuple[str, Any, str | None]] = [
         ("Batch size", t.batch_size, "batch_size"),
         ("Total training steps", t.batches, "total_training_steps"),
         ("Optimizer", "AdamW", "optimizer"),
         ("Weight decay", t.weight_decay, "weight_decay"),
-        ("Learning rate", t.learning_rate, "learning_rate"),
-        ("Scheduler", "Exponential", "scheduler"),
-        ("Decay gamma", t.decay_gamma, "decay_gamma"),
-        ("Decay step", t.decay_every, "decay_step"),
+        ("Learning rate", rate, "learning_rate"),
+        ("Scheduler", "Exponential" if falls else "Cosine", "scheduler"),
+        ("Decay gamma", t.decay_gamma if falls else None, "decay_gamma"),
+        ("Decay step", t.decay_every if falls else None, "decay_step"),
+        *([] if falls else [("Share of the rate at the end", end, None)]),
         ("Training instances", t.samples, None),
         ("Passes over them", t.epochs, None),
         ("Nodes of a training instance", run.n, None),

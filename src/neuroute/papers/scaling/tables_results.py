@@ -9,7 +9,7 @@ from neuroute.accounting.counts import counts
 from neuroute.accounting.flops import solution, solution_paper
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import MEAN_OF_RATIOS, DecoderOnly, model, of_grid, sets_of, solver, solver_notes
-from neuroute.papers.scaling.roles import BUDGETED, DEEP, GRID, LATENCY, Shape, run_id
+from neuroute.papers.scaling.roles import BUDGETED, LATENCY, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
@@ -35,7 +35,8 @@ from neuroute.specs.objects import Dataset, Decoding, beam_search
 
 def table2_grid(scale: Scale) -> Grid:
     tests = sets_of(scale)
-    methods = [model(shape, "D={}, W={}") for shape in (GRID[0], *DEEP)]
+    sized = roles.equal_sized(scale)
+    methods = [replace(model(shape, "D={}, W={}"), runs=run) for shape, run in sized.items()]
     return Grid(methods, [parameters(tests[100]), *gaps(tests, GAP)])
 
 
