@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +15,26 @@ from pack_zoo import pack
 from pictures import no_pictures
 
 import neuroute
+import published_code
 from checkout import MICRO, config
 from neuroute.cli import checkpoints, data, evaluation, results
-from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.dag.headlines import headlines
-from neuroute.networks.foreign_weights import read_weights
-from neuroute.networks.import_weights import export_weights
-from neuroute.networks.weights import build, describe_source, save_checkpoint
+from neuroute.networks.weights import build, describe_source
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.overview import costs
 from neuroute.plan.stand_ins import settle
 from neuroute.problems.vrp import SWITCHES
-from neuroute.specs.objects import Network, Run, formats
+from neuroute.specs.objects import Run, formats
 from neuroute.user import zoo
 
 pytestmark = [pytest.mark.dag, pytest.mark.usefixtures("one_thread")]
+PUBLISHED = {
+    "neuroute.networks.lehd:Lehd": partial(published_code.lehd, "tsp"),
+    "neuroute.networks.pomo:Pomo": partial(published_code.pomo, "tsp"),
+    "neuroute.networks.pomo:PomoCvrp": partial(published_code.pomo, "cvrp"),
+}
 
 
 @pytest.fixture
@@ -152,25 +156,20 @@ def test_given_weights_take_the_place_of_all_trainings(
             assert set(rows.weights) == {describe_source(read_json(plan.run_dir(run) / "run.json", "")["source"])}
             assert rows.seed.isna().all()
             assert f"{run}: {rows.weights[0]}" in noted[0]
-    assert "published weights (" in plan.report.read_text()
+    assert re.search(r"(published weights|weights of a file) \(", plan.report.read_text())
     assert any(re.search(r" with (published weights|weights of a file) \(", line) for line in headlines(plan))
 
 
 def given_weights(run: Run, folder: Path) -> dict[str, object]:
-    """What config.yaml says of a run whose weights are a file: random ones, as their authors' code writes them."""
-    path, checkpoint = folder / f"{run.name}.pt", folder / "own.safetensors"
-    light = run.network.arguments.get("hierarchy") == "step"
-    change = {"hierarchy": "episode"} if light else {}
-    network = Network(kind=run.network.kind, arguments=run.network.arguments | change)
-    torch.manual_seed(0)
-    net = build(network)
-    save_checkpoint(checkpoint, net, {"run": run.id, "network": network.model_dump(), "code": ""})
-    try:
-        export_weights(checkpoint, path)
-        read_weights(path)
-    except NeurouteError:  # of an ablation that no published code writes
-        torch.save(net.state_dict(), path)
-    return {"weights": str(path)} | ({"arguments": change} if light else {})
+    """What config.yaml says of a run whose weights are a file: random ones, LEHD's and POMO's under published names."""
+    path, shapes = folder / f"{run.name}.pt", PUBLISHED.get(run.network.kind)
+    if shapes is None:
+        torch.manual_seed(0)
+        torch.save(build(run.network).state_dict(), path)
+    else:
+        size = {name: run.network.arguments[name] for name in ("depth", "width", "heads", "feed_forward")}
+        torch.save(published_code.weights(dict(shapes(published_code.Size(**size)))), path)
+    return {"weights": str(path)}
 
 
 def made(plan: Plan) -> list[dict[str, Any]]:

@@ -14,7 +14,8 @@ import torch
 from commands import done
 from untrained import ready, tsp_text, untrained, vrp_text
 
-from neuroute.networks.import_weights import export_weights, layouts
+import published_code
+from neuroute.networks.import_weights import layouts
 from neuroute.networks.lehd import Lehd
 from neuroute.plan import needs
 from neuroute.specs.objects import Dataset, Labels, Network
@@ -44,7 +45,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         untrained(Path(name), network, "docs/x")
     lehd = ready(Network(kind="neuroute.networks.lehd:Lehd", arguments=SHAPE))
     torch.save({"model_state_dict": lehd.state_dict()}, "lehd.pt")
-    export_weights(Path("icam.safetensors"), Path("checkpoint-3000.pt"))
+    icam = published_code.weights(dict(published_code.icam("tsp", published_code.Size())))
+    torch.save(published_code.trained(icam), "checkpoint-3000.pt")
     Path("my_module.py").write_text("from neuroute.networks.lehd import Lehd\n\n\nclass MyNet(Lehd):\n    pass\n")
     torch.save(Lehd(depth=3).state_dict(), "mine.pt")
     points = np.random.default_rng(0).integers(0, 100, (N, 2))

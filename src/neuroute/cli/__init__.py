@@ -14,7 +14,7 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 from typer.core import TyperGroup
 
-from neuroute.cli.checkpoints import export_weights, import_weights, train
+from neuroute.cli.checkpoints import import_weights, train
 from neuroute.cli.compare import compare
 from neuroute.cli.data import export, fetch, generate, label
 from neuroute.cli.evaluation import evaluate, models, solve
@@ -35,7 +35,6 @@ COMMANDS: dict[str, dict[Callable[..., None], str]] = {
         generate: "neuroute generate cvrp --n 50 --count 100 --out mine.npz",
         export: "neuroute export mine.npz --to folder",
         import_weights: "neuroute import-weights lehd.pt --out lehd.safetensors",
-        export_weights: "neuroute export-weights lehd.safetensors --out lehd.pt",
     },
     "Papers, stage by stage": {
         plan: "neuroute plan table12 --scale laptop",

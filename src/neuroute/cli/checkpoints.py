@@ -1,4 +1,4 @@
-"""Where checkpoints come from, and where they go: train, import-weights, export-weights."""
+"""Where checkpoints come from: train, import-weights."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,16 +70,6 @@ def import_weights(
     from neuroute.networks.import_weights import import_weights as convert
 
     print(convert(file, out, network, dict(map(_argument, argument or ()))))
-
-
-def export_weights(
-    checkpoint: Annotated[Path, typer.Argument(help="a checkpoint of neuroute (.safetensors)")],
-    out: Annotated[Path, typer.Option(help="the file to write (.pt)")],
-) -> None:
-    """Write a checkpoint as its network's published code does."""
-    from neuroute.networks.import_weights import export_weights as convert
-
-    print(convert(checkpoint, out))
 
 
 def _argument(text: str) -> tuple[str, Any]:

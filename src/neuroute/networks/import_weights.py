@@ -1,26 +1,24 @@
-"""Weights from elsewhere as checkpoints, our own after a change of code too; and checkpoints as published files.
+"""Weights from elsewhere as checkpoints, our own after a change of code too.
 
 Those that config.yaml gives in place of a training are checked against the run's network.
 """
 
 import logging
 from collections.abc import Mapping
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from neuroute.core.digest import code_digest
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_json, write_text, write_whole
+from neuroute.core.files import write_json, write_text
 from neuroute.networks.foreign_weights import Weights, faults, fit, read_weights, write_checkpoint
 from neuroute.networks.layouts.arguments import read_arguments, unsettled
-from neuroute.networks.layouts.rules import knows, restore, some
+from neuroute.networks.layouts.rules import some
 from neuroute.networks.layouts.tables import layouts
 from neuroute.networks.stage_files import pack_stages
-from neuroute.networks.weights import describe, describe_source, is_bundled, load_checkpoint, read_about, weights_digest
+from neuroute.networks.weights import describe, describe_source, is_bundled, load_checkpoint, weights_digest
 from neuroute.specs.objects import GivenRun, Network
 
 NETWORKS = {
@@ -68,27 +66,6 @@ def import_weights(file: Path, out: Path, network: str | None, arguments: Mappin
     count = sum(tensor.numel() for tensor in tensors.values() if tensor.is_floating_point())
     layout = f", laid out as {weights.layout.name}" if weights.layout else ""
     return f"{out}: {describe(described)}, {count:,} parameters from {file}{layout}"
-
-
-def export_weights(checkpoint: Path, out: Path) -> str:
-    """Write a checkpoint's weights as the published code of its network does; returns a line that says what it wrote.
-
-    Raises NeurouteError for a network whose published code has no such tensors.
-    """
-    network = Network.model_validate(read_about(checkpoint)["network"])
-    of_kind = [layout for layout in layouts() if layout.kind == network.kind]
-    unknown = NeurouteError(f"{checkpoint}: no published layout is known for {describe(network)}")
-    if not of_kind:
-        raise unknown
-    net, about = load_checkpoint(checkpoint)
-    tensors = net.state_dict()
-    layout = next((each for each in of_kind if knows(each, tensors)), None)
-    if layout is None:
-        raise unknown
-    usual = {name: each.default for name, each in signature(type(net)).parameters.items()}
-    published = restore(layout, tensors, usual | network.arguments)
-    write_whole(out, lambda opened: torch.save({layout.holder: published}, opened))
-    return f"{out}: {len(published)} tensors of {about['run']}, laid out as {layout.name}"
 
 
 def _described(weights: Weights, network: str | None, arguments: Mapping[str, Any]) -> Network:

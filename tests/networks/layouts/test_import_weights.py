@@ -280,5 +280,3 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert read_about(out)["run"] == "imported/a"
     for wrong in ("depth=9", "heads"):
         assert call(*arguments, wrong)[0] == 2
-    done("export-weights", out, "--out", tmp_path / "b.pt")
-    assert torch.load(tmp_path / "b.pt")["model_state_dict"].keys() == published().keys()

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.import_weights import export_weights, import_weights
+from neuroute.networks.import_weights import import_weights
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.specs.objects import Network
 
@@ -94,5 +94,3 @@ def test_a_network_of_ones_own_says_how_it_is_trusted(tmp_path: Path) -> None:
     save_checkpoint(tmp_path / "a.safetensors", build(SMALL), about)
     with pytest.raises(NeurouteError, match="name it there, or give mine:Net=.*/a.safetensors, if you trust"):
         load_checkpoint(tmp_path / "a.safetensors")
-    with pytest.raises(NeurouteError, match="no published layout is known for Net"):  # whether it is trusted or not
-        export_weights(tmp_path / "a.safetensors", tmp_path / "b.pt")

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.networks.layouts.arguments import depth_of
-from neuroute.networks.layouts.joins import FROM_HEADS, HEADS, ROWS, batch_norm, linear, weight
+from neuroute.networks.layouts.joins import batch_norm, linear, output_from_heads, rows, rows_of_heads, weight
 from neuroute.networks.layouts.rules import Rule
 
 QUERY = "embedder.layers.0.0.module.W_query"  # whose first axis is the heads
@@ -16,8 +16,8 @@ def attention_rules(stem: str) -> Iterator[Rule]:
     """Of the `PathAttention` that is called so."""
     ours, theirs = f"{stem}.layers.{{i}}", "embedder.layers.{i}"
     projections = tuple(f"{theirs}.0.module.W_{name}" for name in ("query", "key", "val"))
-    yield Rule(f"{ours}.qkv.weight", projections, HEADS)
-    yield Rule(f"{ours}.out.weight", (f"{theirs}.0.module.W_out",), FROM_HEADS)
+    yield Rule(f"{ours}.qkv.weight", projections, rows_of_heads)
+    yield Rule(f"{ours}.out.weight", (f"{theirs}.0.module.W_out",), output_from_heads)
     yield from linear(f"{ours}.up", f"{theirs}.2.module.0")
     yield from linear(f"{ours}.down", f"{theirs}.2.module.2")
     yield from batch_norm(f"{ours}.attention_norm", f"{theirs}.1.normalizer")
@@ -27,7 +27,7 @@ def attention_rules(stem: str) -> Iterator[Rule]:
     yield weight(f"{stem}.project_mean", "project_fixed_context")
     yield weight(f"{stem}.project_step", "project_step_context")
     yield weight(f"{stem}.project_glimpse", "project_out")
-    yield Rule(f"{stem}.placeholder", ("W_placeholder",), ROWS)
+    yield Rule(f"{stem}.placeholder", ("W_placeholder",), rows)
 
 
 def read_attention(stem: str, tensors: Mapping[str, Tensor]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""A published layout as a table: which of its tensors become which of ours.  The table is read in both directions."""
+"""A published layout as a table: which of its tensors become which of ours."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,17 +9,11 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 
-Arguments = Mapping[str, Any]  # of our network: its heads and repetitions say where a tensor is cut
+Arguments = Mapping[str, Any]  # of our network
+Join = Callable[[list[Tensor]], Tensor]  # how some tensors of a published file become one of ours
 MOST_NAMES = 3  # names in a message
 # What stands in names: {i} a layer, {j} an expert, {s} a repetition: nothing, _2, _3, ...
 PLACES = {"i": r"(?P<i>\d+)", "j": r"(?P<j>\d+)", "s": r"(?P<s>(?:_\d+)?)"}
-
-
-class Join(NamedTuple):
-    """How some tensors of a published file become one of ours, and back."""
-
-    join: Callable[[list[Tensor]], Tensor]
-    cut: Callable[[Tensor, Arguments, int], Sequence[Tensor]]  # our tensor, the network's arguments, how many parts
 
 
 class Rule(NamedTuple):
@@ -50,9 +44,7 @@ class Layout(NamedTuple):
     rules: tuple[Rule, ...]
     usual: Arguments  # arguments that no tensor tells, as published
     trained: Arguments = {}  # arguments that the code fixes: with others these weights are another network
-    holder: str = "model_state_dict"  # the key of the file that holds the tensors
-    constants: Mapping[str, float] = {}  # buffers beside each gate, which nothing computes with
-    idle: tuple[str, ...] = ()  # tensors that nothing computes with: they are neither taken over nor written
+    idle: tuple[str, ...] = ()  # tensors, or last parts of their names, that nothing computes with
     heads: str = ""  # a tensor whose first axis is the heads
     alias: str = ""  # what the network is called where no layout tells; those of this package have theirs already
     read: Callable[[Mapping[str, Tensor]], dict[str, Any]] | None = None  # our tensors -> arguments; None: LEHD's
@@ -70,7 +62,7 @@ def rename(layout: Layout, tensors: dict[str, Tensor], file: Path) -> dict[str, 
 
     Raises NeurouteError that names what is missing, left over or does not fit its neighbours.
     """
-    for name in [name for name in tensors if name.rpartition(".")[2] in layout.constants or name in layout.idle]:
+    for name in [name for name in tensors if name.rpartition(".")[2] in layout.idle or name in layout.idle]:
         del tensors[name]
     renamed: dict[str, Tensor] = {}
     missing: list[str] = []
@@ -89,25 +81,6 @@ def rename(layout: Layout, tensors: dict[str, Tensor], file: Path) -> dict[str, 
             "rename the tensors, or save them under neuroute's own names"
         )
     return renamed
-
-
-def restore(layout: Layout, tensors: Mapping[str, Tensor], arguments: Arguments) -> dict[str, Tensor]:
-    """Return our tensors under the published names.  Raises ValueError for one that the layout does not know."""
-    renamed: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        rule, i = _rule_of(layout, name)
-        parts = rule.how.cut(tensor, arguments, len(rule.theirs))
-        names = rule.parts(i, len(parts))
-        renamed |= {theirs: part.contiguous() for theirs, part in zip(names, parts, strict=True)}
-        gate, _, last = names[0].rpartition(".")
-        if last == "w_gate":
-            renamed |= {f"{gate}.{key}": tensor.new_full((1,), value) for key, value in layout.constants.items()}
-    return renamed
-
-
-def knows(layout: Layout, names: Iterable[str]) -> bool:
-    """Whether a layout has a rule for each of our tensors."""
-    return all(any(pattern(rule.ours).fullmatch(name) for rule in layout.rules) for name in names)
 
 
 def published_name(layout: Layout, ours: str) -> str:
@@ -151,7 +124,7 @@ def _rule_of(layout: Layout, ours: str) -> tuple[Rule, str]:
 
 def _joined(rule: Rule, names: list[str], parts: list[Tensor], file: Path) -> Tensor:
     try:
-        return rule.how.join(parts)
+        return rule.how(parts)
     except (RuntimeError, IndexError, ValueError):
         shapes = ", ".join(str(tuple(part.shape)) for part in parts[:MOST_NAMES])
         raise NeurouteError(f"{file}: {some(names)} do not fit each other ({shapes}); export them again") from None

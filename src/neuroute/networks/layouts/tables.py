@@ -12,15 +12,14 @@ from torch import Tensor
 
 from neuroute.core.systems import parts
 from neuroute.networks.layouts.joins import (
-    HEAD_BIAS,
-    HEADS,
-    OF_HEADS,
-    REPEATED,
-    REVERSED,
-    SCALAR,
-    STACKED,
-    TRANSPOSED,
+    bias_of_heads,
+    flipped,
     linear,
+    output_of_heads,
+    rows_of_heads,
+    scalar,
+    stacked,
+    transposed,
     weight,
 )
 from neuroute.networks.layouts.rules import Layout, Rule
@@ -59,17 +58,19 @@ def _sit() -> Iterator[Rule]:
         yield from _feed_forward(ours, f"{theirs}.feedForward{suffix}")
     yield from linear("embed", "encoder.embedding")
     yield from linear("decoder.start", "decoder.embedding_first_node")
-    yield from linear("decoder.current", "decoder.embedding_last_node{s}", how=REPEATED)
+    yield from linear("decoder.current", "decoder.embedding_last_node{s}")
     yield from linear("head", "decoder.Linear_final")
 
 
 def _bq() -> Iterator[Rule]:
     ours, theirs = "layers.{i}", "encoder.{i}.attn"
-    yield Rule(f"{ours}.qkv.weight", tuple(f"{theirs}.{name}" for name in ("lambda2", "lambda1", "theta1")), HEADS)
-    yield Rule(f"{ours}.key_value_bias", (f"{theirs}.bias_lambda", f"{theirs}.bias_theta"), HEAD_BIAS)
-    yield Rule(f"{ours}.out.weight", (f"{theirs}.theta2",), OF_HEADS)
+    yield Rule(
+        f"{ours}.qkv.weight", tuple(f"{theirs}.{name}" for name in ("lambda2", "lambda1", "theta1")), rows_of_heads
+    )
+    yield Rule(f"{ours}.key_value_bias", (f"{theirs}.bias_lambda", f"{theirs}.bias_theta"), bias_of_heads)
+    yield Rule(f"{ours}.out.weight", (f"{theirs}.theta2",), output_of_heads)
     for number in (1, 2):
-        yield Rule(f"{ours}.alpha{number}", (f"encoder.{{i}}.res_norm{number}.alpha",), SCALAR)
+        yield Rule(f"{ours}.alpha{number}", (f"encoder.{{i}}.res_norm{number}.alpha",), scalar)
     yield from linear(f"{ours}.up", "encoder.{i}.linear1")
     yield from linear(f"{ours}.down", "encoder.{i}.linear2")
     yield from linear("embed", "input_emb")
@@ -111,17 +112,17 @@ def combined() -> Iterator[Rule]:
 
 
 def _adaptation() -> Iterator[Rule]:
-    yield Rule("layers.{i}.alpha", ("encoder.layers.{i}.alpha",), SCALAR)
-    yield Rule("alpha", ("decoder.alpha1",), SCALAR)
-    yield Rule("compatibility_alpha", ("decoder.alpha2",), SCALAR)
+    yield Rule("layers.{i}.alpha", ("encoder.layers.{i}.alpha",), scalar)
+    yield Rule("alpha", ("decoder.alpha1",), scalar)
+    yield Rule("compatibility_alpha", ("decoder.alpha2",), scalar)
 
 
 def _mixture(ours: str, theirs: str, *layers: tuple[str, str]) -> Iterator[Rule]:
     """Gates and experts, whose layers are called so here and there."""
-    yield Rule(f"{ours}.gate.weight", (f"{theirs}.w_gate",), TRANSPOSED)
-    yield Rule(f"{ours}.gate.noise", (f"{theirs}.w_noise",), TRANSPOSED)
+    yield Rule(f"{ours}.gate.weight", (f"{theirs}.w_gate",), transposed)
+    yield Rule(f"{ours}.gate.noise", (f"{theirs}.w_noise",), transposed)
     for here, there in layers or (("", ""),):
-        yield from linear(f"{ours}.experts{here}", f"{theirs}.experts.{{j}}{there}", how=STACKED)
+        yield from linear(f"{ours}.experts{here}", f"{theirs}.experts.{{j}}{there}", how=stacked)
 
 
 def _mvmoe() -> Iterator[Rule]:
@@ -135,7 +136,7 @@ def _mvmoe() -> Iterator[Rule]:
 def _light() -> Iterator[Rule]:
     yield from _mixture("combine.sparse", "decoder.multi_head_combine_moe")
     yield from linear("combine.dense", "decoder.multi_head_combine_dense")
-    yield weight("combine.gate", "decoder.dense_or_moe", how=REVERSED)
+    yield weight("combine.gate", "decoder.dense_or_moe", how=flipped)
 
 
 EMBEDDING, DEPOT = "encoder.embedding.weight", "encoder.embedding_depot.weight"
@@ -143,7 +144,7 @@ FIRST, SPREAD = "decoder.embedding_first_node.weight", "decoder.layers.0.Wq_2.we
 LAST, LIGHT = "decoder.Wq_last.weight", "decoder.dense_or_moe.weight"
 COMBINE = "encoder.layers.0.multi_head_combine.weight"
 SPELT_CVRP = "encoder.layers.0.add_n_normalization_1.norm.weight"
-MVMOE = {"constants": {"mean": 0.0, "std": 1.0}, "usual": {"heads": 8, "top": 2, "train_nodes": 100}}  # of its noise
+MVMOE = {"idle": ("mean", "std"), "usual": {"heads": 8, "top": 2, "train_nodes": 100}}  # of its noise
 
 
 def layout(name: str, kind: str, marks: Mapping[str, int | None], *tables: Iterator[Rule], **more: Any) -> Layout:
@@ -166,7 +167,7 @@ def _path(problem: str, columns: int) -> Iterator[Layout]:
     sit = {EMBEDDING: columns, SPREAD: None}
     yield _layout(f"SIT {where}", f"sit:Sit{net}", sit, _sit(), usual={"heads": 8, "train_nodes": 1000})
     marks = {"input_emb.weight": 2 if problem == "tsp" else 4, "encoder.0.attn.lambda1": None}
-    bq = {"holder": "net", "heads": "encoder.0.attn.lambda1", "usual": {"heads": 12, "train_nodes": 100}}
+    bq = {"heads": "encoder.0.attn.lambda1", "usual": {"heads": 12, "train_nodes": 100}}
     yield _layout(f"BQ {where}", f"bq:Bq{net}", marks, _bq(), **bq)
 
 

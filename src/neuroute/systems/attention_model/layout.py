@@ -12,7 +12,6 @@ LAYOUTS = (
         {QUERY: None, "init_embed.weight": 2},
         attention_rules("paths"),
         lacks=("embedder.pe.pe",),
-        holder="model",
         heads=QUERY,
         usual={"train_nodes": 100},
         alias="attention-model",

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.networks.layouts.arguments import residual
-from neuroute.networks.layouts.joins import ROWS, linear, weight
+from neuroute.networks.layouts.joins import linear, rows, weight
 from neuroute.networks.layouts.rules import Rule
 from neuroute.networks.layouts.tables import EMBEDDING, SPELT_CVRP, combined, layout, pomo_routes, pomo_tsp
 
@@ -19,7 +19,7 @@ def read(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def _local(theirs: str) -> Iterator[Rule]:
-    yield Rule("local.state", (f"{theirs}.cur_token_emb",), ROWS)
+    yield Rule("local.state", (f"{theirs}.cur_token_emb",), rows)
     yield from linear("local.embed", f"{theirs}.init_emb")
     yield weight("local.query", f"{theirs}.Wq")
     yield weight("local.key_value", f"{theirs}.Wk", f"{theirs}.Wv")

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.networks.layouts.arguments import depth_of
-from neuroute.networks.layouts.joins import FROM_HEADS, HEADS, WHOLE, linear, weight
+from neuroute.networks.layouts.joins import linear, output_from_heads, rows_of_heads, weight, whole
 from neuroute.networks.layouts.rules import Rule
 from neuroute.networks.layouts.tables import layout
 
@@ -18,7 +18,7 @@ MARKS = {
 QUERY = "embedder.attention_layer.W_query"
 MOST_LAYERS = 8  # before the last one, which lies apart
 # What batch norms remember: nothing computes with it, as their batch's statistics are taken always.
-REMEMBERED = {"running_mean": 0.0, "running_var": 1.0, "num_batches_tracked": 0.0}
+REMEMBERED = ("running_mean", "running_var", "num_batches_tracked")
 
 
 def read(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
@@ -42,15 +42,15 @@ def _rules(problem: str) -> Iterator[Rule]:
         yield weight(f"decoders.{{i}}.project_{ours}", f"project_{theirs}.{{i}}")
     if problem == "tsp":
         yield from linear("embed", "init_embed")
-        yield Rule("placeholder", ("W_placeholder",), WHOLE)
+        yield Rule("placeholder", ("W_placeholder",), whole)
     else:
         yield from linear("embed.depot", "init_embed_depot")
         yield from linear("embed.customers", "init_embed")
 
 
 def _layer(ours: str, attention: str, feed: str, norms: tuple[str, ...]) -> Iterator[Rule]:
-    yield Rule(f"{ours}.qkv.weight", tuple(f"{attention}.W_{name}" for name in ("query", "key", "val")), HEADS)
-    yield Rule(f"{ours}.out.weight", (f"{attention}.W_out",), FROM_HEADS)
+    yield Rule(f"{ours}.qkv.weight", tuple(f"{attention}.W_{name}" for name in ("query", "key", "val")), rows_of_heads)
+    yield Rule(f"{ours}.out.weight", (f"{attention}.W_out",), output_from_heads)
     yield from linear(f"{ours}.up", f"{feed}.0")
     yield from linear(f"{ours}.down", f"{feed}.2")
     for name, theirs in zip(("attention_norm", "feed_forward_norm"), norms, strict=True):
@@ -64,8 +64,7 @@ LAYOUTS = tuple(
         dict.fromkeys(MARKS[problem]),
         _rules(problem),
         usual={"glimpse_every": 2, "train_nodes": 100},
-        holder="model",
-        constants=REMEMBERED,
+        idle=REMEMBERED,
         heads=QUERY,
         alias=alias,
         read=read,

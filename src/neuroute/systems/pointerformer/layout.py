@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from neuroute.networks.layouts.joins import ROWS, batch_norm, linear, weight
+from neuroute.networks.layouts.joins import batch_norm, linear, rows, weight
 from neuroute.networks.layouts.rules import Rule
 from neuroute.networks.layouts.tables import layout
 
@@ -10,7 +10,7 @@ from neuroute.networks.layouts.tables import layout
 def _rules() -> Iterator[Rule]:
     ours, theirs = "layers.{i}", "encoder.sequence.reversible_blocks.{i}"
     yield from batch_norm(f"{ours}.attention_norm", f"{theirs}.f_block.mixing_layer_norm")
-    yield Rule(f"{ours}.qkv.weight", (f"{theirs}.f_block.mha.in_proj_weight",), ROWS)
+    yield Rule(f"{ours}.qkv.weight", (f"{theirs}.f_block.mha.in_proj_weight",), rows)
     yield weight(f"{ours}.out", f"{theirs}.f_block.mha.out_proj")
     yield from batch_norm(f"{ours}.feed_forward_norm", f"{theirs}.g_block.output_layer_norm")
     yield from linear(f"{ours}.up", f"{theirs}.g_block.feed_forward")
@@ -28,6 +28,5 @@ LAYOUTS = (
         {"encoder.init_projection_layer.weight": 24, "decoder.W_visited.weight": None},
         _rules(),
         alias="pointerformer",
-        holder="state_dict",
     ),
 )
