@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PARTS = ("Snakefile", "config.yaml", "environment.yml", "workflow", "profiles", "docs/examples")
+PARTS = ("Snakefile", "config.yaml", "config", "environment.yml", "workflow", "profiles", "docs/examples")
 
 
 class BuildWithWorkflow(build_py):

@@ -3,7 +3,7 @@ fail() {
     echo "error: node $(hostname): $1" >&2
     exit 1
 }
-[ -f Snakefile ] || fail "$PWD is not the folder that the job was sent from: it must be shared by all nodes"
+[ -f Snakefile ] || [ -f workflow/Snakefile ] || fail "$PWD is not the folder that the job was sent from: it must be shared by all nodes"
 python -c "import neuroute" 2>/dev/null || fail "no environment: $(command -v python || echo python) cannot import neuroute; install it where all nodes see it"
 cache="${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}"  # Snakemake keeps something there
 [ -z "$cache" ] || { mkdir -p -m 700 "$cache" && [ -w "$cache" ] && [ -O "$cache" ]; } 2>/dev/null || fail "$cache cannot be written, as where the home folder is not shared, or is another's: export XDG_CACHE_HOME=/tmp/cache-\$USER, and start Snakemake again"

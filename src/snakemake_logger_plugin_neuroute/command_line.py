@@ -11,11 +11,12 @@ ELSEWHERE = {"--mode", "--", "-s", "--snakefile"}  # a call of Snakemake's own, 
 
 def is_for_neuroute(command: list[str]) -> bool:
     """Whether a user calls Snakemake on the Snakefile of neuroute in this folder."""
-    program, snakefile = Path(command[0]), Path("Snakefile")
+    program, top, workflow = Path(command[0]), Path("Snakefile"), Path("workflow/Snakefile")
     is_snakemake = program.stem == "snakemake" or program.parts[-2:] == ("snakemake", "__main__.py")
-    if not is_snakemake or ELSEWHERE.intersection(command) or not snakefile.is_file():
+    if not is_snakemake or ELSEWHERE.intersection(command) or not (top.is_file() and workflow.is_file()):
         return False
-    return b"\nfrom neuroute.dag.rules import" in snakefile.read_bytes()
+    includes = b'\ninclude: "workflow/Snakefile"' in top.read_bytes()
+    return includes and b"\nfrom neuroute.dag.rules import" in workflow.read_bytes()
 
 
 def separate_targets(arguments: list[str]) -> list[str]:

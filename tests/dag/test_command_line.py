@@ -29,7 +29,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "table1.csv").write_text("a,b\n1,2\n")
     (tmp_path / "results" / "table1.json").write_text('{"measured_on": {"scale": "smoke"}}')
-    (tmp_path / "Snakefile").write_text((ROOT / "Snakefile").read_text())
+    (tmp_path / "workflow").mkdir()
+    for file in ("Snakefile", "workflow/Snakefile"):
+        (tmp_path / file).write_text((ROOT / file).read_text())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -474,7 +474,7 @@ rule mine:
 
 @pytest.mark.slow
 def test_another_workflow_uses_it_as_a_module(tmp_path: Path) -> None:
-    (tmp_path / "Snakefile").write_text(MODULE.format(snakefile=ROOT / "Snakefile"))
+    (tmp_path / "Snakefile").write_text(MODULE.format(snakefile=ROOT / "workflow/Snakefile"))
     (tmp_path / "config.yaml").write_text(config(str(MICRO), ("scaling",), tmp_path))
     run = snakemake_in(tmp_path, ROOT / "src")
     assert planned(run, "mine") == {"nr_render": 1, "nr_render_table": 1, "mine": 1}

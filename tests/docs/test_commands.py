@@ -120,7 +120,7 @@ def test_snakemake_takes_it(page: str, words: list[str], plans: list[Plan]) -> N
 
 
 def rules() -> str:
-    return "\n".join(file.read_text() for file in [ROOT / "Snakefile", *(ROOT / "workflow").rglob("*.smk")])
+    return "\n".join(file.read_text() for file in [ROOT / "workflow/Snakefile", *(ROOT / "workflow").rglob("*.smk")])
 
 
 @pytest.mark.parametrize(("page", "words"), commands("make"), ids=words_of)
