@@ -71,10 +71,14 @@ $(VENV)/.docs: $(VENV)/.ready docs/constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --constraint docs/constraints.txt --editable '.[docs]'
 	touch $@
 
-# The same pins with hashes, for uv (`uv sync`) and for pip.  Needs uv, and the network.
+# Versions are chosen in uv.lock, by pyproject.toml (`uv lock --upgrade` takes newer ones): the two files for pip follow.
+# Needs uv, and the network.
+EXPORT = uv export --quiet --frozen --no-emit-project --no-annotate
 lock:
-	uv lock $$(sed -n 's/^\([A-Za-z].*==[^ ;]*\).*/--upgrade-package=\1/p' constraints.txt)
-	uv export --quiet --frozen --no-emit-project --no-annotate --output-file requirements.lock
+	uv lock
+	$(EXPORT) --output-file requirements.lock
+	$(EXPORT) --extra slurm --no-header --no-hashes | sed -E '/^(nvidia|cuda|triton)/d; s/ ;.*//' > build.pins
+	sed -i '/^[^#]/d' constraints.txt && cat build.pins >> constraints.txt && rm build.pins
 
 clean:
 	git clean -fdXq results .snakemake

@@ -70,5 +70,9 @@ def test_another_snakemake_ends_in_one_line() -> None:
 
 def test_nothing_else_reads_snakemake() -> None:
     """No rule, hook or Snakefile reads the workflow object itself."""
-    files = [ROOT / "workflow/Snakefile", *(ROOT / "workflow/rules").glob("*.smk"), *(ROOT / "src/neuroute/dag").glob("*.py")]
+    files = [
+        ROOT / "workflow/Snakefile",
+        *(ROOT / "workflow/rules").glob("*.smk"),
+        *(ROOT / "src/neuroute/dag").glob("*.py"),
+    ]
     assert [file.name for file in files if re.search(r"\bworkflow\.[a-z_]+[.(]", file.read_text())] == []

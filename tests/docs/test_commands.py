@@ -25,6 +25,8 @@ READ = {
     "make": "they install, test, or run everything; tests/dag runs all of the DAG, small",
     "pip install": "it installs",
     "source .venv/bin/activate": "the tests run in such an environment",
+    "snakedeploy": "run by tests/dag/test_deployed.py",
+    "cd my-study": "",
     "snakemake": "minutes; tests/dag runs the same targets, small",
     "neuroute rehearse": "minutes; run, small, by tests/rehearsal",
     "neuroute plan": "run by tests/test_cli.py",

@@ -74,20 +74,20 @@ def test_short_jobs_fit(way: str, node: dict[str, str], tmp_path: Path) -> None:
 
 
 def test_a_job_that_fails_in_a_group(node: dict[str, str], tmp_path: Path) -> None:
-    """The others of its group are done, and stay done: only it is left for the next call."""
+    """Its group has failed, and Snakemake removes what the others have made; sent alone, only it is missing."""
     run = copy_checkout(tmp_path, "pens")
     driver = tmp_path / "src" / "neuroute" / "evaluation" / "driver.py"
     text, line = driver.read_text(), "    loaded, folder = load_run("
     assert line in text
     planted = '    if evaluation.id.startswith("pens/pens_a/"):\n        raise NeurouteError("planted")\n'
     driver.write_text(text.replace(line, planted + line))
-    ended = run(TABLE, *SENT, "--keep-going", check=False)
-    assert ended.returncode
-    done = sorted(str(file.relative_to(tmp_path)) for file in (tmp_path / "work/micro/evaluations").rglob("*.json"))
-    print("done beside the one that failed:", done)
-    said = ended.stdout + ended.stderr
-    print(f"{len(said.splitlines())} lines, {said.count('planted')} times the cause")
-    assert "planted" in said
+    for alone in ((), ("--group-components", "short=1")):
+        ended = run(TABLE, *SENT, "--keep-going", *alone, check=False)
+        assert ended.returncode
+        assert "planted" in ended.stdout + ended.stderr
+        done = {file.parent.name for file in (tmp_path / "work/micro/evaluations").rglob("*.json")}
+        assert "pens_a" not in done
+        assert bool(done) == bool(alone)
 
 
 def test_a_group_that_no_node_takes_stops_before_the_first_job(node: dict[str, str], tmp_path: Path) -> None:
