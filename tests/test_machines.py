@@ -62,7 +62,7 @@ def test_metadata_and_check_name_the_same_pythons(machine: ModuleType) -> None:
 def test_the_base_needs_no_package_whose_pins_hold_others_back() -> None:
     assert not [need for need in PROJECT["dependencies"] if need.startswith("lkh")]
     assert int(PINS["networkx"].split(".")[0]) >= 3
-    assert "click" not in PINS  # nothing that is installed needs it
+    assert int(PINS["click"].split(".")[0]) >= 8  # `lkh` would pin it below 7
 
 
 def canonical(name: str) -> str:
