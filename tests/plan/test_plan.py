@@ -32,7 +32,7 @@ NOT_SHOWN = {  # of our own: a scale that does not train what they show is witho
 
 
 def test_scales_are_those_of_the_folder() -> None:
-    assert {path.stem for path in (ROOT / "workflow" / "scales").glob("*.yaml")} == {*SCALES, "zoo"}
+    assert {path.stem for path in (ROOT / "workflow" / "scales").glob("*.yaml")} == {*SCALES, "hour", "zoo"}
 
 
 @pytest.mark.parametrize("scale", SCALES)
