@@ -165,7 +165,12 @@ def test_a_table_says_why_instances_are_unsolved() -> None:
 
 def test_a_table_says_that_costs_of_others_are_below_the_best_known() -> None:
     made = records({"mine": [90.0] + [99.0] + [100.0] * 4}, kinds={"mine": "file"})
-    assert "2 costs of results files below the best one known, most of all mine on m6: 90, known 100" in notes_of(made)
+    assert "2 costs below the best one known (2 of results files), most of all mine on m6: 90, known 100" in notes_of(
+        made
+    )
+    assert "1 cost below the best one known (1 measured here)" in notes_of(
+        records({"mine": [90.0] + [100.0] * 5}, kinds={"mine": "network"})
+    )
     assert "below the best one known" not in notes_of(records(COSTS, kinds={"mad": "file"}))
 
 
@@ -233,6 +238,10 @@ def test_results_of_others_become_rows(tmp_path: Path) -> None:
         (['theirs,m6,104,"1\n2"'], r"seconds '1\\n2' is no number"),
         (["theirs,m6,104,1", ",m7,104,1"], r"line 3: no method"),
         (["theirs,m6,104,1", "theirs,m6,105,1"], r"line 3: theirs on m6 comes twice"),
+        (["theirs,m6,1_0_4,1"], r"line 2: cost '1_0_4' is no number"),
+        (["theirs,m6,١٠٤,1"], r"line 2: cost '.*' is no number"),
+        (["theirs,m6,104,1,5"], r"line 2: 5 cells where 4 columns are named"),
+        (["theirs,m6,104,1", "theirs,m7"], r"line 3: 2 cells where 4 columns are named"),
         (["theirs,other,104,1"], r"none of its instances is compared; these are m6, m7, m8"),
     ],
 )
@@ -248,6 +257,34 @@ def test_results_without_a_column_or_a_file_are_refused(tmp_path: Path) -> None:
         read_results(tmp_path / "none.csv", KNOWN)
     with pytest.raises(NeurouteError, match="line 2: seed '1.7' is no whole number"):
         read_results(results(tmp_path / "r.csv", "a,m6,104,1,1.7", head="method,instance,cost,seconds,seed"), KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("head", "lines", "said"),
+    [
+        ("kind", ["theirs,m6,104,1,weird"], "line 2: no kind 'weird'"),
+        ("kind", ["theirs,m6,104,1,network", "theirs,m7,104,1,Network"], "line 3: no kind 'Network'"),
+        ("method", ["theirs,m6,104,1,other"], "line 1: two columns 'method'"),
+        ("cost", ["theirs,m6,104,1,99"], "line 1: two columns 'cost'"),
+        ("seed", ["theirs,m6,104,1,0", "theirs,m7,104,1,1"], "theirs has seed 0 on m6, and 1 on m7; give all"),
+        ("seed", ["a,m6,1,1,0", "a,m6,1,1,1", "a,m7,1,1,0"], "a has seed 0, 1 on m6, and 0 on m7; give all"),
+    ],
+)
+def test_results_whose_columns_or_seeds_do_not_agree_are_refused(
+    tmp_path: Path, head: str, lines: list[str], said: str
+) -> None:
+    with pytest.raises(NeurouteError, match=said):
+        read_results(results(tmp_path / "r.csv", *lines, head=f"method,instance,cost,seconds,{head}"), KNOWN)
+
+
+def test_a_results_file_says_nothing_of_where_it_was_measured(tmp_path: Path) -> None:
+    """It vouches for no measurement: of kind, device, clock, version and how only the last tells rows apart."""
+    head = "method,instance,cost,seconds,kind,device,threads,clock,version,how"
+    lines = [f"theirs,m6,104,1,network,H100,4,cpu,9,{how}" for how in ("", "beam16", "published: lehd")]
+    found = read_results(results(tmp_path / "r.csv", *lines, head=head), KNOWN).rows
+    assert [row["how"] for row in found] == ["results file", "results file: beam16", "results file: published: lehd"]
+    assert {(row["kind"], row["version"]) for row in found} == {("file", "r.csv")}
+    assert not any({"device", "threads", "clock"} & row.keys() for row in found)
 
 
 def with_budgets(costs: dict[tuple[str, float | None], list[float | None]]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from neuroute.analysis.intervals import gap_pct
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.lazy import pd
+from neuroute.core.rows import read_rows, real
 from neuroute.core.text import inert
 
 COLUMNS = (
@@ -24,9 +26,9 @@ COLUMNS = (
     "clock", "code",
 )  # fmt: skip
 REQUIRED = ("method", "instance", "cost", "seconds")  # of a results file
-TEXTS = ("how", "kind", "unsolved", "version", "device", "clock", "code")  # that it may have, too, as records do
-NUMBERS = ("seed", "seconds", "time_s", "cpu_seconds", "gflops", "budget_s", "limit_s", "threads")
+NUMBERS = ("seed", "seconds", "time_s", "cpu_seconds", "gflops", "budget_s")  # that it may have, too, as records do
 MEASURED = ("network", "solver", "function")  # kinds of methods that this package runs
+KINDS = (*MEASURED, "file", "constructive", "improvement", "heat map", "classical")  # the last are published ones
 PUBLISHED = Path(__file__).parent / "published"
 BREAKDOWN = 100.0  # % from which on the survey counts an instance as unsolved
 Row = dict[str, Any]
@@ -64,43 +66,44 @@ def read_results(
 ) -> Results:
     """Read a results file: a CSV with the columns method, instance, cost, seconds, and perhaps others of records.
 
+    Its rows are of kind `file`: what else it says of kind, device, threads, clock, version and code is not taken.
+
     An empty cost says that the method did not solve the instance; empty seconds are not known.  `instances` are those
     that are compared, by name, and `runs` the (method, problem) that are wanted (None: all), each with what there is to
     say of it; `option` named the file.  Raises NeurouteError with the line, for what is no number, or a pair of method
     and instance that comes twice; and if no line is of an instance that is compared.
     """
-    opens: Any = gzip.open if path.suffix == ".gz" else open
     try:
-        with opens(path, "rt", encoding="utf-8-sig", newline="") as file:  # spreadsheets begin with a mark
-            reader = csv.DictReader(file)
-            lacking = [name for name in REQUIRED if name not in (reader.fieldnames or ())]
-            lines = list(reader)
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")  # spreadsheets' mark
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise NeurouteError(f"{option} {path}: cannot be read ({error})") from None
-    if lacking:
+    columns, lines = read_rows(text, f"{option} {path}")
+    if lacking := [name for name in REQUIRED if name not in columns]:
         raise NeurouteError(f"{option} {path}: no column '{lacking[0]}'; its first line names {', '.join(REQUIRED)}")
     by_name = {name: about for key, about in instances.items() for name in (key, inert(key))}  # of records, too
     rows, keys, elsewhere = list[Row](), set[tuple[str, ...]](), 0
-    for number, line in enumerate(lines, 2):
-        where = f"{option} {path}, line {number}"
-        method = (line["method"] or "").strip()
+    for where, line in lines:
+        method = line["method"]
         if not method:
             raise NeurouteError(f"{where}: no method; name it")
         cost = _number(line["cost"], "cost", where)
         numbers = {name: _number(line.get(name), name, where, zero=True) for name in NUMBERS}
-        instance = by_name.get((line["instance"] or "").strip())
+        if (seed := numbers["seed"] or 0) % 1:
+            raise NeurouteError(f"{where}: seed {line['seed']!r} is no whole number")
+        if line.get("kind", "file") not in ("", *KINDS):
+            raise NeurouteError(
+                f"{where}: no kind '{line['kind'][:60]}'; leave it empty: rows of files are of kind file"
+            )
+        instance = by_name.get(line["instance"])
         if instance is None:
             elsewhere += 1
             continue
-        run = {} if runs is None else runs.get((method, instance["problem"]))
+        run = _of_file(path, line) if runs is None else runs.get((method, instance["problem"]))
         if run is None:
             continue
-        about: Row = {"how": "results file", "kind": "file", "version": path.name, "time_s": numbers["seconds"], **run}
-        about |= {name: line[name] for name in TEXTS if line.get(name)}
-        about |= {name: value for name, value in numbers.items() if value is not None}
-        if (seed := numbers["seed"] or 0) % 1:
-            raise NeurouteError(f"{where}: seed {line['seed']!r} is no whole number")
-        about["seed"] = int(seed)
+        about: Row = {"time_s": numbers["seconds"], **run}
+        about |= {name: value for name, value in numbers.items() if value is not None} | {"seed": int(seed)}
         key = (method, about["how"], instance["instance"], str(about["seed"]))
         if key in keys:
             name = " ".join(method.split())
@@ -108,12 +111,37 @@ def read_results(
                 f"{where}: {name} on {instance['instance']} comes twice; tell them apart by a column 'seed' or 'how'"
             )
         keys.add(key)
-        about.setdefault("unsolved", "" if cost is not None else "not solved")
+        about["unsolved"] = line.get("unsolved") or ("" if cost is not None else "not solved")
         rows.append(with_gap(instance | {"method": method, "cost": cost} | about))
     if not rows:
         some = ", ".join(list(instances)[:3])
         raise NeurouteError(f"{option} {path}: none of its instances is compared; these are {some} ...")
+    if runs is None:
+        _check_seeds(rows, f"{option} {path}")
     return Results(rows, elsewhere)
+
+
+def _of_file(path: Path, line: Mapping[str, str]) -> Row:
+    """Return what is said of a row of someone's file, whatever it claims: nobody here has seen it measured."""
+    how = line.get("how", "")
+    how = "results file" if how in ("", "one pass", "results file") else f"results file: {how}"
+    return {"how": how, "kind": "file", "version": path.name}
+
+
+def _check_seeds(rows: Sequence[Row], where: str) -> None:
+    """Raises NeurouteError for a method that has other seeds on one instance than on another: no mean is over both."""
+    seeds: dict[tuple[str, str], dict[str, set[int]]] = {}
+    for row in rows:
+        seeds.setdefault((row["method"], row["how"]), {}).setdefault(row["instance"], set()).add(row["seed"])
+    for (method, _), by_instance in seeds.items():
+        (first, some), *others = by_instance.items()
+        for name, other in others:
+            if other != some:
+                one, two = (", ".join(map(str, sorted(each))) for each in (some, other))
+                raise NeurouteError(
+                    f"{where}: {' '.join(method.split())} has seed {one} on {first}, and {two} on {name}; give all "
+                    "instances the same seeds, with an empty cost where one is missing"
+                )
 
 
 def read_published(names: Sequence[str], instances: Mapping[str, Row]) -> Results:
@@ -152,7 +180,7 @@ def _number(text: str | None, name: str, where: str, zero: bool = False) -> floa
     if text is None or not text.strip():
         return None
     try:
-        value = float(text)
+        value = real(text)
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):

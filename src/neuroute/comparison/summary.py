@@ -22,6 +22,7 @@ from neuroute.user.within_time import CONSTRUCTIONS
 Key = tuple[str, str]  # a method's name, and how it solved
 FEWEST = 2  # instances that an interval needs
 RANKING = 5  # instances that an order of methods needs
+CLOSE = 1e-6  # %, by which sums of the same ways in another order may differ
 REASONS = 3  # why a method solved no instance, that are said
 
 
@@ -350,7 +351,9 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
         f"At most {seeds} seeds of a method." if seeds > 1 else "One seed.",
     ]
     machines = {
-        f"{d}, {t:g} thread{'s' if t != 1 else ''}" for d, t in zip(here.device, here.threads, strict=True) if d == d
+        f"{d}, {t:g} thread{'s' if t != 1 else ''}"
+        for d, t in zip(here.device, here.threads, strict=True)
+        if d == d and t == t
     }
     return (*lines, *([f"Measured on {'; '.join(sorted(machines))}."] if machines else []))
 
@@ -384,14 +387,18 @@ def _unsolved(records: pd.DataFrame) -> str:
 
 
 def _below_best(records: pd.DataFrame) -> list[str]:
-    """Return a line on costs of results files below the best known, as of other units or of unrounded distances."""
-    below = records[(records.kind == "file") & (records.gap_pct < 0)].sort_values("gap_pct")
+    """Return a line on costs below the best known, as of other units or of unrounded distances."""
+    below = records[records.gap_pct < -CLOSE].sort_values("gap_pct")
     if below.empty:
         return []
-    most = below.iloc[0]
+    most, count = below.iloc[0], len(below)
+    published = below.how.str.startswith("published")
+    origin = below.kind.map(lambda kind: "of results files" if kind == "file" else "measured here")
+    origin = origin.where(~published, "published")
+    of_kinds = ", ".join(f"{number} {kind}" for kind, number in origin.value_counts().items())
     return [
-        f"{len(below)} cost{'s' * (len(below) > 1)} of results files below the best one known, most of all "
-        f"{most.method} on {most.instance}: {most.cost:,g}, known {most.best_known:,g}; are they in the library's own "
+        f"{count} cost{'s' * (count > 1)} below the best one known ({of_kinds}), most of all {most.method} on "
+        f"{most.instance}: {most.cost:,g}, known {most.best_known:,g}; a better solution, or not in the library's own "
         "rounded distances?"
     ]
 

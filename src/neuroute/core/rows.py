@@ -1,6 +1,7 @@
 """Rows of a CSV that others wrote: every one whole, every column there once."""
 
 import csv
+import io
 
 from neuroute.core.errors import NeurouteError
 
@@ -12,7 +13,9 @@ def read_rows(text: str, where: str) -> tuple[list[str], Rows]:
 
     Raises NeurouteError, naming `where` and the line, for columns of one name, and a row of more or fewer cells.
     """
-    reader = csv.reader(text.splitlines(), delimiter=max(",;\t", key=text.partition("\n")[0].count), strict=True)
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=max(",;\t", key=text.partition("\n")[0].count), strict=True
+    )
     rows: Rows = []
     try:
         columns = [name.strip() for name in next(reader, [])]
