@@ -88,11 +88,7 @@ def agree(lengths: np.ndarray | None, file_lengths: Any, path: Path) -> np.ndarr
 def refuse(bad: np.ndarray, path: Path, why: str, numbers: Iterable[int] | None = None) -> None:
     """Raises NeurouteError for the first instance that is bad (count,)."""
     if bad.any():
-        raise NeurouteError(f"{path}, instance {_number(int(np.argmax(bad)), numbers)}: {why}")
-
-
-def _number(position: int, numbers: Iterable[int] | None) -> int:
-    return position if numbers is None else list(numbers)[position]
+        raise NeurouteError(f"{path}, instance {[*(numbers or range(len(bad)))][int(np.argmax(bad))]}: {why}")
 
 
 def _check_coordinates(coords: np.ndarray, path: Path, numbers: Iterable[int] | None) -> None:
@@ -102,7 +98,7 @@ def _check_coordinates(coords: np.ndarray, path: Path, numbers: Iterable[int] | 
         raise NeurouteError(f"{path}: no instances in it: 'coords' has shape {coords.shape}; give at least one")
     bad = ~(np.abs(coords) <= FARTHEST).all((1, 2)) | (coords == coords[:, :1]).all((1, 2))
     worst = int(np.argmax(bad))  # the first bad one, or instance 0: its number of nodes is checked as well
-    check_coordinates(coords[worst], f"{path}, instance {_number(worst, numbers)}")
+    check_coordinates(coords[worst], f"{path}, instance {[*(numbers or range(len(coords)))][worst]}")
 
 
 def _cvrp(

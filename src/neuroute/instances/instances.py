@@ -1,5 +1,6 @@
 """A set of instances of one problem, and its parts of one size in arrays, as networks solve them."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.instances.arrays import row
 from neuroute.instances.instance import Instance
 from neuroute.problems.vrp import Vrp
+
+MANY = 100  # files of one size from which on they are a set (XML100), not a benchmark whose instances have rows
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,9 @@ class Instances:
     def groups(self) -> tuple["Instances", ...]:
         """Those of one size together, smallest first, but for files of their own, and with references or without."""
         alike: dict[tuple[int, str, bool], list[Instance]] = {}
+        sizes = Counter(each.n for each in self.members)
         for each in self.members:
-            alike.setdefault((each.n, each.file, each.best_known is None), []).append(each)
+            alike.setdefault((each.n, each.file * (sizes[each.n] <= MANY), each.best_known is None), []).append(each)
         names = [
             (file or self.name)
             + f"_n{n}" * (len({size for size, other, _ in alike if other == file}) > 1)

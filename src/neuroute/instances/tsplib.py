@@ -32,12 +32,12 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "CVRPTW": (_PLANE, (*_FLEET, "TIME_WINDOW_SECTION", "SERVICE_TIME_SECTION")),
 }
 KINDS["VRPTW"] = KINDS["CVRPTW"]
+PICKUP = "pickup and delivery"
 OTHERS = {
     "HCP": "a Hamiltonian cycle", "SOP": "a sequential ordering", "TOUR": "a tour alone", "MDVRP": "several depots",
-    "PDTSP": "pickup and delivery", "PDPTW": "pickup and delivery", "VRPSPD": "pickup and delivery",
-    "OVRP": "open routes, which an .npz holds", "VRPB": "backhauls, which an .npz holds",
+    "PDTSP": PICKUP, "PDPTW": PICKUP, "VRPSPD": PICKUP, "OVRP": "open routes: see .npz", "VRPB": "backhauls: see .npz",
 }  # fmt: skip
-# What says nothing of the problem; of a file of distances, coordinates are for drawings
+# What says nothing of what is solved; coordinates beside distances are for drawings
 HARMLESS = ("NAME", "COMMENT", "TYPE", "DIMENSION", "DISPLAY_DATA_TYPE", "NODE_COORD_TYPE", "EDGE_WEIGHT_TYPE",
             "EDGE_WEIGHT_FORMAT", "DISPLAY_DATA_SECTION", "NODE_COORD_SECTION")  # fmt: skip
 # What files of the plain CVRP may say, too (Christofides's and Li's sets), and learned solvers do not follow
@@ -77,15 +77,12 @@ def parse(text: str, where: str, name: str, ignore: Collection[str] = ()) -> Ins
                 "lengths say nothing; multiply them, by 10000 say, or write EXACT_2D, which is not rounded"
             )
     library = "" if is_explicit else "cvrplib" if has_vehicles else "tsplib"
+    instance = Instance(name, coords, ways=ways, distances=edge_type, library=library, ignored=parts.ignored)
     if not has_vehicles:
-        numbers = None if nodes == list(range(1, len(nodes) + 1)) else np.array(nodes)
-        return Instance(name, coords, ways=ways, distances=edge_type, library=library, numbers=numbers,
-                        ignored=parts.ignored)  # fmt: skip
+        return instance if nodes == list(range(1, len(nodes) + 1)) else replace(instance, numbers=np.array(nodes))
     capacity, demand, order = _loads(parts, nodes)
-    instance = Instance(
-        name, None if coords is None else coords[order], demand, capacity, ignored=parts.ignored,
-        ways=None if ways is None else ways[np.ix_(order, order)], distances=edge_type, library=library,
-    )  # fmt: skip
+    points, ways = (None if coords is None else coords[order]), (None if ways is None else ways[np.ix_(order, order)])
+    instance = replace(instance, points=points, demand=demand, capacity=capacity, ways=ways)
     return instance if "TIME_WINDOW_SECTION" not in more else _with_windows(parts, instance, nodes, order)
 
 

@@ -5,7 +5,7 @@ Timed: from coordinates in host memory to solutions in host memory, after a warm
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ from neuroute.instances.instance import Instance
 from neuroute.instances.instances import Instances
 from neuroute.networks.weights import describe_source, parameters
 from neuroute.specs.objects import Decoding, Labels
+from neuroute.user.doubts import doubts, origin
 from neuroute.user.files import gather, read_instances
 from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.user.options import check_decoding
@@ -88,12 +89,16 @@ class Evaluation:
         groups: for each size (or file) the instances, lengths (count,), and seconds.
         model: that was measured.
         decoding: how it built solutions.
+        reference: whose solutions the gaps are to; empty where there are none.
+        doubts: why references that came with the instances cannot be right, a line each.
     """
 
     name: str
     groups: tuple[GroupResult, ...]
     model: Model
     decoding: Decoding
+    reference: str = ""
+    doubts: tuple[str, ...] = ()
 
     @property
     def lengths(self) -> np.ndarray:
@@ -133,6 +138,8 @@ class Evaluation:
         n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         variants = sorted({str(vrp.variant) for m in self.groups if (vrp := m.group.vrp) is not None})
         lines = [f"{self.name}: {total} {' '.join([*variants, 'instance' + 's' * (total > 1)])}, n = {n}"]
+        if ignored := sorted({name for m in self.groups for each in m.group.members for name in each.ignored}):
+            lines[0] += f", without {', '.join(ignored)} of the file{'s' * (total > 1)}"
         if len(self.groups) > 1:
             width = max(len(m.group.name) for m in self.groups)
             for m in self.groups:
@@ -143,7 +150,9 @@ class Evaluation:
         count = sum(m.group.count for m in self.groups if m.reference is not None)
         if count:
             of = "" if count == total else f", on the {count} instances with a reference"
-            lines.append("gap     " + ", ".join(_gap(key, value) for key, value in self.gaps.items()) + of)
+            lines.append(f"gap     {', '.join(_gap(key, value) for key, value in self.gaps.items())}{of}")
+            lines.append(f"gaps to {self.reference}")
+            lines += [f"WARNING {line}" for line in self.doubts]
         else:
             lines.append("gap     unknown: the data have no reference solutions; name a solver as reference")
         place, threads = self.model.place, torch.get_num_threads()
@@ -203,7 +212,11 @@ def evaluate(
     if out is not None:
         rows = [row for m in results for row in _rows(model, m, decoding, budget, reference or "given")]
         write_records(out, rows, {f"{m.group.name}|{decoding.name}": m.lengths for m in results})
-    return Evaluation(instances.name, tuple(results), model, decoding)
+    evaluation = Evaluation(instances.name, tuple(results), model, decoding)
+    if not evaluation.gaps:
+        return evaluation
+    gap = evaluation.gaps.get("gap_rounded_pct", evaluation.gaps["gap_pct"])
+    return replace(evaluation, reference=reference or origin(instances), doubts=doubts(instances, gap, reference))
 
 
 def _check(model: Model, instances: Instances, decoding: Decoding, out: Path | None) -> None:
