@@ -168,6 +168,18 @@ def verdict(*findings: Finding) -> tuple[str, str]:
     return judged.verdict, judged.why
 
 
+def test_a_superlative_says_whom_it_did_not_meet() -> None:
+    """A rival that was measured at one size alone was there."""
+    ours, lehd = Side("ours", 1.0), Side("LEHD", 3.0)
+    met = replace(finding(measured=2.0, low=1.0, high=3.0), sides=(lehd, ours))
+    missed = [
+        replace(finding(measured=None), sides=(Side(label, None), ours)) for label in ("LEHD", "GLOP", "GLOP", "MDAM")
+    ]
+    assert verdict(met, *missed) == ("supported", "not measured: GLOP, MDAM")
+    assert verdict(met, met, missed[1])[1] == "of 2 differences 2 above 0, 0 below, 0 open; not measured: GLOP"
+    assert verdict(met)[1] == ""
+
+
 def test_verdicts_follow_from_the_intervals() -> None:
     yes, no = finding(measured=2.0, low=1.0, high=3.0), finding(measured=-2.0, low=-3.0, high=-1.0)
     unseen = finding(measured=1.0, low=-1.0, high=3.0)

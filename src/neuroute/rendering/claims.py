@@ -175,14 +175,20 @@ class Judged:
 
     @property
     def why(self) -> str:
-        """Say what is missing, or what of the measured differences leaves the claim open."""
+        """Say what is missing, or what of the measured differences leaves the claim open, and whom it did not meet."""
         if not self.measured_findings:
             return self.missing or "not measured at this scale"
-        reasons = [finding.why for finding in self.measured_findings if finding.why]
-        if len(self.measured_findings) == 1:
-            return "".join(reasons)
         signs = [finding.sign() for finding in self.measured_findings]
-        return f"of {len(signs)} differences {signs.count(1)} above 0, {signs.count(-1)} below, {signs.count(0)} open"
+        counts = f"{signs.count(1)} above 0, {signs.count(-1)} below, {signs.count(0)} open"
+        said = f"of {len(signs)} differences {counts}" if len(signs) > 1 else self.measured_findings[0].why
+        return "; ".join(filter(None, [said, self.absent and f"not measured: {', '.join(self.absent)}"]))
+
+    @property
+    def absent(self) -> list[str]:
+        """The labels of sides that no finding has a number of: of a superlative the rivals that were not there."""
+        sides = [side for finding in self.findings for side in finding.sides]
+        there = {side.label for side in sides if side.measured is not None}
+        return [label for label in dict.fromkeys(side.label for side in sides) if label not in there]
 
 
 def tally(claims: Sequence[Judged]) -> dict[Verdict, int]:
