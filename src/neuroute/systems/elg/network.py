@@ -227,9 +227,9 @@ class ElgCvrp(Elg):
     def _local_features(self, near: Near, offsets: Tensor, demand: Tensor | None, context: Tensor) -> Tensor:
         assert demand is not None
         load = _of(demand[..., None], near.nodes) / context.clamp(min=SLACK)[..., None, None]
-        polar = super()._local_features(near, offsets, None, context)
-        is_customer = near.open & (near.nodes > 0)
-        return torch.cat([polar, load.to(polar)], dim=-1).masked_fill(~is_customer[..., None], 0)
+        features = torch.cat([super()._local_features(near, offsets, None, context), load.to(near.share)], dim=-1)
+        features[..., 0, :] = 0  # of the depot
+        return features
 
 
 def _nearest(distances: Tensor, mask: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
