@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,12 +12,14 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase, OutputSettingsLoggerInterface
 
 EVERY = 30  # seconds between two lines where a line cannot be written over
+ERRORS = ("job_error", "group_error")
 HEARD = ("Will exit after", "Terminating processes")  # what Snakemake answers to SIGTERM and to Ctrl-C
 
 
 class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  # Snakemake's own has no types
     """Writes what Snakemake says until jobs run, then the line, warnings, errors, and records with `shown`.
 
+    That a job ended in an error is not shown: the Snakefile lists those that failed for good, with why, at the end.
     A dry run and `--verbose` show all.  The time left follows from core-seconds that a record tells beforehand
     (`expected`: those of each job by id, for each rule), times what jobs of the same rule have taken of theirs so far.
     """
@@ -32,9 +35,11 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
         self._is_running = False
         self._total = 0
         self._started: dict[int, float] = {}  # of jobs that run, by id
+        self._failed: set[int] = set()  # some of which start again
         self._seconds: dict[int, float] = {}  # core-seconds of those that are done
         self._threads: dict[int, int] = {}
         self._begun = self._printed = 0.0
+        self._timer: threading.Timer | None = None  # prints the line that is not printed yet
         self._expected: Mapping[str, Mapping[int, float]] = {}
         self._at_once = 1
 
@@ -43,6 +48,7 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
             self._expected, self._at_once = record.expected, record.__dict__["at_once"]
         is_shown = not self._is_running or record.levelno >= logging.WARNING or hasattr(record, "shown")
         is_shown |= str(record.msg).startswith(HEARD)
+        is_shown &= self._shows_all or getattr(record, "event", "") not in ERRORS
         has_line = self._is_running and self._follow(record)
         with suppress(OSError):  # nobody reads any more: raised here, it would stop what follows the log
             if is_shown:
@@ -62,19 +68,23 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
             self._threads[record.__dict__["jobid"]] = record.__dict__["threads"]
         elif event == "job_started":
             self._started |= dict.fromkeys(record.__dict__["jobs"], time.monotonic())
+            self._failed -= self._started.keys()
         elif event == "job_finished":
             job = record.__dict__["job_id"]
             seconds = time.monotonic() - self._started.pop(job, self._begun)
             self._seconds[job] = seconds * self._threads.get(job, 1)
         elif event == "job_error":
-            self._started.pop(record.__dict__["jobid"], None)
-        return event in ("job_started", "job_finished")
+            self._failed.add(job := record.__dict__["jobid"])
+            self._started.pop(job, None)
+        return event in ("job_started", "job_finished", "job_error")
 
     def line(self) -> str:
         """As it stands now."""
         finished, remaining = len(self._seconds), self._total - len(self._seconds)
         running = min(len(self._started), remaining)  # jobs that a cluster was sent together end together
-        counts = f"{finished} of {self._total} jobs done, {running} running, {remaining - running} waiting"
+        waiting = remaining - running - len(self._failed)
+        counts = f"{finished} of {self._total} jobs done, {running} running, {waiting} waiting"
+        counts += f", {len(self._failed)} failed" if self._failed else ""
         if not remaining or not self._expected:
             return counts
         worked = sum(self._seconds.values())
@@ -91,9 +101,33 @@ class LogHandler(ColorizingTextHandler, LogHandlerBase):  # type: ignore[misc]  
         if self.is_tty:
             self.stream.write(f"\r\x1b[K{self.line()}" + ("\n" if last else ""))
         elif last or time.monotonic() - self._printed >= EVERY:
-            self._printed = time.monotonic()
-            self.stream.write(self.line() + "\n")
+            self._write_line()
+        elif self._timer is None:
+            self._timer = threading.Timer(self._printed + EVERY - time.monotonic(), self._print_late)
+            self._timer.daemon = True
+            self._timer.start()
         self.stream.flush()
+
+    def _write_line(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._printed = None, time.monotonic()
+        self.stream.write(self.line() + "\n")
+
+    def _print_late(self) -> None:
+        self.acquire()
+        try:
+            with suppress(OSError, ValueError):  # nobody reads any more
+                if self._timer is not None:
+                    self._write_line()
+                    self.stream.flush()
+        finally:
+            self.release()
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().close()
 
 
 def _words(seconds: float) -> str:

@@ -35,7 +35,8 @@ def snakemake_in(folder: Path, source: Path | None = None) -> Snakemake:
     """Return a function that runs Snakemake in a copied checkout, importing that copy's code, or that of `source`."""
 
     def run(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PYTHONPATH": str(source or folder / "src"), "OMP_NUM_THREADS": "1"}
+        paths = os.pathsep.join([str(source or folder / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
         environment.pop("NEUROUTE_CONFIG", None)
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", "--cores", "2", *arguments],

@@ -2,6 +2,8 @@
 
 import io
 import logging
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,16 +13,43 @@ from snakemake_logger_plugin_neuroute import LogHandler, progress
 
 
 class Clock:
+    """Time that passes when a test says so, and what is to happen later."""
+
     now = 0.0
+
+    def __init__(self) -> None:
+        self.timers: list[Timer] = []
 
     def monotonic(self) -> float:
         return self.now
+
+    def go(self, seconds: float) -> None:
+        self.now += seconds
+        for timer in [timer for timer in self.timers if timer.at <= self.now]:
+            self.timers.remove(timer)
+            timer.function()
+
+
+class Timer:
+    clock: Clock
+
+    def __init__(self, seconds: float, function: Callable[[], None]) -> None:
+        self.at, self.function = self.clock.now + seconds, function
+
+    def start(self) -> None:
+        self.clock.timers.append(self)
+
+    def cancel(self) -> None:
+        if self in self.clock.timers:
+            self.clock.timers.remove(self)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(progress, "time", clock)
+    monkeypatch.setattr(Timer, "clock", clock, raising=False)
+    monkeypatch.setattr(threading, "Timer", Timer)
     return clock
 
 
@@ -49,7 +78,7 @@ def start(handler: logging.Handler, job: int, threads: int = 1) -> None:
 
 def run(handler: logging.Handler, clock: Clock, job: int, seconds: float) -> None:
     start(handler, job)
-    clock.now += seconds
+    clock.go(seconds)
     say(handler, "", event="job_finished", job_id=job)
 
 
@@ -89,8 +118,34 @@ def test_a_file_gets_a_line_now_and_then_and_the_last(clock: Clock) -> None:
         run(line, clock, job, 4)
     lines = out.getvalue().splitlines()
     assert lines[0] == "Job stats"
-    assert len(lines) == 6  # after 32, 64, 96, 128 and 160 seconds
+    assert len(lines) == 7  # each 30 seconds, and at the end
     assert lines[-1] == "40 of 40 jobs done, 0 running, 0 waiting"
+
+
+def test_a_file_gets_what_came_after_the_last_line_though_nothing_more_happens(clock: Clock) -> None:
+    """As when jobs that were sent together end together, and the next ones take an hour."""
+    out = io.StringIO()
+    line = begin(out, 3)
+    clock.go(60)
+    for job in (1, 2):
+        run(line, clock, job, 0)
+    start(line, 3)
+    assert out.getvalue().splitlines()[-1] == "0 of 3 jobs done, 1 running, 2 waiting"
+    clock.go(30)
+    assert out.getvalue().splitlines()[-1] == "2 of 3 jobs done, 1 running, 0 waiting"
+    clock.go(3000)
+    assert len(out.getvalue().splitlines()) == 3  # nothing has changed
+
+
+def test_a_job_that_fails_is_counted_until_it_starts_again(clock: Clock) -> None:
+    screen = io.StringIO()
+    line = begin(screen, 2)
+    start(line, 1)
+    say(line, "Error in rule train", logging.ERROR, event="job_error", jobid=1)
+    assert line.line() == "0 of 2 jobs done, 0 running, 1 waiting, 1 failed"
+    assert "Error" not in screen.getvalue()  # said once, at the end
+    run(line, clock, 1, 5)
+    assert line.line() == "1 of 2 jobs done, 0 running, 1 waiting"
 
 
 def test_until_jobs_run_all_is_shown_and_then_what_matters() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.core.job import SOCKET_ENV
+from neuroute.core.job import SOCKET_ENV, TEMPORARY
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the warm process needs Linux")
 SERVER = """
@@ -138,7 +138,7 @@ def test_all_jobs_end_with_a_killed_server(server: Process, ask: Ask) -> None:
     copy = running(job)
     server.kill()
     assert_ends(copy)
-    assert job.wait() == 1
+    assert job.wait() == TEMPORARY
 
 
 def test_where_nobody_listens_a_job_runs_itself(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
-from neuroute.datasets.labels import make_labels, solve_part
+from neuroute.datasets.labels import make_labels, pack_labels, restore_labels, solve_part
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.problem_specs import CVRP
 from neuroute.datasets.stored_labels import check_made, iterate_shards, load_tours
@@ -291,3 +291,21 @@ def test_a_search_without_a_feasible_solution_is_made_longer():
     one = cvrp_dataset(Dataset(problem="cvrp", split="train", n=10, first=488, count=1))
     routes = get("hgs-short").solve_cvrp(one.coords[0], one.demand[0], int(one.capacity[0]), 0)
     assert is_feasible(one, from_routes(routes)[None]).all()
+
+
+def test_what_a_job_has_left_fills_an_empty_store_with_the_same_rows(tmp_path):
+    there, elsewhere, packed = tmp_path / "there", tmp_path / "elsewhere", tmp_path / "job.npz"
+    block = wanted(250)
+    make_labels(block, there, [], workers=1)
+    pack_labels(block, there, packed)
+    again = packed.read_bytes()
+    pack_labels(block, there, packed)
+    assert packed.read_bytes() == again
+    for _ in range(2):  # what is there stays
+        restore_labels([block, block], elsewhere, lambda _: packed)
+        np.testing.assert_array_equal(load_tours(block, [elsewhere]), load_tours(block, [there]))
+    content = bytearray(again)
+    content[len(content) // 3] ^= 1
+    packed.write_bytes(content)
+    with one_line("job.npz", "make it again"):
+        restore_labels([block], tmp_path / "third", lambda _: packed)

@@ -17,4 +17,4 @@ rule fetch_benchmark:
     message:
         "fetch {wildcards.benchmark}"
     shell:
-        "python -m neuroute.core.job fetch {wildcards.benchmark} > {log} 2>&1"
+        "python -m neuroute.core.job --read {input:q} --write {output:q} -- fetch {wildcards.benchmark} > {log} 2>&1"

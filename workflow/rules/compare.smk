@@ -17,6 +17,7 @@ rule compare:
     threads: PLAN.config.compare.threads
     resources:
         gpu=min(RULES.gpus, 1),
+        attempt=lambda w, attempt: attempt,
     params:
         # Never the same, so that it runs whenever it is asked for: which of its answers hold the job alone finds out, by
         # files of the user's, runs that are finished, code and machine.
@@ -24,4 +25,4 @@ rule compare:
     message:
         "compare"
     shell:
-        "python -m neuroute.core.job compare > {log} 2>&1"
+        "python -m neuroute.core.job --read {input:q} --write {output:q} --attempt {resources.attempt} --log {log} -- compare > {log} 2>&1"

@@ -14,6 +14,7 @@ rule evaluate:
     resources:
         gpu=min(RULES.gpus, 1),
         runtime=lambda w, attempt: REQUESTS.runtime("evaluate", evaluation_of(w), attempt),
+        attempt=lambda w, attempt: attempt,  # of which one that failed by itself is the last (core/job.py)
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("evaluate", evaluation_of(w), attempt),
         share=lambda w, attempt: REQUESTS.share("evaluate", evaluation_of(w), attempt),
     params:
@@ -24,4 +25,5 @@ rule evaluate:
     message:
         "evaluate {wildcards.paper}/{wildcards.name} ({wildcards.group})"
     shell:
-        "python -m neuroute.core.job evaluate {wildcards.paper}/{wildcards.name}/{wildcards.group} --threads {threads} > {log} 2>&1"
+        "python -m neuroute.core.job --read {input:q} --write {output:q} --cache {PLAN.cache} --attempt {resources.attempt} --log {log}"
+        " -- evaluate {wildcards.paper}/{wildcards.name}/{wildcards.group} --threads {threads} > {log} 2>&1"

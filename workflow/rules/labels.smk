@@ -1,9 +1,11 @@
-# Solutions of instance streams, one set a job, whoever reads it: its name says all of it.  The shards lie in the label store and survive a failed job.
+# Solutions of instance streams, one set a job, whoever reads it: its name says all of it.  Shards that are
+# solved so far lie in the label store (--cache FOLDER) and survive a failed job.  Snakemake's own --cache would keep
+# whole sets alone: the store goes on where a killed job was, and a longer set begins with what a shorter one has.
 rule labels:
     input:
-        lambda w: PLAN.published_files(w.labels),
+        RULES.published_files,
     output:
-        "<work>/labels/{labels}.json",
+        multiext("<work>/labels/{labels}", ".json", ".npz"),
     log:
         "<logs>/labels/{labels}.log",
     benchmark:
@@ -15,6 +17,7 @@ rule labels:
     group: lambda w: RULES.group("labels", w.labels)
     resources:
         runtime=lambda w, attempt: REQUESTS.runtime("labels", w.labels, attempt),
+        attempt=lambda w, attempt: attempt,  # of which one that failed by itself is the last (core/job.py)
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("labels", w.labels, attempt),
         share=lambda w, attempt: REQUESTS.share("labels", w.labels, attempt),
     params:
@@ -23,4 +26,5 @@ rule labels:
     message:
         "labels {wildcards.labels}"
     shell:
-        "python -m neuroute.core.job label {wildcards.labels} --workers {threads} > {log} 2>&1"
+        "python -m neuroute.core.job --read {input:q} --write {output:q} --cache {PLAN.cache} --attempt {resources.attempt} --log {log}"
+        " -- label {wildcards.labels} --workers {threads} > {log} 2>&1"

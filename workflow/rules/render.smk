@@ -18,7 +18,8 @@ rule render_table:
         rules.render.output,
         RULES.artifact_inputs,
     output:
-        multiext("<results>/{artifact}", ".csv", ".md", ".tex", ".html", ".json"),
+        multiext("<results>/{artifact}", ".csv", ".md", ".tex", ".json"),
+        report("<results>/{artifact}.html", caption="../report/artifact.rst", category=RULES.paper),
     log:
         "<logs>/render/{artifact}.log",
     wildcard_constraints:
@@ -26,17 +27,19 @@ rule render_table:
     localrule: True
     params:
         id=lambda w: RULES.artifact(w).id,
+        title=lambda w: RULES.artifact(w).title,
         spec=lambda w: PLAN.shown_spec(RULES.artifact(w).id),
         code=lambda w: PLAN.render_code(RULES.artifact(w).id),
     message:
         "render {params.id}"
     shell:
-        "python -m neuroute.core.job render {params.id} > {log} 2>&1"
+        "python -m neuroute.core.job --read {input:q} --write {output:q} -- render {params.id} > {log} 2>&1"
 
 
 use rule render_table as render_figure with:
     output:
-        multiext("<results>/{artifact}", ".pdf", ".svg", ".png", ".csv", ".json"),
+        multiext("<results>/{artifact}", ".pdf", ".svg", ".csv", ".json"),
+        report("<results>/{artifact}.png", caption="../report/artifact.rst", category=RULES.paper),
     wildcard_constraints:
         artifact=RULES.artifacts_of("figure"),
     localrule: True  # which is not inherited
@@ -44,7 +47,7 @@ use rule render_table as render_figure with:
 
 rule report:
     input:
-        RULES.drawings(),
+        RULES.report_inputs(),
     output:
         PLAN.report,
         PLAN.summary,
@@ -57,14 +60,14 @@ rule report:
     message:
         "report"
     shell:
-        "python -m neuroute.core.job report > {log} 2>&1"
+        "python -m neuroute.core.job --read {input:q} --write {output:q} -- report > {log} 2>&1"
 
 
 # Verdicts on all claims, one a row, by the records of this scale: `snakemake claims`.  Those of kept tables: `neuroute
 # claims --kept docs/measured/laptop`.
 rule claims:
     input:
-        RULES.drawings(),
+        RULES.report_inputs(),
     output:
         "<results>/claims.csv",
     log:
@@ -76,4 +79,4 @@ rule claims:
     message:
         "claims"
     shell:
-        "python -m neuroute.core.job claims --out {output} > {log} 2>&1"
+        "python -m neuroute.core.job --read {input:q} --write {output:q} -- claims --out {output} > {log} 2>&1"

@@ -17,6 +17,7 @@ rule train:
     resources:
         gpu=lambda w: REQUESTS.cost("train", w.run).gpus,
         runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
+        attempt=lambda w, attempt: attempt,  # of which one that failed by itself is the last (core/job.py)
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
         share=lambda w, attempt: REQUESTS.share("train", w.run, attempt),
         # Several GPUs of a job are of one node.  Not said of others: jobs that go together would ask for a node each.
@@ -29,7 +30,9 @@ rule train:
     message:
         "train {wildcards.run}"
     shell:
-        "python {params.launch} -m neuroute.core.job train {wildcards.run} --threads {threads} > {log} 2>&1"
+        "python {params.launch} -m neuroute.core.job"
+        " --read {input:q} --write {output:q} --cache {PLAN.cache} --attempt {resources.attempt} --log {log}"
+        " -- train {wildcards.run} --threads {threads} > {log} 2>&1"
 
 
 # Weights that config.yaml gives in place of a training.
@@ -51,7 +54,7 @@ rule import_weights:
     message:
         "import the weights of {wildcards.run}"
     shell:
-        "python -m neuroute.core.job train {wildcards.run} > {log} 2>&1"
+        "python -m neuroute.core.job --write {output:q} -- train {wildcards.run} > {log} 2>&1"
 
 
 # All trainings, by whichever of these rules, and nothing after them.

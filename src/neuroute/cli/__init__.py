@@ -21,7 +21,8 @@ from neuroute.cli.evaluation import evaluate, models, solve
 from neuroute.cli.overview import doctor, init, plan, rehearse, schema, why
 from neuroute.cli.results import claims, difference, keep, render, report, verify
 from neuroute.cli.warm import warm
-from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.core.errors import Interrupted, NeurouteError, may_pass
+from neuroute.core.job import TEMPORARY
 from neuroute.core.text import printable
 
 # In the order of the help: what stands below each heading, with an example.
@@ -99,7 +100,9 @@ class _Plain:
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn a NeurouteError into one line and exit code 2, an interruption into what there was and 130."""
+    """Turn a NeurouteError into one line and exit code 2, or 75 where another attempt may do, and an interruption into
+    what there was and 130.
+    """
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -113,7 +116,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
                 command(*args, **kwargs)
             except NeurouteError as error:
                 print(f"error: {error}", file=sys.stderr)
-                raise typer.Exit(2) from None
+                raise typer.Exit(TEMPORARY if may_pass(error) else 2) from None
             except Interrupted as stop:
                 print("interrupted: there is no solution yet" if stop.best is None else stop.best)
                 raise typer.Exit(130) from None

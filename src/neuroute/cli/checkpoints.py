@@ -33,11 +33,13 @@ def train(
 
         take_weights(r, p.run_dir(run), p.network_code(run))
         return
+    from neuroute.datasets.labels import restore_labels
     from neuroute.training.train import Settings
     from neuroute.user.loggers import make_loggers
     from neuroute.user.trainer import Trainer
 
     c = p.config
+    restore_labels(r.labels, p.label_store, p.solutions)
     trainer = Trainer(
         r,
         p.work,
@@ -45,6 +47,7 @@ def train(
         Settings(c.device, threads or p.scale.train_threads, c.memory_gb, c.compile, c.jobs_per_gpu, c.tf32),
         tuple(make_loggers(c.loggers)),
         p.files_to_start(run),
+        p.cache / p.scale.name / "state",
     )
     trainer.train()
 

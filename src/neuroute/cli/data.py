@@ -32,7 +32,7 @@ def label(
     """
     from neuroute.core.files import write_json
     from neuroute.datasets.chunks import solver_pool
-    from neuroute.datasets.labels import make_labels, solve_part
+    from neuroute.datasets.labels import make_labels, pack_labels, solve_part
     from neuroute.plan.stand_ins import workers_that_fit
 
     share = parse_part(part)
@@ -54,6 +54,7 @@ def label(
         manifest = make_labels(labels, p.label_store, caches, n_workers, pool=pool)
     stand_ins = {name: other for name, other in (p.config.substitutes or {}).items() if other == labels.solver}
     more = {"stand_ins": stand_ins} if stand_ins else {}
+    pack_labels(labels, p.label_store, p.solutions(label_job))
     write_json(p.manifest(label_job), {**manifest, **more})
 
 

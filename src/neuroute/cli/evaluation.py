@@ -122,6 +122,7 @@ def evaluate(
 
 def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: tuple[int, int] | None) -> None:
     """Record every number of an evaluation of the plan, or keep those of a part of it."""
+    from neuroute.datasets.labels import restore_labels
     from neuroute.datasets.stored_labels import check_made, labels_digest
     from neuroute.decoding.memory import in_precision_of_device
     from neuroute.evaluation import driver
@@ -132,6 +133,7 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
     begin_planned(p, evaluation, out.with_name(f".{out.stem}") / ".lock0")
     if not p.checkpoint(e.run).exists():
         raise NeurouteError(f"{p.checkpoint(e.run)}: no such checkpoint; train it with `neuroute train {e.run}`")
+    restore_labels(e.labels, p.label_store, p.solutions)
     check_made(e.labels, p.label_dirs)
     threads = threads or p.scale.evaluate_threads
     context = RunContext(

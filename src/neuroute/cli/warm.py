@@ -22,6 +22,8 @@ import typer
 
 from neuroute.cli.options import load_plan
 from neuroute.core.dotted import resolve
+from neuroute.core.errors import may_pass
+from neuroute.core.job import SPENT, TEMPORARY
 
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 
@@ -112,7 +114,7 @@ def _run(request: dict[str, Any], outputs: list[int]) -> None:
         os.environ.clear()
         os.environ.update(request["environment"])
         status = _command(request["arguments"])
-        print(f"processor time: {sum(os.times()[:4]):.1f} s", file=sys.stderr)  # this job's and its solvers'
+        print(f"{SPENT} {sum(os.times()[:4]):.1f} s", file=sys.stderr)  # this job's and its solvers'
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
@@ -124,7 +126,7 @@ def _command(arguments: list[str]) -> int:
         resolve("neuroute.cli:app")(arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
+    except BaseException as error:
         traceback.print_exc()
-        return 1
+        return TEMPORARY if may_pass(error) else 1
     return 0

@@ -25,6 +25,16 @@ class NeurouteError(Exception):
         return printable(text)
 
 
+class Temporary(NeurouteError):
+    """What another attempt may do, with more memory or on another node; all other errors are the same each time."""
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether another attempt may do what ended in this error: for want of memory, disk or network."""
+    lacks_memory = isinstance(error, MemoryError) or "out of memory" in str(error).lower()
+    return lacks_memory or isinstance(error, Temporary | OSError | KeyboardInterrupt)
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C in a search; `best` is the best that there was (of `neuroute.solve` a `Solution`), or None."""
 

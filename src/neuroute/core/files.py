@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, Temporary
 
 CLOCK_S = 30.0  # that clocks may differ by
 
@@ -47,7 +47,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     except OSError as error:
         _forget(temporary)
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise NeurouteError(
+            raise Temporary(
                 f"{path}: disk full; nothing was overwritten, free some space and run the same command"
             ) from None
         if error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR):

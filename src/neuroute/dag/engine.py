@@ -82,9 +82,39 @@ class Engine:
 
     @property
     @_guarded
+    def is_main(self) -> bool:
+        """Whether a user called this process, not another Snakemake."""
+        return bool(self._workflow.is_main_process)
+
+    @property
+    @_guarded
+    def storage(self) -> str:
+        """Where `--default-storage-prefix` says that files are; "" for the working folder."""
+        settings = self._workflow.storage_settings
+        return (settings.default_storage_prefix or "") if settings and settings.default_storage_provider else ""
+
+    def check_storage(self) -> None:
+        """Raises NeurouteError if the storage gives no answer, or is a bucket that is not there."""
+        if not (place := self.storage):
+            return
+        try:
+            provider = self._workflow.storage_registry.default_storage_provider
+            probe = provider.object(f"{place.rstrip('/')}/neuroute")
+            probe.exists()
+            has_bucket = getattr(probe, "bucket_exists", lambda: True)()
+        except Exception as error:  # of whatever plugin
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+            raise NeurouteError(
+                f"--default-storage-prefix {place}: the storage gives no answer ({reason}); check address and keys"
+            ) from None
+        if not has_bucket:
+            raise NeurouteError(f"--default-storage-prefix {place}: no such bucket; make it, or correct the name")
+
+    @property
+    @_guarded
     def starts_jobs(self) -> bool:
         """Whether this process decides what there is to do, and does it.  Options that only look have no attribute."""
-        return bool(self._workflow.is_main_process) and not any(word.startswith(LOOKS_ONLY) for word in self.command)
+        return self.is_main and not any(word.startswith(LOOKS_ONLY) for word in self.command)
 
     @property
     @_guarded
@@ -115,6 +145,12 @@ class Engine:
         """Jobs whose files are there and stay."""
         dag = self._workflow.dag
         return [job for job in dag.jobs if not dag.needrun(job)]
+
+    @_guarded
+    def failed(self) -> list[Any]:
+        """Jobs that were tried for the last time in vain; of those that a cluster was sent together each."""
+        every = [job for each in self._workflow.scheduler.failed for job in getattr(each, "jobs", [each])]
+        return sorted(every, key=lambda job: job.jobid)
 
     @_guarded
     def send_together(self, group: str, size_of: str) -> None:

@@ -3,6 +3,7 @@
 import math
 import os
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from neuroute.core.files import check_folder, exclusive, write_json
+from neuroute.core.job import FAILED, SPENT
+from neuroute.core.text import printable
 from neuroute.dag.rules import Rules, clear, evaluation_of
 from neuroute.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans, watch_pending
 from neuroute.plan.config import PLANNED_ENV
@@ -33,13 +36,15 @@ def start(rules: Rules) -> None:
         _check_cluster(rules)
     _say_expected(rules, needed)
     _check_replaced(rules)
-    outputs = {str(file) for job in needed for file in job.output}
-    _check_label_jobs(rules, outputs)
-    _check_weights(rules, outputs)
-    _check_networks(rules, outputs)
+    names = {"/".join(job.wildcards) for job in needed}
+    _check_label_jobs(rules, names)
+    _check_weights(rules, names)
+    _check_networks(rules, names)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     rules.running.enter_context(exclusive(plan.label_store.parent / ".lock", "Snakemake"))
     _hand_over_plan(rules, needed)
+    for log in (log for job in needed for log in job.log):
+        Path(f"{log}{FAILED}").unlink(missing_ok=True)  # of a job that failed under another Snakemake
     rules.start_warm_process()
     engine.go_on_until_last()
 
@@ -52,6 +57,32 @@ def succeed(rules: Rules) -> None:
     if rules.plan.summary.exists():
         lines = ["", *headlines(rules.plan), f"Report: {rules.plan.report}"]
         logger.info("\n".join(lines), extra={"shown": True})  # beside the line of the logger `neuroute`, too
+    elif rules.engine.storage:
+        logger.info(f"Results: {rules.engine.storage.rstrip('/')}/{rules.plan.report.parent}", extra={"shown": True})
+
+
+@clear
+def fail(rules: Rules) -> None:
+    """List each job that failed with the last line of its log, once."""
+    lines = []
+    for job in rules.engine.failed():
+        if all(Path(file).exists() for file in job.output):
+            continue  # it was sent together with one that failed
+        name = f"{job.rule.name} {'/'.join(job.wildcards)}".strip()
+        lines.append(f"{name}: {_last_line(job.log)}")
+    if lines:
+        text = "\n".join([f"{len(lines)} jobs failed:" if len(lines) > 1 else "1 job failed:", *lines])
+        logger.error(text, extra={"shown": True})
+
+
+def _last_line(logs: Sequence[str]) -> str:
+    """Of a job's log, with the log's path; a line on the time that it took says nothing."""
+    for log in map(Path, logs):
+        text = log.read_text(errors="replace") if log.exists() else ""
+        lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(SPENT)]
+        if lines:
+            return f"{printable(lines[-1])} ({log})"
+    return "it said nothing before it ended" + (f" ({logs[0]})" if logs else "")
 
 
 def _hand_over_plan(rules: Rules, needed: list[Any]) -> None:
@@ -113,13 +144,13 @@ def _say_expected(rules: Rules, needed: list[Any]) -> None:
     logger.info(f"{how}: about {amount}", extra={"expected": expected, "at_once": at_once, "shown": True})
 
 
-def _check_label_jobs(rules: Rules, outputs: set[str]) -> None:
+def _check_label_jobs(rules: Rules, names: set[str]) -> None:
     """Stop when a solver that is needed now is missing or needs more memory than there is.
 
     And when labels cannot be written where they are kept, which may be another disk than that of the work folder.
     """
     plan = rules.plan
-    waiting = [job for job in plan.label_jobs if str(plan.manifest(job)) in outputs]
+    waiting = [job for job in plan.label_jobs if job in names]
     if waiting:
         check_folder(plan.label_store)
     for job in waiting:
@@ -139,21 +170,21 @@ def _check_replaced(rules: Rules) -> None:
         )
 
 
-def _check_weights(rules: Rules, outputs: set[str]) -> None:
+def _check_weights(rules: Rules, names: set[str]) -> None:
     """Stop when weights that config.yaml gives are not those of their run's network."""
     plan = rules.plan
-    if waiting := [run for run in rules.given if str(plan.checkpoint(run)) in outputs]:
+    if waiting := [run for run in rules.given if run in names]:
         from neuroute.networks.import_weights import tensors_of  # loads torch, so only where it is needed
 
         for run in waiting:
             tensors_of(plan.runs[run], plan.network_code(run), plan.config.where)  # type: ignore[arg-type]
 
 
-def _check_networks(rules: Rules, outputs: set[str]) -> None:
+def _check_networks(rules: Rules, names: set[str]) -> None:
     """Stop when a network of the user's own is none for its run."""
     plan = rules.plan
     own_kinds = {kind for kind in plan.config.networks if not kind.startswith("neuroute.")}
-    runs = [r for r in plan.runs.values() if r.network.kind in own_kinds and str(plan.checkpoint(r.id)) in outputs]
+    runs = [r for r in plan.runs.values() if r.network.kind in own_kinds and r.id in names]
     if waiting := [run for run in runs if run.id not in rules.given]:
         from neuroute.training.network_checks import check_run  # loads torch, so only where it is needed
 

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from snakemake.exceptions import WorkflowError
+from snakemake.io import ancient, local
 from snakemake.logging import logger
 
 import neuroute
 from neuroute.core.errors import NeurouteError
-from neuroute.core.job import SOCKET_ENV
+from neuroute.core.job import CONFIG_ENV, SOCKET_ENV
 from neuroute.core.yaml_files import read_yaml
 from neuroute.dag.engine import Engine
 from neuroute.dag.targets import ExplainTargets
 from neuroute.dag.warm import start_warm_process
 from neuroute.datasets.benchmarks import instance_file, published_instances
 from neuroute.plan.build import build_plan
-from neuroute.plan.config import CONFIG_ENV, parse_config
+from neuroute.plan.config import parse_config
 from neuroute.plan.estimates import Estimates
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
@@ -89,6 +90,8 @@ class Rules:
     def begin(self) -> None:
         """When all rules are known, and before it is decided what there is to do."""
         logger.addFilter(ExplainTargets(self.plan, self.engine.rules))
+        if self.engine.is_main:
+            self.engine.check_storage()
         if self.engine.starts_jobs:
             self._fetch_what_was_missing()
         if self.engine.runs_group:
@@ -131,6 +134,10 @@ class Rules:
     def artifact(self, w: Any) -> Artifact:
         return self.plan.artifacts[self.plan.full_id(w.artifact)]
 
+    def paper(self, w: Any) -> str:
+        """The title of an artifact's paper, as the heading of a report."""
+        return self.plan.papers[self.artifact(w).paper].title
+
     # -- what a job reads ---------------------------------------------------------------------------------------------
 
     def drawings(self) -> list[str]:
@@ -138,33 +145,54 @@ class Rules:
         artifacts = self.plan.artifacts.values()
         return [f"{self.plan.artifact_stem(a.id)}.{suffix}" for a in artifacts for suffix in formats(a.kind)]
 
-    def artifact_inputs(self, w: Any) -> list[Path]:
-        a, plan = self.artifact(w), self.plan
+    def artifact_inputs(self, w: Any) -> list[Any]:
+        return self._behind(self.artifact(w))
+
+    def _behind(self, a: Artifact) -> list[Any]:
+        plan = self.plan
         return (
-            [plan.evaluation_file(e).with_suffix(".json") for e in a.evaluations]  # which states what the others hold
+            [file for e in a.evaluations for file in plan.measured_files(e)]
             + [plan.run_dir(r) / file for r in a.runs for file in ("log.jsonl", "run.json")]
+            + self._summaries(plan.evaluations[e].run for e in a.evaluations)
             + [plan.manifest(b) for b in a.label_jobs]
         )
 
-    def own_instances(self, w: Any) -> list[Path]:
+    def report_inputs(self) -> list[Any]:
+        """What is drawn, and all that claims are judged by."""
+        behind = (file for a in self.plan.artifacts.values() for file in self._behind(a))
+        return [*self.drawings(), *dict.fromkeys(behind)]
+
+    def published_files(self, w: Any) -> list[Any]:
+        return [local(str(file)) for file in self.plan.published_files(w.labels)]
+
+    def own_instances(self, w: Any) -> list[Any]:
         """Instances of a benchmark in the user's copy: one that comes, goes or changes is new input."""
         folder = self.plan.config.benchmarks_dir
         names = published_instances(w.benchmark) if folder else ()
         files = (instance_file(Path(folder), name, w.benchmark) for name in names)  # type: ignore[arg-type]
-        return [file for file in files if file.is_file()]
+        return [local(str(file)) for file in files if file.is_file()]
 
-    def evaluation_inputs(self, w: Any) -> list[Path]:
+    def evaluation_inputs(self, w: Any) -> list[Any]:
         """The weights that are measured, the labels, the public benchmarks, and a sweep that went before."""
         e, plan = evaluation_of(w), self.plan
         return (
             plan.checkpoints_of_evaluation(e)
-            + [plan.manifest(b) for b in plan.label_jobs_of_evaluation(e)]
+            + self._summaries([plan.evaluations[e].run])
+            + plan.label_files(plan.label_jobs_of_evaluation(e))
             + [plan.benchmark_manifest(b) for b in plan.benchmarks_to_fetch(e)]
             + [file for file in [plan.rescaling_of_evaluation(e)] if file]
         )
 
-    def training_inputs(self, w: Any) -> list[Path]:
-        return [self.plan.manifest(b) for b in self.plan.label_jobs_of_run(w.run)] + self.plan.files_to_start(w.run)
+    def training_inputs(self, w: Any) -> list[Any]:
+        plan, start = self.plan, (self.plan.runs[w.run].start or "").partition("@")[0]
+        files = plan.label_files(plan.label_jobs_of_run(w.run)) + plan.files_to_start(w.run)
+        return [*files, *self._summaries([start] if start else [])]
+
+    def _summaries(self, runs: Iterable[str]) -> list[Any]:
+        """What says which weights a run's are.  They also say how long it took, so their age and content count for
+        nothing here.
+        """
+        return [ancient(str(self.plan.run_dir(run) / "run.json")) for run in dict.fromkeys(runs)]
 
     def compare_inputs(self, w: Any) -> list[Any]:
         """Libraries, the weights of runs that are named, and others' results."""
@@ -173,7 +201,7 @@ class Rules:
         return (
             [self.plan.benchmark_manifest(b) for b in settings.benchmarks]
             + [self.plan.checkpoint(run) for run in runs]
-            + settings.results
+            + [local(file) for file in settings.results]
         )
 
     # -- how a job runs -----------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""What a target of Snakemake that no rule makes was meant to be."""
+"""What a target of Snakemake that no rule makes was meant to be.
+
+It goes by the words of a message of Snakemake: of another one's the refusal stays as it is.
+"""
 
 import logging
 import os

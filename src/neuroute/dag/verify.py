@@ -160,7 +160,7 @@ def _copy_others(plan: Plan, remade: Plan, artifact: Artifact, trained: Sequence
     evaluations = [e for e in artifact.evaluations if e not in anew]
     runs = {*artifact.runs, *(e.rpartition("/")[0] for e in artifact.evaluations)} - {*trained}
     stages: tuple[Iterable[Path], ...] = (
-        plan.manifest("").parent.glob("*.json"),
+        (file for file in plan.manifest("").parent.glob("*.*") if file.suffix in (".json", ".npz")),
         (file for run in runs for file in plan.run_dir(run).rglob("*") if file.is_file() and file.name[0] != "."),
         (plan.evaluation_file(e).with_suffix(end) for e in evaluations for end in (".csv", ".npz", ".json")),
     )

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, Temporary
 from neuroute.core.pool import process_pool
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import stream_part
@@ -165,7 +165,7 @@ def solve_chunks(
                 else:
                     yield futures[future], *future.result()
         except BrokenProcessPool:
-            raise NeurouteError(
+            raise Temporary(
                 f"a {labels.solver} worker died (killed, or out of memory) in shard {chunks[0].shard} of {labels.id}; "
                 "finished chunks are kept: run the same command again, with fewer workers if memory is short"
             ) from None

@@ -6,10 +6,11 @@ which may be missing, says how they were made (`shard_files.Facts`).
 """
 
 import hashlib
+import json
 import logging
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -257,6 +258,38 @@ def _manifest(labels: Labels, job_parts: Sequence[_Part]) -> dict[str, Any]:
         **({"lengths": lengths.tolist()} if labels.dataset.split == "test" else {}),
         "shards": [{"shard": part.shard, "rows": len(part.lengths), "sha256": part.sha256} for part in job_parts],
     }
+
+
+def pack_labels(labels: Labels, store: Path, path: Path) -> None:
+    """Write all that the store holds of a data set as one file, for jobs elsewhere; equal solutions, equal bytes."""
+    arrays: dict[str, Any] = {}
+    for shard, _, stop in labels.dataset.shards():
+        file = ShardFile.open(labels, shard, store)
+        assert file is not None
+        facts = share_facts(file.facts(labels, shard), stop)
+        facts |= {"instances_sha256": instances_digest(labels, shard, stop), "mean_length": None}
+        facts |= {"seconds": None, "cores": None}  # which differ from call to call
+        arrays |= {f"rows{shard}": file.solutions[:stop], f"facts{shard}": np.array(json.dumps(facts, sort_keys=True))}
+    write_whole(path, lambda stream: np.savez(stream, **arrays))
+
+
+def restore_labels(every: Iterable[Labels], store: Path, packed: Callable[[str], Path]) -> None:
+    """Put into the store what it lacks of data sets, from the files that their label jobs have left (by id).
+
+    Raises NeurouteError if a file is damaged; what is in it is checked where it is read.
+    """
+    for labels in dict.fromkeys(every):
+        path = packed(labels.id)
+        if not rows_missing(labels, [store]) or not path.exists():
+            continue
+        keys = [f"{key}{shard}" for shard, _, _ in labels.dataset.shards() for key in ("rows", "facts")]
+        arrays = read_arrays(path, f"make it again: `neuroute label {labels.id}`", *keys)
+        for shard, _, stop in labels.dataset.shards():
+            shard_path = store / labels.shard_file(shard)
+            store.mkdir(parents=True, exist_ok=True)
+            with _turn(shard_path, store / ".partial" / shard_path.stem):
+                if rows_at_hand(labels, shard, [store]) < stop:
+                    write_shard(shard_path, arrays[f"rows{shard}"], json.loads(str(arrays[f"facts{shard}"])))
 
 
 @contextmanager

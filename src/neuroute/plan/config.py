@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, create_model, field_validator, model_validator
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.core.job import CONFIG_ENV, FOLDERS, ROOT_ENV
 from neuroute.core.yaml_files import parse_yaml, read_yaml, set_key, validate
 from neuroute.plan.papers import add_folders, all_papers, load_paper, paper_folders
 from neuroute.plan.scale import Scale, ScaleFile, load_scale
@@ -22,8 +23,7 @@ LIBRARIES = {  # set of `compare` -> benchmark, and part of it
     "tsplib": ("tsplib", ""), "x": ("cvrplib", "X"), "ags": ("cvrplib", "Arnold"), "national": ("national", ""),
     "vlsi": ("vlsi", ""), "dimacs": ("dimacs", ""),
 }  # fmt: skip
-CONFIG_ENV = "NEUROUTE_CONFIG"  # the Snakefile hands its merged config to the jobs it starts
-PLANNED_ENV = "NEUROUTE_PLANNED"  # and names a file with what it goes by: spec and code of each job
+PLANNED_ENV = "NEUROUTE_PLANNED"  # the Snakefile names a file with what it goes by: spec and code of each job
 
 
 class RunChange(Strict):
@@ -284,6 +284,8 @@ def load_config(path: Path | None = None, changes: Sequence[str] = (), **overrid
     values |= {key: value for key, value in overrides.items() if value is not None}
     for change in changes:
         set_key(values, change)
+    if path is None and (root := os.environ.get(ROOT_ENV)):  # a job whose files lie there
+        values |= {key: os.path.join(root, os.path.expanduser(values.get(key, name))) for key, name in FOLDERS.items()}
     return parse_config(values, f"{where} with --set" if changes else where)
 
 

@@ -1,6 +1,7 @@
 """The plan: every object that the chosen papers and scale ask for, and the files that they become."""
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count, takewhile
@@ -10,6 +11,7 @@ from typing import TypeVar
 from neuroute.accounting.counts import COUNTING
 from neuroute.core.digest import ROOT, code_digest
 from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.core.job import CACHE_ENV
 from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.needs import Need
@@ -68,9 +70,14 @@ class Plan:
         return Path(self.config.work_dir) / self.scale.name
 
     @property
+    def cache(self) -> Path:
+        """Folder of what is kept for later jobs, and can be had again: label shards, states of trainings."""
+        return Path(os.environ.get(CACHE_ENV) or self.config.work_dir)
+
+    @property
     def label_store(self) -> Path:
         """Label shards of all scales; a label cache like any other."""
-        return Path(self.config.work_dir) / "labels"
+        return self.cache / "labels"
 
     @property
     def label_dirs(self) -> list[Path]:
@@ -79,6 +86,13 @@ class Plan:
 
     def manifest(self, job: str) -> Path:
         return self.work / "labels" / f"{job}.json"
+
+    def solutions(self, job: str) -> Path:
+        """The solutions that a label job leaves."""
+        return self.manifest(job).with_suffix(".npz")
+
+    def label_files(self, jobs: Iterable[str]) -> list[Path]:
+        return [file for job in jobs for file in (self.manifest(job), self.solutions(job))]
 
     def published_files(self, job: str) -> list[Path]:
         """The user's files that a label job reads: a published test set, and solutions beside it."""
@@ -105,6 +119,10 @@ class Plan:
 
     def evaluation_file(self, evaluation: str) -> Path:
         return self.work / "evaluations" / f"{evaluation}.csv"
+
+    def measured_files(self, evaluation: str) -> list[Path]:
+        """Records, arrays, and what states both."""
+        return [self.evaluation_file(evaluation).with_suffix(end) for end in (".csv", ".npz", ".json")]
 
     def benchmark_manifest(self, name: str) -> Path:
         """What is there of a public benchmark, and where."""

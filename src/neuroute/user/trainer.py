@@ -35,6 +35,7 @@ class Trainer:
         settings: on which device, in how many threads.
         callbacks: follow the training, and may end it.
         start: of the run that this one starts from, where it does, the checkpoint, and the ends of its stages if any.
+        states: folder of what a killed training goes on from; None: `state` of `work`.
     """
 
     run: Run
@@ -43,6 +44,7 @@ class Trainer:
     settings: Settings = field(default_factory=Settings)
     callbacks: Sequence[Callback] = ()
     start: Sequence[Path] = ()
+    states: Path | None = None
 
     @property
     def out(self) -> Path:
@@ -83,7 +85,7 @@ class Trainer:
         labels = labels_digest(self._manifest(job) for job in dict.fromkeys(labels.id for labels in run.labels))
         parts = [run.canonical(), code, labels, *map(self._start_digest, self.start)]
         key = _digest("|".join([*parts, *([] if self.settings.tf32 else ["no TF32"])]).encode())
-        state = self.work / "state" / run.id / key[:16]
+        state = (self.states or self.work / "state") / run.id / key[:16]
         codes: dict[str, Any] = {"code": code, "network_code": network_code}
         with self._starting() as (start, moments):
             more: dict[str, Any] = {"start": start, "moments": moments, "callbacks": self.callbacks}

@@ -1,0 +1,88 @@
+"""Jobs that fail: how often they are tried, and what is said of them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from refusals import one_line
+
+from checkout import ROOT, Snakemake, copy_checkout
+from neuroute.core import job
+from neuroute.core.errors import NeurouteError, Temporary, may_pass
+from test_dag import replace
+
+TRAINED = "work/toy/runs/toy/decoder/model.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (RuntimeError("shapes differ"), False),
+        (NeurouteError("no such solver"), False),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"), True),
+        (MemoryError(), True),
+        (Temporary("a worker died"), True),
+        (ConnectionResetError("reset by peer"), True),
+    ],
+)
+def test_what_may_pass_is_tried_again(error: Exception, again: bool) -> None:
+    assert may_pass(error) is again
+
+
+@pytest.mark.parametrize(("status", "runs"), [(1, 1), (2, 1), (job.TEMPORARY, 3), (137, 3)])
+def test_a_mark_ends_the_next_attempts(
+    status: int, runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[list[str]] = []
+    monkeypatch.setattr(job, "run", lambda arguments: calls.append(arguments) or status)  # type: ignore[func-returns-value]
+    log = tmp_path / "a.log"
+    for attempt in (1, 2, 3):
+        log.write_text("the reason\n")
+        assert job.run_once(attempt, log, ["train"]) == status or runs == 1
+    assert calls == [["train"]] * runs
+    assert capsys.readouterr().out == "the reason\n" * (3 - runs)
+    job.run_once(1, log, ["train"])  # of the next Snakemake
+    assert len(calls) == runs + 1
+
+
+@pytest.mark.parametrize(
+    ("files", "root"),
+    [
+        (["work/smoke/a.json", "results/table1.csv"], ""),
+        (
+            ["copies/s3/store/work/smoke/a.json", "copies/s3/store/results/table1.csv", "/mine/test.npz"],
+            "copies/s3/store",
+        ),
+        (["/there/work/mine/work/smoke/a.json"], "/there/work/mine"),
+    ],
+)
+def test_where_files_lie_follows_from_the_files(files: list[str], root: str) -> None:
+    assert job.root_of(files, ["work", "results"]) == root
+    with one_line("several places: here, other"):
+        job.root_of(["here/work/a", "other/work/b"], ["work"])
+
+
+@pytest.mark.slow
+@pytest.mark.dag
+@pytest.mark.parametrize(("error", "times"), [("RuntimeError", 1), ("MemoryError", 3)])
+def test_a_failure_is_said_once_and_tried_as_often_as_it_may_pass(tmp_path: Path, error: str, times: int) -> None:
+    run = toy(tmp_path)
+    counter = f"open({str(tmp_path / 'tries')!r}, 'a').write('x')"
+    code = tmp_path / "src/neuroute/training/train.py"
+    replace(
+        code, "    check_made(run.labels", f"    {counter}\n    raise {error}('planted')\n    check_made(run.labels"
+    )
+    done = run("--configfile", "docs/examples/config.yaml", "--", TRAINED, check=False)
+    assert done.returncode == 1
+    assert (tmp_path / "tries").read_text() == "x" * times
+    said = done.stdout + done.stderr
+    assert f"1 job failed:\ntrain toy/decoder: {error}: planted (work/toy/logs/train/toy/decoder.log)" in said
+    assert said.count("planted") == 1
+    assert len(said.splitlines()) < 60
+
+
+def toy(folder: Path) -> Snakemake:
+    """A copy of the checkout that can make the toy paper."""
+    run = copy_checkout(folder)
+    shutil.copytree(ROOT / "docs/examples", folder / "docs/examples")
+    return run
