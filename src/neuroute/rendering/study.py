@@ -121,7 +121,9 @@ class Study:
         ids = dict.fromkeys([*(e.rpartition("/")[0] for e in evaluations), *self.artifact.runs])
         summaries = {run: self.work / "runs" / run / "run.json" for run in ids}
         trained = {run: read_json(path, mend) for run, path in summaries.items() if path.exists()}
-        labels = label_digests(self.artifact.label_jobs, [self.work / "labels"])
+        made = [job for job in self.artifact.label_jobs if (self.work / "labels" / f"{job}.json").exists()]
+        stated = [job for job in made if self.manifest(job).keys() >= {"labels", "shards"}]
+        labels = label_digests(stated, [self.work / "labels"])
         for statement in (*trained.values(), *measured.values()):
             labels |= statement.get("labels_sha256", {})
         facts = ("values_sha256", "weights_sha256", "source")
