@@ -63,10 +63,11 @@ def report(results: Path, *names: str) -> str:
 
 
 def test_the_top_says_when_by_which_commit_and_where(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_module, "head", lambda: "1234abc")
+    source = {"version": "1.0.0", "commit": "1234abcd" + 32 * "0", "dirty": False}
+    monkeypatch.setattr(report_module, "source", lambda: source)
     today = datetime.date.today()
     text = report(results, "table12").partition("<main>")[0]
-    assert any(f"Written {day}, commit 1234abc; measured on Test CPU" in text for day in (today, datetime.date.today()))
+    assert any(f"Written {day}, commit 1234abcd; measured on Test CPU" in text for day in (today, datetime.date.today()))
 
 
 def test_rows_that_were_not_run_can_be_hidden(results: Path) -> None:
