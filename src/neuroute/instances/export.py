@@ -161,7 +161,7 @@ def _folder(instances: Instances, to: Path, files: Callable[[str, Instance], dic
         for number, each in enumerate(instances.members):
             stem = (each.file or f"{instances.name}_{number:05d}").replace("/", "_")
             for ending, text in files(stem, each).items():
-                (temporary / f"{stem}{ending}").write_text(text)
+                (temporary / f"{stem}{ending}").write_text(text, encoding="utf-8")
         os.replace(temporary, to)
     except OSError as error:
         raise NeurouteError(f"{to}: cannot be written ({error.strerror}); choose another place") from None
