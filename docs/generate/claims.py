@@ -6,21 +6,25 @@ A page says where: between `<!-- made by docs/generate/claims.py: NAME -->` and 
 import csv
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from neuroute.plan.claims import SAYS
-from neuroute.rendering.claims import VERDICTS
-from neuroute.rendering.verdicts.kept import judge_kept, rows_of, say
+from neuroute.plan.claims import SAYS, claims_digest
+from neuroute.plan.papers import all_papers, load_paper
+from neuroute.rendering.comparisons import ONE_EACH
+from neuroute.rendering.kept import judge_kept, rows_of
+from neuroute.rendering.verdicts import VERDICTS, Claimed, told_in_short
 
 DOCS = Path(__file__).resolve().parents[1]
 SCALE = DOCS / "measured" / "laptop"
-PAGES = (DOCS / "results" / "what_reproduces.md", DOCS.parent / "README.md")
-FORMER = DOCS / "results" / "former.csv"  # rows of this page under an earlier rule, with the claims that they are of
+PAGES = (DOCS / "results" / "what_reproduces.md", DOCS / "concepts" / "verdicts.md", DOCS.parent / "README.md")
+FORMER = DOCS / "results" / "former.csv"  # verdicts by the rule before forms: all cells above 0
+COVERAGE = DOCS / "measured" / "checks" / "verdicts.csv"
 MADE = re.compile(r"(<!-- made by docs/generate/claims\.py: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WEIGHTS = ("headline", "result", "detail")
-SAME = {"agrees": "supported", "disagrees": "contradicted", "undecided": "inconclusive"}
+Rows = Sequence[Mapping[str, Any]]
 
 
 def filled(page: str, folder: Path = SCALE) -> str:
@@ -30,75 +34,123 @@ def filled(page: str, folder: Path = SCALE) -> str:
 
 @cache
 def blocks(folder: Path) -> Mapping[str, str]:
-    """What is made: the tally, a table of all claims, and one of former verdicts that changed."""
+    """What is made: headlines, the tally, a table of all claims, one of former verdicts, how often all are right."""
     claimed = judge_kept(folder)
     rows = rows_of(claimed)
+    every = [judged for of_paper in claimed.values() for judged in of_paper]
     return {
-        "short": f"{say(folder.name, claimed)}\n",
+        "short": f"{told_in_short(folder.name, every)}\n",
+        "gates": _gates(claimed),
+        "headlines": _headlines(rows),
         "tally": _tally(rows),
         "claims": _claims(rows),
         "former": _former(rows),
+        "coverage": _coverage(),
     }
 
 
-def _tally(rows: list[dict[str, str]]) -> str:
-    heads = ("the paper's printed numbers", *VERDICTS, "claims")
-    lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(VERDICTS) + 1)]
+def _gates(claimed: Claimed) -> str:
+    digest = claims_digest(load_paper(key).folder for key in all_papers())
+    lines = [f"* `{paper}`: {of[0].regime.words}" for paper, of in claimed.items()]
+    return "\n".join([*lines, f"* Claims, forms and margins are those of digest {digest}."]) + "\n"
+
+
+def _headlines(rows: Rows) -> str:
+    """Those that need no GPU: printed effect, measured effect, verdict."""
+    heads = ("headline", "form", "printed", "measured, 95 % interval", "cells", "power", "p (Holm)", "verdict")
+    lines = _head(heads)
+    for row in rows:
+        if row["weight"] == "headline" and not row["gpu"]:
+            p_holm = "" if row["p"] is None else f"{row['p_holm']:.2g}"
+            claim = f"{_cell(row['claim'])} `{row['id']}`"
+            of = f"{row['here']}: {row['of']}" if row["here"] else _cell(row["why"])
+            cells = (claim, row["form"], row["in_print"], _cell(of), row["cells"], _power(row), p_holm, row["verdict"])
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _power(row: Mapping[str, Any]) -> str:
+    return "" if row["power"] is None else f"{row['power']:.2f}"
+
+
+def _head(heads: Sequence[str]) -> list[str]:
+    return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+
+
+def _tally(rows: Rows) -> str:
+    lines = [f"| the paper's printed numbers | {' | '.join(VERDICTS)} | claims |", "|---|" + "---:|" * 6]
     for says in SAYS:
         counts = Counter(row["verdict"] for row in rows if row["printed"] == says)
         lines.append(f"| {says} | " + " | ".join(str(counts[v]) for v in VERDICTS) + f" | {counts.total()} |")
     return "\n".join(lines) + "\n"
 
 
-def _claims(rows: list[dict[str, str]]) -> str:
+def _claims(rows: Rows) -> str:
     """By paper and weight, the decided ones first."""
     papers = list(dict.fromkeys(row["paper"] for row in rows))
 
-    def place(row: dict[str, str]) -> tuple[int, int, int]:
+    def place(row: Mapping[str, Any]) -> tuple[int, int, int]:
         return papers.index(row["paper"]), WEIGHTS.index(row["weight"]), VERDICTS.index(row["verdict"])
 
-    heads = ("claim", "paper", "weight", "printed", "here", "why, in points if nothing else is said", "to decide")
-    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    lines = _head(
+        ("claim", "paper", "weight", "form", "printed", "verdict", "measured", "why open, to decide", "power")
+    )
     for row in sorted(rows, key=place):
         claim = f"{_cell(row['claim'])} ({_cell(row['where'])}) `{row['id']}`"
-        printed = row["printed"] + (f": {_cell(row['note'])}" if row["note"] else "")
-        cells = (claim, row["paper"], row["weight"], printed, row["verdict"], _cell(_because(row)), row["cost"])
+        printed = ": ".join(filter(None, [f"{row['printed']} {row['in_print']}".strip(), _cell(row["note"])]))
+        why = "; ".join(filter(None, [row["why"], row["cost"] if row["cost"] not in row["why"] else ""]))
+        cells = (
+            claim, row["paper"], row["weight"], row["form"], printed, row["verdict"],
+            f"{row['here']}{_signs(row)}", _cell(why), _power(row),
+        )  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def _former(rows: list[dict[str, str]]) -> str:
-    """The former verdicts that are no longer the same, each with what its claims' verdicts follow from now."""
-    of = {row["id"]: row for row in rows}
+def _signs(row: Mapping[str, Any]) -> str:
+    return f"; {row['cells']} cells" if row["cells"] else ""
+
+
+def _former(rows: Rows) -> str:
+    """The verdicts that changed with the rule, and why."""
     with FORMER.open(encoding="utf-8") as file:
-        former = list(csv.DictReader(file))
-    lines = ["| claim | here, by the former rule | former verdict | now | why |", "|---|---|---|---|---|"]
-    same = 0
-    for row in former:
-        now = [of[name] for name in row["claims"].split("; ") if name]
-        words = {SAME[word] for word in re.findall(r"disagrees|agrees|undecided", row["verdict"])}
-        if now and {each["verdict"] for each in now} == words:
-            same += 1
-            continue
-        verdicts = "<br>".join(f"`{each['id']}` {each['verdict']}" for each in now) or "no claim of the paper"
-        why = "<br>".join(dict.fromkeys(_cell(_changed(each)) for each in now))
-        lines.append(f"| {_cell(row['claim'])} | {_cell(row['here'])} | {row['verdict']} | {verdicts} | {why} |")
-    head = f"Of {len(former)} rows {same} have the same verdict, {len(former) - same} another:\n\n"
+        former = {row["id"]: row for row in csv.DictReader(file)}
+    lines = _head(("claim", "former verdict", "now", "why"))
+    changed = [row for row in rows if former[row["id"]]["verdict"] != row["verdict"]]
+    for row in changed:
+        before = former[row["id"]]
+        was = "; ".join(
+            [before["verdict"], *([before["here"].removeprefix("'")] * (before["verdict"] != "not measured"))]
+        )
+        now = "; ".join(filter(None, [row["verdict"], row["here"]]))
+        lines.append(f"| `{row['id']}` | {_cell(was)} | {now} | {_reason(before, row)} |")
+    head = f"Of {len(rows)} claims {len(rows) - len(changed)} have the same verdict, {len(changed)} another:\n\n"
     return head + "\n".join(lines) + "\n"
 
 
-def _because(row: Mapping[str, str]) -> str:
-    """Why a verdict is what it is: its numbers, or what keeps it from being judged."""
-    return "; ".join(text for text in (row["here"], row["why"]) if text)
-
-
-def _changed(row: Mapping[str, str]) -> str:
-    """Say what of the rule makes the verdict another one."""
+def _reason(before: Mapping[str, str], row: Mapping[str, Any]) -> str:
+    """What of the rule makes the verdict another one."""
+    if row["verdict"] == "regime not sensitive":
+        return "the regime does not move, so differences between trainings are not judged"
     if row["verdict"] == "not measured":
-        return f"nothing that the rule compares: {row['why']}"
-    if " to " in row["here"]:
-        return f"all its cells count, each with its spread: {_because(row)}"
-    return _because(row)
+        return "no longer judged by cells that say another thing than the claim"
+    if ONE_EACH in row["why"]:
+        return "other kinds of networks lend no spread to one that was trained once"
+    if "Holm" in row["why"]:
+        return "headlines count together"
+    if before["verdict"] == "not measured":
+        return {"level": "has a margin now", "law": "is computed now"}.get(row["form"], "is computed now")
+    if " to " in before["here"]:
+        return f"one number ({row['form']}), no longer every cell by itself"
+    return "ratios of gaps, with the models' own spreads moderated by their kind's"
+
+
+def _coverage() -> str:
+    with COVERAGE.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    lines = ["| form | setting | held, % | found, % | wrong, % |", "|---|---|---:|---:|---:|"]
+    lines += [f"| {r['form']} | {r['setting']} | {r['held_pct']} | {r['found_pct']} | {r['wrong_pct']} |" for r in rows]
+    return "\n".join(lines) + "\n"
 
 
 def _cell(text: str) -> str:

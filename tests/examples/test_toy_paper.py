@@ -102,7 +102,7 @@ def test_kept_tables_judge_a_paper_of_the_config(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     folder = plan_in(tmp_path, "claimed").papers["claimed"].folder
     compared = "{table: table1, column: gap_*, by: method, order: [Decoder, Nearest neighbour]}"
-    words = "claim: It is ahead., where: Table 1, weight: headline, kind: order, printed: {says: supports}"
+    words = "claim: It is ahead., where: Table 1, weight: headline, printed: supports, form: tendency"
     (folder / "claims.yaml").write_text(f"claims:\n  - {{id: ahead, {words}, compare: [{compared}]}}\n")
     FOLDERS.remove(str(folder.parent))  # as in a process that has read no config
     Path("kept").mkdir()

@@ -22,6 +22,7 @@ def solved(count: int) -> tuple[Any, Solved]:
             "decoding": "greedy",
             "metric": "gap_pct",
             "value": gap + more,
+            "trainings": (gap + more,),
             "test": f"tsplib_{i}",
             "n": 100 + i,
         }
@@ -37,14 +38,16 @@ def test_models_are_resampled_on_the_same_instances() -> None:
     study, of = solved(20)
     a, b = (of.gap_cell(study, run, "greedy", ALL, 5.0) for run in "ab")
     assert (a.published, a.low) == (5.0, None)
-    assert b.behind.samples - a.behind.samples == pytest.approx(1.0)
-    assert a.behind.gaps == (a.measured,)
+    assert b.behind.errors == pytest.approx(a.behind.errors)
+    assert a.behind.drawn == b.behind.drawn
+    assert a.behind.values == pytest.approx((a.measured,))
+    assert a.behind.run == "a"
     assert (a.behind.instances, a.behind.network, a.behind.problem) == (20, "Net", "tsp")
     assert a.behind.times == pytest.approx(119 / 50)
 
 
-def test_too_few_instances_and_models_that_are_not_there_have_nothing_behind() -> None:
+def test_what_stands_behind_says_how_few_instances_there_are() -> None:
     study, of = solved(FEWEST - 1)
-    assert of.gap_cell(study, "a", "greedy", ALL).behind is None
+    assert of.gap_cell(study, "a", "greedy", ALL).behind.instances == FEWEST - 1
     assert of.gap_cell(study, "a", "greedy", ALL).measured is not None
     assert of.gap_cell(study, "c", "greedy", ALL).measured is None

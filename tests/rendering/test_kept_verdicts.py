@@ -1,5 +1,6 @@
 """Verdicts by kept tables: all claims get one, quickly, and a changed number changes them."""
 
+import csv
 import re
 import shutil
 from collections.abc import Callable
@@ -9,13 +10,15 @@ import numpy as np
 import pytest
 
 from fabricated import Fabric
-from neuroute.analysis.intervals import Behind
+from neuroute.analysis.contrasts import Gap
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
-from neuroute.rendering.claims import Judged
+from neuroute.core.lazy import pd
+from neuroute.core.text import csv_text
+from neuroute.rendering.comparisons import DrawnTables
+from neuroute.rendering.kept import KeptTables, judge_kept, keep_behind, rows_of
 from neuroute.rendering.table import Cell, Column, Row, Table
-from neuroute.rendering.verdicts.comparisons import DrawnTables, judge_all
-from neuroute.rendering.verdicts.kept import KeptTables, as_csv, judge_kept, keep_behind, rows_of, say
+from neuroute.rendering.verdicts import Judged, judge_all
 from test_all_tables import FABRICS
 
 LAPTOP = Path(__file__).parents[2] / "docs" / "measured" / "laptop"
@@ -34,9 +37,9 @@ def test_what_is_not_kept_or_not_valid_is_one_line(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_with_a_table_is_read_again(tmp_path: Path) -> None:
-    draws = np.random.default_rng(0).normal(10, 0.5, 1000)
-    behind = Behind((9.0, 10.0, 11.5), draws, 64, "Icam", "cvrp", 2.5)
-    cells = [Cell(10.2, 1.0, 9.0, 11.5, "CVRP50, 64 instances", behind), Cell(3.0)]
+    draws = np.random.default_rng(0).normal(0, 0.01, 1000)
+    behind = Gap((9.0, 10.0, 11.5), draws, "cvrp50", 64, "Icam", "cvrp", 2.5, "icam/base")
+    cells = [Cell(30.5 / 3, 1.0, 9.0, 11.5, "CVRP50, 64 instances", behind), Cell(3.0)]
     column = Column("gap_pct", "Gap")
     table = Table("t", ("Model", "Depth"), (column,), tuple(Row(("A", i), (cell,)) for i, cell in enumerate(cells)))
     (tmp_path / "p").mkdir()
@@ -46,9 +49,10 @@ def test_what_is_kept_with_a_table_is_read_again(tmp_path: Path) -> None:
     kept = KeptTables(tmp_path, "p")
     a, b = (row.cells[0] for row in kept.table("table1").rows)
     assert b.behind is None
-    assert (a.behind.gaps, a.behind.instances, a.behind.times) == (behind.gaps, 64, 2.5)
-    assert (a.behind.network, a.behind.problem) == ("Icam", "cvrp")
-    assert a.behind.samples.std(ddof=1) == pytest.approx(draws.std(ddof=1))
+    assert (a.behind.values, a.behind.instances, a.behind.times) == (behind.values, 64, 2.5)
+    assert (a.behind.network, a.behind.problem, a.behind.run) == ("Icam", "cvrp", "icam/base")
+    assert np.sum(a.behind.errors**2) == pytest.approx(np.sum(draws**2))
+    assert "gap_pct_measured_trainings,gap_pct_measured_weights" in (tmp_path / "p" / "table1.csv").read_text()
     assert (kept.busy("table0"), kept.busy("table1")) == ("load 9", "")
     whole = (tmp_path / "behind.csv").read_text()
     assert re.findall(r"^p,(table\d)", whole, re.M) == ["table0", "table0", "table1", "table1"]  # in order, always
@@ -69,7 +73,7 @@ def test_what_is_kept_with_a_table_is_read_again(tmp_path: Path) -> None:
 def test_kept_tables_find_what_records_do(records_of: Callable[[Fabric], Path], tmp_path: Path) -> None:
     fabric, folder = FABRICS["icam"], tmp_path / "micro"
     evidence = DrawnTables(lambda name: fabric.study(name, records_of(fabric)))
-    names = {name for claim in fabric.paper.claims() for each in claim.compare for name in each.table}
+    names = {name for claim in fabric.paper.claims() for name in claim.tables}
     tables = {("icam", name): evidence.table(name) for name in names}
     for (paper, name), table in tables.items():
         write_text(folder / paper / f"{name}.csv", table.csv())
@@ -77,12 +81,12 @@ def test_kept_tables_find_what_records_do(records_of: Callable[[Fabric], Path], 
     from_records = judge_all(fabric.paper, evidence)
     from_tables = judge_all(fabric.paper, KeptTables(folder, "icam"))
     for drawn, kept in zip(from_records, from_tables, strict=True):
-        differences = [[finding.difference for finding in judged.findings] for judged in (drawn, kept)]
-        for a, b in zip(*differences, strict=True):
-            assert a.measured == pytest.approx(b.measured)
-            assert (a.low is None) == (b.low is None)
-            if a.low is not None:
-                assert (a.low, a.high) == pytest.approx((b.low, b.high), rel=1e-3, abs=1e-3)
+        assert (drawn.verdict, drawn.signs) == (kept.verdict, kept.signs)
+        for a, b in zip(drawn.findings, kept.findings, strict=True):
+            if a.estimate is not None:
+                assert b.estimate.value == pytest.approx(a.estimate.value, nan_ok=True)
+                assert b.estimate.error == pytest.approx(a.estimate.error, rel=1e-3, abs=1e-6)
+                assert b.estimate.freedom == pytest.approx(a.estimate.freedom, rel=1e-3)
 
 
 @pytest.fixture(scope="module")
@@ -97,22 +101,58 @@ def test_every_claim_has_a_verdict_with_its_reason_or_cost(laptop: dict[str, Jud
         assert bool(each.cost) == (each.verdict == "inconclusive"), name
         assert each.why or each.verdict in ("supported", "contradicted"), name
     assert not [name for name, each in laptop.items() if "not among" in each.why]
+    assert sum(each.verdict == "not measured" for each in laptop.values()) <= 45
+    assert all(each.power is None or 0 <= each.power <= 1 for each in laptop.values())
 
 
 def test_a_changed_number_changes_the_verdict(laptop: dict[str, Judged], tmp_path: Path) -> None:
     folder = shutil.copytree(LAPTOP, tmp_path / "laptop", ignore=shutil.ignore_patterns("*.png"))
-    table = folder / "icam" / "table9.csv"
-    head, *lines = table.read_text().splitlines()
-    full = next(i for i, line in enumerate(lines) if line.startswith("AAFM+CAB"))
-    lines[full] = lines[full].replace("2.20", "9.20", 3)
-    table.write_text("\n".join([head, *lines]))
+    table, behind = folder / "icam" / "table9.csv", folder / "behind.csv"
+    gaps = [
+        line["gaps"]
+        for line in csv.DictReader(behind.read_text().splitlines())
+        if (line["paper"], line["artifact"]) == ("icam", "table9") and line["row"].startswith("AAFM+CAB,")
+    ]
+    assert len(gaps) == 4
+    for value in gaps:
+        assert value in table.read_text()
+        table.write_text(table.read_text().replace(value, f"9{value}"))
+    with pytest.raises(NeurouteError, match=r"behind.csv: table9 .* is not the 9.* of the table; keep both again"):
+        KeptTables(folder, "icam").table("table9")
+    for value in gaps:
+        behind.write_text(behind.read_text().replace(f",{value},", f",9{value},"))
     (changed,) = [each for each in judge_kept(folder)["icam"] if each.claim.id == "adaptation-helps"]
     assert (laptop["icam.adaptation-helps"].verdict, changed.verdict) == ("supported", "contradicted")
 
 
-def test_rows_and_the_short_of_them(laptop: dict[str, Judged]) -> None:
-    claimed = {"icam": [each for name, each in laptop.items() if name.startswith("icam")]}
-    assert as_csv(rows_of(claimed)).count("\nicam.") == len(claimed["icam"])
-    short = say("laptop", claimed)
-    assert short.startswith(f"{len(claimed['icam'])} claims at scale laptop: supported ")
-    assert "are decided" in short
+def test_rows_have_numbers_in_columns_of_their_own(laptop: dict[str, Judged], tmp_path: Path) -> None:
+    lines = []
+    for paper, of in {"icam": [each for name, each in laptop.items() if name.startswith("icam")]}.items():
+        lines += rows_of({paper: of})
+    path = tmp_path / "claims.csv"
+    path.write_text(csv_text(pd.DataFrame(lines)))
+    with path.open(newline="") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    row = rows["icam.bias-in-encoder-matters"]
+    low, middle, high = (float(row[name]) for name in ("low", "estimate", "high"))
+    assert low < middle < high < 0  # negative numbers are numbers
+    assert (row["form"], row["cells"], row["unit"]) == ("tendency", "0 of 4", "% of the gap")
+    assert float(rows["icam.adaptation-helps"]["p_holm"]) < 0.05
+    assert rows["icam.adaptation-helps"]["printed_effect"]
+
+
+def test_figures_that_no_records_of_tests_draw_are_judged(laptop: dict[str, Judged]) -> None:
+    for name in ("mvmoe.ovrptw-needed", "mvmoe.load-balanced"):
+        (of,) = laptop[name].findings
+        assert of.estimate.interval() is not None
+
+
+def test_what_several_commits_measured_is_one_line(tmp_path: Path) -> None:
+    folder = shutil.copytree(LAPTOP, tmp_path / "laptop", ignore=shutil.ignore_patterns("*.png"))
+    table = folder / "icam" / "table9.csv"
+    head, first, *others = table.read_text().splitlines()
+    commit = first.split(",")[-2]
+    for mixed in (first.replace(commit, "0123abc"), first.replace(commit, f"{commit}; 0123abc")):
+        table.write_text("\n".join([head, mixed, *others]))
+        with pytest.raises(NeurouteError, match=r"table9.csv: rows of commits .* and .*; keep those of one"):
+            judge_kept(folder)

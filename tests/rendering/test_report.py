@@ -15,10 +15,10 @@ from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import parse_config
 from neuroute.rendering import report as report_module
-from neuroute.rendering.claims import Judged, told_in_short
 from neuroute.rendering.render import render
 from neuroute.rendering.report import Coverage, Overview, coverage_lines, describe, write_report
 from neuroute.rendering.table import QUOTED, Cell, Column, Row, Table
+from neuroute.rendering.verdicts import Judged, told_in_short
 from test_claims import FABRICS, finding
 
 VOID = {"meta", "img", "br", "link", "hr", "input"}
@@ -198,14 +198,16 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
         render(fabric.study(name, work), tmp_path / name)
     claims = {claim.id: claim for claim in fabric.paper.claims()}
     judged = [
-        Judged(claims["depth-exponent-larger"], (finding(measured=2.0, low=1.0, high=3.0),)),
-        Judged(claims["few-samples-deep-wins"], tuple([finding(measured=1.0, low=-1.0, high=2.0)] * 9)),
+        Judged(claims["depth-exponent-larger"], (finding(0.2),)),
+        Judged(claims["few-samples-deep-wins"], tuple([finding(0.01)] * 9)),
         Judged(claims["error-tenfold"].model_copy(update={"claim": "1 < 2."}), missing="A ratio."),
     ]
     stems = {"scaling": [tmp_path / name for name in ("figure2", "table3", "table2")]}
     overview = Overview(judged, ("figure2", "figure9"))
     judging = fabric.scale.model_copy(update={"verdicts": True})
-    write_report(stems, tmp_path / "index.html", judging, {"scaling": "A title"}, {"scaling": overview})
+    write_report(
+        stems, tmp_path / "index.html", judging, {"scaling": "A title"}, {"scaling": overview}, digest="0123abc"
+    )
     page = (tmp_path / "index.html").read_text()
     assert page.index("What became of the claims") < page.index('id="scaling-figure2"')
     assert page.count("data:image/png;base64,") == 1
@@ -215,11 +217,15 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
     assert all(f'<span class="verdict {name}">' in page for name in ("supported", "inconclusive", "not-measured"))
     assert "and 1 more, in summary.json" in page
     assert "chance alone would decide" in page
+    assert "digest 0123abc" in page
+    assert "Regime unchecked" in page
     told = json.loads((tmp_path / "summary.json").read_text())
-    assert told["verdicts"] == {"supported": 1, "contradicted": 0, "inconclusive": 1, "not measured": 1}
+    assert told["verdicts"] == {
+        "supported": 1, "contradicted": 0, "inconclusive": 1, "regime not sensitive": 0, "not measured": 1,
+    }  # fmt: skip
     assert told["by_printed"]["contradicts"]["not measured"] == told["by_printed"]["supports"]["supported"] == 1
     assert told["numbers"]["measured"] >= told["numbers"]["beside_printed"] > 0
-    assert [len(each["differences"]) for each in told["claims"]] == [1, 9, 0]
+    assert [len(each["findings"]) for each in told["claims"]] == [1, 9, 0]
     plan = build_plan(parse_config({"papers": ["scaling"], "work_dir": str(tmp_path), "results_dir": str(tmp_path)}))
     for run, gap in (("scaling/base_6x128", 3.0), ("scaling/lehd_24x64", 2.5)):
         file = next(plan.evaluation_file(each.id) for each in plan.evaluations.values() if each.run == run)
@@ -227,7 +233,8 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
         columns = "run,metric,value,reference,test,decoding,n_instances,weights"
         file.write_text(f"{columns}\n{run},gap_pct,{gap},lkh,t,greedy,8,\n")
     first, second, third = headlines(plan)
-    assert first == "3 claims at scale smoke: supported 1, contradicted 0, inconclusive 1, not measured 1"
+    counts = "supported 1, contradicted 0, inconclusive 1, regime not sensitive 0, not measured 1"
+    assert first == f"3 claims at scale smoke: {counts}"
     assert second.startswith(f"{told['numbers']['measured']:,} cells measured")
     assert third == "scaling/lehd_24x64: 2.50 % above lkh on 8 instances of t (greedy), the best of 2 models"
     write_report(

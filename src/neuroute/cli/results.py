@@ -14,8 +14,8 @@ from neuroute.core.pool import process_pool
 
 if TYPE_CHECKING:
     from neuroute.plan.plan import Plan
-    from neuroute.rendering.claims import Judged
-    from neuroute.rendering.verdicts.comparisons import DrawnTables
+    from neuroute.rendering.comparisons import DrawnTables
+    from neuroute.rendering.verdicts import Judged
     from neuroute.specs.objects import Artifact
 
 
@@ -46,6 +46,7 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     And results/summary.json beside it.
     """
     from neuroute.dag.headlines import headlines
+    from neuroute.plan.claims import claims_digest
     from neuroute.rendering.protocol import protocol_lines
     from neuroute.rendering.report import Overview, write_report
 
@@ -55,32 +56,35 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
         stems.setdefault(a.paper, []).append(p.artifact_stem(a.id))
     overviews = {key: Overview(judged, p.papers[key].main_figures()) for key, judged in _judge(p).items()}
     protocols = {key: protocol_lines(p, key) for key in stems}
-    write_report(stems, p.report, p.scale, p.titles, overviews, protocols)
+    digest = claims_digest(paper.folder for paper in p.papers.values())
+    write_report(stems, p.report, p.scale, p.titles, overviews, protocols, digest)
     print(*headlines(p), sep="\n")
 
 
 def _judge(p: "Plan") -> dict[str, list["Judged"]]:
     """Judge the claims of every paper that the plan draws something of, by its records; papers beside each other."""
+    from neuroute.rendering.verdicts import with_holm
+
     papers = list(dict.fromkeys(a.paper for a in p.artifacts.values()))
     # A copy has the plan and what is imported, whose tables it draws; the last job of a run has all cores.
     workers = min(len(papers), os.cpu_count() or 1)
     with process_pool(workers, get_context("fork"), _COPIED.append, (p,)) as pool:
-        return dict(zip(papers, pool.map(_judge_paper, papers), strict=True))
+        return with_holm(dict(zip(papers, pool.map(_judge_paper, papers), strict=True)))
 
 
 _COPIED: list["Plan"] = []
 
 
 def _judge_paper(key: str) -> list["Judged"]:
-    from neuroute.rendering.verdicts.comparisons import judge_all
+    from neuroute.rendering.verdicts import judge_all
 
     p = _COPIED[-1]
     return judge_all(p.papers[key], _evidence(p, key), p.scale.verdicts)
 
 
 def _evidence(p: "Plan", paper: str) -> "DrawnTables":
+    from neuroute.rendering.comparisons import DrawnTables
     from neuroute.rendering.study import Study
-    from neuroute.rendering.verdicts.comparisons import DrawnTables
 
     def study_of(name: str) -> Study:
         return Study.load(p.artifact(f"{paper}/{name}"), p.config, p.scale, p.runs.values(), p.work)
@@ -98,11 +102,15 @@ def claims(
 ) -> None:
     """Judge what the papers claim, by records or by kept tables.
 
-    Each claim is supported, contradicted, inconclusive (with the cost of deciding) or not measured (with the reason).
+    Each claim is one number, and by it supported, contradicted, inconclusive (with the cost of deciding), of a regime
+    that is not sensitive, or not measured (with the reason).
     """
     from neuroute.core.files import write_text
+    from neuroute.core.lazy import pd
+    from neuroute.core.text import csv_text
     from neuroute.plan.config import load_config
-    from neuroute.rendering.verdicts.kept import as_csv, judge_kept, rows_of, say
+    from neuroute.rendering.kept import judge_kept, rows_of
+    from neuroute.rendering.verdicts import told_in_short
 
     if tables is not None and scale:
         raise NeurouteError("give either --kept or --scale, which says whose records")
@@ -114,12 +122,12 @@ def claims(
         p = load_plan(config, scale)
         name, claimed = p.scale.name, _judge(p)
     if out:
-        write_text(out, as_csv(rows_of(claimed)))
+        write_text(out, csv_text(pd.DataFrame(rows_of(claimed))))
     else:
         for row in rows_of(claimed):
             why = "; to decide: ".join(text for text in (row["here"] or row["why"], row["cost"]) if text)
             print(f"{row['id']}: {row['verdict']}" + (f" ({why})" if why else ""))
-    print(say(name, claimed))
+    print(told_in_short(name, [each for of_paper in claimed.values() for each in of_paper]))
 
 
 def difference(
@@ -236,7 +244,7 @@ def keep(
     """
     from neuroute.rendering.crate import write_crate
     from neuroute.rendering.keep import keep as keep_artifacts
-    from neuroute.rendering.verdicts.kept import keep_behind
+    from neuroute.rendering.kept import keep_behind
 
     p = load_plan(config, scale)
     stems = [p.artifact_stem(a) for a in p.artifacts]

@@ -9,7 +9,7 @@ from neuroute.core.files import read_json
 from neuroute.core.stated import check_stated
 from neuroute.datasets.benchmarks import library
 from neuroute.plan.plan import Plan
-from neuroute.rendering.claims import in_short
+from neuroute.rendering.verdicts import in_short
 from neuroute.specs.evaluations import BenchmarkEvaluation
 
 

@@ -19,7 +19,7 @@ from neuroute.core.source import short_commit, source
 from neuroute.evaluation.records import values_digest
 from neuroute.plan.plan import Plan
 from neuroute.rendering.crate import sources
-from neuroute.rendering.verdicts.kept import ABOUT
+from neuroute.rendering.kept import ABOUT
 from neuroute.specs.objects import Artifact
 
 Start = Literal["weights", "labels"]

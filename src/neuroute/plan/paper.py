@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.claims import Claim, Claims, Protocol, check_claims, read_claims
+from neuroute.plan.claims import Claim, Claims, Gate, Protocol, check_claims, read_claims
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
 from neuroute.plan.papers import paper_folders
@@ -74,6 +74,10 @@ class Paper:
             NeurouteError: if that is not valid, or names what the paper does not have.
         """
         return list(self._claims.claims) if self._claims else []
+
+    def gate(self) -> Gate | None:
+        """What must move before its trainings are set against each other; None where nothing says."""
+        return self._claims.gate if self._claims else None
 
     def main_figures(self) -> tuple[str, ...]:
         """Names of the figures that stand for it on the first page of the report."""

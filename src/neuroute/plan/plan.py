@@ -236,7 +236,7 @@ class Plan:
 
     def report_code(self) -> str:
         files = [ROOT / "rendering" / name for name in ("report.html", "spreads.csv")]
-        functions = ("report:write_report", "verdicts.comparisons:judge_all", "protocol:protocol_lines")
+        functions = ("report:write_report", "verdicts:judge_all", "protocol:protocol_lines")
         entries = [f"neuroute.rendering.{function}" for function in functions]
         for key in dict.fromkeys(a.paper for a in self.artifacts.values()):
             if declared := self.papers[key].protocol:
@@ -244,7 +244,7 @@ class Plan:
             paper = self.papers[key]
             if claims := paper.claims():
                 entries += [paper.claim_function(claim) for claim in claims if claim.function]
-                compared = {table for claim in claims for each in claim.compare for table in each.table}
+                compared = {table for claim in claims for table in claim.tables}
                 entries += [a.function for a in self.artifacts.values() if a.paper == key and a.name in compared]
                 files += [paper.folder / "claims.yaml", *sorted((paper.folder / "published").glob("*.csv"))]
         return code_digest(*entries) + _files_digest(files)

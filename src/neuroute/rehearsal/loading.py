@@ -9,7 +9,7 @@ from neuroute.problems.registry import PARTS
 LOADED = (
     "neuroute.user.trainer", "neuroute.user.loggers", "neuroute.evaluation.driver",
     "neuroute.datasets.labels", "neuroute.datasets.libraries", "neuroute.rendering.render",
-    "neuroute.rendering.report", "neuroute.rendering.verdicts.comparisons", "neuroute.dag.headlines",
+    "neuroute.rendering.report", "neuroute.rendering.verdicts", "neuroute.dag.headlines",
     # behind `core/lazy.py`, and what optimizers and backends load at their first use
     "pandas", "torch._dynamo", "matplotlib.pyplot", "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg", "PIL.PngImagePlugin",

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroute.analysis.intervals import Behind
+from neuroute.analysis.contrasts import Gap
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import library, study_instances
-from neuroute.rendering.cells import FEWEST, resampled
+from neuroute.rendering.cells import errors_of, resampled
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
 from neuroute.specs.evaluations import Benchmark
@@ -52,8 +52,11 @@ class Solved:
 
     def values(self, metric: str, run: str | None, decoding: str, nodes: Nodes) -> pd.Series:
         """Return the values of one model in one decoding, an instance each."""
+        return self._of(metric, run, decoding, nodes).value.astype(float)
+
+    def _of(self, metric: str, run: str | None, decoding: str, nodes: Nodes) -> pd.DataFrame:
         r = self.within(nodes).sort_values("test")
-        return r[(r.run == run) & (r.decoding == decoding) & (r.metric == metric)].value.astype(float)
+        return r[(r.run == run) & (r.decoding == decoding) & (r.metric == metric)]
 
     def mean(self, metric: str, run: str | None, decoding: str, nodes: Nodes) -> float | None:
         """Return their mean; None for what was not measured."""
@@ -65,19 +68,30 @@ class Solved:
         metric: str = "gap_pct",
     ) -> Cell:  # fmt: skip
         """Show a model's mean gap in % with what stands behind it: of the same instances the same are resampled."""
-        gaps = self.values(metric, run, decoding, nodes)
+        records = self._of(metric, run, decoding, nodes)
+        gaps = records.value.astype(float)
         if not len(gaps):
             return Cell(None, published)
         mean, model = float(gaps.mean()), study.runs.get(run or "")
-        if model is None or len(gaps) < FEWEST:
+        if model is None or run is None:
             return Cell(mean, published)
+        trainings = tuple(float(np.mean(of)) for of in zip(*records.trainings, strict=False))
         samples = resampled(1 + gaps.to_numpy() / 100, np.ones(len(gaps)))
         times = float(self.within(nodes).n.max()) / model.n
         kind = model.network.kind.partition(":")[2]
         return Cell(
             mean,
             published,
-            behind=Behind((mean,), samples, len(gaps), kind, library(self.benchmark).problems[0], times),
+            behind=Gap(
+                trainings,
+                errors_of(samples),
+                f"{self.benchmark} {nodes}",
+                len(gaps),
+                kind,
+                library(self.benchmark).problems[0],
+                times,
+                run,
+            ),
         )
 
 
@@ -89,11 +103,13 @@ def records_of(study: Study, evaluations: Iterable[str], benchmark: str) -> pd.D
     records, ids = study.records[study.records.distribution == benchmark], list(evaluations)
     run_of = {each: run for run, _, _ in (e.rpartition("/") for e in ids) for each in study.trainings(run)}
     records = records.assign(training=records.run, run=records.run.map(run_of))
-    records = records[(records.run + "/" + records.group).isin(ids)]
+    records = records[(records.run + "/" + records.group).isin(ids)].sort_values("training", kind="stable")
     for run, trainings in records.groupby("run").training.nunique().items():
         study.note_seeds(str(run), int(trainings))
-    means = records.groupby(["run", "test", "decoding", "metric"]).value.transform("mean")
-    return records.assign(value=means)[records.training == records.run]
+    of_cell = records.groupby(["run", "test", "decoding", "metric"]).value
+    each = of_cell.agg(tuple).rename("trainings")  # what each of them has there
+    first = records.assign(value=of_cell.transform("mean"))[records.training == records.run]
+    return first.join(each, on=["run", "test", "decoding", "metric"])
 
 
 def measured_here(study: Study, least: int, below: int, benchmark: Benchmark = "tsplib") -> str:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from neuroute.analysis import RESAMPLES, intervals
-from neuroute.analysis.intervals import Array, Behind, percentile_interval, resampled_gaps
+from neuroute.analysis.contrasts import Gap
+from neuroute.analysis.intervals import Array, percentile_interval, resampled_gaps
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 from neuroute.rendering.columns import described
@@ -131,14 +132,23 @@ def over_trainings(gaps: Sequence[float], samples: Array | None, published: Valu
 MEANS = ", means"  # of several test sets, which trainings spread less in
 
 
-def behind(study: Study, run: str, gaps: Sequence[float], samples: Array | None, *datasets: Dataset) -> Behind | None:
-    """Say what stands behind a model's gap; nothing where it is of too few instances for an interval."""
-    model, instances = study.runs.get(run.partition("@")[0]), min(dataset.count for dataset in datasets)
-    if samples is None or model is None or instances < FEWEST:
+def behind(study: Study, run: str, gaps: Sequence[float], samples: Array | None, *datasets: Dataset) -> Gap | None:
+    """Say what stands behind a model's gap; nothing of what is no model, or was not measured."""
+    model = study.runs.get(run.partition("@")[0])
+    if not gaps or model is None:
         return None
-    times = max(dataset.n for dataset in datasets) / model.n
+    times, instances = max(dataset.n for dataset in datasets) / model.n, min(dataset.count for dataset in datasets)
     kind = model.network.kind.partition(":")[2] + MEANS * (len(datasets) > 1)
-    return Behind(tuple(gaps), samples, instances, kind, datasets[0].problem, times)
+    drawn = " ".join(dataset.id for dataset in datasets)
+    return Gap(tuple(gaps), errors_of(samples), drawn, instances, kind, datasets[0].problem, times, run)
+
+
+def errors_of(samples: Array | None) -> Array:
+    """Loadings of a mean's error on its resamples (resamples,): products of two means' are their covariance."""
+    if samples is None:
+        return np.zeros(1)
+    errors: Array = (samples - samples.mean()) / (len(samples) - 1) ** 0.5
+    return errors
 
 
 def mean_cell(values: Sequence[float], published: Value = None, at: str = "") -> Cell:

@@ -23,20 +23,23 @@ from neuroute.core.files import read_json, write_json, write_text
 from neuroute.core.source import short_commit, source
 from neuroute.plan.claims import SAYS
 from neuroute.plan.config import Scale
-from neuroute.rendering.claims import (
+from neuroute.rendering.comparisons import Finding
+from neuroute.rendering.protocol import HEADS, LEGEND, Line
+from neuroute.rendering.style import with_suffix
+from neuroute.rendering.table import QUOTED
+from neuroute.rendering.verdicts import (
     NO_VERDICT,
     RULE,
     VERDICTS,
-    Finding,
     Judged,
     Verdict,
     by_chance,
+    effect,
+    in_unit,
+    number,
     tally,
     told_in_short,
 )
-from neuroute.rendering.protocol import HEADS, LEGEND, Line
-from neuroute.rendering.style import with_suffix
-from neuroute.rendering.table import QUOTED, Format
 
 # -- The first page of the report: what became of each paper's claims, its main figures in small; a summary in JSON
 
@@ -51,44 +54,31 @@ class Overview:
     figures: Sequence[str] = ()  # names of its main ones
 
 
-MOST = 8  # differences of a claim that the page lists
+MOST = 8  # findings of a claim that the page lists
 
 
 def shown_claim(judged: Judged) -> dict[str, Any]:
     """What the template shows of a claim."""
-    claim, findings = judged.claim, judged.measured_findings or judged.findings
+    claim, findings = judged.claim, judged.measured or judged.findings
     return {
         "id": claim.id,
         "sentence": claim.claim,
         "where": claim.where,
         "is_headline": claim.weight == "headline",
-        "says": claim.printed.says,
-        "note": claim.printed.note,
+        "says": claim.printed,
+        "note": claim.note,
+        "form": claim.form,
         "verdict": judged.verdict,
         "why": judged.why,
-        "measured": bool(judged.measured_findings),
-        "rows": _sides(findings[0]) if len(findings) == 1 else [],
-        "differences": [(finding.quantity, *_difference(finding)) for finding in findings[:MOST]],
+        "findings": [
+            (finding.quantity, effect(finding) or "–", number(finding.printed, finding.unit) or "–")
+            for finding in findings[:MOST]
+        ],
         "more": max(len(findings) - MOST, 0),
-        "over": "; ".join(dict.fromkeys(f.over for f in findings if f.over and f.difference.low is not None)),
+        "signs": judged.signs,
+        "power": "" if judged.power is None else f"{judged.power:.2f}",
         "at": "; ".join(dict.fromkeys(finding.at for finding in findings if finding.at)),
     }
-
-
-def _sides(finding: Finding) -> list[tuple[str, str, str]]:
-    form = finding.format
-    return [(side.label, _text(side.measured, form), _text(side.published, form)) for side in finding.sides]
-
-
-def _difference(finding: Finding) -> tuple[str, str, str]:
-    """The measured difference, its interval and the printed one."""
-    cell, form = finding.difference, finding.format
-    interval = f"{_text(cell.low, form)} … {_text(cell.high, form)}" if cell.low is not None else ""
-    return _text(cell.measured, form), interval, _text(cell.published, form)
-
-
-def _text(value: Any, form: Format) -> str:
-    return "–" if value is None else form(value).replace("-", "−")
 
 
 def thumbnail(stem: Path) -> str:
@@ -118,7 +108,7 @@ def summary(
     """
     judged = [(paper, each) for paper, overview in overviews.items() for each in overview.claims]
     verdicts: Sequence[Verdict] = VERDICTS if scale.verdicts else ("not judged",)
-    by_printed = Counter((each.claim.printed.says, each.verdict) for _, each in judged)
+    by_printed = Counter((each.claim.printed, each.verdict) for _, each in judged)
     cells_of_tables = [cells for tables in coverage.values() for cells in tables.values()]
     return {
         "scale": scale.name,
@@ -137,20 +127,27 @@ def summary(
 
 def _line(paper: str, title: str, judged: Judged) -> dict[str, Any]:
     claim = judged.claim
-    names, values = ("id", "claim", "where", "weight", "kind", "artifact"), ("measured", "low", "high", "published")
+    names = ("id", "claim", "where", "weight", "form", "artifact")
     return {name: getattr(claim, name) for name in names} | {
         "paper": paper,
         "title": title,
-        "printed": claim.printed.says,
+        "printed": claim.printed,
         "verdict": judged.verdict,
         "why": judged.why,
         "cost": judged.cost,
-        "differences": [
-            {name: getattr(finding.difference, name) for name in values}
-            | {"quantity": finding.quantity, "measured_on": finding.at, "over": finding.over}
-            for finding in judged.findings
-        ],
+        "power": judged.power,
+        "p": judged.p,
+        "p_holm": judged.p_of_family,
+        "findings": [_numbers(finding) for finding in judged.findings],
     }
+
+
+def _numbers(finding: Finding) -> dict[str, Any]:
+    of, unit = finding.estimate, finding.unit
+    low, high = (of.interval() if of else None) or (None, None)
+    values = {"measured": of.value if of else None, "low": low, "high": high, "published": finding.printed}
+    about = {"quantity": finding.quantity, "unit": unit, "measured_on": finding.at}
+    return about | {name: in_unit(value, unit) for name, value in values.items()}
 
 
 # -- How much of the papers' tables is measured: cells that a run has filled, that are quoted, that nobody could fill
@@ -227,13 +224,14 @@ def write_report(
     titles: Mapping[str, str] | None = None,
     overviews: Mapping[str, Overview] | None = None,
     protocols: Mapping[str, Sequence[Line]] | None = None,
+    digest: str = "",
 ) -> None:
     """Write the page `out` from what `render` left at the stems (paths without suffix) of each paper.
 
     titles: the heading of each paper; its key where there is none.  overviews: its claims and main figures, with which
-    the page opens.  protocols: how it tests, beside how is tested here.  Links to data files are relative to `out`.  An
-    artifact that was not drawn yet is listed as such.  Beside the page lies `summary.json`.  Raises NeurouteError when
-    a file of a drawn artifact is missing or empty.
+    the page opens.  protocols: how it tests, beside how is tested here.  digest: of the claims' files.  Links to data
+    files are relative to `out`.  An artifact that was not drawn yet is listed as such.  Beside the page lies
+    `summary.json`.  Raises NeurouteError when a file of a drawn artifact is missing or empty.
     """
     titles, overviews, protocols = titles or {}, overviews or {}, protocols or {}
     coverage = {
@@ -252,6 +250,7 @@ def write_report(
             "coverage": coverage_lines({_number(name): cells for name, cells in coverage[paper].items()}),
             "artifacts": [_artifact(paper, stem, out, scale) for stem in paper_stems],
             "claims": _claims(paper, paper_stems, overviews.get(paper, Overview()).claims),
+            "regime": _regime(overviews.get(paper, Overview()).claims) if scale.verdicts else "",
             "pictures": _pictures(paper, paper_stems, overviews.get(paper, Overview()).figures),
         }
         for paper, paper_stems in stems.items()
@@ -259,7 +258,7 @@ def write_report(
     scales = {a["scale"] for paper in papers for a in paper["artifacts"] if a.get("other_scale")}
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((files("neuroute.rendering") / "report.html").read_text(encoding="utf-8"))
-    summary_values = summary(scale, overviews, titles, coverage)
+    summary_values = summary(scale, overviews, titles, coverage) | {"claims_digest": digest}
     judged = [each for overview in overviews.values() for each in overview.claims]
     commit = f", commit {short}" if (short := short_commit(source())) else ""
     template_values = {
@@ -267,6 +266,7 @@ def write_report(
         "verdicts": summary_values["verdicts"],
         "by_printed": summary_values["by_printed"],
         "rule": f"{RULE} {by_chance(summary_values['verdicts'])}" if scale.verdicts else NO_VERDICT,
+        "digest": digest,
         "protocol_heads": HEADS,
         "protocol_legend": LEGEND,
         "coverage_heads": COVERAGE_HEADS,
@@ -289,6 +289,11 @@ def _claims(paper: str, stems: Sequence[Path], claims: Sequence[Judged]) -> list
         for judged in by_weight
         for name in [judged.claim.artifact]
     ]
+
+
+def _regime(claims: Sequence[Judged]) -> str:
+    """The line above a paper's claims: whether its trainings move."""
+    return claims[0].regime.words if claims else ""
 
 
 def _pictures(paper: str, stems: Sequence[Path], names: Sequence[str]) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from neuroute.analysis.intervals import Behind
+from neuroute.analysis.contrasts import Gap
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
 
@@ -127,7 +127,7 @@ class Cell:
     low: float | None = None
     high: float | None = None
     at: str = ""
-    behind: Behind | None = field(default=None, repr=False, compare=False)
+    behind: Gap | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("measured", "published", "low", "high"):
@@ -178,6 +178,9 @@ class Table:
     def frame(self, extra: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """Return numbers alone: `<key>_measured`, `<key>_published`, bounds where there are any, `<key>_measured_at`.
 
+        Beside gaps of models: of how many trainings they are, `<key>_measured_trainings`, and of which run's weights,
+        `<key>_measured_weights`.
+
         `extra` is name -> value of further columns that are the same in all rows, such as the scale.
         """
         data: dict[str, list[Any]] = {
@@ -194,6 +197,9 @@ class Table:
             if column.at or any(c.at for c in cells):
                 at = [(c.at or column.at) if c.measured is not None else None for c in cells]
                 data[f"{column.key}_measured_at"] = at
+            if any(c.behind for c in cells):
+                data[f"{column.key}_measured_trainings"] = [c.behind and len(c.behind.values) for c in cells]
+                data[f"{column.key}_measured_weights"] = [c.behind and c.behind.run for c in cells]
         for key, value in (extra or {}).items():
             data[key] = [value] * len(self.rows)
         return pd.DataFrame(data)

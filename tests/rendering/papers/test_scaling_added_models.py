@@ -11,8 +11,8 @@ from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling.claims import depth_pays_more
 from neuroute.papers.scaling.roles import GRID, Shape, grid
 from neuroute.plan.config import load_scale
+from neuroute.rendering.comparisons import DrawnTables
 from neuroute.rendering.render import render
-from neuroute.rendering.verdicts.comparisons import DrawnTables
 from table_cells import of
 
 SMOKE = load_scale("smoke")
@@ -81,6 +81,6 @@ def test_tables_mark_them(name: str, work: Path) -> None:
 
 
 def test_the_claim_is_of_the_papers_models(work: Path) -> None:
-    with_added = depth_pays_more(DrawnTables(lambda name: RECORDS.study(name, work)))
-    without = depth_pays_more(DrawnTables(lambda name: FABRIC.by(scale=SMOKE).study(name, work)))
-    assert with_added.difference == without.difference
+    (with_added,) = depth_pays_more(DrawnTables(lambda name: RECORDS.study(name, work)))
+    (without,) = depth_pays_more(DrawnTables(lambda name: FABRIC.by(scale=SMOKE).study(name, work)))
+    assert with_added.estimate == without.estimate

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.analysis import RESAMPLES
-from neuroute.analysis.intervals import Behind
+from neuroute.analysis.contrasts import Gap
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import PublishedInstance, published_instances
 from neuroute.papers.mvmoe import roles
@@ -133,13 +132,13 @@ def _common(gaps: Sequence[Gaps], names: Sequence[str]) -> list[str]:
     return [name for name in names if some and all(name in of for of in some)]
 
 
-def _behind(study: Study, solver: Solver, customers: int, gaps: tuple[float, ...]) -> Behind | None:
+def _behind(study: Study, solver: Solver, customers: int, gaps: tuple[float, ...]) -> Gap | None:
     """Say which trainings of which model stand behind a gap on one instance."""
     model = study.runs.get(solver.run)
     if model is None:
         return None
     kind = model.network.kind.partition(":")[2]
-    return Behind(gaps, np.full(RESAMPLES, fmean(gaps)), 1, kind, "vrp", customers / model.n)
+    return Gap(gaps, np.zeros(1), "", 1, kind, "vrp", customers / model.n, solver.run)
 
 
 def _mean(library: Library, gaps: Sequence[Gaps], names: list[str], of_each: Sequence[pd.DataFrame]) -> Row:

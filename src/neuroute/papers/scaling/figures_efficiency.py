@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.analysis import RESAMPLES
 from neuroute.analysis import power_laws as laws
+from neuroute.analysis.contrasts import slope
 from neuroute.core.lazy import mpl
 from neuroute.papers.scaling import curves, roles
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
@@ -27,7 +27,6 @@ from neuroute.papers.scaling.series import (
 from neuroute.plan.needs import Log, artifact
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import behind, mean_cell, model_here
-from neuroute.rendering.claims import slope_interval
 from neuroute.rendering.columns import described
 from neuroute.rendering.notes import draw_table, notes
 from neuroute.rendering.study import Study
@@ -86,8 +85,7 @@ def table_figure3(study: Study) -> Table:
         study.note_seeds(run, len(exponents))
         cell = mean_cell(exponents, in_print.get(shape))
         if exponents:  # of instances nothing is known: the log keeps mean gaps
-            of_instances = np.full(RESAMPLES, cell.measured)
-            cell = replace(cell, behind=behind(study, run, exponents, of_instances, dataset))
+            cell = replace(cell, behind=behind(study, run, exponents, None, dataset))
         rows.append(Row((shape.name, model_here(study, run)), (cell,)))
     columns = [Column("alpha_s", "α_s", at=described(dataset))]
     return draw_table(study, ("Model", MODEL_HERE), columns, rows, count=dataset.count, points=_points_note(study))
@@ -148,8 +146,8 @@ def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], in_print: Mappi
 def _interval(curve: Curve) -> tuple[float, float] | None:
     """The 95 % interval (Student's t) of a log-log fit's exponent; None where fewer than three points leave none."""
     positive = [point for point in curve.points if min(point) > 0]
-    slope = slope_interval([x for x, _ in positive], [gap for _, gap in positive])
-    return None if slope.low is None or slope.high is None else (-slope.high, -slope.low)
+    bounds = slope([x for x, _ in positive], [gap for _, gap in positive]).interval() if len(positive) > 2 else None
+    return None if bounds is None else (-bounds[1], -bounds[0])
 
 
 def _is_ordered(bounds: Sequence[tuple[float, float] | None]) -> bool:
