@@ -17,6 +17,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text, write_whole
+from neuroute.core.threads import Threads
 from neuroute.networks.weights import all_finite, is_bundled
 from neuroute.specs.objects import Reconstruction, SelfImprovement
 from neuroute.training.batches import Batches
@@ -93,7 +94,12 @@ class TrainingLoop:
     """
 
     def __init__(
-        self, batches: Batches, validate: Callable[[], dict[str, float]], callbacks: Sequence[Callback], out: Path
+        self,
+        batches: Batches,
+        validate: Callable[[], dict[str, float]],
+        callbacks: Sequence[Callback],
+        out: Path,
+        pace: Threads,
     ) -> None:
         scheme, training = batches.scheme, batches.run.training
         self.batches, self.scheme, self.net = batches, scheme, scheme.net
@@ -113,6 +119,7 @@ class TrainingLoop:
         self.keep_best = isinstance(training, SelfImprovement | Reconstruction) or training.keep == "best"
         self.best, self.best_gap = dict[str, Tensor](), math.inf
         self._saved = SavedState(self.dir / "state.pt", self.device)
+        self.pace = pace
         self.callbacks = callbacks if self.world.leads else ()
         self._is_followed = bool(callbacks)
         self.is_ended = False  # by a callback, before its last batch
@@ -137,6 +144,7 @@ class TrainingLoop:
             "is_ended": self.is_ended,
             "best": [self.best_gap, self.best],
             "batches": self.batches.state(),
+            "threads": self.pace.tried and self.pace.chosen,
         }
         self._saved.save(state)
         self._show()
@@ -162,6 +170,8 @@ class TrainingLoop:
         self.is_ended = state["is_ended"] and self._is_followed  # without callbacks it goes on to its last batch
         self.best_gap, self.best = state["best"]
         self.batches.restore(state["batches"])
+        if self.pace.chosen is None and state.get("threads"):
+            self.pace.choose(state["threads"], "as before")
         log.info("resumed at batch %d of %d", self.done, self.total)
         if self.is_ended:
             log.info("a callback ended it there: for other callbacks train under another name")
@@ -192,7 +202,11 @@ class TrainingLoop:
             if self.done == 0:
                 self._validate()
             while self.done < self.total and not self.is_ended:
-                loss, updates = self.batches.train(self.done)
+                is_tried = self.pace.chosen is None
+                with self.pace.piece():
+                    loss, updates = self.batches.train(self.done)
+                if is_tried and self.pace.reason:
+                    log.info("%s", self.pace.reason)
                 if checks_first and self.done == 0 and not (loss.isfinite() and all_finite(self.net)):
                     raise NeurouteError(
                         f"{self.batches.run.id}: the loss of its first batch, {float(loss):g}, or the weights after it "

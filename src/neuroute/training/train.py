@@ -20,6 +20,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json, write_text
 from neuroute.core.private import private_folder
 from neuroute.core.source import source
+from neuroute.core.threads import Threads
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import check_made, label_digests, load_tours
 from neuroute.decoding.construct import construct
@@ -47,12 +48,16 @@ from neuroute.training.stages import stage_ends
 log = logging.getLogger(__name__)
 N = TypeVar("N", bound=RoutingNetwork)
 DECISION = Part[Callable[[Any], nn.Module]]("decision")  # what is trained of a network: one decision
+SMALL = 50_000  # parameters of a network below which several threads mostly wait for each other
 CHECKPOINT, LOG, STAGES, SUMMARY = "model.safetensors", "log.jsonl", "stages.zip", "run.json"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run is executed.  None of it changes what the run is."""
+    """How a run is executed.  None of it changes what the run is.
+
+    threads: None: one or all, by which is faster in the first batches; sums may round otherwise in another number.
+    """
 
     device: str = "auto"
     threads: int | None = None
@@ -87,15 +92,19 @@ def train(
         raise ValueError(f"{run.id} starts from {run.start or 'random weights'}, and not from {start}")
     check_made(run.labels, label_dirs)
     place = devices.claim(settings.device, settings.jobs_per_gpu, settings.tf32)
-    if settings.threads:
-        torch.set_num_threads(devices.threads_here(settings.threads))
-    with join(place) as world, exclusive(out / ".lock", f"training of {run.id}") if world.leads else nullcontext():
+    with (
+        Threads(_threads(settings), place) as pace,
+        join(place) as world,
+        exclusive(out / ".lock", f"training of {run.id}") if world.leads else nullcontext(),
+    ):
         memory_gb = devices.memory_budget_gb(place, settings.memory_gb, settings.jobs_per_gpu)
         torch.manual_seed(run.seed)
         net = build(run.network)
         if start is not None and run.training.continues_start:
             net.load_state_dict(_weights_to_start(run, net, start))
         net = net.to(place)
+        if pace.chosen is None and parameters(net) < SMALL:
+            pace.choose(1, "the network is small")
         check_network(net, run.network, run.validation, place)
         scheme = Scheme(
             run,
@@ -112,7 +121,7 @@ def train(
             moments=moments,
         )
         batches = Part[Callable[[Scheme], Batches]](run.training.scheme).of(run.validation.dataset.problem)(scheme)
-        loop = TrainingLoop(batches, _validation(batches), callbacks, out)
+        loop = TrainingLoop(batches, _validation(batches), callbacks, out, pace)
         loop.resume()
         with in_one_line(run.network.kind, str(getattr(run.training, "loss", ""))):
             loop.run()
@@ -124,6 +133,12 @@ def train(
                 made_from["start_sha256"] = hashlib.sha256(start.read_bytes()).hexdigest()
             _export(loop, out, code, describe_checkpoint(run, network_code), made_from)
     return net.eval()
+
+
+def _threads(settings: Settings) -> int | None:
+    """Return the threads of this process; None: to be tried, unless several processes share the cores."""
+    here = devices.threads_here(settings.threads or torch.get_num_threads())
+    return here if settings.threads or here != torch.get_num_threads() else None
 
 
 def _model(run: Run, net: RoutingNetwork, world: World, place: torch.device, compiles: bool) -> nn.Module:

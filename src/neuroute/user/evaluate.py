@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from neuroute.analysis.intervals import gaps
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.outputs import check_records
+from neuroute.core.threads import Threads
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import REFERENCES
@@ -30,6 +30,8 @@ from neuroute.user.doubts import doubts, origin
 from neuroute.user.files import gather, read_instances
 from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.user.options import check_decoding
+
+FEW_NODES = 400  # of the instances by which it is tried how many threads are faster
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Evaluation:
         decoding: how it built solutions.
         reference: whose solutions the gaps are to; empty where there are none.
         doubts: why references that came with the instances cannot be right, a line each.
+        threads: in how many, and why.
     """
 
     name: str
@@ -99,6 +102,7 @@ class Evaluation:
     decoding: Decoding
     reference: str = ""
     doubts: tuple[str, ...] = ()
+    threads: str = ""
 
     @property
     def lengths(self) -> np.ndarray:
@@ -155,8 +159,8 @@ class Evaluation:
             lines += [f"WARNING {line}" for line in self.doubts]
         else:
             lines.append("gap     unknown: the data have no reference solutions; name a solver as reference")
-        place, threads = self.model.place, torch.get_num_threads()
-        on = devices.name(place) + (f", {threads} thread{'s' * (threads > 1)}" if place.type == "cpu" else "")
+        place = self.model.place
+        on = devices.name(place) + (f", {self.threads}" if place.type == "cpu" else "")
         lines.append(f"time    {self.seconds:.2f} s on {on}")
         net, (low, high) = self.model.net, self.model.trained_nodes
         trained = f"trained at n = {low}" + (f" to {high}" if high > low else "")
@@ -175,6 +179,7 @@ def evaluate(
     reference: str | None = None,
     workers: int | None = None,
     device: str = "auto",
+    threads: int | None = None,
 ) -> Evaluation:
     """Solve all instances with a network and measure lengths, gaps and time.
 
@@ -188,6 +193,7 @@ def evaluate(
         reference: a solver (`neuroute.methods`), to whose solutions the gaps are; they are kept beside `out`.
         workers: processes in which it solves; None: as many as there are cores.
         device: `auto` (a GPU where there is one), `cpu` or `cuda`.
+        threads: of the CPU; None: one or all, by which is faster on the first instances.
 
     Raises:
         NeurouteError: before anything is solved or overwritten, if model, instances and decoding do not fit, or the
@@ -205,14 +211,20 @@ def evaluate(
     budget = devices.memory_budget_gb(model.place, memory_gb)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1)})
     results = []
-    with Progress(instances.count, instances.name) as progress:
-        decode_timed(model.problem, model.net, instances.groups[0].first(1).inputs(model.problem), short, budget)
+    few = instances.groups[0]
+    few = few.first(max(1, FEW_NODES // few.n))
+    with Progress(instances.count, instances.name) as progress, Threads(threads, model.place) as pace:
+        while pace.chosen is None:
+            with pace.piece():
+                decode_timed(model.problem, model.net, few.inputs(model.problem), short, budget)
+        decode_timed(model.problem, model.net, few.first(1).inputs(model.problem), short, budget)
         for group in instances.groups:
             results.append(_measure(model, group, decoding, budget, progress))
+        on = pace.reason or f"{pace.chosen} thread{'s' * (pace.chosen > 1)}"
     if out is not None:
         rows = [row for m in results for row in _rows(model, m, decoding, budget, reference or "given")]
         write_records(out, rows, {f"{m.group.name}|{decoding.name}": m.lengths for m in results})
-    evaluation = Evaluation(instances.name, tuple(results), model, decoding)
+    evaluation = Evaluation(instances.name, tuple(results), model, decoding, threads=on)
     if not evaluation.gaps:
         return evaluation
     gap = evaluation.gaps.get("gap_rounded_pct", evaluation.gaps["gap_pct"])

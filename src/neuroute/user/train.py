@@ -76,7 +76,7 @@ def train(
         callbacks: follow the training, and may end it (`neuroute.Callback`, `neuroute.StopEarly`).
         loggers: `csv`, `tensorboard`, `wandb`, `mlflow`; log.jsonl is always written.
         device: `auto` (a GPU where there is one), `cpu` or `cuda`.
-        threads: of the CPU; None: torch's.
+        threads: of the CPU; None: one or all, by which is faster in the first batches.
         memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
         compile: the network, by `torch.compile`.
         workers: processes of the solver; None: as many as there are cores.
