@@ -5,6 +5,7 @@ import subprocess
 import sys
 import urllib.error
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +25,8 @@ from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
 from neuroute.plan.config import Compare
+from neuroute.solvers.limited import Process
 from neuroute.specs.objects import Network
-from neuroute.user.within_time import Construction
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = [method("nearest", draws=False), method("lkh", 1.0), method("net", kind="network", draws=False)]
@@ -394,18 +395,17 @@ def test_why_an_instance_is_unsolved_says_what_not_where(monkeypatch: pytest.Mon
 
 
 def test_what_builds_for_a_search_is_loaded_before_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = list[int]()
+    sizes, begin = list[int](), Process.begin
 
-    class Recorded(Construction):
-        def __init__(self, instance: Instance, seconds: float, seed: int) -> None:
-            sizes.append(instance.n)
-            super().__init__(instance, seconds, seed)
+    def recorded(process: Process, function: str, instance: Instance, *more: Any) -> None:
+        sizes.append(instance.n)
+        begin(process, function, instance, *more)
 
-    monkeypatch.setattr("neuroute.user.within_time.Construction", Recorded)
+    monkeypatch.setattr(Process, "begin", recorded)
     search = next(m for m in parse("tsp", 0.3, ["tsp"], lambda name: {}, ()) if m.seconds)
     thirty = members()[3].instance
     assert worker.load(Machine(), search, thirty) is True
     for answers in (1, 2):
         worker.prepare(search, thirty)
         assert worker.solve(search, thirty, 0).cost is not None
-        assert sizes == [8] * answers  # of the small one; the answer's own is not that of this module
+        assert sizes == [8, 30] * answers  # the small one, before the clock starts; and what is asked for

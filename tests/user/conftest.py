@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import neuroute
-from neuroute.user.within_time import Construction
+from neuroute.solvers import limited
 from stand_ins import Ship, shipping
 
 
@@ -18,4 +18,5 @@ def ship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ship:
 def built() -> None:
     """Have constructions loaded and compiled, in the process that makes them, so that none is late."""
     for problem in ("tsp", "cvrp", "ovrptw"):
-        Construction(neuroute.generate(problem, 10)[0], 0.0, 0).answer(120.0)
+        with limited.borrow() as process:
+            process.call("neuroute.user.within_time:construct", 120.0, neuroute.generate(problem, 10)[0])

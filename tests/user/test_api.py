@@ -178,7 +178,7 @@ def test_a_solution_of_ones_own_never_gets_longer(ship: Ship) -> None:
     ship("tsp")
     instance = neuroute.Instance.from_arrays(POINTS)
     before = neuroute.Solution(instance, np.arange(12))
-    assert neuroute.solve(instance, start=before, seconds=0).cost == before.cost
+    assert neuroute.solve(instance, start=before, seconds=0).cost <= before.cost
     assert neuroute.solve(instance, start=before, seconds=0.2).cost <= before.cost
 
 

@@ -124,7 +124,7 @@ def test_several_solvers_make_a_table(tmp_path: Path) -> None:
 def test_distances_are_solved_and_refused_to_networks(matrix: Path) -> None:
     save = matrix.with_suffix(".tour")
     by_lkh = ("solve", matrix, "--solver", "lkh")
-    assert "t: TSP, n=8, EXPLICIT" in done(*by_lkh, "--save", save)
+    assert "t: n=8, length " in done(*by_lkh, "--save", save)
     assert "TYPE : TOUR" in save.read_text()
     assert "which networks need; solve it with --solver " in refused("solve", matrix)
     assert "not coordinates to draw" in refused(*by_lkh, "--out", matrix.with_suffix(".svg"))

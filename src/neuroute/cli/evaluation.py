@@ -2,7 +2,7 @@
 
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from neuroute.core.errors import NeurouteError
 if TYPE_CHECKING:
     from neuroute.plan.plan import Plan
 
+STANDS_IN = 3  # exit code, where another method stands in for the one that was asked for
 # How a model builds solutions: `choose_decoding` says which go together.
 DecodingName = Annotated[
     str | None,
@@ -95,8 +96,6 @@ def evaluate(
 
     how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
     if model is not None and data is not None and evaluation is None and part is None:
-        import torch
-
         from neuroute.plan.config import parse_config
         from neuroute.user.evaluate import evaluate as measure
         from neuroute.user.evaluate import find_instances
@@ -107,11 +106,10 @@ def evaluate(
         settings = p.config if p else parse_config({"device": device or "auto"}, "options")
         jobs, folders = (p.label_jobs, p.label_dirs) if p else ({}, [])
         instances = find_instances(data, settings.testsets_dir, jobs, folders, "--data", ignore or [])
-        if threads:
-            torch.set_num_threads(threads)
         loaded = load_model(model, settings.device, settings.networks)
         instances = instances.first(limit) if limit else instances
-        print(measure(loaded, instances, how, settings.memory_gb, out, reference=reference, workers=workers))
+        about: dict[str, Any] = {"reference": reference, "workers": workers, "threads": threads}
+        print(measure(loaded, instances, how, settings.memory_gb, out, **about))
     elif evaluation is not None and (model, data, out, limit, reference, workers, how, ignore) == (*[None] * 8,):
         _evaluate_test_sets(load_plan(config, scale, device, changes), evaluation, threads, parse_part(part))
     else:
@@ -170,7 +168,8 @@ def solve(
     ] = None,
     reference: Annotated[str | None, typer.Option(help="also report the gap to this solver")] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0, help="how long to search; default 10, and of a solver its own")
+        float | None,
+        typer.Option(min=0, help="how long to search, without loading; default 10, and of a solver its own"),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="random seed of the search")] = 0,
     decoding: DecodingName = None,
@@ -190,8 +189,14 @@ def solve(
     out: Annotated[Path | None, typer.Option(help="drawing of the solution (.svg, .pdf or .png)")] = None,
     save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
     ignore: Ignore = None,
+    fallback: Annotated[
+        bool, typer.Option("--fallback", help="a construction that stands in for a solver is no failure (exit code 3)")
+    ] = False,
     config: ConfigFile = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads of a network; default: one or all, by which is faster")
+    ] = None,
 ) -> None:
     """Solve an instance of a file.
 
@@ -213,7 +218,7 @@ def solve(
         raise NeurouteError("--solver: --model, --from and --decoding to --revise are for networks; leave them out")
     settings = load_config(config) if config or Path("config.yaml").exists() else None
     memory_gb, trusted = (settings.memory_gb, settings.networks) if settings else (None, [])
-    line = solve_file(
+    line, stands_in = solve_file(
         file,
         model,
         how,
@@ -228,9 +233,12 @@ def solve(
         save=save,
         ignore=ignore or [],
         trusted=trusted,
+        threads=threads,
         say=print,
     )
     print(line)
+    if stands_in and not fallback:
+        raise typer.Exit(STANDS_IN)
 
 
 def models(

@@ -16,7 +16,7 @@ import numpy as np
 import neuroute
 from neuroute.comparison.methods import Method
 from neuroute.core.dotted import resolve, search_working_folder
-from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.papers import FOLDERS, add_folders
 from neuroute.solvers import limited
 
@@ -84,8 +84,6 @@ class Worker:
             return self._process.call(f"{__name__}:{function}", limit, *arguments)
         except TimeoutError:
             why = "time"
-        except Interrupted:
-            raise KeyboardInterrupt from None
         except NeurouteError as error:  # it died
             status = str(error).partition(" died with ")[2].partition(":")[0]
             killed = status == f"exit status {-signal.SIGKILL}"  # by the kernel, as nothing here did it
@@ -143,16 +141,20 @@ def _load_network(machine: Machine, method: Method, instance: neuroute.Instance)
 
     def run(instance: neuroute.Instance, seed: int) -> np.ndarray:
         how = model.decoding.model_copy(update={"draw": seed}) if budget is None else None
-        return neuroute.solve(instance, model=model, decoding=how, seconds=budget, seed=seed, memory_gb=memory).stops
+        about: dict[str, Any] = {"memory_gb": memory, "threads": machine.threads}
+        return neuroute.solve(instance, model=model, decoding=how, seconds=budget, seed=seed, **about).stops
 
     nodes = min(model.net.train_nodes, WARM_UP_NODES)  # of which it may look at many as the nearest ones
     neuroute.solve(_small(instance, nodes), model=model, decoding=model.decoding, memory_gb=memory)
     if budget is None:
         return _Loaded(run, model.gflops)
-    from neuroute.user.within_time import Construction
+    from neuroute.user import within_time
 
-    # The search begins with what a process of its own builds, which is gone when it was too late the last time.
-    return _Loaded(run, warm_up=lambda: Construction(_small(instance), WARM_UP_S, 0).answer(WARM_UP_S))
+    def warm_up() -> None:  # the process that builds what a search begins with
+        with limited.borrow() as process:
+            process.call(f"{within_time.__name__}:construct", WARM_UP_S, _small(instance))
+
+    return _Loaded(run, warm_up=warm_up)
 
 
 def _load_solver(machine: Machine, method: Method, instance: neuroute.Instance) -> _Loaded:

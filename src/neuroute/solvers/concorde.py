@@ -81,15 +81,16 @@ def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.nda
     return solve_text(tsplib_text(coords), len(coords), seed, seconds)
 
 
-def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None, length: float = 0.0) -> np.ndarray:
-    """Return what `solve` does, of the text of a TSPLIB file of so many nodes; `length` is that of some tour.
-
-    Raises NeurouteError, too, if Concorde cannot count as far as that.
-    """
+def check_length(length: float) -> None:
+    """Raises NeurouteError if Concorde cannot count as far as a tour is long."""
     if length > MOST:
         raise NeurouteError(
             f"concorde: a tour's length of {length:,.0f} is more than it counts to, {MOST:,}; scale the instance down"
         )
+
+
+def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None) -> np.ndarray:
+    """Return what `solve` does, of the text of a TSPLIB file of so many nodes."""
     concorde = _extension()
     bound = -1.0 if seconds is None else seconds
     with _work_aside(), _silence():

@@ -5,18 +5,23 @@ The budget is a number of iterations without improvement, not seconds: labels mu
 """
 
 import importlib
+import itertools
+import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.solvers import limited
 from neuroute.solvers.base import Solver, at_size, installed_version
 
 HOW_TO_GET = "run `pip install hygese`"
 ITERATIONS = 2_000
 MOST_ITERATIONS = 100_000
 SPAN = 1_000.0  # HGS refuses distances of a very small scale
+MOST_DEMAND = 100_000  # it refuses larger ones, and none at all
+LEGS, LEAST_LEG = 4, 50  # of a time: the first leg is a quarter of it, and none is less than a fiftieth
 # Seconds of an instance of so many customers (sit, Table 1); below 1,000 nothing is printed: a second for 100.
 PRINTED_S = {100: 1.0, 1_000: 150.0, 5_000: 7_200.0, 10_000: 18_000.0, 50_000: 29_160.0, 100_000: 86_400.0}
 
@@ -32,7 +37,7 @@ def tour_of_ways(ways: np.ndarray, seed: int, seconds: float | None = None, iter
 
 
 def _tour(data: dict[str, Any], seed: int, iterations: int, seconds: float | None) -> np.ndarray:
-    (route,) = _search(seed, iterations, seconds).solve_tsp(data, rounding=False).routes
+    (route,) = _search("solve_tsp", data, seed, iterations, seconds).routes
     return np.array([0, *route], dtype=np.int64)
 
 
@@ -85,19 +90,52 @@ def routes_of_ways(
 def _routes(
     data: dict[str, Any], demand: np.ndarray, capacity: int, seed: int, iterations: int, seconds: float | None
 ) -> list[list[int]]:
-    data = data | {"demands": np.asarray(demand, dtype=np.float64), "vehicle_capacity": float(capacity)}
+    loads = np.asarray(demand, dtype=np.float64)
+    if not loads.any():
+        loads, capacity = np.minimum(np.arange(len(loads)), 1.0), len(loads)
+    unit = max(1.0, loads.max() / MOST_DEMAND)
+    data = data | {"demands": loads / unit, "vehicle_capacity": capacity / unit}
     while iterations <= MOST_ITERATIONS:
-        best = _search(seed, iterations, seconds).solve_cvrp(data, rounding=False)
-        if routes := [[int(customer) for customer in route] for route in best.routes if len(route)]:
+        if routes := _routes_of(_search("solve_cvrp", data, seed, iterations, seconds)):
             return routes
         iterations *= 2
     raise NeurouteError(f"hgs: no feasible routes in {MOST_ITERATIONS} iterations; check the demands")
 
 
-def _search(seed: int, iterations: int, seconds: float | None) -> Any:
+def _search(how: str, data: dict[str, Any], seed: int, iterations: int, seconds: float | None) -> Any:
+    """Return the best of a search; of a user's that ends by the clock, of legs, each of which is told of at once.
+
+    HGS counts processor time: on a busy machine one leg would be late, and whatever it had found lost.  The first has a
+    quarter of the time, the next all that is left at the share of a processor that the one before had.
+    """
     hygese = importlib.import_module("hygese")
-    limits = hygese.AlgorithmParameters(nbIter=iterations, seed=seed % 2**31, timeLimit=seconds or 0.0)
-    return hygese.Solver(limits, verbose=False)
+
+    def leg(number: int, seconds: float | None) -> Any:
+        limits = hygese.AlgorithmParameters(nbIter=iterations, seed=(seed + number) % 2**31, timeLimit=seconds or 0.0)
+        try:
+            return getattr(hygese.Solver(limits, verbose=False), how)(data, rounding=False)
+        except TypeError as error:  # it answers with nothing
+            raise NeurouteError(f"hgs refused the instance ({error}); take another solver") from None
+
+    if seconds is None or limited.folder() is None:
+        return leg(0, seconds)
+    ends, best, budget = time.perf_counter() + seconds, None, seconds / LEGS
+    for number in itertools.count():
+        began, used = time.perf_counter(), time.process_time()
+        answer = leg(number, budget)
+        if _routes_of(answer) and (best is None or answer.cost < best.cost):
+            best = answer
+            limited.say("found", _routes_of(answer))
+        now = time.perf_counter()
+        budget = (ends - now) * min(1.0, (time.process_time() - used) / (now - began))
+        if budget < seconds / LEAST_LEG and (best is not None or number >= LEGS):
+            return best or answer
+        budget = max(budget, seconds / LEAST_LEG)
+
+
+def _routes_of(answer: Any) -> list[list[int]]:
+    """Return the routes of an answer of HGS; none if it is not feasible."""
+    return [[int(customer) for customer in route] for route in answer.routes if len(route)]
 
 
 def _scaled(coords: np.ndarray) -> dict[str, Any]:

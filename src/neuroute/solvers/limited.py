@@ -1,7 +1,7 @@
-"""Functions called in a process of its own, which ends when their time is over, or when the caller ends.
+"""Functions called in a process of its own, which ends when its time is over, or when the caller ends.
 
-Native searches hear neither a clock nor Ctrl-C.  One that is asked to end may answer with the best that it has: it
-looks at `is_asked_to_end`; any other is killed.
+Native searches hear neither a clock nor Ctrl-C.  So what such a function finds is said at once (`say`), and the process
+is killed when nothing more is wanted of it.
 """
 
 import ctypes
@@ -11,24 +11,27 @@ import selectors
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from threading import Event
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from neuroute.core.dotted import resolve
-from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.core.private import scratch_folder
 
 PR_SET_PDEATHSIG = 1
 FOLDER = "NEUROUTE_LIMITED"  # the environment's word for the folder of such a process
-AT_ONCE_S = 0.5  # after which an answer is waited for
 MOST_S = 1e6  # that the system waits in one call
-SAMPLE_S = 0.02  # of processor time, by which the machine's load is seen
-_end = Event()  # set when the process is asked to end
+SIZE = 8  # bytes that say how long a message is
+ANSWER, ERROR = "answer", "error"  # kinds of messages that end a call
+
+
+class CrashedError(NeurouteError):
+    """A limited process died."""
 
 
 def call(function: str, seconds: float | None, *arguments: Any) -> Any:
@@ -60,72 +63,67 @@ class Process:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def call(
-        self,
-        function: str,
-        seconds: float | None,
-        *arguments: Any,
-        grace: float = 0.0,
-        meanwhile: Callable[[], object] | None = None,
-    ) -> Any:
+    def call(self, function: str, seconds: float | None, *arguments: Any) -> Any:
         """Return what `function` ("package.module:name") returns of these arguments: `begin`, then `answer`."""
         self.begin(function, *arguments)
-        return self.answer(seconds, grace=grace, meanwhile=meanwhile)
+        return self.answer(seconds)
 
     def begin(self, function: str, *arguments: Any) -> None:
-        """Have a function called, which may leave in the `folder` what it finds; its answer can be asked for, once."""
+        """Have a function called, whose answer can be asked for, once."""
         if self._function is not None:
             self._kill()  # its answer would be taken for that to this call
-        self._function = function
         try:
             self._send(pickle.dumps((function, arguments)))
         except BaseException:
             self._kill()
             raise
+        self._function = function
 
-    def answer(
-        self, seconds: float | None, *, grace: float = 0.0, meanwhile: Callable[[], object] | None = None
-    ) -> Any:
+    def answer(self, seconds: float | None) -> Any:
         """Return what the function that was begun returns.
 
-        After so many seconds it is asked to end; what it answers within the `grace` counts, and then it is killed.
-        `meanwhile` is begun where there is no answer at once.  It should be short, and must not compile: C code that
-        calls Python back, as numba's compiler does, loses a Ctrl-C.
+        Raises TimeoutError if it says nothing for so many seconds, CrashedError if the process dies (out of memory,
+        say), and NeurouteError if the function raises one; the process is killed at Ctrl-C, too.
+        """
+        for message in self.listen(seconds):
+            if message is None:
+                raise TimeoutError
+            kind, value = message
+        assert kind == ANSWER
+        return value
 
-        Raises TimeoutError if it has not answered, Interrupted, with the answer if there is one, at Ctrl-C, and
-        NeurouteError if the process dies (out of memory, say) or the function raises one.
+    def listen(self, seconds: float | None) -> Iterator[tuple[str, Any] | None]:
+        """Yield what the function that was begun says, its answer last; None where it says nothing for some seconds.
+
+        Raises as `answer` does.  Where the caller leaves before the answer, the process is killed.
         """
         try:
-            began = time.perf_counter()
-            if meanwhile and not self.wait(AT_ONCE_S if seconds is None else min(AT_ONCE_S, seconds)):
-                meanwhile()
-            if self.wait(None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))):
-                return self._answer()
-        except KeyboardInterrupt:
-            raise Interrupted(self._end_within(grace)) from None
-        except NeurouteError:
-            raise
-        except BaseException:
-            self._kill()
-            raise
-        answer = self._end_within(grace)
-        if answer is None:
-            raise TimeoutError
-        return answer
-
-    def wait(self, seconds: float | None) -> bool:
-        """Whether what was begun has an answer, or the process died, within so many seconds."""
-        if self._process is None:
-            return True
-        assert self._process.stdout is not None
-        with selectors.DefaultSelector() as waiting:
-            waiting.register(self._process.stdout, selectors.EVENT_READ)
-            return bool(waiting.select(None if seconds is None else min(seconds, MOST_S)))
+            while self._function is not None:
+                if not self._speaks(seconds):
+                    yield None
+                    continue
+                kind, value = self._read()
+                if kind in (ANSWER, ERROR):
+                    self._function = None
+                if kind == ERROR:
+                    raise NeurouteError(value)
+                yield kind, value
+        finally:
+            if self._function is not None:
+                self._kill()
 
     def end(self) -> None:
         """Kill it, and remove its folder."""
         self._kill()
         self._resources.close()
+
+    def _speaks(self, seconds: float | None) -> bool:
+        """Whether there is a message, or the process has died, within so many seconds."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(self._process.stdout, selectors.EVENT_READ)
+            return bool(waiting.select(None if seconds is None else min(seconds, MOST_S)))
 
     def _send(self, request: bytes) -> None:
         if self._process is not None and self._process.poll() is not None:  # it died since
@@ -145,35 +143,19 @@ class Process:
             while request:
                 request = request[self._process.stdin.write(request) :]
 
-    def _answer(self) -> Any:
+    def _read(self) -> tuple[str, Any]:
         assert self._process is not None
         assert self._process.stdout is not None
-        function, self._function = self._function, None
         try:
-            with open(self._process.stdout.fileno(), "rb", closefd=False) as answers:  # a pipe's reads alone are short
-                result, error = pickle.load(answers)
-        except (EOFError, pickle.UnpicklingError):
-            status = self._process.wait()
+            size = int.from_bytes(_take(self._process.stdout, SIZE), "big")
+            kind, value = pickle.loads(_take(self._process.stdout, size))
+        except EOFError:
+            function, status = self._function, self._process.wait()
             self._kill()
             last_words = (self.folder / "stderr").read_text(errors="replace").strip().splitlines()[-1:]
             last = (last_words or ["no memory left?"])[0]
-            raise NeurouteError(f"{function} died with exit status {status}: {last}") from None
-        if error is not None:
-            raise NeurouteError(error)
-        return result
-
-    def _end_within(self, grace: float) -> Any:
-        """Ask it to end, and kill it if there is no answer after the grace: None."""
-        assert self._process is not None
-        if grace:
-            try:
-                os.killpg(self._process.pid, signal.SIGTERM)
-                if self.wait(grace):
-                    return self._answer()
-            except (KeyboardInterrupt, NeurouteError, ProcessLookupError):
-                pass
-        self._kill()
-        return None
+            raise CrashedError(f"{function} died with exit status {status}: {last}") from None
+        return kind, value
 
     def _kill(self) -> None:
         self._function = None
@@ -188,12 +170,54 @@ class Process:
         self._process = None
 
 
+def _take(pipe: Any, size: int) -> bytes:
+    """Return so many bytes of a pipe, of which one read may bring fewer.  Raises EOFError where it ends before."""
+    whole = bytearray()
+    while len(whole) < size:
+        part = pipe.read(size - len(whole))
+        if not part:
+            raise EOFError
+        whole += part
+    return bytes(whole)
+
+
+class _Idle(threading.local):
+    """Processes of a thread, by the process that has the thread: they end with the thread that has begun them."""
+
+    def __init__(self) -> None:
+        self.of = defaultdict[int, list[Process]](list)
+
+
+idle = _Idle()
+
+
+@contextmanager
+def borrow() -> Iterator[Process]:
+    """Lend a process that a later call of this thread finds as it is: loaded and compiled."""
+    mine = idle.of[os.getpid()]
+    process = mine.pop() if mine else Process()
+    try:
+        yield process
+    finally:
+        mine.append(process)
+
+
 # -- in the process ----------------------------------------------------------------------------------------------------
 
+_answers: BinaryIO | None = None
 
-def is_asked_to_end() -> bool:
-    """Whether this process was asked to answer with the best that it has."""
-    return _end.is_set()
+
+def say(kind: str, value: Any = None) -> None:
+    """Tell the caller of a limited process something before the answer; where there is none, nothing."""
+    if folder() is not None and _answers is not None:
+        _write(kind, value)
+
+
+def _write(kind: str, value: Any) -> None:
+    assert _answers is not None
+    message = pickle.dumps((kind, value))
+    _answers.write(len(message).to_bytes(SIZE, "big") + message)
+    _answers.flush()
 
 
 def folder() -> Path | None:
@@ -201,32 +225,20 @@ def folder() -> Path | None:
     return Path(os.environ[FOLDER]) if FOLDER in os.environ else None
 
 
-def slowed(seconds: float) -> float:
-    """Return so many seconds of wall-clock time in processor time, as busy as the machine is now."""
-    began, used = time.perf_counter(), time.process_time()
-    while time.process_time() - used < SAMPLE_S:
-        pass
-    return seconds * min(1.0, SAMPLE_S / (time.perf_counter() - began))
-
-
 def main() -> None:
+    global _answers
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != int(sys.argv[1]):  # it had ended before
             return
-    signal.signal(signal.SIGTERM, lambda *_: _end.set())
-    answers = os.fdopen(os.dup(1), "wb")
+    _answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what solvers print is no answer
     while True:
         try:
             function, arguments = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        _end.clear()
-        outcome: tuple[Any, str | None]
         try:
-            outcome = resolve(function)(*arguments), None
+            _write(ANSWER, resolve(function)(*arguments))
         except NeurouteError as error:
-            outcome = None, str(error)
-        pickle.dump(outcome, answers)
-        answers.flush()
+            _write(ERROR, str(error))

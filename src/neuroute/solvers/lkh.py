@@ -54,12 +54,7 @@ def solve_by_elkai(
 def solve_text(
     text: str, nodes: int, seed: int, seconds: float | None = None, largest: float = GRID, runs: int = RUNS
 ) -> np.ndarray:
-    """Return what `solve_by_elkai` does, of the text of a TSPLIB file of so many nodes and that largest distance.
-
-    Raises NeurouteError if a distance is more than LKH counts with.
-    """
-    if largest > MOST:
-        raise NeurouteError(f"lkh: a distance of {largest:,.0f}; give none above {MOST:,}: scale the instance down")
+    """Return what `solve_by_elkai` does, of the text of a TSPLIB file of so many nodes and that largest distance."""
     precision = min(PRECISION, int(MOST // max(largest, 1)))
     parameters = f"RUNS = {runs}\nSEED = {positive_seed(seed)}\nTRACE_LEVEL = 0\nPROBLEM_FILE = :stdin:\n"
     parameters += "" if precision == PRECISION else f"PRECISION = {precision}\n"
@@ -67,6 +62,11 @@ def solve_text(
     if (folder := limited.folder()) is not None:
         parameters += f"OUTPUT_TOUR_FILE = {folder / BEST}\n"
     return run_elkai(parameters, text, f"LKH gave up on an instance of {nodes} nodes; try the solver 'lkh3'")
+
+
+def countable(ways: np.ndarray) -> np.ndarray:
+    """Return whole distances (n, n) in which LKH can count: where some are too large, all are scaled down alike."""
+    return ways if ways.max() <= MOST else np.rint(ways * (MOST / ways.max())).astype(np.int64)
 
 
 def run_elkai(parameters: str, text: str, refusal: str) -> np.ndarray:

@@ -27,6 +27,7 @@ class MatrixSolver:
 
 
 def _by_lkh(ways: np.ndarray, seed: int, seconds: float | None, runs: int = lkh.RUNS) -> np.ndarray:
+    ways = lkh.countable(ways)
     return lkh.solve_text(matrix_text(ways), len(ways), seed, seconds, float(ways.max()), runs)
 
 
@@ -36,8 +37,8 @@ def _by_concorde(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarr
         best: np.ndarray = tours[ways[tours, np.roll(tours, -1, axis=1)].sum(1).argmin()]
         return best
     tour = _nearest_tour(ways, seed, None)
-    length = float(ways[tour, np.roll(tour, -1)].sum())
-    return concorde.solve_text(matrix_text(ways), len(ways), seed, seconds, length)
+    concorde.check_length(float(ways[tour, np.roll(tour, -1)].sum()))
+    return concorde.solve_text(matrix_text(ways), len(ways), seed, seconds)
 
 
 def _tour_of(of_grid: Callable[..., np.ndarray]) -> Tour:

@@ -10,7 +10,9 @@ only pick up.
 """
 
 import importlib
+import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -34,9 +36,7 @@ def solve_vrp(instance: Vrp, seed: int, **how: Any) -> np.ndarray:
 
     Raises NeurouteError if OR-Tools is missing or finds no routes.
     """
-    grid = on_vrp_grid(instance)
-    found_routes = routes(grid, seed, **how)
-    return from_routes(sorted(found_routes, key=lambda route: bool((grid.demand[route] < 0).all())))
+    return from_routes(routes(on_vrp_grid(instance), seed, **how))
 
 
 def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
@@ -115,14 +115,31 @@ class _Model:
                 raise _no_routes()
             time.CumulVar(self.manager.NodeToIndex(customer)).SetRange(opens, min(closes, latest))
 
-    def routes(self, solution: Any) -> list[list[int]]:
-        return [route for vehicle in range(self.vehicles) if (route := self._route(solution, vehicle))]
+    def tell_of_solutions(self, ends: float | None) -> None:
+        """Say of each better solution, and search until the time is over, but not before the first."""
+        least = math.inf
 
-    def _route(self, solution: Any, vehicle: int) -> list[int]:
-        route, index = [], solution.Value(self.routing.NextVar(self.routing.Start(vehicle)))
+        def keep() -> None:
+            nonlocal least
+            if (cost := self.routing.CostVar().Max()) < least:
+                least = cost
+                limited.say("found", self.routes(lambda index: self.routing.NextVar(index).Value()))
+
+        self.routing.AddAtSolutionCallback(keep)
+        if ends is not None:
+            limit = self.routing.solver().CustomLimit(lambda: time.perf_counter() >= ends and least < math.inf)
+            self.routing.AddSearchMonitor(limit)
+
+    def routes(self, next_of: Callable[[int], int]) -> list[list[int]]:
+        """Return the routes that vehicles drive, those that only pick up last; next_of: of a stop's index."""
+        routes = [self._route(next_of, vehicle) for vehicle in range(self.vehicles)]
+        return sorted(filter(None, routes), key=lambda route: bool((self.grid.demand[route] < 0).all()))
+
+    def _route(self, next_of: Callable[[int], int], vehicle: int) -> list[int]:
+        route, index = [], next_of(self.routing.Start(vehicle))
         while not self.routing.IsEnd(index):
             route.append(self.manager.IndexToNode(index))
-            index = solution.Value(self.routing.NextVar(index))
+            index = next_of(index)
         return route
 
 
@@ -138,17 +155,14 @@ def _search(
     parameters.local_search_metaheuristic = enums.LocalSearchMetaheuristic.GUIDED_LOCAL_SEARCH
     if solutions is not None:
         parameters.solution_limit = solutions
-    if seconds is not None:
-        if limited.folder() is not None:  # where the time is for all that is done
-            seconds -= time.perf_counter() - began
-        parameters.time_limit.FromMilliseconds(max(1, round(1000 * seconds)))
     if limited.folder() is not None:
-        solver = model.routing.solver()
-        model.routing.AddSearchMonitor(solver.CustomLimit(limited.is_asked_to_end))
+        model.tell_of_solutions(None if seconds is None else began + seconds)
+    elif seconds is not None:
+        parameters.time_limit.FromMilliseconds(max(1, round(1000 * seconds)))
     solution = model.routing.SolveWithParameters(parameters)
     if solution is None:
         raise _no_routes()
-    return model.routes(solution)
+    return model.routes(lambda index: solution.Value(model.routing.NextVar(index)))
 
 
 def _no_routes() -> NeurouteError:

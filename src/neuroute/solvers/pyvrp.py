@@ -25,6 +25,7 @@ ITERATIONS = 5_000  # seconds for 50 customers; the 20,000 of the published refe
 TOUR_ITERATIONS = 1_000
 SAVED_WAYS = 4  # of the longest ones, that an overload of one may never be worth
 MOST_PENALTY = 100_000
+INFEASIBLE = 2**62  # a cost from here on is that of a solution that breaks constraints
 
 
 def solve_vrp(instance: Vrp, seed: int, iterations: int = ITERATIONS, seconds: float | None = None) -> np.ndarray:
@@ -61,20 +62,35 @@ def search(grid: GridVrp, vehicles: int, seed: int, iterations: int, seconds: fl
         raise missing(NAME, HOW_TO_GET) from None
     ends = None if seconds is None else time.perf_counter() + seconds  # what comes before the search counts
     enough = importlib.import_module("pyvrp.stop").MaxIterations(iterations)
+    is_users = limited.folder() is not None  # who waits for a first solution
 
     def stop(cost: int) -> bool:
-        over: bool = enough(cost) if ends is None else time.perf_counter() >= ends
-        return over or limited.is_asked_to_end()
+        if ends is None:
+            return bool(enough(cost))
+        return time.perf_counter() >= ends and (cost < INFEASIBLE or not is_users)
 
+    class Follower(pyvrp.IteratedLocalSearchCallbacks):  # type: ignore[misc, name-defined]
+        def on_best(self, best: Any) -> None:
+            if best.is_feasible():
+                limited.say("found", _routes(best))
+
+    follower = Follower()
+    params = pyvrp.SolveParams(ils=pyvrp.IteratedLocalSearchParams(callbacks=follower))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of penalties that grow large: what counts is whether it found routes
-        best = pyvrp.solve(_data(pyvrp, grid, vehicles), stop, seed=seed, collect_stats=False, display=False).best
+        best = pyvrp.solve(
+            _data(pyvrp, grid, vehicles), stop, seed, collect_stats=False, display=False, params=params
+        ).best
     if not best.is_feasible():
         raise NeurouteError(
             f"{NAME}: no routes found that keep to the constraints; check demands, windows and limit, or give more "
             "iterations"
         )
-    return [[visit.idx + 1 for visit in route if visit.is_client()] for route in best.routes()]
+    return _routes(best)
+
+
+def _routes(solution: Any) -> list[list[int]]:
+    return [[visit.idx + 1 for visit in route if visit.is_client()] for route in solution.routes()]
 
 
 def _data(pyvrp: Any, grid: GridVrp, vehicles: int) -> Any:

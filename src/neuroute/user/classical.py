@@ -8,6 +8,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, cast
 
@@ -28,7 +29,6 @@ from neuroute.solvers.registry import SOLVERS, get, is_installed
 from neuroute.user.solution import Solution
 
 QUICK = ("insertion", "nearest", "savings")  # families that take no time, and compile when first called
-CPU_CLOCKED = ("concorde", "hgs", "lkh", "lkh3")  # families whose limit is in processor time
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
 
 
@@ -78,20 +78,15 @@ def solve_with(name: str, instance: Instance, seconds: float | None = None, seed
     and lkh ends with the trial that it is at.  Raises NeurouteError, before anything is solved, for what `check_solver`
     and `check_seconds` refuse and an instance that is none; and if the solver finds no solution.
 
-    In a limited process the time is for what is prepared, too, and is wall-clock time whatever the solver counts.
+    A limited process says when it is `ready`, and what is `found` on the way, where the solver tells.
     """
     check_seconds(seconds)
     solver = check_solver(name, instance)
     warm_up(name, _problem(instance))
-    began = time.perf_counter()
     run = _prepare(solver, instance, seed)
-    if _family(name) in ("insertion", "nearest"):
-        seconds = None
-    if seconds is not None and limited.folder() is not None:
-        seconds = max(seconds - (time.perf_counter() - began), seconds / 10)
-        seconds = limited.slowed(seconds) if _family(name) in CPU_CLOCKED else seconds
+    limited.say("ready")
     began = time.perf_counter()
-    solution = run(seconds)
+    solution = run(None if _family(name) in ("insertion", "nearest") else seconds)
     took = time.perf_counter() - began
     try:
         return Solution(instance, solution, name, took)
@@ -99,6 +94,12 @@ def solve_with(name: str, instance: Instance, seconds: float | None = None, seed
         raise NeurouteError(
             f"{name} returned no solution of this instance; take another solver, or reinstall it"
         ) from None
+
+
+def describe_search(name: str, seed: int) -> str:
+    """Return how often a solver searches an instance, and by which seed: on another, its answer may be another."""
+    runs = int(_settings(get(name).solve).get("runs", 1))
+    return f"{runs} run{'s' * (runs > 1)}, seed {seed}"
 
 
 def check_seconds(seconds: float | None) -> None:
@@ -119,19 +120,30 @@ def _prepare(solver: Solver, instance: Instance, seed: int) -> Callable[[float |
     if instance.distances == "EXACT_2D":
         return _prepare_plane(solver, instance, seed)
     if instance.problem == "tsp" and family in ("concorde", "lkh", "lkh3"):  # which know TSPLIB's distances
-        text = format_instance(instance)
         if family == "concorde":
             from neuroute.solvers import nearest  # which compiles when it is imported
 
-            length = instance.length(nearest.solve(instance.coords, 0))
-            return partial(concorde.solve_text, text, instance.n, seed, length=length)
-        largest = float(np.hypot(*np.ptp(instance.coords, axis=0)))
+            concorde.check_length(instance.length(nearest.solve(instance.coords, 0)))
+            return partial(concorde.solve_text, format_instance(instance), instance.n, seed)
+        near = _near_origin(instance)
+        largest = float(np.hypot(*np.ptp(near.coords, axis=0)))
         of_text = lkh.solve_text if family == "lkh" else lkh3.tour_of_text
-        return partial(of_text, text, instance.n, seed, largest=largest, **settings)
+        return partial(of_text, format_instance(near), instance.n, seed, largest=largest, **settings)
     # nearer in the plane is nearer by the others' distances
     if family not in matrix.SOLVERS or family == "lkh3" or (family in QUICK and instance.distances != "GEO"):
         return _prepare_plane(solver, instance, seed)
     return _prepare_ways(solver, instance, all_distances(instance.coords, instance.distances), seed)
+
+
+def _near_origin(instance: Instance) -> Instance:
+    """Return a TSP of a library where LKH counts well: far from the origin it loses digits, and tours are too long.
+
+    What is too large for it is scaled down.
+    """
+    if instance.distances == "GEO":
+        return instance
+    points = instance.coords - instance.coords.min(axis=0)
+    return replace(instance, points=points * min(1.0, lkh.MOST / float(np.hypot(*points.max(axis=0)))))
 
 
 def _prepare_plane(solver: Solver, instance: Instance, seed: int) -> Callable[[float | None], np.ndarray]:
@@ -207,7 +219,7 @@ def _takes_ways(name: str, instance: Instance) -> bool:
 @cache
 def warm_up(name: str, problem: str) -> None:
     """Load a solver, and compile what it has for a problem: that is not an instance's time."""
-    if _family(name) in QUICK and limited.folder() is not None:
+    if _family(name) in QUICK:
         _load_compiler()
     solver = get(name)
     if _family(name) in QUICK and problem != "tsp" and solver.solve_cvrp is not None:

@@ -29,11 +29,14 @@ class Solution:
         stops: int64; a tour (n,) of nodes from 0, or (2, n): the customers from 1 in visiting order, and 1 for each
             that is reached through the depot.
         method: what made it: a network's name, or a solver's.
-        seconds: wall-clock time that it took, without loading the network.
+        seconds: wall-clock time of the search.
+        startup_s: wall-clock time before it: importing, loading, starting a process, compiling.
+        wall_s: wall-clock time of the whole call.
         trace: (seconds, cost) of each improvement, where the method tells.
         basis: what else than its own first solution a network went on from, the cost of that, and of its own if it
             built one: ("savings", 812.0, None).
         note: what else there is to say of how it came about, such as that the search was interrupted.
+        fallback: why it is not by the method that was asked for: `method` stands in for it; empty where it is.
 
     Raises:
         NeurouteError: if it is no solution of the instance.
@@ -46,6 +49,9 @@ class Solution:
     trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)
     basis: tuple[str, float, float | None] | None = None
     note: str = ""
+    startup_s: float = 0.0
+    wall_s: float = 0.0
+    fallback: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stops", self.instance.stops_of(self.stops))
@@ -130,16 +136,28 @@ def without(instance: Instance) -> str:
     return f", without {', '.join(instance.ignored)}" if instance.ignored else ""
 
 
-def describe(solution: Solution, before: float | None = None, yardstick: Solution | None = None) -> str:
-    """Return a line on a solution, with the cost `before` it was improved, and its gap to another one."""
+def describe(
+    solution: Solution, before: float | None = None, yardstick: Solution | None = None, search: str = ""
+) -> str:
+    """Return a line on a solution, with the cost `before` it was improved, and its gap to another one of a `search`.
+
+    Where another method stands in for the one that was asked for, a line before it begins with WARNING and says why.
+    """
     instance = solution.instance
     routes = f"{len(solution.routes)} routes, " if instance.problem != "tsp" else ""
     was = "" if before is None else f", before {instance.format(before)}"
     gap = "" if solution.gap is None else f", gap {solution.gap:.2f} %"
     if yardstick is not None:
         to = f"{gap_pct(solution.cost, yardstick.cost):.2f} % to {yardstick.method}"
-        gap += f", {to} ({instance.format(yardstick.cost)} in {yardstick.seconds:.2f} s)"
+        how = f"{yardstick.seconds:.2f} s{search and f', {search}'}{yardstick.origin}"
+        gap += f", {to} ({instance.format(yardstick.cost)} in {how})"
+    startup = f" + {solution.startup_s:.1f} s to start" if solution.wall_s else ""
     return (
+        f"{_warn(solution)}{'' if yardstick is None else _warn(yardstick)}"
         f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
-        f"{without(instance)}{was}{gap}, {solution.seconds:.2f} s, {solution.method}{solution.origin}"
+        f"{without(instance)}{was}{gap}, {solution.seconds:.2f} s{startup}, {solution.method}{solution.origin}"
     )
+
+
+def _warn(solution: Solution) -> str:
+    return f"WARNING: {solution.fallback}; {solution.method} stands in\n" if solution.fallback else ""

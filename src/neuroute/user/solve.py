@@ -3,28 +3,30 @@
 What networks need, torch above all, is imported when one is asked for.
 """
 
-import time
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.instances.instance import Instance
+from neuroute.solvers import limited
 from neuroute.specs.objects import Decoding
+from neuroute.user import within_time
+from neuroute.user.best import Best
 from neuroute.user.classical import available
 from neuroute.user.files import as_instance
 from neuroute.user.solution import Solution
-from neuroute.user.within_time import Construction, solve_within
+from neuroute.user.within_time import solve_within
 from neuroute.user.zoo import choose
 
 if TYPE_CHECKING:
     from neuroute.user.model import Model
 
 SECONDS = 10.0  # of a network's search
-LEAST_S = 0.05  # that is searched for, however little time is left
+BUILD_SHARE = 10  # of the time a tenth, after which savings try no further shape
 
 
 def solve(
@@ -39,6 +41,8 @@ def solve(
     device: str = "auto",
     memory_gb: float | None = None,
     trusted: Collection[str] = (),
+    follow: Callable[[Best], object] | None = None,
+    threads: int | None = None,
 ) -> Solution:
     """Solve an instance.
 
@@ -47,17 +51,21 @@ def solve(
         method: `network`, or a solver (`neuroute.methods`).
         model: of method `network`: a loaded one, the name of a shipped one (`neuroute.models`) or a checkpoint; None:
             the shipped one for the instance's problem and size.
-        seconds: of wall-clock time, for loading, too; None: 10 for a network, and for a solver what its module says.
-            0: a network's own first solution, whatever it takes.
+        seconds: of wall-clock time for the search, from when network or solver is ready; it makes one solution at
+            least, whatever that takes (a solver has a minute more for it).  None: 10 for a network, and for a solver
+            what its module says.  0: a network's own first solution.
         decoding: instead of a time, how a network builds its solution, or its name, such as `multistart`.
         start: a solution to improve (see `Instance.check`), which never gets longer in the instance's own distances.
         seed: of what is drawn; a search that ends by the clock still differs from run to run.
         device: `auto` (a GPU where there is one), `cpu` or `cuda`.
         memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
         trusted: kinds of networks outside this package that a checkpoint may name, as "module:Class".
+        follow: called with the best so far (its `cost`, `seconds`, `iterations`) when it gets better, and now and then.
+        threads: of a network on a CPU; None: one or all, by which is faster.
 
     Returns:
-        The best solution found, which is checked.
+        The best solution found, which is checked.  Where a solver crashed, or had none, a construction stands in, and
+        `fallback` says why.
 
     Raises:
         NeurouteError: if the method or the model is unknown, or is not for this instance.
@@ -69,50 +77,50 @@ def solve(
     if method != "network":
         if model is not None or decoding is not None or start is not None:
             raise NeurouteError(f"method '{method}': model, decoding and start are of method 'network'; leave them out")
-        return solve_within(method, instance, seconds, seed)
+        return solve_within(method, instance, seconds, seed, follow)
     stops = None if start is None else Solution(instance, instance.stops_of(start)).stops
-    return solve_by_model(
-        instance, model, seconds, time.perf_counter(), decoding, stops, seed, device, memory_gb, trusted
-    )
+    how = (model, seconds, decoding, stops, seed, device, memory_gb, trusted, follow, threads)
+    return solve_by_model(instance, *how)
 
 
 def solve_by_model(
     instance: Instance,
     model: "Model | str | Path | None",
     seconds: float | None,
-    began: float,
     decoding: Decoding | str | None,
     start: np.ndarray | None,
     seed: int,
     device: str,
     memory_gb: float | None,
     trusted: Collection[str],
+    follow: Callable[[Best], object] | None = None,
+    threads: int | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Solution:
-    """Do what `solve` does by a network, in `seconds` since `began`; `say` is called with a line before a search."""
+    """Do what `solve` does by a network; `say` is called with a line before a search."""
     check_coordinates(instance)
-    total = SECONDS if seconds is None else seconds
-    construction = None
+    best, total = Best(instance, follow), SECONDS if seconds is None else seconds
     if model is None:
         model = choose(instance.problems, instance.variant, instance.n, instance.name).name
-    if decoding is None and start is None and total > 0:
-        construction = Construction(instance, total, seed)  # while torch is loaded
-    try:
+    is_search = decoding is None and start is None and total > 0
+    with limited.borrow() if is_search else nullcontext() as process:
+        if process is not None:  # a construction is made while torch is loaded
+            process.begin(f"{within_time.__name__}:construct", instance, total / BUILD_SHARE, seed)
+
+        def built() -> Solution | None:
+            with suppress(NeurouteError):
+                return None if process is None else cast(Solution, process.answer(None))
+            return None
+
         from neuroute.user.by_network import check_fit, solve_by_network
         from neuroute.user.model import Model, load_model
 
         if not isinstance(model, Model):
             model = load_model(model, device, trusted)
-    except KeyboardInterrupt:
-        if construction is None:
-            raise
-        best = construction.so_far()
-        raise Interrupted(replace(best, note=f"interrupted after {best.seconds:.1f} s")) from None
-    check_fit(instance, model)
-    if decoding is None:
-        say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{model.name}', for {total:g} s")
-    time_left = total and max(total - (time.perf_counter() - began), LEAST_S)
-    return solve_by_network(instance, model, decoding, time_left, construction, start, seed, memory_gb)
+        check_fit(instance, model)
+        if decoding is None:
+            say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{model.name}', for {total:g} s")
+        return solve_by_network(instance, model, decoding, total, built, start, seed, memory_gb, best, threads)
 
 
 def methods(problem: str = "tsp") -> list[str]:

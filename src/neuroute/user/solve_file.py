@@ -1,11 +1,12 @@
 """Solve a file: by one method, and a line says how long its solution is, or by several solvers, in a table."""
 
-import time
+import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 from neuroute.analysis.intervals import gap_pct
 from neuroute.core.errors import Interrupted, NeurouteError
@@ -15,10 +16,12 @@ from neuroute.instances.instance import Instance
 from neuroute.instances.tsplib import read_solution, read_tour
 from neuroute.problems.vrp import from_routes
 from neuroute.specs.objects import Decoding
-from neuroute.user.classical import check_solver
+from neuroute.user.best import Best
+from neuroute.user.classical import check_solver, describe_search
 from neuroute.user.files import load
 from neuroute.user.solution import ENDINGS, Solution, describe, without
-from neuroute.user.solve import LEAST_S, check_coordinates, solve, solve_by_model
+from neuroute.user.solve import check_coordinates, solve_by_model
+from neuroute.user.within_time import solve_within
 
 NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
 Say = Callable[[str], None]
@@ -98,63 +101,77 @@ def solve_file(
     save: Path | None = None,
     ignore: Sequence[str] = (),
     trusted: Collection[str] = (),
+    threads: int | None = None,
     say: Say = lambda line: None,
-) -> str:
+) -> tuple[str, bool]:
     """Solve a file and return a line that says how; keep the solution in `save` (.tour or .sol), draw it to `out`.
 
-    As `solve`, by a network or a solver; by several solvers, or of a file of distances, a table of their answers, of
-    which the shortest is kept and drawn.
+    As `solve`, by a network or a solver; by several solvers, a table of their answers, of which the shortest is kept
+    and drawn.  Returns, too, whether a construction stands in for a method that was asked for.
 
     reference: a solver, whose solution gaps are to; of a table, without one, gaps are to the best length known, else to
     the least one here.  ignore: keys and sections of the file that are left out.  say: called with a line before each
-    search begins.  The time is for loading, too.
+    search begins.
 
     Raises NeurouteError, before anything is solved or written, if files and model do not go together, or nothing can be
-    written in a place; and, at Ctrl-C, Interrupted with what it would return, once the best so far is written.
+    written in a place; and, at Ctrl-C, Interrupted with the line or table, once the best so far is written.
     """
-    began = time.perf_counter()
     if out is not None and out.suffix not in PICTURES:
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
     if start is not None and decoding is not None and (decoding.method != "prc" or decoding.start != "greedy"):
         raise NeurouteError("--from: the solution of a file is improved by --prc, as in --prc 100, without --start")
     instance, places = load(path, ignore=ignore), Places(out, save)
     names = list(dict.fromkeys([*solvers, *([reference] if reference else [])]))
-    if instance.ways is not None and not names:
+    if instance.ways is not None and not solvers:
         check_coordinates(instance)  # which says that networks take no distances
-    for name in names:
-        check_solver(name, instance)
-    if len(solvers) > 1 or instance.ways is not None:
-        places.check(instance, path)
-        return _table_by_each(instance, names, reference, places, seconds, seed, say)
     if start is not None and start.suffix != ENDINGS[instance.problem]:
         ending = ENDINGS[instance.problem]
         raise NeurouteError(f"--from {start}: a solution of a {path.suffix} file is a file that ends in {ending}")
     before = None if start is None else read_start(start, instance)
     places.check(instance, path)
+    if len(solvers) > 1:
+        return _table_by_each(instance, names, reference, places, seconds, seed, say), False
+    for name in names:
+        check_solver(name, instance)
     solution = yardstick = None
     is_whole = True
-    try:
-        if solvers:
-            time_left = seconds and max(seconds - (time.perf_counter() - began), LEAST_S)
-            solution = solve(instance, *solvers, seconds=time_left, seed=seed)
-        else:
-            solution = solve_by_model(
-                instance, model, seconds, began, decoding, before, seed, device, memory_gb, trusted, say
-            )
-        yardstick = None if reference is None else solve(instance, reference, seconds=seconds, seed=seed)
-    except Interrupted as stop:
-        is_whole, solution = False, solution or stop.best
-        if solution is None:
-            raise
+    with Follower() as follow:
+        try:
+            if solvers:
+                solution = solve_within(solvers[0], instance, seconds, seed, follow)
+            else:
+                how = (model, seconds, decoding, before, seed, device, memory_gb, trusted)
+                solution = solve_by_model(instance, *how, follow, threads, say)
+            yardstick = None if reference is None else solve_within(reference, instance, seconds, seed, follow)
+        except Interrupted as stop:
+            is_whole, solution = False, solution or stop.best
+            if solution is None:
+                raise
     origin = solution.basis[0] if solution.basis is not None else "" if start is None else start.name
     places.write(solution, f" from {origin}" if origin else "")
-    line = describe(solution, None if before is None else instance.cost(before), yardstick)
+    search = "" if yardstick is None or reference is None else describe_search(reference, seed)
+    line = describe(solution, None if before is None else instance.cost(before), yardstick, search)
     there = [] if out is None else [f"in {out}"]
     there += [] if save is None else [f"kept in {save}"]
     line += f"; {NOUNS[instance.problem]} {', '.join(there)}" if there else ""
     if not is_whole:
         raise Interrupted(line)
-    return line
+    return line, bool(solution.fallback or (yardstick and yardstick.fallback))
+
+
+class Follower:
+    """Shows on a terminal how far a search is; a bar of nothing but text."""
+
+    def __enter__(self) -> Callable[[Best], object]:
+        self._bar = tqdm(bar_format="{desc}", leave=False, disable=not sys.stderr.isatty())
+        return self._show
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def _show(self, best: Best) -> None:
+        cost = best.instance.format(best.cost)
+        self._bar.set_description_str(f"{cost} after {best.seconds:.1f} s, {best.iterations:,} solutions")
 
 
 def _table_by_each(
@@ -166,33 +183,42 @@ def _table_by_each(
     seed: int,
     say: Say,
 ) -> str:
-    solutions, is_whole = list[Solution](), True
+    """Return a table with a row for each solver; who refuses, crashes or has nothing has one that says so."""
+    solutions, failures, is_whole = dict[str, Solution](), dict[str, str](), True
     for name in names:
         say(f"{instance.name}: {name} ...")
         try:
-            solutions.append(solve(instance, name, seconds=seconds, seed=seed))
+            with Follower() as follow:
+                solutions[name] = solve_within(name, instance, seconds, seed, follow, stands_in=False)
         except Interrupted as stop:
             is_whole = False
-            solutions.append(stop.best)
+            if stop.best is not None and not stop.best.fallback:
+                solutions[name] = stop.best
             break
-    best = min(solutions, key=lambda each: each.cost)
+        except NeurouteError as error:
+            failures[name] = str(error)
+    if not solutions:
+        raise NeurouteError("; ".join(failures.values())) if is_whole else Interrupted
+    best = min(solutions.values(), key=lambda each: each.cost)
     places.write(best)
-    is_there = bool(reference) and solutions[-1].method.split()[-1] == reference  # it comes last
-    table = _table(solutions, reference if is_there else None)
-    table += "".join(f"\n{name}: {each.note}" for name, each in zip(names, solutions, strict=False) if each.note)
+    table = _table(list(solutions.values()), solutions.get(reference or ""))
+    table += f", {describe_search(reference, seed)}" if reference in solutions else ""
+    width = max(map(len, names))
+    table += "".join(f"\n{name:{width}}  {'-':>12}  {why}" for name, why in failures.items())
+    table += "".join(f"\n{name}: {each.note}" for name, each in solutions.items() if each.note)
     table += f"\n{best.method}'s solution in {places.out}" if places.out is not None else ""
     if not is_whole:
         raise Interrupted(table)
     return table
 
 
-def _table(solutions: Sequence[Solution], reference: str | None) -> str:
-    """Return a row for each; gaps are to the last one, if it is the reference."""
+def _table(solutions: Sequence[Solution], reference: Solution | None) -> str:
+    """Return a row for each; gaps are to the reference, if there is one."""
     instance = solutions[0].instance
-    base = solutions[-1].cost if reference else None
+    base = reference.cost if reference else None
     if base is None and instance.best_known is None:
         base = min(each.cost for each in solutions)
-    against = reference or ("the shortest here" if base is not None else "the best known")
+    against = reference.method if reference else ("the shortest here" if base is not None else "the best known")
     base_text = instance.format(base or instance.best_known or 0)
     width = max(len(each.method) for each in solutions)
     has_routes = instance.problem != "tsp"
