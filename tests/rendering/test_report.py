@@ -67,7 +67,8 @@ def test_the_top_says_when_by_which_commit_and_where(results: Path, monkeypatch:
     monkeypatch.setattr(report_module, "source", lambda: source)
     today = datetime.date.today()
     text = report(results, "table12").partition("<main>")[0]
-    assert any(f"Written {day}, commit 1234abcd; measured on Test CPU" in text for day in (today, datetime.date.today()))
+    days = (today, datetime.date.today())
+    assert any(f"Written {day}, commit 1234abcd; measured on Test CPU" in text for day in days)
 
 
 def test_rows_that_were_not_run_can_be_hidden(results: Path) -> None:
