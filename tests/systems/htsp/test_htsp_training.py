@@ -1,4 +1,4 @@
-"""Training of H-TSP: what episodes and batches leave, what is refused; updates: `test_published_htsp.py`."""
+"""Training of H-TSP: advantages and losses by plain loops, what a batch leaves, what is refused."""
 
 import math
 from copy import deepcopy
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from pydantic import ValidationError
+from torch import Tensor
 
 from neuroute.accounting.flops import training_per_sample
 from neuroute.core.errors import NeurouteError
@@ -16,7 +17,14 @@ from neuroute.specs.objects import Network, Run
 from neuroute.systems.htsp.decoding import PathBatch
 from neuroute.systems.htsp.network import Htsp
 from neuroute.systems.htsp.system import HtspTraining, Proximal
-from neuroute.systems.htsp.training import JointBatches, PathBatches, levels, shuffled
+from neuroute.systems.htsp.training import (
+    JointBatches,
+    PathBatches,
+    Rows,
+    estimate_advantages,
+    levels,
+    shuffled,
+)
 from neuroute.training.distributed import World
 from neuroute.training.sampling_streams import noise, sampling
 from reinforcing import assert_alike, backward, gradients
@@ -32,6 +40,66 @@ def batches_of(run: Run, folder: Path, *, double: bool = True, **more: Any) -> A
 
 
 # -- the upper level --------------------------------------------------------------------------------------------------
+
+
+def test_an_advantage_is_the_surprise_now_and_a_share_of_the_next() -> None:
+    """The last step's is its reward, as published."""
+    generator = torch.Generator().manual_seed(0)
+    rewards, values = (torch.randn(6, 3, generator=generator, dtype=torch.float64) for _ in range(2))
+    found = estimate_advantages(rewards, values, 0.9)
+    for episode in range(3):
+        reward, value = rewards[:, episode].tolist(), values[:, episode].tolist()
+        wanted = reward[-1]
+        for step in reversed(range(5)):
+            assert float(found[step + 1, episode]) == pytest.approx(wanted, abs=1e-12)
+            wanted = reward[step] + value[step + 1] - value[step] + 0.9 * wanted
+        assert float(found[0, episode]) == pytest.approx(wanted, abs=1e-12)
+
+
+def plain_losses(batches: JointBatches, rows: Rows) -> tuple[Tensor, Tensor]:
+    """Of actor and critic, one row after the other."""
+    how, upper, zero = batches.how, batches.whole.upper, torch.zeros((), dtype=torch.float64)
+    deviation, count = upper.log_deviation.exp(), len(rows.states)
+    actor, critic = zero, zero
+    for state, action, anchor, before, advantage, wanted in zip(*rows, strict=True):
+        means, value = (each[0] for each in upper(state[None]))
+        density = (-0.5 * ((action - means) / deviation) ** 2).exp() / (deviation * math.sqrt(2 * math.pi))
+        ratio = density.prod() / before.exp()
+        limited = min(max(ratio.item(), 1 - how.clip_ratio), 1 + how.clip_ratio)
+        is_limited = limited * advantage.item() < ratio.item() * advantage.item()
+        apart = ((means.tanh() - (2 * anchor - 1)) ** 2).mean()
+        actor = actor + (how.anchor * apart - (limited if is_limited else ratio) * advantage) / count
+        critic = critic + (value - wanted) ** 2 / count
+    entropy = (0.5 * (2 * math.pi * math.e * deviation**2).log()).mean()
+    return actor - batches.entropy * entropy, critic / (rows.returns.std() + 1e-6)
+
+
+def test_losses_are_those_of_plain_rows(tmp_path: Path) -> None:
+    """Whose ratios lie inside and outside of the limits, with advantages of both signs."""
+    batches = batches_of(make_run(), tmp_path)
+    steps, _ = batches._play(0, torch.Generator().manual_seed(0))
+    rows = batches._estimate(steps)
+    rewards = steps.rewards.T
+    wanted_returns = torch.stack([rewards[:, step:].sum(dim=1) for step in range(3)], dim=1)
+    torch.testing.assert_close(rows.returns, wanted_returns.flatten())
+    rows = rows._replace(log_p=rows.log_p + 0.4 * torch.randn(len(rows.log_p), dtype=torch.float64))
+    upper = batches.whole.upper
+    for part, loss in enumerate((batches._actor_loss, batches._critic_loss)):
+        assert_alike(backward(upper, loss(rows)), backward(upper, plain_losses(batches, rows)[part]), 1e-9)
+
+
+def test_targets_follow_once_a_pass_and_the_entropy_loses_weight(tmp_path: Path) -> None:
+    batches = batches_of(make_run(upper=True), tmp_path)
+    before, start = copy_weights(batches.targets), batches.entropy
+    steps, _ = batches._play(0, torch.Generator().manual_seed(0))
+    updates = batches._learn_upper(steps, torch.Generator().manual_seed(1))[1]
+    how, rows = batches.how, steps.rewards.numel()
+    assert updates == how.passes * (rows // how.minibatch)
+    after, now = batches.targets.state_dict(), batches.whole.upper.state_dict()
+    moved = sum(float((after[name] - before[name]).norm()) for name in before)
+    gone = sum(float((now[name] - before[name]).norm()) for name in before)
+    assert 0 < moved < 2 * how.passes * how.target_rate * gone
+    assert start - 0.3 * updates * how.entropy_rate < batches.entropy < start  # 0.42 at first, and 0.2 is wanted
 
 
 def test_what_episodes_leave(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""H-TSP beside numbers of its authors' code (e44daa1): both networks, and updates of the upper level."""
+"""H-TSP beside numbers of its authors' code (e44daa1): both networks."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,14 +10,10 @@ from torch import Tensor
 
 from neuroute.systems.htsp.decoding import PathBatch
 from neuroute.systems.htsp.network import Htsp, PathPomo, Upper, place_of
-from neuroute.systems.htsp.system import Proximal
-from neuroute.systems.htsp.training import Steps, levels, log_density
+from neuroute.systems.htsp.training import log_density
 from published_numbers import differ, state
-from tiny import scheme_of
-from tiny_systems import htsp_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-DATA = Path(__file__).parents[2] / "data"
 POINTS = [0, 1, 6, 7, 8, 9, 10, 11, 2, 3, 4, 5]  # theirs: coordinates, from the middle, from the mean, the rest
 ACTOR = {"net.0.0": 0, "net.0.2": 2, "net.1": 4, "net.3": 6}
 CRITIC = {"net.0.0": 0, "net.1": 2, "net.3": 4, "net.5": 6}
@@ -132,40 +128,3 @@ def test_the_lower_level_is_the_published_one(numbers: dict[str, np.ndarray]) ->
             rollout.go(net.decide(prepared, rollout.context, rollout.current, rollout.mask).argmax(-1))
     lengths = batch.lengths(rollout.solutions()).float() - (points[:, 0] - points[:, -1]).norm(dim=-1)[:, None]
     assert differ(lengths, -numbers["low_r"]) < 1e-5
-
-
-def test_updates_of_the_upper_level_are_the_published_ones(tmp_path: Path) -> None:
-    """Three passes of three minibatches, of actor and critic in turn: weights, targets, the weight of the entropy.
-
-    Numbers of the authors' actor, critic, estimates and loop of updates, on an encoder of ours, in float64.
-    """
-    given = dict(np.load(DATA / "htsp_training.npz"))
-    how = Proximal(passes=3, minibatch=6, learning_rate=1e-2, entropy=0.001, target_rate=0.1)
-    network = {"cells": 4, "channels": [2, 2], "upper_width": 8, "critic_width": 12}
-    run = htsp_run(network=network, weight_decay=1e-2)
-    run = run.model_copy(update={"training": run.training.model_copy(update={"upper": how})})
-    batches = levels(scheme_of(run, None, tmp_path, double=True))
-
-    def weights(when: str, target: str = "") -> dict[str, Tensor]:
-        parts = [state(given, f"{when}/{part}/", torch.float64) for part in ("actor", f"critic{target}")]
-        encoder = state(given, f"{when}/encoder{target}/", torch.float64)
-        return {f"encoder.{name}": tensor for name, tensor in encoder.items()} | heads(*parts)
-
-    for upper in (batches.whole.upper, batches.targets):
-        upper.load_state_dict(weights("before"))
-    names = ("states", "action", "noise", "anchor", "reward")
-    episodes = (torch.from_numpy(given[name]).unflatten(0, (-1, int(given["steps"]))).transpose(0, 1) for name in names)
-    steps = Steps(*episodes)
-    rows = batches._estimate(steps)
-    advantages = torch.from_numpy(given["advantage"])
-    assert differ(rows.returns, given["returns"]) < 1e-12
-    assert differ(rows.log_p, given["log_p"]) < 1e-12
-    assert differ(rows.advantages, (advantages - advantages.mean()) / (advantages.std() + 1e-5)) < 1e-12
-    batches._learn_upper(steps, torch.Generator().manual_seed(7))
-    assert batches.entropy == pytest.approx(float(given["entropy_weight"]), rel=1e-12)
-    now, targets = batches.whole.upper.state_dict(), batches.targets.state_dict()
-    for name, theirs in weights("after").items():
-        assert differ(now[name], theirs) < 1e-9, name
-    for name, theirs in weights("after", "_target").items():
-        if not name.startswith(("actor", "log_deviation")):  # of which there are no targets
-            assert differ(targets[name], theirs) < 1e-9, name
