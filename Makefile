@@ -58,7 +58,7 @@ lint: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/snakemake --lint
+	$(BIN)/python workflow/lint.py
 
 schema: env
 	$(BIN)/neuroute schema

@@ -18,6 +18,7 @@ rule evaluate:
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("evaluate", evaluation_of(w), attempt),
         share=lambda w, attempt: REQUESTS.share("evaluate", evaluation_of(w), attempt),
     params:
+        cache=PLAN.cache,
         spec=lambda w: PLAN.evaluations[evaluation_of(w)].canonical(),
         code=lambda w: PLAN.evaluate_code(evaluation_of(w)),
         on=f"{PLAN.config.device}, {PLAN.scale.evaluate_threads} threads, {PLAN.config.memory_gb} GB",  # times depend on it
@@ -25,5 +26,5 @@ rule evaluate:
     message:
         "evaluate {wildcards.paper}/{wildcards.name} ({wildcards.group})"
     shell:
-        "python -m neuroute.core.job --read {input:q} --write {output:q} --cache {PLAN.cache} --attempt {resources.attempt} --log {log}"
+        "python -m neuroute.core.job --read {input:q} --write {output:q} --cache {params.cache:q} --attempt {resources.attempt} --log {log}"
         " -- evaluate {wildcards.paper}/{wildcards.name}/{wildcards.group} --threads {threads} > {log} 2>&1"

@@ -21,10 +21,11 @@ rule labels:
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("labels", w.labels, attempt),
         share=lambda w, attempt: REQUESTS.share("labels", w.labels, attempt),
     params:
+        cache=PLAN.cache,
         spec=lambda w: PLAN.label_jobs[w.labels].canonical(),
         code=lambda w: PLAN.label_code(w.labels),
     message:
         "labels {wildcards.labels}"
     shell:
-        "python -m neuroute.core.job --read {input:q} --write {output:q} --cache {PLAN.cache} --attempt {resources.attempt} --log {log}"
+        "python -m neuroute.core.job --read {input:q} --write {output:q} --cache {params.cache:q} --attempt {resources.attempt} --log {log}"
         " -- label {wildcards.labels} --workers {threads} > {log} 2>&1"

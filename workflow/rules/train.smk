@@ -23,6 +23,7 @@ rule train:
         # Several GPUs of a job are of one node.  Not said of others: jobs that go together would ask for a node each.
         **({"nodes": 1} if RULES.gpus > 1 else {}),
     params:
+        cache=PLAN.cache,
         spec=lambda w: PLAN.runs[w.run].canonical(),
         code=lambda w: PLAN.train_code(w.run),
         launch=launcher,
@@ -31,7 +32,7 @@ rule train:
         "train {wildcards.run}"
     shell:
         "python {params.launch} -m neuroute.core.job"
-        " --read {input:q} --write {output:q} --cache {PLAN.cache} --attempt {resources.attempt} --log {log}"
+        " --read {input:q} --write {output:q} --cache {params.cache:q} --attempt {resources.attempt} --log {log}"
         " -- train {wildcards.run} --threads {threads} > {log} 2>&1"
 
 
