@@ -161,7 +161,7 @@ def search(net: Any, instance: neuroute.Instance, seconds: float) -> Best:
     batch = environment.batch(instance.inputs(net.problem), torch.device("cpu"))
     found = solutions(net, batch, neuroute.Decoding(), 4.0, 0, best, seconds)
     with torch.inference_mode():
-        keep_best((several[0].numpy() for several in found), best, seconds)
+        keep_best((several[int(batch.lengths(several[None])[0].argmin())].numpy() for several in found), best, seconds)
     return best
 
 
