@@ -90,9 +90,11 @@ def test_s3(tmp_path: Path, server: str, weights: bytes, monkeypatch: pytest.Mon
     run = toy(tmp_path)
     command = write_profile(tmp_path, "s3", **{"https://s3.example.org": server, "s3://bucket": "s3://store"})
 
+    boto3 = pytest.importorskip("boto3")
+    store = boto3.client("s3", endpoint_url=server, aws_access_key_id="any", aws_secret_access_key="any")
+
     def fetch(file: str) -> bytes:
-        with urllib.request.urlopen(f"{server}/store/{file}") as answer:
-            return bytes(answer.read())
+        return bytes(store.get_object(Bucket="store", Key=file)["Body"].read())
 
     make_elsewhere(tmp_path, run, command, fetch, weights)
     for place, address, words in (
