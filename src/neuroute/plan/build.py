@@ -141,7 +141,7 @@ def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any
     needs = {d: [need for need in each if can_be_met(need, runs, absent)] for d, each in all_needs.items()}
     trainings = [run for run in runs.values() if run.id not in lost]
     evaluations = paper.evaluations(scale, needs)
-    evaluations += repeat_factors(config, scale, evaluations)
+    evaluations += list(repeat_factors(config, scale, evaluations))  # of these, not of what is added
     evaluations = [e for e in evaluations if can_be_met(e, runs, lost)]
     labels = paper.labels(scale, trainings, evaluations, needs)
     artifacts = paper.artifacts(scale, labels, needs)
