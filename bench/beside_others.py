@@ -70,7 +70,7 @@ def solve_routes(calls: int) -> None:
 
 def train() -> None:
     rates = {}
-    for threads, batches in ((0, 60), (1, 60), (2, 8)):
+    for threads, batches in ((0, 30), (1, 30), (2, 4)):
         with tempfile.TemporaryDirectory() as work:
             command = [sys.executable, "-c", TRAINING, str(threads), work, str(batches)]
             said = subprocess.run(command, capture_output=True, text=True, check=True)
