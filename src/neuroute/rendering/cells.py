@@ -340,11 +340,20 @@ def references_by_problem(
     tests: Mapping[Problem, Mapping[int, Labels]], published: Mapping[Problem, str], name: Callable[[int], str] = str
 ) -> str:
     """Say against whose solutions gaps are, by problem and size (`name` of one), here and in print."""
-    parts = []
+    parts, alone = [], dict[str, None]()
     for problem, sets in tests.items():
         sizes: dict[str, list[str]] = {}
         for size, labels in sets.items():
-            sizes.setdefault(solver_name(labels.solver), []).append(name(size))
+            if is_construction(labels.solver):
+                alone[f"{problem.upper()} {name(size)}"] = None
+            else:
+                sizes.setdefault(solver_name(labels.solver), []).append(name(size))
         names = [solver if len(sizes) == 1 else f"{solver} ({', '.join(at)})" for solver, at in sizes.items()]
         parts.append(f"{problem.upper()} by {', '.join(names)}; the paper's by {published[problem]}")
-    return f"Gaps are ratios of mean lengths, against solutions of the {'. Of the '.join(parts)}."
+    lengths = f" No gaps at {', '.join(alone)}: an insertion is the reference there." if alone else ""
+    return f"Gaps are ratios of mean lengths, against solutions of the {'. Of the '.join(parts)}.{lengths}"
+
+
+def is_construction(solver: str) -> bool:
+    """Whether a solver improves nothing: gaps to its solutions say nothing of the best ones."""
+    return solver.partition("-")[0] in ("insertion", "nearest", "savings")

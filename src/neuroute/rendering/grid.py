@@ -17,6 +17,7 @@ from neuroute.plan.needs import Need, Solved, Tested
 from neuroute.rendering.cells import (
     Solvers,
     gap_cell,
+    is_construction,
     mean_cell,
     mean_of_gaps_cell,
     model_here,
@@ -213,6 +214,8 @@ class Grid:
         if numbers is not None and published is None:
             published = number(select(numbers, **quantity.where), quantity.n, measure.metric)
         cell = Cell(None, published)
+        if measure in (GAP, MEAN_GAP) and is_construction(test.solver):
+            return cell
         if method.solvers:
             solver = solvers.first(test, method.solvers)
             if solver is not None and measure.of_solver is not None:

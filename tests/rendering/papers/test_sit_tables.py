@@ -95,6 +95,23 @@ def test_table9_names_the_solver_of_its_own_test_sets(work: Path) -> None:
     assert "against Concorde (TSP)" in note
 
 
+def test_table1_has_lengths_alone_where_an_insertion_is_the_reference(work: Path) -> None:
+    found = study("table1", work)
+    sit = found.scale[SitScale]
+    references = {**sit.tsp.references, 100000: "insertion"}
+    changed = sit.model_copy(update={"tsp": sit.tsp.model_copy(update={"references": references})})
+    table = of(replace(found, scale=found.scale.with_block(changed)))
+
+    def measured(key: str, problem: str) -> int:
+        (place,) = [i for i, column in enumerate(table.columns) if column.key == key]
+        return sum(row.labels[0] == problem and row.cells[place].measured is not None for row in table.rows)
+
+    assert measured("gap_100k_pct", "TSP") == 0 < measured("gap_100k_pct", "CVRP")
+    assert measured("obj_100k", "TSP") > 0 < measured("gap_50k_pct", "TSP")
+    (note,) = [n for n in table.notes if n.startswith("Gaps are ratios")]
+    assert note.endswith("No gaps at TSP 100K: an insertion is the reference there.")
+
+
 def test_table5_says_when_trainings_did_not_get_beyond_their_start(tmp_path: Path, work: Path) -> None:
     FABRIC.by(lambda *_: 1.0).write(tmp_path)
     evaluations = tmp_path / "evaluations" / "sit"
