@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parent))
 
 import cards
-import coverage
+import coverage_page
 import protocols
 import python_reference
 import reference
@@ -21,7 +21,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/records.md": reference.record_columns,
     "reference/python.md": python_reference.page,
     "models.md": cards.page,
-    "results/coverage.md": coverage.page,
+    "results/coverage.md": coverage_page.page,
     "results/protocols.md": protocols.page,
 }
 

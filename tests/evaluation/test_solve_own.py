@@ -163,7 +163,7 @@ def test_routes_that_are_brought_get_shorter_and_are_kept(tmp_path: Path, models
     (tmp_path / "own.sol").write_text(sol(ALONE))
     instance = load(tmp_path / "mine.vrp")
     before, save = instance.cost(ALONE), tmp_path / "better.sol"
-    said = solve_file(
+    said, _ = solve_file(
         tmp_path / "mine.vrp",
         models["cvrp"],
         PRC,
@@ -200,7 +200,7 @@ def test_a_best_known_solution_stays_what_it_is_in_the_librarys_distances(
     path = public("benchmarks/cvrplib_x/X-n101-k25.vrp")
     best = path.with_suffix(".sol")
     how = Decoding(method="prc", iterations=10)
-    said = solve_file(path, models["cvrp"], how, tmp_path / "x.svg", "cpu", start=best, save=tmp_path / "x.sol")
+    said, _ = solve_file(path, models["cvrp"], how, tmp_path / "x.svg", "cpu", start=best, save=tmp_path / "x.sol")
     assert "length 27,591 (EUC_2D), before 27,591" in said
     assert read_solution(tmp_path / "x.sol")[1] == 27591
     other = path.with_name("X-n106-k14.sol")

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from neuroute import networks, systems
+from neuroute.core.systems import SYSTEMS
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly
@@ -166,7 +167,7 @@ PART = "neuroute.systems.htsp.network:PathPomo"  # of a network, which is traine
 def every_network() -> set[str]:
     """All kinds of networks that there are."""
     names = [f"{networks.__name__}.{found.name}" for found in pkgutil.iter_modules(networks.__path__)]
-    names += [f"{systems.__name__}.{found.name}.network" for found in pkgutil.iter_modules(systems.__path__)]
+    names += [f"{systems.__name__}.{found}.network" for found in SYSTEMS]  # others are not trained
     modules = [importlib.import_module(name) for name in names]
     classes = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
     return {

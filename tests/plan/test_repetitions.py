@@ -20,7 +20,7 @@ def plan_with(scale: str = "laptop", run: str = RUN, **change: Any) -> Plan:
     return plan_of(scale, PAPERS, runs={run: change})
 
 
-@pytest.mark.parametrize("scale", ["smoke", "laptop"])  # one evaluation of all, several of each
+@pytest.mark.parametrize("scale", ["smoke", "gpu"])  # one evaluation of all, several of each
 def test_each_is_another_seed_of_the_changed_run_and_is_measured_like_it(scale: str) -> None:
     plan, before = plan_with(scale, seeds=3, training={"learning_rate": 2e-4}), plan_of(scale, PAPERS)
     assert set(plan.runs) - set(before.runs) == {*COPIES}
