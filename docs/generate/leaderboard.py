@@ -7,8 +7,10 @@ It fills the parts of docs/results/leaderboard.md between `<!-- made by docs/gen
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -37,6 +39,21 @@ AGAINST = {"tsp": ("tsp", "multistart"), "cvrp": ("cvrp", "multistart")}  # the 
 MADE = re.compile(r"(<!-- made by docs/generate/leaderboard\.py -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
+def records(path: Path, instances: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of records that neuroute kept: what they say of kind and machine is taken, as of no results of others."""
+    kept = {}
+    for line in pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records"):
+        how = line.get("how", "")
+        how = "results file" if how in ("", "one pass", "results file") else f"results file: {how}"
+        kept[line["method"], how, line["instance"], int(float(line.get("seed") or 0))] = line
+    rows = read_results(path, instances).rows
+    for row in rows:
+        line = kept[row["method"], row["how"], row["instance"], row["seed"]]
+        row |= {name: line[name] for name in ("how", "kind", "version", "device", "clock", "code") if line.get(name)}
+        row |= {name: float(line[name]) for name in ("limit_s", "threads") if line.get(name)}
+    return rows
+
+
 def filled(text: str) -> str:
     """The page with its tables as the records have them."""
     parts = iter((tables(), aims()))
@@ -47,7 +64,7 @@ def filled(text: str) -> str:
 def tables() -> str:
     """A table for each problem."""
     instances = describe_listed(SETS, 0, MOST)
-    rows = read_results(LEADERS, instances).rows + read_published(["all"], instances).rows
+    rows = records(LEADERS, instances) + read_published(["all"], instances).rows
     return "\n".join(_table(problem, summary) for problem, summary in by_problem(frame(rows)).items())
 
 
@@ -58,7 +75,7 @@ def aims() -> str:
         "|---|---|---|---:|---:|---:|---:|",
     ]
     for name, title, least, most, key, path, aim in AIMS:
-        (summary,) = by_problem(frame(read_results(path, describe_listed([name], least, most)).rows)).values()
+        (summary,) = by_problem(frame(records(path, describe_listed([name], least, most)))).values()
         instances = summary.solved_by(key)
         gap, interval = summary.mean("gap_pct", key, instances), summary.interval(key, instances)
         assert gap is not None

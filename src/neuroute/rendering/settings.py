@@ -88,6 +88,7 @@ ALSO_USED = {
     "Jinja2": ("the report", "BSD-3-Clause"),
     "Typer": ("the command line", "MIT"),
     "tqdm": ("progress", "MPL-2.0 and MIT"),
+    "rocrate": ("crates of kept results", "Apache-2.0"),
 }
 
 

@@ -325,7 +325,7 @@ def _along_training(evidence: Evidence, figure: str, *runs: str) -> Finding:
     """Compare the mean of ln gap over the validations of the trainings of two runs."""
     curves: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in runs}
     for line in evidence.points(figure):
-        name = str(line["run"]).partition("/")[2].partition("-s")[0]
+        name = str(line.get("run")).partition("/")[2].partition("-s")[0]
         if line["panel"] == "gap" and line["side"] == "measured" and name in curves:
             curves[name][str(line["run"])].append(math.log(float(line["gap_pct"])))
     gaps = [
