@@ -2,10 +2,13 @@
 
 snakemake --config scale=zoo --cores all all
 python tools/pack_zoo.py
+
+snakemake --config scale=laptop --cores all results/table12.csv
+python tools/pack_zoo.py --grid laptop    # the first seed of the papers' grid, to measure Table 12 again
 """
 
 import datetime
-import subprocess
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -38,7 +41,27 @@ def pack(plan: Plan, names: Iterable[str] = ()) -> list[zoo.Card]:
     """Ship the networks of these runs; none named: of all.  Raises NeurouteError if a run or a table is missing."""
     ids = [f"{KEY}/{name}" for name in names] or list(plan.runs)
     runs = [plan.find(plan.runs, run, "run") for run in ids]
-    return [ship(plan.run_dir(run.id) / "model.safetensors", about(plan, run)) for run in runs]
+    cards = []
+    for run in runs:
+        gaps = _of_variants(plan) if run.id == VRP else [*_of_sizes(plan, run.id), *_of_library(plan, run.id)]
+        facts = {"name": run.name, "variants": list(VARIANTS) if run.id == VRP else None, "nodes": NODES[run.id]}
+        more = facts | {"decoding": SEARCH[run.id].model_dump(mode="json"), "gaps": gaps}
+        cards.append(ship(plan.run_dir(run.id) / "model.safetensors", about(plan, run) | more))
+    return cards
+
+
+def pack_grid(plan: Plan) -> list[zoo.Card]:
+    """Ship the grid's first seed, as far as it is trained and measured, each with the gap of its greedy solutions."""
+    cards = []
+    for run in (run for name, run in plan.runs.items() if re.fullmatch(r"scaling/base_\d+x\d+", name)):
+        records = plan.evaluation_file(f"{run.id}/greedy")
+        if records.is_file():
+            table = pd.read_csv(records).query("metric == 'gap_pct'")
+            columns = {"test": "set", "decoding": "decoding", "n_instances": "instances", "value": "gap"}
+            gaps = table.rename(columns=columns)[[*columns.values(), "reference"]].to_dict(orient="records")
+            facts = {"name": run.id, "nodes": (run.n, 10 * run.n), "gaps": gaps}
+            cards.append(ship(plan.run_dir(run.id) / "model.safetensors", about(plan, run) | facts))
+    return cards
 
 
 def ship(file: Path, about: dict[str, Any], folder: Path | None = None) -> zoo.Card:
@@ -73,20 +96,15 @@ def about(plan: Plan, run: Run) -> dict[str, Any]:
     summary = read_json(plan.run_dir(run.id) / "run.json", f"train {run.id}")
     t = run.training
     return {
-        "name": run.name,
-        "variants": list(VARIANTS) if run.id == VRP else None,
         "trained_on": _trained_on(run),
         "steps": summary["updates"],
         "epochs": t.epochs,
         "seed": run.seed,
-        "commit": _head(),
+        "commit": summary["source"]["commit"][:8],
         "date": datetime.date.today().isoformat(),
         "device": f"{summary['device_name']}, {summary['threads']} threads",
         "seconds": summary["wall_time_s"],
         "trained_nodes": _trained_nodes(run),
-        "nodes": NODES[run.id],
-        "decoding": SEARCH[run.id].model_dump(mode="json"),
-        "gaps": _of_variants(plan) if run.id == VRP else [*_of_sizes(plan, run.id), *_of_library(plan, run.id)],
     }
 
 
@@ -160,11 +178,8 @@ def _rows(plan: Plan, name: str) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items() if value == value} for row in rows]
 
 
-def _head() -> str:
-    process = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return process.stdout.strip() or "unknown"
-
-
 if __name__ == "__main__":
-    for card in pack(build_plan(load_config(scale="zoo")), sys.argv[1:]):
+    grid = sys.argv[1:2] == ["--grid"]
+    plan = build_plan(load_config(scale=sys.argv[2] if grid else "zoo"))
+    for card in pack_grid(plan) if grid else pack(plan, sys.argv[1:]):
         print(card)

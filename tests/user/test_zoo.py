@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from commands import call, done, refused
@@ -21,9 +22,9 @@ from stand_ins import CARD, Ship, checkpoint, ship_file
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.mark.parametrize("name", sorted(zoo.cards()))
+@pytest.mark.parametrize("name", [*zoo.cards(), *zoo.runs()])
 def test_networks_that_come_with_the_package_compute_what_their_cards_say(name: str) -> None:
-    card = zoo.cards()[name]
+    card = zoo.card_of(name)
     model = neuroute.load_model(name, "cpu")  # which compares the file's digest, and a decision
     assert sum(p.numel() for p in model.net.parameters()) == card.parameters
     assert card.problem == model.problem
@@ -60,6 +61,18 @@ def test_the_network_is_the_one_for_problem_and_size(
     ship("cvrp", nodes=(10, 50))
     ship("vrp", nodes=(10, 100))
     assert choose(problems, variant, n, "x").name == name
+
+
+@pytest.mark.parametrize(("off", "says"), [(0.0, "agrees"), (-1.5, "+1.500 points off")])
+def test_a_run_of_a_paper_is_measured_again_beside_what_its_card_says(ship: Ship, off: float, says: str) -> None:
+    coords, name = np.random.default_rng(0).random((8, 20, 2)), "scaling/base_6x128"
+    ship("tsp", name=name)
+    first = neuroute.evaluate(name, coords, reference="insertion")
+    assert "kept" not in str(first)
+    gap = {"set": first.name, "decoding": "greedy", "instances": 8, "reference": "insertion"}
+    ship("tsp", name=name, gaps=[gap | {"gap": first.gaps["gap_pct"] + off}])
+    assert f"(to insertion): {says}\n" in str(neuroute.evaluate(name, coords, reference="insertion"))
+    assert neuroute.models() == []  # it is for no use but this
 
 
 def test_an_edit_of_code_that_changes_no_arithmetic_does_no_harm(ship: Ship, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from neuroute.user.files import gather, read_instances
 from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.user.options import check_decoding
 
+ROUNDING = 0.05  # points of a gap by which kinds of CPU differ, where two nodes are as good
 FEW_NODES = 400  # of the instances by which it is tried how many threads are faster
 
 
@@ -131,6 +132,16 @@ class Evaluation:
             np.concatenate(rounded) if len(rounded) == len(pairs) else None,
         )
 
+    @property
+    def of_card(self) -> str:
+        """How the gap compares with what the network's card says of the same set; "" where it says nothing."""
+        for gap in self.model.card.gaps if self.model.card else ():
+            if (gap.set, gap.decoding, gap.instances) == (self.name, self.decoding.name, len(self.lengths)):
+                apart = self.gaps["gap_pct"] - gap.gap
+                verdict = "agrees" if abs(apart) <= ROUNDING else f"{apart:+.3f} points off"
+                return f"{gap.gap:.3f} % (to {gap.reference}): {verdict}"
+        return ""
+
     def __repr__(self) -> str:
         gap = "".join(f", gap {value:.3f} %" for key, value in self.gaps.items() if key == "gap_pct")
         how = f"{self.model.name}, {self.decoding.name}"
@@ -156,6 +167,7 @@ class Evaluation:
             of = "" if count == total else f", on the {count} instances with a reference"
             lines.append(f"gap     {', '.join(_gap(key, value) for key, value in self.gaps.items())}{of}")
             lines.append(f"gaps to {self.reference}")
+            lines += [f"kept    {self.of_card}"] if self.of_card else []
             lines += [f"WARNING {line}" for line in self.doubts]
         else:
             lines.append("gap     unknown: the data have no reference solutions; name a solver as reference")

@@ -143,7 +143,8 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
     """Load a trained network.
 
     Args:
-        which: the name of a shipped network (`neuroute.models`), the path of a checkpoint (.safetensors), or
+        which: the name of a shipped network (`neuroute.models`, or a paper's run such as `scaling/base_6x128`, where
+            it comes along), the path of a checkpoint (.safetensors), or
             `module:Net=FILE`, a checkpoint of a network outside this package, which is thereby trusted.
         device: `auto` (a GPU where there is one), `cpu` or `cuda`.
         trusted: kinds of networks outside this package that a checkpoint may name, as "module:Class".
@@ -153,8 +154,9 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
             damaged, or its training diverged.
     """
     place = devices.choose(device)
-    if isinstance(which, str) and Path(which).name == which and not Path(which).suffix and not Path(which).is_file():
-        path, card = zoo.checkpoint(which)
+    is_name = isinstance(which, str) and (which in zoo.runs() or (Path(which).name == which and not Path(which).suffix))
+    if is_name and not Path(which).is_file():
+        path, card = zoo.checkpoint(str(which))
         net, about = load_checkpoint(path)
         zoo.check_decision(net, card)
         return Model(net.to(place), about, place, card, path)

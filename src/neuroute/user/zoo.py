@@ -43,7 +43,7 @@ class Card(Spec):
     """What a shipped network is: how it was trained, what it solves, and how well.
 
     Attributes:
-        name: how it is asked for, as in `neuroute.solve(..., model="tsp")`.
+        name: how it is asked for, as in `neuroute.solve(..., model="tsp")`; of a paper's run its id.
         problem: `tsp`, `cvrp` or `vrp`.
         variants: of problem `vrp`, the names of those that it was trained on.
         trained_nodes: the least and the most nodes (with vehicles: customers) that it was trained on.
@@ -54,7 +54,7 @@ class Card(Spec):
         decision: logits of its first decision on a fixed instance.
     """
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*(/[a-z][a-z0-9_-]*)?$")]
     problem: Problem
     variants: tuple[str, ...] | None = None
     run: str
@@ -133,14 +133,21 @@ def table(every: Sequence[Card]) -> str:
 
 
 def cards() -> dict[str, Card]:
-    """Return the cards of the shipped networks by name.  Raises NeurouteError if one is damaged."""
-    by_name = dict[str, Card]()
-    for path in sorted(FOLDER.glob("*.json")):
-        card = validate(Card, read_json(path, "install neuroute anew"), f"{path}: model card", see=__name__)
-        if card.name != path.stem:
-            raise NeurouteError(f"{path}: the card is of '{card.name}'; install neuroute anew")
-        by_name[card.name] = card
-    return by_name
+    """Return the cards of the networks for use by name.  Raises NeurouteError if one is damaged."""
+    return {path.stem: _read_card(path.stem) for path in sorted(FOLDER.glob("*.json"))}
+
+
+def runs() -> list[str]:
+    """Return the papers' runs whose networks come along, to measure again: they are not for use."""
+    return sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.json"))
+
+
+def _read_card(name: str) -> Card:
+    path = FOLDER / f"{name}.json"
+    card = validate(Card, read_json(path, "install neuroute anew"), f"{path}: model card", see=__name__)
+    if card.name != name:
+        raise NeurouteError(f"{path}: the card is of '{card.name}'; install neuroute anew")
+    return card
 
 
 def models() -> list[Card]:
@@ -175,6 +182,8 @@ def choose(problems: tuple[str, ...], variant: str, n: int, name: str) -> Card:
 
 def card_of(name: str) -> Card:
     """Return a shipped network's card.  Raises NeurouteError for an unknown name."""
+    if name in runs():
+        return _read_card(name)
     by_name = cards()
     if name not in by_name:
         there = "those that come with this copy: " + ", ".join(by_name) if by_name else "this copy comes with none"
