@@ -14,7 +14,7 @@ from neuroute.datasets.benchmarks import study_instances
 from neuroute.decoding.revision import published
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.baselines import glop_note
-from neuroute.papers.sit.figures_model import figure3
+from neuroute.papers.sit.figure_repetitions import figure3
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.tables_comparison import GROUPS
 from neuroute.plan.config import Config, Scale, load_scale

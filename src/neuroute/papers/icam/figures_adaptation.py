@@ -35,25 +35,25 @@ def figure2(study: Study) -> Drawing:
     layers = f"{model.depth} layer{'s' * (model.depth > 1)}: AAFM, FFN"
     first, last = instances[0][0], instances[-1][0]
 
-    def panel(name: str, n: int, title: str) -> dg.Panel:
-        return dg.Panel(f"{name}{n}", 1.15, 1.15, title if n == first else "")
+    def panel(name: str, n: int, title: str) -> dg.Element:
+        return dg.panel(f"{name}{n}", 1.15, 1.15, title if n == first else "")
 
     sheet = dg.Sheet(
         dg.column(
             dg.heading("(a) What an instance tells: its distances and its number of nodes"),
             dg.row(
-                dg.column(*(dg.row(dg.Words(f"N = {n:,}", 6.3, bold=True), panel("instance", n, "instance"),
+                dg.column(*(dg.row(dg.words(f"N = {n:,}", 6.3, bold=True), panel("instance", n, "instance"),
                              panel("distances", n, "distance matrix"), gap=0.3) for n, *_ in instances), gap=0.2),
-                dg.Panel("function", 1.15, 0.84, "f(N, d) = −α log₂(N) d", before=0.2, below=0.25),
+                dg.panel("function", 1.15, 0.84, "f(N, d) = −α log₂(N) d", before=0.2, below=0.25),
                 dg.column(*(panel("weights", n, "weight exp(A) of the nodes") for n, *_ in instances), gap=0.2),
             ),
             dg.row(
                 dg.column(
                     dg.heading("(b) Where the bias enters"),
                     dg.row(
-                        dg.Space(1.0), dg.Words("in every layer", above=True),
+                        dg.space(1.0), dg.words("in every layer", above=True),
                         dg.box("A", "A = f(N, d)", fill="representatives"),
-                        dg.Words("twice per decision", above=True), dg.Space(0.3), tight=True, gap=0.1,
+                        dg.words("twice per decision", above=True), dg.space(0.3), tight=True, gap=0.1,
                     ),
                     dg.row(
                         dg.box("instance", "instance", "N × 2"),
@@ -64,7 +64,7 @@ def figure2(study: Study) -> Drawing:
                     top=True, width=4.6,
                 ),
                 dg.column(
-                    dg.heading("(c) Learnt α"), dg.Panel("alphas", 1.45, 0.75, before=0.25, below=0.25), top=True
+                    dg.heading("(c) Learnt α"), dg.panel("alphas", 1.45, 0.75, before=0.25, below=0.25), top=True
                 ),
             ),
         )
@@ -161,7 +161,7 @@ def figure4(study: Study) -> Drawing:
         return dg.box(name, "linear", shape, fill="nodes", height=0.36)
 
     linears = [
-        dg.column(dg.Panel(name, 0.54, 0.54, before=0.15), linear(f"linear_{name}", f"{width} × {width}"))
+        dg.column(dg.panel(name, 0.54, 0.54, before=0.15), linear(f"linear_{name}", f"{width} × {width}"))
         for name in ("query", "key", "value")
     ]
     of = f"nodes after layer {layer}" if layer else "embedded nodes"
@@ -179,7 +179,7 @@ def figure4(study: Study) -> Drawing:
         dg.row(
             dg.column(dg.row(*linears, tight=True, gap=0.1), dg.box("nodes", f"{of}: {n:,} × {width}", width=2.0)),
             dg.column(
-                dg.Panel("adaptation", 0.54, 0.54, before=0.15),
+                dg.panel("adaptation", 0.54, 0.54, before=0.15),
                 function("function", "f(N, d)", float(net.array("layer_alphas")[layer])),
                 dg.box("X", f"X: {n:,} × 2"),
             ),
@@ -192,14 +192,14 @@ def figure4(study: Study) -> Drawing:
         dg.box("module2", module, f"one for all decisions; {decoder_count:,} parameters", fill="nodes", stretch=True),
         dg.row(
             dg.column(
-                dg.Space(0.7, 0.54), linear("of_query", f"2 × {width} × {width}"),
+                dg.space(0.7, 0.54), linear("of_query", f"2 × {width} × {width}"),
                 dg.box("ends", "first, current", f"of {n:,} tours"),
             ),
             dg.column(
-                dg.Space(0.7, 0.54), linear("of_key", model.shape("key_value")), dg.box("H", f"H: {n:,} × {width}")
+                dg.space(0.7, 0.54), linear("of_key", model.shape("key_value")), dg.box("H", f"H: {n:,} × {width}")
             ),
             dg.column(
-                dg.column(dg.Words("A of one tour; grey: −∞", name="row_title"), dg.Panel("row", 0.95, 0.34), gap=0.05),
+                dg.column(dg.words("A of one tour; grey: −∞", name="row_title"), dg.panel("row", 0.95, 0.34), gap=0.05),
                 function("masked", "f(N, d) + mask", net.number("decoder_alpha")),
                 dg.box("distances", "distances", "from the current node"),
             ),
@@ -267,9 +267,9 @@ def figure1(study: Study) -> Drawing:
     sheet = dg.Sheet(
         dg.column(
             dg.heading(f"(a) Within the circle: {100 * SHARE:.0f} % of all next nodes in optimal tours"),
-            dg.row(dg.Space(), *(dg.Panel(f"map{n}", side, side, title) for n, title in titles.items()), dg.Space()),
-            dg.Legend(marks, across=True),
-            dg.row(*(dg.Panel(name, 2.75, 1.05, before=0.4, below=0.3) for name in charts)),
+            dg.row(dg.space(), *(dg.panel(f"map{n}", side, side, title) for n, title in titles.items()), dg.space()),
+            dg.legend(marks, across=True),
+            dg.row(*(dg.panel(name, 2.75, 1.05, before=0.4, below=0.3) for name in charts)),
             gap=0.2,
         )
     )

@@ -12,7 +12,6 @@ from neuroute.papers.icam.snapshot import Structure, draw_alphas
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.diagram import decoder_row, draw_network, encoder_row
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
@@ -25,30 +24,8 @@ POMO = run_id(ORIGINAL["tsp"])
 @artifact("The network, drawn from its modules", needs=structure_needs)
 def figure3(study: Study) -> Drawing:
     net = Structure.of_icam(study)
-    model, alpha = net.model, {key: f"α = {maps.short(value)}" for key, value in net.alphas.items()}
-    attention = ("AAFM", model.shape(f"{LAYER}.qkv", "q, k, v"), alphas_of_layers(net, "α: "))
-    fits = ("compatibility", f"{net.number('clipping'):g} tanh(· + A)", alpha["compatibility"])
-    mixing = ("AAFM", model.shape("key_value", "k, v"), alpha["decoder"])
-    sheet = dg.Sheet(
-        dg.column(
-            dg.heading(f"ICAM, {model.parameters:,} parameters"),
-            _encoder(net, attention, "representatives"),
-            dg.row(
-                dg.Words(f"N = {net.n:,}", 7, bold=True),
-                dg.Panel("distances", 0.8, 0.8, "distances", bold=True),
-                dg.box("A", "A = −α log₂(N) d", f"f(N, d), log₂ {net.n:,} = {net.number('log_n'):.2f}",
-                    fill="representatives"),
-                dg.Space(1.3),
-                dg.Panel("alphas", 1.0, 0.42, "learnt α (D: decoder, C: comp.)", before=0.25, below=0.12),
-                dg.Space(0.45),
-            ),
-            _decoder(net, mixing, fits, "representatives", "representatives"),
-        )
-    )  # fmt: skip
-    draw_network(sheet, net.decision, "keys")
-    sheet.arrow("distances", "A")
-    for name, enter in (("attention", 0.0), ("fits", -0.2), ("keys", -0.25)):
-        sheet.arrow("A", name, enter=enter, colour=dg.ORANGE)
+    model, alpha = net.model, {key: maps.short(net.alphas[key]) for key in ("decoder", "compatibility")}
+    sheet = _sheet(study, net, layer_alphas=alphas_of_layers(net, "α: "), log_n=net.number("log_n"), **alpha)
     maps.draw_matrix(sheet.axes["distances"], net.distances(), colours="Greys")
     draw_alphas(sheet.axes["alphas"], net.alphas)
     rows = [*model.rows(), *net.decision_rows(), *net.alpha_rows("α")]
@@ -64,24 +41,11 @@ def alphas_of_layers(net: Structure, several: str = "α = ") -> str:
     return f"α = {low}" if low == high or not high else several + text
 
 
-def _encoder(net: Structure, attention: tuple[str, ...], fill: str) -> dg.Row:
-    model = net.model
-    feed = (model.shape(f"{LAYER}.up"), "ReLU", model.shape(f"{LAYER}.down"))
-    return encoder_row(
-        f"instance, {net.n:,} nodes", dg.box("embed", "linear", model.shape("embed"), "with a bias"),
-        dg.box("attention", *attention, fill=fill), dg.box("feed", "FFN", *feed, fill="feed"), "instance",
-        model.layers_text, f"{net.n:,} × {model.width}",
-    )  # fmt: skip
-
-
-def _decoder(net: Structure, mixing: tuple[str, ...], fits: tuple[str, ...], fill: str, fits_fill: str) -> dg.Row:
-    boxes: list[dg.Element] = [
-        dg.box("softmax", "softmax", f"{net.n:,} tours × {net.n:,}", fill="output"),
-        dg.box("fits", *fits, fill=fits_fill),
-        dg.box("keys", *mixing, fill=fill),
-        dg.box("context", "context", "first, current node", net.model.shape("context.ends")),
-    ]
-    return decoder_row("probability of the next node", *boxes)
+def _sheet(study: Study, net: Structure, **values: Any) -> dg.Sheet:
+    sheet = dg.Sheet.of(study, net.model, net=net, clipping=net.number("clipping"), **values)
+    maps.draw_state(sheet.axes["instance"], net.decision)
+    maps.draw_probabilities(sheet.axes["probabilities"], net.decision)
+    return sheet
 
 
 def _bias_note(net: Structure) -> str:
@@ -104,26 +68,10 @@ def figure6(study: Study) -> Drawing:
     """POMO with its shapes (a), where its heads look (b), and tours from several starts with all lengths (c, d)."""
     net = Structure.read(study, POMO)
     model, starts = net.model, _starts(net)
-    attention = (model.shape(f"{LAYER}.qkv", "q, k, v"), model.shape(f"{LAYER}.out", "out"), model.heads_text)
-    mixing = (model.shape("key_value", "k, v"), model.shape("combine", "out"), model.heads_text)
-    fits = ("compatibility", f"{net.number('clipping'):g} tanh(·)")
     lengths = net.array("lengths", float)
     titles = {start: f"{'best: ' if start == lengths.argmin() else ''}{lengths[start]:.3f}" for start in starts}
-    tours = [dg.Panel(f"tour{s}", 0.92, 0.92, text, bold=text.startswith("best")) for s, text in titles.items()]
-    charts = (
-        ("(b) Where the heads look", dg.Panel("heads", 1.25, 0.92, before=0.25, below=0.22)),
-        (f"(c) {len(starts)} of {net.n:,} tours of this instance", dg.row(*tours, tight=True, gap=0.07)),
-        ("(d) All lengths", dg.Panel("lengths", 1.25, 0.92, before=0.3, below=0.26)),
-    )
-    sheet = dg.Sheet(
-        dg.column(
-            dg.heading(f"(a) POMO, {model.parameters:,} parameters"),
-            _encoder(net, ("attention", *attention), "nodes"),
-            _decoder(net, ("attention", *mixing), fits, "nodes", "feed"),
-            dg.row(*(dg.column(dg.heading(title), chart, top=True) for title, chart in charts)),
-        )
-    )
-    draw_network(sheet, net.decision, "keys")
+    tours = [dg.panel(f"tour{s}", 0.92, 0.92, text, bold=text.startswith("best")) for s, text in titles.items()]
+    sheet = _sheet(study, net, tours=tours, drawn=len(starts))
     _draw_heads(sheet.axes["heads"], net)
     for start in starts:
         _draw_tour(sheet.axes[f"tour{start}"], net, start)
@@ -192,10 +140,6 @@ GRID = (  # matrices, and where they meet
     ("key", "", "exp_key", "", "", "· key", "denominator", "", "", "", ""),
     ("adaptation", "", "exp_adaptation", "", "", "", "", "", "", "", ""),
 )
-CHAINS = (
-    ("sigmoid_query", "⊙ output", "output"), ("value", "⊙ value", "weighed_value", "· value", "numerator", "÷ ratio"),
-    ("÷ ratio", "ratio", "⊙ output"), ("exp_key", "⊙ value"), ("exp_key", "· key", "denominator", "÷ ratio"),
-)  # fmt: skip
 
 
 @artifact("The module's calculation, with its own numbers", needs=structure_needs)
@@ -206,20 +150,16 @@ def figure5(study: Study) -> Drawing:
 
     def cell(name: str, i: int) -> dg.Element:
         if name in TITLES:
-            return dg.Panel(name, 0.72, 0.6, TITLES[name], below=0.12, bold=True)
-        return dg.Sign(name, name[0]) if name else dg.Space(0.15 if i % 2 else 0.72)
+            return dg.panel(name, 0.72, 0.6, TITLES[name], below=0.12, bold=True)
+        return dg.sign(name, name[0]) if name else dg.space(0.15 if i % 2 else 0.72)
 
-    sheet = dg.Sheet(dg.column(*(dg.row(*map(cell, names, range(len(names))), gap=0.07) for names in GRID), gap=0.1))
+    rows = [dg.row(*map(cell, names, range(len(names))), gap=0.07) for names in GRID]
+    sheet = dg.Sheet.of(study, net.model, rows=rows)
     nodes = net.order[:NODES]
     for name, values in terms.items():
         part = values[np.ix_(nodes, nodes)] if name.endswith("adaptation") else values[nodes, :CHANNELS]
         palette = "Oranges" if name == "exp_adaptation" else ""
         maps.draw_matrix(sheet.axes[name], part, maps.format_range(values), colours=palette)
-    for names in CHAINS:
-        sheet.chain(*names)
-    for name, text in (("query", "sigmoid"), ("key", "exp"), ("adaptation", "exp")):
-        sheet.arrow(name, f"{text}_{name}", label=text)
-    sheet.chain("exp_adaptation", "· key", "· value", colour=dg.ORANGE)
     text = "matrix product: a sum over the nodes, weighed by how far they are"
     sheet.write(
         sheet.places["· key"].x + 0.08, sheet.places["exp_adaptation"].y, text, ha="left", color=dg.ORANGE, fontsize=6

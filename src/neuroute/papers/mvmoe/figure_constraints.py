@@ -48,12 +48,12 @@ def figure1(study: Study) -> Drawing:
     solutions = [net.solution(variant) for variant in CONSTRAINTS]
     side = 1.46
     parts = [
-        dg.column(dg.heading(f"({letter}) {name}"), dg.Panel(f"map_{variant}", side, side),
-               dg.Panel(f"chart_{variant}", 1.05, 0.95, before=0.3, below=0.28), top=True, gap=0.1)
+        dg.column(dg.heading(f"({letter}) {name}"), dg.panel(f"map_{variant}", side, side),
+               dg.panel(f"chart_{variant}", 1.05, 0.95, before=0.3, below=0.28), top=True, gap=0.1)
         for letter, (variant, name) in zip("abcd", CONSTRAINTS.items(), strict=True)
     ]  # fmt: skip
     sheet = dg.Sheet(
-        dg.column(dg.row(*parts, gap=0.08), dg.Legend(ON_MAPS, across=True), dg.Legend(IN_CHARTS, across=True))
+        dg.column(dg.row(*parts, gap=0.08), dg.legend(ON_MAPS, across=True), dg.legend(IN_CHARTS, across=True))
     )
     for solution in solutions:
         _draw_map(sheet.axes[f"map_{solution.variant}"], solution)

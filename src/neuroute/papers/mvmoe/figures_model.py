@@ -14,101 +14,51 @@ from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.columns import decimal
-from neuroute.rendering.diagram import decoder_row, draw_network, encoder_row
 from neuroute.rendering.notes import notes
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
 LAYER = "layers.0"
-Boxes = tuple[str, ...]  # title and lines
 
 
 @artifact("MVMoE, drawn from a trained model", needs=experts_routing)
 def figure2(study: Study) -> Drawing:
     """MVMoE with its shapes over a decision on a real instance (a), and how a mixture routes a node of it (b)."""
     net = Routing.of_model(study)
-    sheet = dg.Sheet(
-        dg.column(
-            dg.heading(f"(a) MVMoE, {net.model.parameters:,} parameters"),
-            _encoder(net),
-            _decoder(net),
-            dg.heading(f"(b) A node in the mixture of encoder layer {net.layer_number}"),
-            _mixture(net),
-        )
-    )
-    draw_network(sheet, net.decision, "keys", "mixes")
-    _draw_mixture(sheet, net)
-    rows = [*net.model.rows("a"), *_decision_rows(net), *_node_rows(net)]
-    alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."
-    return Drawing(sheet.figure, rows, _network_notes(study, net), alt)
-
-
-def _encoder(net: Routing) -> dg.Row:
-    m = net.model
-    feed: Boxes = ("FFN", m.shape(f"{LAYER}.up"), "ReLU", m.shape(f"{LAYER}.down"))
-    mixed = f"{LAYER}.mixture.gate.weight" in m.shapes
-    if mixed:
+    m, node = net.model, net.decision.current
+    scores, chosen = net.array("scores", float)[node], net.array("input_experts", int)[node]
+    feed: tuple[str, ...] = ("FFN", m.shape(f"{LAYER}.up"), "ReLU", m.shape(f"{LAYER}.down"))
+    if mixed := f"{LAYER}.mixture.gate.weight" in m.shapes:
         hidden = m.shapes[f"{LAYER}.mixture.experts.up.weight"][1]
         feed = ("MoE", f"{net.experts} FFNs", f"{m.width}–{hidden}–{m.width}", f"top {net.top}")
-    linears = (m.shape("embed.depot", "depot"), m.shape("embed.customers", "others"), "with biases")
-    attention = (m.shape(f"{LAYER}.qkv", "q, k, v"), m.shape(f"{LAYER}.out", "out"), m.heads_text)
-    return encoder_row(
-        f"instance of {net.example.variant}", dg.box("embed", "linears", *linears),
-        dg.box("attention", "attention", *attention, fill="nodes"),
-        dg.box("feed", *feed, fill="representatives" if mixed else "feed"),
-        str(net.run.network.arguments.get("norm", "instance")), m.layers_text, f"{net.customers + 1:,} × {m.width}",
-    )  # fmt: skip
-
-
-def _decoder(net: Routing) -> dg.Row:
-    m = net.model
-    mixes: Boxes = ("linear", m.shape("combine"))
-    experts = m.shapes.get(f"{net.mixture}.experts.weight")
-    if experts:
-        mixes = ("MoE", f"{experts[0]} linears", " × ".join(str(n) for n in experts[1:]), f"top {net.top}")
-    context = ("context", "h of the last node,", "load, time,", "length, open", m.shape("context.project"))
-    return decoder_row(
-        "probability of the next stop",
-        dg.box("softmax", "softmax", f"{net.tours:,} tours × {net.customers + 1:,}", fill="output"),
-        dg.box("fits", "compatibility", f"{net.number('clipping'):g} tanh(·)", "+ mask", fill="feed"),
-        dg.box("mixes", *mixes, fill="representatives" if experts else "nodes"),
-        dg.box("keys", "attention", m.shape("key_value", "k, v"), m.heads_text, fill="nodes"),
-        dg.box("context", *context),
-    )
-
-
-def _mixture(net: Routing) -> dg.Row:
-    """How a mixture of the encoder routes the node where the vehicle is."""
-    node, count = net.decision.current, net.array("scores").shape[1]
-    experts_of_node, values = net.array("input_experts", int)[node], net.array("scores", float)[node]
+    mixes: tuple[str, ...] = ("linear", m.shape("combine"))
+    if linears := m.shapes.get(f"{net.mixture}.experts.weight"):
+        mixes = ("MoE", f"{linears[0]} linears", " × ".join(str(n) for n in linears[1:]), f"top {net.top}")
     experts = [
-        dg.box(f"expert{j}", f"expert {j + 1}", fill="representatives" if j in experts_of_node else "input", width=0.9)
-        for j in range(count)
+        dg.box(f"expert{j}", f"expert {j + 1}", fill="representatives" if j in chosen else "input", width=0.9)
+        for j in range(len(scores))
     ]
-    wide = f"a row of {net.model.width}"
-    return dg.row(
-        dg.box("x", f"x: {'customer ' * bool(node)}{node or 'depot'}", wide),
-        dg.box("gate", "gate", f"{count} × {net.model.width}", fill="representatives"),
-        dg.Panel("scores", 1.0, 0.76, f"scores H: {maps.format_range(np.nan_to_num(values))}", below=0.22),
-        dg.Space(0.3), dg.column(*experts, gap=0.07), dg.Space(0.25), dg.Sign("sum"), dg.Space(0.1),
-        dg.box("output", "Σ g E(x)", wide, fill="output"),
+    sheet = dg.Sheet.of(
+        study, m, net=net, nodes=net.customers + 1, norm=net.run.network.arguments.get("norm", "instance"),
+        clipping=net.number("clipping"), feed=feed, feed_fill="representatives" if mixed else "feed", mixes=mixes,
+        mixes_fill="representatives" if linears else "nodes", experts=experts, experts_here=len(scores),
+        node=f"customer {node}" if node else "depot", scores=maps.format_range(np.nan_to_num(scores)),
     )  # fmt: skip
-
-
-def _draw_mixture(sheet: dg.Sheet, net: Routing) -> None:
-    node = net.decision.current
-    scores, experts_of_node = net.array("scores", float)[node], net.array("input_experts", int)[node]
+    maps.draw_state(sheet.axes["instance"], net.decision)
+    maps.draw_probabilities(sheet.axes["probabilities"], net.decision)
     axes = sheet.axes["scores"]
-    colours = [style.RAMPS["orange"][1] if j in experts_of_node else "#cdd2da" for j in range(len(scores))]
-    maps.draw_bars(axes, np.nan_to_num(scores), x=f"expert; top {len(experts_of_node)} in colour", color=colours)
+    colours = [style.RAMPS["orange"][1] if j in chosen else "#cdd2da" for j in range(len(scores))]
+    maps.draw_bars(axes, np.nan_to_num(scores), x=f"expert; top {len(chosen)} in colour", color=colours)
     axes.axhline(0, color=style.INK, linewidth=0.5)
-    axes.set_xticks(range(1, len(scores) + 1))
-    axes.set_yticks([])
-    sheet.chain("x", "gate", "scores")
-    for j, weight in zip(experts_of_node, net.array("input_weights", float)[node], strict=True):
+    axes.set(xticks=range(1, len(scores) + 1), yticks=[])
+    for j, weight in zip(chosen, net.array("input_weights", float)[node], strict=True):
         sheet.arrow("scores", f"expert{j}", bend="across", label=f"g = {weight:.2f}")
         sheet.arrow(f"expert{j}", "sum", bend="across")
-    sheet.chain("sum", "output")
+    rows = [*m.rows("a"), *_decision_rows(net), *_node_rows(net)]
+    alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."
+    of_route = dict(zip(("load", "time", "length", "opened"), map(float, net.array("known")), strict=True))
+    texts = notes(study, net=net, visited=_visited(net), available=len(net.decision.available), **of_route)
+    return Drawing(sheet.figure, rows, texts, alt)
 
 
 def _decision_rows(net: Routing) -> list[dict[str, Any]]:
@@ -131,11 +81,6 @@ def _node_rows(net: Routing) -> list[dict[str, Any]]:
 def _visited(net: Routing) -> int:
     """Customers that have been served when the decision is taken."""
     return len(set(net.array("prefix").tolist()) - {0})
-
-
-def _network_notes(study: Study, net: Routing) -> tuple[str, ...]:
-    of_route = dict(zip(("load", "time", "length", "opened"), map(float, net.array("known")), strict=True))
-    return notes(study, net=net, visited=_visited(net), available=len(net.decision.available), **of_route)
 
 
 MOST_NODES = 12  # nodes of a score matrix
@@ -179,19 +124,7 @@ def figure3(study: Study) -> Drawing:
     net = Routing.of_model(study)
     choices = Choices.of(net)
     legend = {f"{way} choice": {"marker": "s", "color": ramp[1], "markersize": 5} for way, ramp in COLOURS.items()}
-    sheet = dg.Sheet(
-        dg.row(
-            dg.column(dg.heading("(a) Input choice"), dg.Panel("input", 2.4, 2.9), top=True),
-            dg.column(dg.heading("(b) Expert choice"), dg.Panel("expert", 2.4, 2.9), top=True),
-            dg.column(
-                dg.heading("(c) Load of experts"), dg.Panel("loads", 1.1, 0.95, before=0.38, below=0.12),
-                dg.heading("(d) Experts of nodes"), dg.Panel("counts", 1.1, 0.75, before=0.38, below=0.28),
-                dg.Legend(legend),
-                top=True, gap=0.14,
-            ),
-            gap=0.05,
-        )
-    )  # fmt: skip
+    sheet = dg.Sheet.of(study, net.model, ways=legend)
     for way in COLOURS:
         _draw_matrix(sheet.axes[way], choices, way)
     columns = choices.scores.shape[1]
@@ -264,18 +197,17 @@ def _score_notes(study: Study, net: Routing, choices: Choices) -> tuple[str, ...
 def figure4(study: Study) -> Drawing:
     """The decoder's base gate (a) and the hierarchical one (b) at a decision of as many tours as there are starts."""
     base, light = Routing.of_model(study), Routing.of_model(study, "MVMoE/4E-L")
-    sheet = dg.Sheet(dg.row(_base_gate(base), _hierarchical_gate(light)))
-    sheet.chain("X", "gate")
+    sheet = dg.Sheet.of(
+        study, base.model, base=base, light=light, base_experts=_experts(base, "E"), light_experts=_experts(light, "F"),
+        base_gate=base.model.shape(f"{base.mixture}.gate"), light_gate=light.model.shape(f"{light.mixture}.gate"),
+        dense=light.model.shape("combine.dense"), first_gate=light.model.shape("combine.gate"),
+    )  # fmt: skip
     _draw_loads(sheet, base, "E", "gate", "sum")
-    sheet.chain("sum", "output")
-    sheet.chain("X₂", "G₁")
+    _draw_loads(sheet, light, "F", "gate₂", "sum₂")
     branches = (("gate₂", -0.4, "sparse layer, p₀"), ("D", 0.65, "dense layer, p₁"))
     for (name, leave, layer), share in zip(branches, light.array("gate", float), strict=True):
         label = f"{layer} = {share:.2f}"
         sheet.arrow("G₁", name, bend="straight", leave=leave, label=label, linewidth=_thickness(share))
-    _draw_loads(sheet, light, "F", "gate₂", "sum₂")
-    sheet.chain("sum₂", "sparse")
-    sheet.chain("D", "dense")
     branch, other, first = (sheet.places[name] for name in ("sparse", "dense", "X₂"))
     sheet.write((branch.right + other.left) / 2, branch.y, "or", fontsize=6.5)
     sheet.write(other.x, first.y, "thick arrows:\nlarge shares", color=style.GREY)
@@ -287,53 +219,19 @@ def figure4(study: Study) -> Drawing:
     return Drawing(sheet.figure, rows, texts, alt)
 
 
-def _base_gate(net: Routing) -> dg.Column:
-    """Inputs, gate, experts and their sum from bottom to top."""
-    wide = f"{net.tours:,} tours × {net.model.width}"
-    gate = net.model.shape(f"{net.mixture}.gate")
-    return dg.column(
-        dg.heading("(a) Base gate: MVMoE/4E"),
-        dg.box("output", "Σ G(x) E(x)", wide.replace(" tours", ""), fill="output", width=1.5),
-        dg.Sign("sum"),
-        _experts(net, "E"),
-        dg.box("gate", "gate G", gate, fill="representatives", width=1.2),
-        dg.box("X", "X", wide, width=1.5),
-        gap=0.3, top=True,
-    )  # fmt: skip
-
-
-def _hierarchical_gate(net: Routing) -> dg.Column:
-    """The gate over both layers, the sparse one with its own gate, and the dense one."""
-    m, wide = net.model, f"{net.tours:,} × {net.model.width}"
-    gate = dg.box("gate₂", f"gate G₂  {m.shape(f'{net.mixture}.gate')}", fill="representatives")
-    layer = dg.Frame("sparse layer", dg.column(dg.Sign("sum₂"), _experts(net, "F"), gate, gap=0.22), head=0.0)
-    return dg.column(
-        dg.heading("(b) Hierarchical gate: MVMoE/4E-L"),
-        dg.row(
-            dg.column(dg.box("sparse", "p₀ Σ G₂(x) E(x)", wide, fill="output", width=1.9), layer, top=True, gap=0.2),
-            dg.column(dg.box("dense", "p₁ D(X)", wide, fill="output", width=1.0), dg.Space(height=0.6),
-                   dg.box("D", "D", m.shape("combine.dense"), fill="feed", width=0.9), top=True),
-        ),
-        dg.box("G₁", "G₁ of the mean of X", m.shape("combine.gate"), fill="nodes", width=1.7),
-        dg.box("X₂", "X", f"{net.tours:,} tours × {m.width}", width=1.5),
-        gap=0.44, top=True,
-    )  # fmt: skip
-
-
 def _load(net: Routing) -> maps.Array:
     """(m,) percent of the tours' choices on each expert at the decision."""
     experts = net.array("decoder_experts", int)
     return shares(np.bincount(experts.ravel(), minlength=net.array("decoder_scores").shape[1]))
 
 
-def _experts(net: Routing, name: str) -> dg.Row:
-    texts = [f"{percent:.0f} %" if np.isfinite(percent) else "–" for percent in _load(net)]
-    fills = ["representatives" if percent > 0 else "input" for percent in np.nan_to_num(_load(net))]
-    experts: list[dg.Element] = [
-        dg.box(f"{name}{j}", f"E{j}", text, fill=fill, width=0.52)
-        for j, (text, fill) in enumerate(zip(texts, fills, strict=True), 1)
-    ]
-    return dg.row(*experts, gap=0.09)
+def _experts(net: Routing, name: str) -> list[dg.Element]:
+    """A box for each, with its load; in colour where it has any."""
+    return [
+        dg.box(f"{name}{j}", f"E{j}", f"{percent:.0f} %" if np.isfinite(percent) else "–", width=0.52,
+               fill="representatives" if percent > 0 else "input")
+        for j, percent in enumerate(_load(net), 1)
+    ]  # fmt: skip
 
 
 def _draw_loads(sheet: dg.Sheet, net: Routing, name: str, gate: str, total: str) -> None:

@@ -52,14 +52,14 @@ def figure2(study: Study) -> Drawing:
         "gaps": ("(d) Validation gap (%)", "training epochs"),
     }
     panels = [
-        dg.column(dg.heading(title), dg.Panel(name, 1.66, 1.42, before=0.4, below=0.34), top=True, gap=0.1)
+        dg.column(dg.heading(title), dg.panel(name, 1.66, 1.42, before=0.4, below=0.34), top=True, gap=0.1)
         for name, (title, _) in charts.items()
     ]
     sheet = dg.Sheet(
         dg.column(
             dg.heading("(a) One iteration of re-construction, and the training that follows"),
             _loop(it, training, net.run.n),
-            dg.Space(height=0.3),
+            dg.space(height=0.3),
             dg.row(*panels),
         )
     )
@@ -85,7 +85,7 @@ def figure2(study: Study) -> Drawing:
     return Drawing(sheet.figure, rows, _notes(study, net.run, it, course), alt)
 
 
-def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Row:
+def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Element:
     """Three maps and the training."""
     blocks, better, lengths = len(it.first), int(it.improved.sum()), it.all_lengths
     titles = {
@@ -93,7 +93,7 @@ def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Row:
         "cut": f"cut: {blocks} block{'s' * (blocks != 1)} of {it.length} stops",
         "rebuilt": f"{better} of {blocks} shorter: {lengths[it.number]:.3f}",
     }
-    maps = {name: dg.Panel(name, 1.38, 1.38, title, bold=name == "rebuilt") for name, title in titles.items()}
+    maps = {name: dg.panel(name, 1.38, 1.38, title, bold=name == "rebuilt") for name, title in titles.items()}
     lines = (
         f"{training.epochs_per_round} epoch{'s' * (training.epochs_per_round > 1)}",
         f"on {training.samples:,} tours,",
@@ -101,9 +101,9 @@ def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Row:
         f"4 to {longest_sub_path(training.longest, nodes):,} stops",  # l_max (sit, Section 5)
     )
     return dg.row(
-        maps["tour"], dg.Words("draw start,\nlength and\ndirection", 5.2, above=True),
-        maps["cut"], dg.Words("all blocks\nrebuilt at\nonce", 5.2, above=True),
-        maps["rebuilt"], dg.Words(f"×{training.reconstructions:,}:\npseudo-\nlabels", 5.2, above=True),
+        maps["tour"], dg.words("draw start,\nlength and\ndirection", 5.2, above=True),
+        maps["cut"], dg.words("all blocks\nrebuilt at\nonce", 5.2, above=True),
+        maps["rebuilt"], dg.words(f"×{training.reconstructions:,}:\npseudo-\nlabels", 5.2, above=True),
         dg.box("training", "training", *lines, fill="output", width=1.1, height=1.0), gap=0.04,
     )  # fmt: skip
 

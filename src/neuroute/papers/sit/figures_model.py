@@ -1,34 +1,24 @@
-"""Figures 1 and 3 of paper `sit`: what cross-attention saves, a module, the network over a decision; repetitions."""
+"""Figure 1 of paper `sit`: what cross-attention saves, a module, and the network over a decision."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from neuroute.core.lazy import mpl, pd
+from neuroute.core.lazy import mpl
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.snapshot import ENDS, NEAREST, Round
-from neuroute.plan.config import Scale
-from neuroute.plan.needs import Need, artifact, tested
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.cells import gap_cell
-from neuroute.rendering.columns import described
 from neuroute.rendering.notes import notes
-from neuroute.rendering.plots import drawable, hidden_note
 from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, Drawing, new_figure
+from neuroute.rendering.style import MEASURED, Drawing
 from neuroute.rendering.table import Cell, Table, fixed
 from neuroute.rendering.table import Column as TableColumn
 from neuroute.rendering.table import Row as TableRow
-from neuroute.specs.objects import Reconstruction
 
-LAYER = "decoder.layers.0"
-DARK_RED = "#83290a"  # of what comes from the representatives
 MAPPED = 4  # modules whose looks are drawn, the first and the last among them
 STRONG = 4  # times the weight that each node had if all had the same: the darkest colour of a look
 GRID_TOKENS = 60  # up to so many the single products are ruled
@@ -39,16 +29,15 @@ LIKELIEST = 5  # candidates whose probabilities are bars
 def figure1(study: Study) -> Drawing:
     """What cross-attention saves (a), a module (b), and the network over a decision (c)."""
     net = Round.of_sit(study)
-    title = f"(c) The network, {net.model.parameters:,} parameters, over one of its decisions"
-    sheet = dg.Sheet(dg.column(dg.row(_products(net), _module(net)), dg.heading(title), _network(net), _looks(net)))
+    m, modules = net.model, f"{net.model.depth} module{'s' * (net.model.depth > 1)}"
+    names = {"visited": "visited: not seen again", "destination": "destination (the first node)"}
+    marks = {names.get(kind, kind): maps.MARKS[kind] for kind in ("current", "destination", "visited", "candidate")}
+    full, cross = net.products
+    sheet = dg.Sheet.of(
+        study, m, net=net, full=full, cross=cross, part=maps.format_percent(cross / full), modules=modules, marks=marks,
+        linears=m.count("decoder.current.") + m.count("decoder.start."), looks=_looks(net),
+    )  # fmt: skip
     _draw_products(sheet, net)
-    for name, stream in (("gather", "Z"), ("spread", "H")):
-        sheet.chain(stream, f"{name}_attention", f"{name}1", f"{name}_feed", f"{name}2", f"{stream}′")
-        for around, to in ((f"{name}_attention", f"{name}1"), (f"{name}_feed", f"{name}2")):
-            sheet.skip(around, to, below=name == "spread")
-    sheet.arrow("H", "gather_attention", colour=dg.BLUE, label="keys, values")
-    sheet.arrow("gather2", "spread_attention", bend="down", colour=DARK_RED, label="keys, values")
-    sheet.chain("state", "embed", "representatives", "modules", "head", "chances")
     maps.draw_state(sheet.axes["state"], net.decision)
     maps.draw_probabilities(sheet.axes["chances"], net.decision)
     _draw_likeliest(sheet.axes["likeliest"], net)
@@ -63,21 +52,6 @@ def figure1(study: Study) -> Drawing:
     )
     rows = [*counted, *net.model.rows(), *net.decision_rows()]
     return Drawing(sheet.figure, rows, _notes(study, net), alt, _look_table(net))
-
-
-def _products(net: Round) -> dg.Column:
-    """All products of self-attention beside those of cross-attention, to scale: a side is all tokens."""
-    t, m, (full, cross) = net.tokens, net.representatives, net.products
-    texts = {
-        "self": f"{t:,}² = {full:,} products",
-        "cross": f"2 × {m} × {t:,} = {cross:,} ({maps.format_percent(cross / full)})",
-    }
-    squares = [
-        dg.column(dg.Panel(name, 1.15, 1.15, f"keys: all {t:,} tokens", before=0.15),
-               dg.Words(f"{name}-attention", 6.5, bold=True), dg.Words(text), gap=0.05)
-        for name, text in texts.items()
-    ]  # fmt: skip
-    return dg.column(dg.heading("(a) Products of a query with a key"), dg.row(*squares), top=True)
 
 
 def _draw_products(sheet: dg.Sheet, net: Round) -> None:
@@ -107,79 +81,23 @@ def _draw_cells(axes: mpl.axes.Axes, columns: int, low: float, high: float, colo
     axes.pcolormesh(x, y, cells, cmap=mpl.colors.ListedColormap([f"{colour}8c"]), clip_on=False, **look)
 
 
-def _module(net: Round) -> dg.Column:
-    """A module's two halves: Z looks at H, then H at Z."""
-    m = net.model
-    return dg.column(
-        dg.heading("(b) A cross-attention module"),
-        dg.row(
-            _stream("Z", DARK_RED, f"{net.representatives} × {m.width}"),
-            _half(net, "gather", "representatives", "Eq. 3"), dg.Space(0.6), _stream("Z′", DARK_RED), gap=0.08,
-        ),
-        dg.row(
-            _stream("H", dg.BLUE, f"{net.tokens:,} × {m.width}"), dg.Space(0.95),
-            _half(net, "spread", "nodes", "Eq. 4"), _stream("H′", dg.BLUE), gap=0.08,
-        ),
-        top=True, width=3.6, gap=0.12,
-    )  # fmt: skip
-
-
-def _stream(name: str, colour: str, shape: str = "") -> dg.Element:
-    """What a module takes or gives, on the level of the arrows."""
-    letter = dg.Words(name, 7.5, bold=True, colour=colour, name=name)
-    return dg.column(dg.Words(shape, 5.6), letter, dg.Space(height=0.1), gap=0.03) if shape else letter
-
-
-def _half(net: Round, name: str, fill: str, equation: str) -> dg.Frame:
-    """Attention and FFN, each with its way around."""
-    m, at = net.model, f"{LAYER}.{name}"
-    texts = (m.heads_text, m.shape(f"{at}.query", "q"), m.shape(f"{at}.key_value", "k, v"), m.shape(f"{at}.out", "out"))
-    attention = dg.box(f"{name}_attention", "attention", *texts, fill=fill)
-    feed = dg.box(f"{name}_feed", "FFN", m.shape(f"{at}.up"), "ReLU", m.shape(f"{at}.down"), fill="feed")
-    parts = dg.row(attention, dg.Sign(f"{name}1"), feed, dg.Sign(f"{name}2"), tight=True)
-    padding = {"head": 0.14} if name == "gather" else {"head": 0.0, "foot": 0.14}
-    return dg.Frame(name, parts, f"{equation}: {m.count(at + '.'):,} parameters", **padding)
-
-
-def _network(net: Round) -> dg.Row:
-    """From coordinates to probabilities."""
-    m, d = net.model, net.model.depth
-    linears = m.count("decoder.current.") + m.count("decoder.start.")
-    ends = (m.shape("decoder.current", "current:"), m.shape("decoder.start", "destination:"))
-    modules = (f"H: {net.tokens:,} × {m.width}", f"{m.count(f'{LAYER}.'):,} parameters", "each")
-    return dg.row(
-        dg.Panel("state", 1.38, 1.38, "what the network sees"),
-        dg.box("embed", "embedding", m.shape("embed"), f"{m.count('embed.'):,} parameters"),
-        dg.box("representatives", f"{net.representatives} representatives", *ends, f"{linears:,} parameters",
-            fill="representatives"),
-        dg.box("modules", f"{d} module{'s' * (d > 1)} (b)", *modules, fill="nodes"),
-        dg.box("head", "head", m.shape("head"), f"{m.count('head.'):,} parameters", "softmax", fill="output"),
-        dg.Panel("chances", 1.38, 1.38, "probability of the next node"),
-        gap=0.1,
-    )  # fmt: skip
-
-
 def _mapped(net: Round) -> list[int]:
     """Modules whose looks are drawn, evenly spaced, both ends among them."""
     count = len(net.attention)
     return sorted({round(float(i)) for i in np.linspace(0, count - 1, min(count, MAPPED))})
 
 
-def _looks(net: Round) -> dg.Row:
-    """What marks mean, where the representatives look, and the likeliest candidates."""
+def _looks(net: Round) -> list[dg.Element]:
+    """Where the representatives look: a row of maps for each."""
     r = net.representatives - 1
     repeated = f"\n(mean of {r}\nrepetitions)" if r > 1 else ""
     texts = {"current": f"seen by the\ncurrent node{repeated}", "destination": "seen by the\ndestination"}
     looks = []
     for of, text in texts.items():
         titles = {m: f"module {m + 1}" if of == "current" else "" for m in _mapped(net)}
-        panels = [dg.Panel(f"{of}{module}", 0.6, 0.6, title, below=0.12) for module, title in titles.items()]
-        looks.append(dg.row(dg.column(dg.Words(text, 6, bold=True), width=0.8), *panels, gap=0.1))
-    names = {"visited": "visited: not seen again", "destination": "destination (the first node)"}
-    marks = {names.get(kind, kind): maps.MARKS[kind] for kind in ("current", "destination", "visited", "candidate")}
-    legend, bars = dg.Legend(marks), dg.Panel("likeliest", 0.7, 0.7, before=0.5)
-    parts: tuple[list[Any], ...] = ([legend], looks, [bars])
-    return dg.row(*(dg.column(*items, top=True, gap=0.08) for items in parts), gap=0.08)
+        panels = [dg.panel(f"{of}{module}", 0.6, 0.6, title, below=0.12) for module, title in titles.items()]
+        looks.append(dg.row(dg.column(dg.words(text, 6, bold=True), width=0.8), *panels, gap=0.1))
+    return looks
 
 
 def _draw_likeliest(axes: mpl.axes.Axes, net: Round) -> None:
@@ -253,99 +171,3 @@ def _notes(study: Study, net: Round) -> tuple[str, ...]:
     left_out = f" {MAPPED} of {modules} modules; the CSV has all." if modules > MAPPED else ""
     counts = {"n": n, "repetitions": m - 1, "path": len(net.decision.path), "strong": STRONG}
     return notes(study, net=net, whole=whole, left_out=left_out, **counts)
-
-
-PAPERS_CHOICE = 15  # repetitions in all experiments of the paper
-
-
-def _figure3_needs(scale: Scale) -> Iterator[Need]:
-    runs = (roles.run_id(roles.with_repetitions(count)) for count in scale[SitScale].repetitions)
-    return tested(runs, roles.reference(scale, "tsp", 1000))
-
-
-@artifact("Repetitions of the last node", needs=_figure3_needs)
-def figure3(study: Study) -> Drawing:
-    rows = _rows(study)
-    figure = new_figure(4.6, 2.7)
-    axes = figure.subplots()
-    _draw(axes, rows)
-    alt = "Optimality gap against the number of repetitions of the last node among the representative nodes."
-    columns = ["side", "repetitions", "repetitions_here", "n", "run", "gap_pct", "low_pct", "high_pct", "parameters"]
-    return Drawing(figure, pd.DataFrame(rows, columns=columns), _repetition_notes(study, rows), alt)
-
-
-def _rows(study: Study) -> list[dict[str, Any]]:
-    dataset = roles.reference(study.scale, "tsp", 1000).dataset
-    rows = []
-    for count, here in sorted(study.scale[SitScale].repetitions.items()):
-        run = roles.run_id(roles.with_repetitions(count))
-        cell = gap_cell(study, run, dataset)
-        if not isinstance(cell.measured, float):
-            continue
-        about = {"side": MEASURED, "repetitions": count, "repetitions_here": here, "n": dataset.n, "run": run}
-        values = {"gap_pct": cell.measured, "low_pct": cell.low, "high_pct": cell.high}
-        rows.append(about | values | {"parameters": study.value("parameters", run, dataset)})
-    return rows
-
-
-def _draw(axes: mpl.axes.Axes, rows: list[dict[str, Any]]) -> None:
-    colour = style.RAMPS["blue"][2]
-    positive = [row for row in rows if math.isfinite(drawable(row["gap_pct"]))]
-    axes.set_ylabel(f"Optimality gap, TSP{rows[0]['n']} (%)" if rows else "Optimality gap (%)")
-    axes.set_xlabel("Repetitions of the last node, and parameters of the network")
-    if not positive:
-        style.empty_axes(axes, "no positive gap to draw" if rows else style.NOT_MEASURED)
-        return
-    if len(positive) < 3:
-        style.say_in(axes, "too few points for a course")
-    x = [row["repetitions_here"] for row in positive]
-    y = [row["gap_pct"] for row in positive]
-    joined = "-" if len(positive) > 2 else "none"  # a line through two points would look like a course
-    axes.plot(x, y, color=colour, linestyle=joined, marker="o", markeredgecolor="white", markersize=5.5, zorder=3)
-    for row in positive:
-        if row["low_pct"] is not None:
-            axes.plot([row["repetitions_here"]] * 2, [row["low_pct"], row["high_pct"]], color=colour, linewidth=0.9)
-        is_choice = row["repetitions"] == PAPERS_CHOICE
-        axes.annotate(
-            f"{row['gap_pct']:.2f} %", (row["repetitions_here"], row["gap_pct"]), (5, 4), textcoords="offset points",
-            fontsize=6.5, fontweight="bold" if is_choice else "normal", color=colour,
-        )  # fmt: skip
-    axes.set_xticks(x, [_tick(row) for row in positive])
-    margin = 0.12 * (max(x) - min(x)) or 0.5
-    axes.set_xlim(min(x) - 0.5 * margin, max(x) + 1.4 * margin)  # the last label is on the right of its mark
-    low = min(row["gap_pct"] if row["low_pct"] is None else row["low_pct"] for row in positive)
-    high = max(row["gap_pct"] if row["high_pct"] is None else row["high_pct"] for row in positive)
-    axes.set_ylim(max(0.0, low - 0.2 * (high - low)), high + 0.15 * (high - low) + 1e-9)
-    axes.grid(visible=False, axis="x")
-
-
-def _tick(row: dict[str, Any]) -> str:
-    """5 (15), 41 k: what is repeated here, the paper's number where it differs, and the parameters."""
-    here, count, parameters = row["repetitions_here"], row["repetitions"], row["parameters"]
-    name = str(here) if here == count else f"{here} ({count})"
-    if parameters is None or not math.isfinite(parameters):
-        return name
-    return f"{name}\n{parameters / 1e6:.2f} M" if parameters >= 1e6 else f"{name}\n{parameters / 1e3:.1f} k"
-
-
-def _repetition_notes(study: Study, rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    dataset = roles.reference(study.scale, "tsp", 1000).dataset
-    training: Reconstruction = study.scale[SitScale].repetition_training
-    numbers = study.scale[SitScale].repetitions
-    first = ", of which the first trains on insertion's solutions as they are" if training.warm_up else ""
-    renamed = any(count != here for count, here in numbers.items())
-    gaps = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
-    few = f"{len(rows)} numbers of repetitions show no course: scale “{study.scale.name}” trains no more."
-    missing = len(numbers) - len(rows)
-    return notes(
-        study,
-        training=training,
-        first=first,
-        test=described(dataset),
-        renamed=" In parentheses: the paper's number." if renamed else "",
-        chosen=PAPERS_CHOICE,
-        gaps=f"Gaps here by repetitions: {'; '.join(gaps)}." if gaps else "",
-        hidden=hidden_note(row["gap_pct"] for row in rows),
-        few=few if len(rows) < 3 else "",
-        missing=f"{missing} of {len(numbers)} numbers of repetitions were not measured." if missing else "",
-    )
