@@ -227,3 +227,20 @@ def test_bootstrap_of_the_bivariate_law() -> None:
     found = laws.bootstrap_bivariate(d, w, d**-0.9 * w**-0.5 * np.exp(generator.normal(0, 0.01, (50, 6))))
     assert found["beta_u"].low < 0.9 < found["beta_u"].high
     assert found["beta_v"].low < 0.5 < found["beta_v"].high
+
+
+def test_a_law_foretells_a_model_that_it_was_not_fitted_to() -> None:
+    """Its interval holds the truth in 95 % of draws."""
+    rng = np.random.default_rng(0)
+    design = np.column_stack([np.ones(12), *rng.random((2, 12))])
+    logs = design @ [1.0, -0.8, -0.3]
+    low, middle, high = laws.predict(design[:-1], np.exp(logs[:-1]), design[-1])
+    assert low == pytest.approx(middle) == pytest.approx(high) == pytest.approx(np.exp(logs[-1]))
+    inside = 0
+    for _ in range(2000):
+        gaps = np.exp(logs + 0.1 * rng.standard_normal(12))
+        low, _, high = laws.predict(design[:-1], gaps[:-1], design[-1])
+        inside += bool(low < gaps[-1] < high)
+    assert inside / 2000 == pytest.approx(0.95, abs=0.015)
+    with pytest.raises(laws.FitError, match="3 positive gaps"):
+        laws.predict(design[:4], [1.0, 2.0, -1.0, 3.0], design[-1])

@@ -250,3 +250,23 @@ def bootstrap_bivariate(u: ArrayLike, v: ArrayLike, gaps: Array) -> Mapping[str,
             exponents.append((np.nan, np.nan))
     values = np.array(exponents)
     return {"beta_u": percentile_interval(values[:, 0]), "beta_v": percentile_interval(values[:, 1])}
+
+
+def predict(design: ArrayLike, gaps: ArrayLike, at: ArrayLike) -> tuple[float, float, float]:
+    """Return the gap of a model that a law was not fitted to: low, middle and high (Student's t, 95 %, of one model).
+
+    design: (models, coefficients) of the regression of ln gap; gaps: (models,) in %; at: (coefficients,) of the other.
+    Raises FitError where no more models than coefficients have positive gaps.
+    """
+    from scipy.stats import t
+
+    positive = np.asarray(gaps, float) > 0
+    x, y, there = np.asarray(design, float)[positive], np.log(np.asarray(gaps, float)[positive]), np.asarray(at, float)
+    freedom = len(y) - x.shape[1]
+    if freedom < 1:
+        raise FitError(f"{len(y)} positive gaps")
+    coefficients = np.linalg.lstsq(x, y, rcond=None)[0]
+    variance = ((y - x @ coefficients) ** 2).sum() / freedom * (1 + there @ np.linalg.pinv(x.T @ x) @ there)
+    middle, half = there @ coefficients, t.ppf(0.975, freedom) * variance**0.5
+    low, centre, high = np.exp([middle - half, middle, middle + half])
+    return float(low), float(centre), float(high)

@@ -9,8 +9,9 @@ import numpy as np
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import Interval
 from neuroute.papers.scaling import curves
+from neuroute.papers.scaling.claims import directions
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve
-from neuroute.papers.scaling.roles import Shape, is_added
+from neuroute.papers.scaling.roles import GRID, Shape, is_added
 from neuroute.papers.scaling.series import Models, Points, Quantity, beats_larger, quoted_value
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
@@ -134,6 +135,7 @@ def _laws(study: Study, models: Models, quantity: Quantity) -> Drawing:
     texts = notes(
         study,
         qualities=[_quality(title, side, every) for title in panels for side in curves.SIDES],
+        held_out=[_held_out(side, sides[side]) for side in curves.SIDES],
         added=curves.added_note(models.added),
         trouble=curves.trouble_notes(every),
     )
@@ -151,6 +153,25 @@ def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
         return f"{title}, {side}: no fit to judge."
     r2, mape = values
     return f"{title}, {side}: mean R² {r2:.3f}, mean absolute percentage error {mape:.2f} % (linear-scale fits)."
+
+
+def _held_out(side: str, points: Points) -> str:
+    """Say what a law in depth and width, fitted to all models of the paper but the largest, predicts for this one."""
+    there = {shape: points[shape] for shape in GRID if shape in points}
+    largest = max(there, key=lambda shape: there[shape][0], default=None)
+    if len(there) < len(GRID) or largest is None:
+        return f"Held out, {side}: nothing, as the grid lacks models."
+    rows = directions({shape: x for shape, (x, _) in there.items()})
+    others = [i for i, shape in enumerate(there) if shape != largest]
+    gaps = [there[shape][1] for shape in there if shape != largest]
+    try:
+        low, middle, high = laws.predict(rows[others], gaps, rows[list(there).index(largest)])
+    except laws.FitError as error:
+        return f"Held out, {side}: no law ({error})."
+    return (
+        f"Held out, {side}: a law in depth and width of the eleven smaller models predicts {middle:.3g} % "
+        f"[{low:.3g}, {high:.3g}] for {largest.name}; it has {there[largest][1]:.3g} %."
+    )
 
 
 @artifact("Gap by parameters and depth-to-width ratio", needs=grid_needs, printed_files=("quoted", "table1", "table12"))
