@@ -126,7 +126,7 @@ def test_without_copies_and_without_a_network_the_packages_instances_are_compare
 
 
 def named(given: str) -> list[tuple[str, str]]:
-    return [(m.name, m.how) for m in parse(given, 2.0, ["tsp", "cvrp"], lambda name: {}, ())]
+    return [(m.name, m.how) for m in parse(given, 2.0, lambda name: {}, ())]
 
 
 def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +134,7 @@ def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert named("nearest") == [("nearest", "one pass")]
     assert named("lkh") == [("lkh", "2 s")]
     assert named("tsp") == [("tsp", "multistart"), ("tsp", "2 s")]
-    assert parse("hgs@cvrp", 2.0, ["tsp", "cvrp"], lambda name: {}, ())[0].problems == ("cvrp",)
-    assert parse("hgs@cvrp", 2.0, ["tsp"], lambda name: {}, ()) == []
+    assert parse("hgs@cvrp", 2.0, lambda name: {}, ())[0].problems == ("cvrp",)
     Path("a_method_of_mine.py").write_text(
         "def solve(instance, seconds):\n    return list(range(instance.n))\n\n\nshortest = solve\n"
     )
@@ -156,7 +155,7 @@ def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_wrong_method_is_named_before_anything_is_fetched(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="--method lhk: no solver.*; did you mean lkh"):
-        neuroute.compare(["tsp", "lhk"], sets=["tsplib"], out=tmp_path, work=tmp_path / "work")
+        neuroute.compare(["tsp", "lhk"], set=["tsplib"], out=tmp_path, work=tmp_path / "work")
     assert not (tmp_path / "work").exists()
 
 
@@ -170,20 +169,24 @@ def test_without_a_folder_of_copies_python_compares_what_comes_along(
         raise urllib.error.URLError("no network")
 
     monkeypatch.setattr("urllib.request.urlopen", no_network)
-    found = neuroute.compare(["nearest", "none.safetensors"], ["tsplib"], max_nodes=52)
+    found = neuroute.compare(["nearest"], ["tsplib"], max_nodes=52)
     assert "berlin52" in set(found.records.instance)
-    (line,) = found.left_out
-    assert "none.safetensors" in line
 
 
-@pytest.mark.usefixtures("without_pictures")
-def test_a_named_method_that_is_left_out_fails_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_that_cannot_take_part_is_refused_before_anything_is_solved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     tsp_file(Path("own.tsp"), 9)
-    named = ("--set", "own.tsp", "--method", "nearest,none.safetensors")
-    code, said = call("compare", *named, "--benchmarks", ".")
-    assert (code, "error: Left out: none.safetensors: no such checkpoint" in said) == (2, True)
-    assert Path("results/compare/records.csv").is_file()
+    Path("mine.py").write_text("def solve(instance):\n    return [0]\n")
+    for methods, why in {
+        "nearest,mine=none.safetensors": "--method mine=none.safetensors: no such checkpoint",
+        "nearest,quick=mine:solve": "--method quick=mine:solve: a function of (instance, seconds) is expected",
+        "nearest,vrp": "--method vrp: is for the CVRP; own.tsp has none; leave it out",
+    }.items():
+        code, said = call("compare", "--set", "own.tsp", "--method", methods, "--benchmarks", ".")
+        assert (code, f"error: {why}" in said) == (2, True), said
+        assert not Path("results").exists()
 
 
 def test_a_network_of_ones_own_needs_its_weights_and_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,8 +204,7 @@ def test_a_network_of_ones_own_needs_its_weights_and_its_name(tmp_path: Path, mo
     given = "gated_of_mine:SwigluDecoderOnly=m.safetensors"
     assert named(given) == [("SwigluDecoderOnly", "greedy"), ("SwigluDecoderOnly", "2 s")]
     assert named(f"fast={given}") == [("fast", "greedy"), ("fast", "2 s")]
-    with pytest.raises(NeurouteError, match="has the network 'gated_of_mine:SwigluDecoderOnly'"):
-        named("m.safetensors")
+    assert named("m.safetensors") == [("m", "greedy"), ("m", "2 s")]
 
 
 def test_a_network_that_looks_at_more_nodes_than_a_toy_has_is_compared(
@@ -221,9 +223,9 @@ def test_a_network_that_looks_at_more_nodes_than_a_toy_has_is_compared(
         for kind in ("Net", "More"):
             network = Network(kind=f"nearest_of_mine:{kind}", arguments=arguments)
             untrained(Path(f"{kind}.safetensors"), network, "x/y")
-        greedy, *_ = parse("nearest_of_mine:Net=Net.safetensors", None, ["tsp"], lambda name: {}, ())
+        greedy, *_ = parse("nearest_of_mine:Net=Net.safetensors", 0.2, lambda name: {}, ())
         assert process.answer(greedy, members()[3].instance, 0, 60).cost is not None
-        greedy, *_ = parse("nearest_of_mine:More=More.safetensors", None, ["tsp"], lambda name: {}, ())
+        greedy, *_ = parse("nearest_of_mine:More=More.safetensors", 0.2, lambda name: {}, ())
         with pytest.raises(NeurouteError, match="More: cannot be loaded: RuntimeError.*out of range"):
             process.answer(greedy, members()[3].instance, 0, 60)
 
@@ -231,8 +233,8 @@ def test_a_network_that_looks_at_more_nodes_than_a_toy_has_is_compared(
 def test_methods_are_called_as_they_are_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert named("quick=lkh") == [("quick", "2 s")]
-    assert parse("quick=hgs@cvrp", 2.0, ["tsp", "cvrp"], lambda name: {}, ())[0].problems == ("cvrp",)
-    plain, renamed = (parse(given, 2.0, ["tsp"], lambda name: {}, ())[0] for given in ("lkh", "quick=lkh"))
+    assert parse("quick=hgs@cvrp", 2.0, lambda name: {}, ())[0].problems == ("cvrp",)
+    plain, renamed = (parse(given, 2.0, lambda name: {}, ())[0] for given in ("lkh", "quick=lkh"))
     assert plain.identity() == renamed.identity()  # so the answers are the same
     network = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments={"depth": 1, "width": 8, "heads": 1})
     Path("made").mkdir()
@@ -244,7 +246,7 @@ def test_methods_are_called_as_they_are_told_to(tmp_path: Path, monkeypatch: pyt
     assert named("model.safetensors")[0][0] == "made"
     runs = {"toy/a": "model.safetensors", "toy/b": "model.safetensors"}
     with pytest.raises(NeurouteError, match=r"mine=toy: these are 2 runs; take one, as toy/a"):
-        parse("mine=toy", 2.0, ["tsp"], lambda name: runs, ())
+        parse("mine=toy", 2.0, lambda name: runs, ())
     assert Compare(methods=["mine=toy/a@tsp", "lkh"]).sources == ["toy/a", "lkh"]
 
 
@@ -259,7 +261,7 @@ def test_methods_are_called_as_they_are_told_to(tmp_path: Path, monkeypatch: pyt
     ],
 )
 def test_an_answer_hangs_on_all_code_that_finds_it(given: str, how: str, hangs_on: set[str], not_on: set[str]) -> None:
-    (method,) = [m for m in parse(given, 2.0, ["tsp", "cvrp"], lambda name: {}, ()) if m.how == how]
+    (method,) = [m for m in parse(given, 2.0, lambda name: {}, ()) if m.how == how]
     modules = {module.removeprefix("neuroute.") for module, _ in reach(method.parts)}
     assert hangs_on <= modules
     assert not not_on & modules
@@ -302,7 +304,7 @@ def test_the_pages_function_is_a_sensible_method(tmp_path: Path, monkeypatch: py
         (["--set", "own.tsp", "--method", "lkk"], "--method lkk: no solver"),
         (["--set", "own.tsp", "--seconds", "0"], "--seconds 0: numbers above 0"),
         (["--set", "own.tsp", "--groups", "1,b"], "compare: groups.1: Input should be a valid integer"),
-        (["--set", "own.tsp", "--method", "hgs@cvrp"], "nothing to compare"),
+        (["--set", "own.tsp", "--method", "hgs@cvrp"], "--method hgs@cvrp: is for the CVRP; own.tsp has none"),
         (["--set", "own.tsp", "--clock", "cpu", "--threads", "2"], "clock cpu: counts the time of one thread"),
         (["--set", "own.tsp", "--out", "own.tsp"], "cannot be a folder"),
     ],
@@ -336,11 +338,8 @@ def test_a_network_and_a_heuristic_are_compared_from_python_and_kept(tmp_path: P
     assert set(neuroute.compare("nearest", str(file), **how).records.method) == {"nearest"}  # type: ignore[arg-type]
     with pytest.raises(NeurouteError, match="seconds"):
         neuroute.compare(["nearest"], [str(file)], benchmarks=tmp_path, seconds=0, out=out)
-    left = neuroute.compare(["nearest", "none.safetensors"], [str(file)], **how)  # type: ignore[arg-type]
-    assert set(left.records.method) == {"nearest"}
-    assert "Left out: none.safetensors: no such checkpoint" in left.table.markdown()
-    with pytest.raises(NeurouteError, match=r"nothing to compare.*none.safetensors: no such checkpoint"):
-        neuroute.compare(["none.safetensors"], [str(file)], **how)  # type: ignore[arg-type]
+    with pytest.raises(NeurouteError, match=r"^--method none.safetensors: no such checkpoint"):
+        neuroute.compare(["nearest", "none.safetensors"], [str(file)], **how)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -370,7 +369,7 @@ def test_a_process_that_takes_too_long_or_too_much_memory_costs_one_answer(
 
 
 def test_the_limit_is_of_the_answer_and_not_of_what_is_loaded_or_counted_for_it() -> None:
-    built, search = parse("tsp", 0.1, ["tsp"], lambda name: {}, ())
+    built, search = parse("tsp", 0.1, lambda name: {}, ())
     with Worker(Machine()) as process:
         for each in (built, search):
             assert process.answer(each, members()[3].instance, 0, 0.6).unsolved == ""
@@ -402,7 +401,7 @@ def test_what_builds_for_a_search_is_loaded_before_each_answer(monkeypatch: pyte
         begin(process, function, instance, *more)
 
     monkeypatch.setattr(Process, "begin", recorded)
-    search = next(m for m in parse("tsp", 0.3, ["tsp"], lambda name: {}, ()) if m.seconds)
+    search = next(m for m in parse("tsp", 0.3, lambda name: {}, ()) if m.seconds)
     thirty = members()[3].instance
     assert worker.load(Machine(), search, thirty) is True
     for answers in (1, 2):

@@ -83,15 +83,24 @@ def test_published_rows_stand_beside_measured_ones(tmp_path: Path) -> None:
     assert rows["lehd"]["above_points"].measured is None
 
 
-@pytest.mark.slow
-def test_beside_published_results_nothing_searches_unless_it_is_given_time(tmp_path: Path) -> None:
-    how: dict[str, Any] = {"max_nodes": 52, "benchmarks": tmp_path, "out": tmp_path / "out"}
-    found = neuroute.compare(["nearest", "lkh", "tsp"], ["tsplib"], published="lehd", **how)
-    rows = {(row.labels[1], row.labels[2]) for row in found.table.rows}
-    assert rows == {("nearest", "one pass"), ("tsp", "multistart"), ("lehd", "published: greedy")}
-    assert "Left out: lkh: searches; give it time by --seconds." in found.table.notes
-    timed = neuroute.compare(["lkh"], ["tsplib"], published="lehd", seconds=0.2, **how)
-    assert ("TSP", "lkh", "0.2 s") in [row.labels for row in timed.table.rows]
+@pytest.mark.usefixtures("without_pictures")
+def test_beside_published_results_ones_own_rows_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("in_order.py").write_text("def solve(instance, seconds):\n    return list(range(instance.n))\n")
+    how: dict[str, Any] = {"max_nodes": 76, "benchmarks": tmp_path, "out": tmp_path / "out"}
+    found = neuroute.compare(["mine=in_order:solve", "nearest"], "tsplib", published="all", **how)
+    frame = found.to_frame().set_index("method")
+    assert frame.loc["mine, 5 s", ["own", "published"]].tolist() == [True, False]
+    assert frame.own.sum() == 1
+    assert frame["rank"].dropna().is_monotonic_increasing
+    first = frame.iloc[0]
+    assert first.gap_low_pct <= first.gap_pct <= first.gap_high_pct
+    lines = str(found).splitlines()
+    assert max(map(len, lines[:-1])) <= 100
+    assert len(lines) < len(frame)  # the rest is in files
+    assert [line.split()[1] for line in lines if line.startswith("* ")] == ["mine,", "yours"]
+    assert "<table" in found._repr_html_()
 
 
 @pytest.mark.usefixtures("without_pictures")

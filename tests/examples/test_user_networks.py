@@ -144,7 +144,7 @@ def test_it_is_trained_evaluated_and_loaded_again(folder: Path, run: str, networ
     assert {"gap_pct", "gflops_paper", "parameters"} <= set(records.metric)
     assert (records[records.metric == "gflops_paper"].value > 0).all()
     checkpoint = plan.checkpoint(run)
-    with pytest.raises(NeurouteError, match="no run in config.yaml's `runs` has the network"):
+    with pytest.raises(NeurouteError, match="is not found here, or changed since"):
         load_checkpoint(checkpoint)  # which would import what a file names
     net, about = load_checkpoint(checkpoint, expected=plan.runs[run].network)
     assert about["network"]["kind"] == network

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from refusals import one_line
 
+import neuroute
 from neuroute.user.model import digest_of
 
+ROOT = Path(__file__).resolve().parents[2]
 CELLS = """
 from functools import lru_cache
 class Base:
@@ -58,3 +60,23 @@ def test_a_module_that_is_edited_counts_once_it_is_reloaded(tmp_path: Path, monk
             digest_of(entry)
     importlib.reload(module)
     assert digest_of(entry) != first
+
+
+def test_a_saved_checkpoint_finds_its_class_by_its_code_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a file names is imported only if the user's own code wrote it: nothing of a stranger's choice runs."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "examples" / "swiglu.py").read_text()
+    for name in ("own_saved", "own_other"):
+        Path(f"{name}.py").write_text(text)
+    made = "import neuroute, {0}; neuroute.train({0}.SwigluDecoderOnly, **{1})".format
+    arguments = {"depth": 1, "width": 16, "heads": 2}
+    how = {"n": 8, "how": "labels", "arguments": arguments, "batches": 1, "batch_size": 4, "validations": 1}
+    how |= {"validate_on": 4, "solver": "nearest", "workers": 1, "device": "cpu", "threads": 1}
+    for name in ("own_saved", "own_other"):
+        code = f"{made(name, how | {'name': name})}.save('{name}.safetensors')"
+        subprocess.run([sys.executable, "-c", code], check=True)
+    assert neuroute.load_model("own_saved.safetensors", "cpu").name == "python/own_saved"
+    Path("own_other.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n{text}")
+    with one_line("own_other.safetensors: holds SwigluDecoderOnly.*own_other:SwigluDecoderOnly is not found here"):
+        neuroute.load_model("own_other.safetensors", "cpu")
+    assert not (tmp_path / "ran").exists()

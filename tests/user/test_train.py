@@ -83,6 +83,13 @@ neuroute.train(Pomo, n=8, batches=60, batch_size=4, validations=2, validate_on=4
 """
 
 
+def test_networks_here_have_short_names(tmp_path: Path) -> None:
+    model = train("pomo", tmp_path, problem="cvrp", arguments=TINY, batches=1, validations=1)
+    assert type(model.net).__name__ == "PomoCvrp"
+    with one_line("network 'leht'; did you mean lehd. take one of bq, .*, or a class as module:Class"):
+        train("leht", tmp_path)
+
+
 @pytest.mark.slow
 def test_a_killed_call_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     def call(folder: str) -> subprocess.Popen[bytes]:

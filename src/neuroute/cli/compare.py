@@ -38,15 +38,14 @@ def compare(
     seconds: Annotated[
         str | None,
         typer.Option(
-            help="that each search has for an instance; several, as in 0.5,1,2, show what flips; default: 5; beside "
-            "--published nothing searches without it"
+            help="of each search, for an instance; default 5; several, as in 0.5,1,2, show which orders change"
         ),
     ] = None,
     limit: Annotated[
         float | None, typer.Option(help="wall-clock seconds after which an instance counts as unsolved")
     ] = None,
-    min_nodes: Annotated[int | None, typer.Option(help="of an instance; of the CVRP, customers")] = None,
-    max_nodes: Annotated[int | None, typer.Option(help="likewise, counted in")] = None,
+    min_nodes: Annotated[int | None, typer.Option(help="of the smallest instance; of the CVRP, customers")] = None,
+    max_nodes: Annotated[int | None, typer.Option(help="of the largest instance; default 200")] = None,
     groups: Annotated[str | None, typer.Option(help="sizes at which groups begin, as in 100,200,500")] = None,
     seeds: Annotated[int | None, typer.Option(help="of methods that draw")] = None,
     threads: Annotated[int | None, typer.Option(help="of networks on a CPU; solvers have one")] = None,
@@ -107,9 +106,6 @@ def compare(
         trusted=settings.networks,
     )
     print(comparison)
-    print(f"records, table and pictures in {comparison.folder}")
-    if comparison.left_out:
-        raise NeurouteError(" ".join(comparison.left_out))
 
 
 def _numbers(text: str | None) -> list[float] | None:

@@ -15,21 +15,25 @@ from neuroute.comparison.pareto import LOOKS, budgets, by_size, flips, picture
 from neuroute.comparison.records import MEASURED, published_runs, read_published, read_results
 from neuroute.comparison.run import check_rows, run
 from neuroute.comparison.sets import Member, Places, collect, describe, describe_listed
+from neuroute.comparison.standings import standings, text_lines
 from neuroute.comparison.summary import Key, Summary, by_problem, groups, table
 from neuroute.comparison.worker import Machine
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.files import check_folder, write_json, write_text
 from neuroute.core.lazy import pd
+from neuroute.core.notebook import html_table
 from neuroute.core.outputs import check_writable
 from neuroute.core.text import csv_text
 from neuroute.core.yaml_files import validate
 from neuroute.datasets.benchmarks import read_manifest
 from neuroute.datasets.fetch import fetch_again, provide
-from neuroute.plan.config import Compare
+from neuroute.plan.config import Compare, split_method
 from neuroute.rendering import style
 from neuroute.rendering.style import Drawing, save_figure, save_table, with_suffix
 from neuroute.rendering.table import Table
+from neuroute.solvers.registry import SOLVERS
+from neuroute.user import zoo
 from neuroute.user.model import Model
 
 FIGURES: dict[str, Callable[[pd.DataFrame, Sequence[int]], Drawing | None]] = {
@@ -38,7 +42,6 @@ FIGURES: dict[str, Callable[[pd.DataFrame, Sequence[int]], Drawing | None]] = {
     "flips": lambda records, _: flips(records),
     "budgets": lambda records, _: budgets(records),
 }
-LEFT_OUT = "Left out: "
 TEMPLATE = Path(__file__).with_name("page.html")  # of the page
 ON_PAGE = {"pareto": "Gap against time", "sizes": "Gap against size"}
 
@@ -50,22 +53,30 @@ class Comparison:
     Attributes:
         records: a row for each method, instance and seed.
         folder: where records, table and pictures are.
-        table: of gaps, times and instances solved.
-        left_out: why each method that was named is not there.
+        table: of gaps, times and instances solved, in groups of sizes, with notes.
+        own: names of the user's own methods: models, checkpoints and functions.
     """
 
     records: pd.DataFrame
     folder: Path
     table: Table
-    left_out: tuple[str, ...] = ()
+    own: frozenset[str] = frozenset()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each method and problem: gap on what all solved with its interval, time, rank."""
+        return standings(self.records, self.own)
 
     def __str__(self) -> str:
-        return self.table.markdown()
+        lines = text_lines(self.to_frame())
+        return "\n".join([*lines, f"All rows, notes and pictures: {self.folder}/leaderboard.html and table.md"])
+
+    def _repr_html_(self) -> str:
+        return html_table(f"Comparison, kept in {self.folder}", self.to_frame())
 
 
 def compare(
     methods: str | Model | Sequence[str | Model] | None = None,
-    sets: str | Sequence[str] | None = None,
+    set: str | Sequence[str] | None = None,
     *,
     published: str | Sequence[str] | None = None,
     against: str | None = None,
@@ -90,12 +101,12 @@ def compare(
             returns a tour or routes), or `module:Net=model.safetensors`, each perhaps under a name (`name=...`); None:
             those of the settings; `none` alone: nothing is solved, and results are set out on all instances of the
             sets.
-        sets: `tsplib`, `x`, `ags`, `national`, `vlsi`, `dimacs`, or files and folders whose instances have a best cost.
+        set: `tsplib`, `x`, `ags`, `national`, `vlsi`, `dimacs`, or files and folders whose instances have a best cost.
         published: methods of a survey whose results join in: `all`, or as in `["lehd", "icam"]`.
         against: the method to which paired differences are; None: the best cheap construction.
         seconds: of wall-clock time that each search has for an instance; of several, each search is a row at each;
-            None: those of the settings, or 5; beside published results nothing searches then.
-        max_nodes: of an instance (CVRP: customers).
+            None: those of the settings, or 5.
+        max_nodes: of the largest instance (CVRP: customers); None: 200.
         out: folder of records, table and pictures.
         benchmarks: a folder with copies of the libraries; None: what comes with the package, and what is downloaded
             to `<work>/benchmarks`.
@@ -107,12 +118,13 @@ def compare(
         trusted: kinds of networks outside this package that a checkpoint may name.
 
     Raises:
-        NeurouteError: before anything is solved, if there is no such method, set or folder, or nothing to compare.
+        NeurouteError: before anything is solved or downloaded, if there is no such method, set or folder, or a method
+            cannot be loaded; before anything is solved, if a method is for none of the instances.
     """
-    given_methods = None if methods is None else [m.source if isinstance(m, Model) else m for m in _several(methods)]
+    given_methods = None if methods is None else [_name(m) if isinstance(m, Model) else m for m in _several(methods)]
     checkpoints = checkpoints or (lambda name: {})
     options: dict[str, Any] = {"methods": given_methods, "against": against, "seconds": seconds, "max_nodes": max_nodes}
-    options |= {"sets": _several(sets), "published": _several(published)}
+    options |= {"sets": _several(set), "published": _several(published)}
     set_options = {key: value for key, value in options.items() if value is not None}
     choice = validate(Compare, (settings or Compare()).model_dump() | set_options, "compare")
     folder, hand = Path(out), None if benchmarks is None else Path(benchmarks)
@@ -121,19 +133,31 @@ def compare(
     for name in sources:
         if methods is not None or name not in Compare().methods:
             check_name(name, checkpoints)
+    failed, rows_of = dict[str, str](), dict[str, list[Method]]()
+    for name, budget in product(sources, choice.budgets):
+        try:
+            rows_of.setdefault(name, []).extend(parse(name, budget, checkpoints, trusted))
+        except NeurouteError as error:
+            why = str(error).removeprefix("--method ").removeprefix(f"{split_method(name)[1]}: ")
+            if methods is not None:
+                raise NeurouteError(f"--method {name}: {why}") from None
+            failed[name] = why  # not installed, of the methods that config.yaml names
     members, notes, sizes = list[Member](), list[str](), (choice.min_nodes, choice.max_nodes)
     if sources:
         members, notes = collect(choice.sets, *sizes, _places(hand, Path(work)))
     instances = {m.name: describe(m) for m in members} if sources else describe_listed(choice.sets, *sizes)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
+    for name, why in failed.items():
+        notes += [f"Left out: {name}: {why}."] if split_method(name)[2] in ("", *problems) else []
     rows = dict[Method, None]()
-    for name, budget in product(sources, choice.budgets):
-        try:
-            rows |= dict.fromkeys(parse(name, budget, problems, checkpoints, trusted))
-        except NeurouteError as error:  # a method that is missing or cannot be loaded is left out
-            notes.append(f"{LEFT_OUT}{str(error).removeprefix('--method ')}.")
-    notes = list(dict.fromkeys(notes))
-    left_out = tuple(note for note in notes if note.startswith(LEFT_OUT)) if methods is not None else ()
+    for name, of_name in rows_of.items():
+        able = [m.on(problems) for m in of_name if m.on(problems).problems]
+        if not able and methods is not None:
+            theirs = " and ".join(p.upper() for p in PROBLEMS if any(p in m.problems for m in of_name))
+            where = ", ".join(choice.sets)
+            raise NeurouteError(f"--method {name}: is for the {theirs}; {where} has none; leave it out")
+        rows |= dict.fromkeys(able)
+    own = frozenset(m.name for m in rows if m.source not in SOLVERS and m.source not in zoo.cards())
     results = [read_results(Path(path), instances) for path in choice.results]
     for path, each in zip(choice.results, results, strict=True):
         notes += [f"{each.left_out} lines of {path} are of other instances."] if each.left_out else []
@@ -151,7 +175,12 @@ def compare(
     check_folder(folder)
     machine = Machine(devices.choose(device).type, choice.threads, memory_gb, choice.clock)
     records = run(members, list(rows), results, folder, seeds=choice.seeds, limit=choice.limit, machine=machine)
-    return replace(write(records, choice.groups, folder, notes, choice.against), left_out=left_out)
+    return replace(write(records, choice.groups, folder, notes, choice.against), own=own)
+
+
+def _name(model: Model) -> str:
+    """How `--method` names a model: a shipped one's name, or its file under the name of its run."""
+    return model.name if model.card is not None else f"{model.name.rpartition('/')[2]}={model.source}"
 
 
 def _several(value: Any) -> Any:

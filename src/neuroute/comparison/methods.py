@@ -6,7 +6,7 @@ and `insertion` end by themselves.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -60,6 +60,10 @@ class Method:
         """The digest of what answers for it; none of a function of an installed package, whose version says that."""
         return digest_of(*self.parts) if self.parts else ""
 
+    def on(self, problems: Collection[str]) -> "Method":
+        """The method on these problems alone."""
+        return replace(self, problems=tuple(p for p in self.problems if p in problems))
+
     def identity(self) -> dict[str, Any]:
         """All that an answer depends on, besides the instance, the seed and the machine."""
         about = asdict(self)
@@ -68,25 +72,19 @@ class Method:
         return about | {"code": self.code}
 
 
-def parse(
-    text: str, seconds: float | None, problems: Sequence[str], checkpoints: Checkpoints, trusted: Collection[str]
-) -> list[Method]:
-    """Return the rows of a method as it is named; without `seconds`, of what does not search.
+def parse(text: str, seconds: float, checkpoints: Checkpoints, trusted: Collection[str]) -> list[Method]:
+    """Return the rows of a method as it is named, a search of so many seconds.
 
     `lkh`, `tsp`, a checkpoint, a run of the plan, `module:function`, or `module:Net=FILE`; `hgs@cvrp` is for that
     problem alone, and `fast=lkh` has a name of its own.
 
-    Raises NeurouteError if there is none of that name, if it searches and has no seconds, or if a name of its own
-    stands for several runs.
+    Raises NeurouteError if there is none of that name, or if a name of its own stands for several runs.
     """
     search_working_folder()
     rows: list[Method]
     name, text, only = split_method(text)
     if only and only not in PROBLEMS:
         raise NeurouteError(f"--method {text}@{only}: no problem '{only}'; take one of {', '.join(PROBLEMS)}")
-    problems = [p for p in problems if only in ("", p)]
-    if not problems:
-        return []
     path = Path(text)
     if text in SOLVERS:
         rows = [_solver(text, seconds)]
@@ -103,8 +101,7 @@ def parse(
         if name and len(runs) > 1:
             raise NeurouteError(f"--method {name}={text}: these are {len(runs)} runs; take one, as {next(iter(runs))}")
         rows = [m for run, file in runs.items() for m in _network(run, file, seconds, trusted)]
-    each = (replace(m, name=name or m.name, problems=tuple(p for p in m.problems if p in problems)) for m in rows)
-    return [m for m in each if m.problems]
+    return [replace(m, name=name or m.name).on([only] if only else PROBLEMS) for m in rows]
 
 
 def check_name(text: str, checkpoints: Checkpoints) -> None:
@@ -126,17 +123,15 @@ def _runs(text: str, checkpoints: Checkpoints) -> Mapping[str, str]:
     return runs
 
 
-def _solver(name: str, seconds: float | None) -> Method:
+def _solver(name: str, seconds: float) -> Method:
     version = get(name).version()  # raises, saying how to get it, where it is missing
     quick = name.partition("-")[0] in QUICK
     able = tuple(p for p in PROBLEMS if name in available(p))
-    if seconds is None and not quick:
-        raise NeurouteError(f"--method {name}: searches; give it time by --seconds")
     parts = (BY_SOLVER, entry(name), *entries(("tsp", "vrp"), "spec"))
     return Method(name, "solver", name, able, None if quick else seconds, name != "nearest", version, parts=parts)
 
 
-def _network(name: str, source: str, seconds: float | None, trusted: Collection[str]) -> list[Method]:
+def _network(name: str, source: str, seconds: float, trusted: Collection[str]) -> list[Method]:
     kind, _, file = source.partition("=")
     if file and ":" in kind:
         source, trusted = file, {*trusted, kind}
@@ -150,11 +145,11 @@ def _network(name: str, source: str, seconds: float | None, trusted: Collection[
     parts = (BY_NETWORK, model.about["network"]["kind"], *entries([model.problem], *stages))
     draws = model.net.random_embeddings
     built = Method(name, "network", source, able, None, draws, version, kinds, how.name, parts)
-    searches = [replace(built, seconds=seconds, draws=True, decoding=None, parts=(*parts, *BEGINS))]
-    return [built, *([] if seconds is None else searches)]
+    search = replace(built, seconds=seconds, draws=True, decoding=None, parts=(*parts, *BEGINS))
+    return [built, search]
 
 
-def _function(dotted: str, seconds: float | None) -> Method:
+def _function(dotted: str, seconds: float) -> Method:
     try:
         function = resolve(dotted)
     except NeurouteError:
@@ -169,8 +164,6 @@ def _function(dotted: str, seconds: float | None) -> Method:
         raise NeurouteError(
             f"--method {dotted}: a function of (instance, seconds) is expected, which returns a tour or routes"
         ) from None
-    if seconds is None:
-        raise NeurouteError(f"--method {dotted}: give it time by --seconds")
     file = inspect.getsourcefile(inspect.unwrap(function))
     version = f"sha256 {sha256(Path(file))[:16]}" if file else ""
     module, _, name = dotted.rpartition(":")

@@ -162,8 +162,8 @@ def load_checkpoint(
         )
     if expected is None and not is_bundled(network.kind) and network.kind not in trusted:
         raise NeurouteError(
-            f"{path}: holds {describe(network)}, and no run in config.yaml's `runs` has the network '{network.kind}'; "
-            f"name it there, or give {network.kind}={path}, if you trust its module"
+            f"{path}: holds {describe(network)}, and the code of {network.kind} is not found here, or changed since; "
+            f"give {network.kind}={path}, if you trust its module"
         )
     net = build(network)
     tensors, expected_tensors = load_file(path), net.state_dict()

@@ -123,17 +123,14 @@ class Compare(Strict):
     ] = None
     seconds: Annotated[
         Seconds | Annotated[list[Seconds], Field(min_length=1)] | None,
-        Field(
-            description="that searches have for an instance; of several, each has a row at each; null: 5, and beside "
-            "published results none, where only what builds is compared"
-        ),
+        Field(description="that each search has for an instance; of several, each search is a row at each; null: 5"),
     ] = None
     limit: Annotated[
         float,
         Field(gt=0, allow_inf_nan=False, description="wall-clock seconds after which an instance counts as unsolved"),
     ] = 600.0
-    min_nodes: Annotated[int, Field(ge=0, description="nodes (TSP) or customers (CVRP)")] = 0
-    max_nodes: Annotated[int, Field(ge=4, description="likewise, counted in")] = 200
+    min_nodes: Annotated[int, Field(ge=0, description="nodes (TSP) or customers (CVRP) of the smallest instance")] = 0
+    max_nodes: Annotated[int, Field(ge=4, description="nodes or customers of the largest instance")] = 200
     groups: Annotated[list[int], Field(description="sizes at which groups begin")] = [100, 200, 500, 1000, 10000]
     seeds: Annotated[int, Field(ge=1, description="of methods that draw")] = 1
     threads: Annotated[int, Field(ge=1, description="of networks on a CPU; solvers have one")] = 1
@@ -142,10 +139,10 @@ class Compare(Strict):
     ] = "wall"
 
     @property
-    def budgets(self) -> list[float] | list[None]:
-        """The seconds of searches, shortest first; [None]: nothing searches."""
+    def budgets(self) -> list[float]:
+        """The seconds of searches, shortest first."""
         if self.seconds is None:
-            return [None] if self.published else [5.0]
+            return [5.0]
         return sorted(set(self.seconds)) if isinstance(self.seconds, list) else [self.seconds]
 
     @property

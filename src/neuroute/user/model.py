@@ -19,12 +19,12 @@ from safetensors.torch import load_file
 
 from neuroute.accounting.flops import per_solution
 from neuroute.core import device as devices
-from neuroute.core.digest import OWN, code_digest, exists, forget_own
+from neuroute.core.digest import OWN, PACKAGE, code_digest, exists, forget_own
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.instances.instance import Instance
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import check_weights, is_bundled, load_checkpoint, save_checkpoint
+from neuroute.networks.weights import check_weights, is_bundled, load_checkpoint, read_about, save_checkpoint
 from neuroute.problems.longest import SHORTEST
 from neuroute.specs.decodings import Decoding, parse_decoding, revise
 from neuroute.specs.objects import Network
@@ -147,7 +147,9 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
             it comes along), the path of a checkpoint (.safetensors), or
             `module:Net=FILE`, a checkpoint of a network outside this package, which is thereby trusted.
         device: `auto` (a GPU where there is one), `cpu` or `cuda`.
-        trusted: kinds of networks outside this package that a checkpoint may name, as "module:Class".
+        trusted: kinds of networks outside this package that a checkpoint may name, as "module:Class".  A class in the
+            working folder, or elsewhere on the path outside site-packages, needs no trust if its code is that which
+            wrote the file: nothing is imported before the digests are compared.
 
     Raises:
         NeurouteError: if there is no such network, the file is no checkpoint, is of other network code or
@@ -163,7 +165,7 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
     kind, sign, file = str(which).partition("=")
     is_named = bool(sign) and ":" in kind and not Path(which).is_file()
     path = Path(file if is_named else which)
-    net, about = load_checkpoint(path, trusted=(*trusted, kind) if is_named else trusted)
+    net, about = load_checkpoint(path, trusted=(*trusted, *([kind] if is_named else _kind_of_code_here(path))))
     check_weights(path, net, about["run"])
     if about["code"] != digest_of(about["network"]["kind"]):
         raise NeurouteError(
@@ -171,6 +173,18 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
             "arithmetic is the same, keep the weights with `neuroute import-weights`"
         )
     return Model(net.to(place), about, place, path=path)
+
+
+def _kind_of_code_here(path: Path) -> list[str]:
+    """Return the class that a checkpoint names, if the user's own code has it and its digest is that of the file."""
+    about = read_about(path)
+    kind = str(about["network"]["kind"])
+    if kind.startswith(f"{PACKAGE}."):
+        return []
+    try:
+        return [kind] if digest_of(kind) == about["code"] else []
+    except (LookupError, SyntaxError):  # UndefinedError, too
+        return []
 
 
 def default_decoding(net: RoutingNetwork) -> Decoding:

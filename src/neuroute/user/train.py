@@ -29,6 +29,16 @@ from neuroute.user.trainer import Trainer
 
 SOLVERS = {"tsp": "lkh", "cvrp": "hgs-short", "vrp": "ortools-short"}
 HOW = ("labels", "reinforce", "self-improvement")
+NETWORKS = {  # short name -> class for each problem
+    "bq": {"tsp": "bq:Bq", "cvrp": "bq:BqCvrp"},
+    "decoder-only": {"tsp": "decoder_only:DecoderOnly"},
+    "icam": {"tsp": "icam:Icam", "cvrp": "icam:IcamCvrp"},
+    "lehd": {"tsp": "lehd:Lehd", "cvrp": "lehd:LehdCvrp"},
+    "mvmoe": {"vrp": "mvmoe:MvMoe"},
+    "pens": {"tsp": "pens:Pens"},
+    "pomo": {"tsp": "pomo:Pomo", "cvrp": "pomo:PomoCvrp"},
+    "sit": {"tsp": "sit:Sit", "cvrp": "sit:SitCvrp"},
+}
 
 
 def train(
@@ -57,8 +67,9 @@ def train(
     """Train a network on random instances, as a job of the DAG would; a killed call goes on, to the same weights.
 
     Args:
-        network: a class that builds on `PathNetwork` or `MultiStartNetwork`, its dotted name, or a trained model, from
-            whose weights the training starts.
+        network: a class that builds on `PathNetwork` or `MultiStartNetwork`, its dotted name, the name of a network
+            here (`pomo`, `lehd`, `bq`, `icam`, `sit`, `pens`, `mvmoe`, `decoder-only`), or a trained model, from whose
+            weights the training starts.
         problem: `tsp`, `cvrp`, or one of the 16 vehicle routing problems, such as `vrptw`; a list of them, of which
             each batch draws one; `vrp`: all 16.
         n: nodes of the training instances (CVRP: customers).
@@ -98,7 +109,7 @@ def train(
         raise NeurouteError(f"train: name {name!r}: give one of letters, digits, '-', '_' and '.': it names a folder")
     if isinstance(callbacks, Callback) or not all(isinstance(each, Callback) for each in callbacks):
         raise NeurouteError("train: callbacks: give a list of objects of classes that build on neuroute.Callback")
-    spec, kind = _network(network, n, arguments)
+    spec, kind = _network(network, problem, n, arguments)
     variants = _variants(problem, kind)
     how = how or ("reinforce" if kind.multi_start else "labels")
     if variants and how in ("labels", "self-improvement"):
@@ -163,13 +174,16 @@ def _show_progress() -> None:
 
 
 def _network(
-    network: type[RoutingNetwork] | str | Model, n: int, arguments: Mapping[str, Any] | None
+    network: type[RoutingNetwork] | str | Model,
+    problem: str | Sequence[str],
+    n: int,
+    arguments: Mapping[str, Any] | None,
 ) -> tuple[Network, type[RoutingNetwork]]:
     """Return a network's description, and its class.  Raises NeurouteError if other processes could not make it."""
     if isinstance(network, Model):
         spec = Network.model_validate(network.about["network"])
         return spec, type(network.net)
-    dotted = network if isinstance(network, str) else _dotted(network, "network")
+    dotted = _class_of(network, problem) if isinstance(network, str) else _dotted(network, "network")
     kind = network_class(dotted)
     values = dict(arguments or {})
     if "train_nodes" in signature(kind).parameters:
@@ -178,6 +192,18 @@ def _network(
         return Network(kind=dotted, arguments=values), kind
     except TypeError as error:  # no JSON
         raise NeurouteError(f"arguments of {dotted}: {error}; give numbers, texts, lists") from None
+
+
+def _class_of(name: str, problem: str | Sequence[str]) -> str:
+    """Return the dotted name of a class from this or its short one.  Raises NeurouteError for an unknown short name."""
+    if ":" in name:
+        return name
+    if name not in NETWORKS:
+        mend = did_you_mean(near(name, NETWORKS)) or ";"
+        raise NeurouteError(f"network '{name}'{mend} take one of {', '.join(NETWORKS)}, or a class as module:Class")
+    classes = NETWORKS[name]
+    there = problem if isinstance(problem, str) and problem in classes else next(iter(classes))
+    return f"neuroute.networks.{classes[there]}"
 
 
 def _variants(problem: str | Sequence[str], network: type[RoutingNetwork]) -> tuple[str, ...]:
