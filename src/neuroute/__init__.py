@@ -1,4 +1,4 @@
-"""Neural routing from Python: solve, train, evaluate, compare.
+"""Neural routing from Python: solve, train, evaluate, compare, sweep.
 
     import neuroute
 
@@ -16,6 +16,8 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from neuroute.comparison.compare import Comparison as Comparison
     from neuroute.comparison.compare import compare as compare
+    from neuroute.comparison.sweep import Sweep as Sweep
+    from neuroute.comparison.sweep import sweep as sweep
     from neuroute.core.errors import NeurouteError as NeurouteError
     from neuroute.instances.instance import Instance as Instance
     from neuroute.specs.decodings import Decoding as Decoding
@@ -49,6 +51,7 @@ _HOMES = {
     "Progress": "neuroute.training.callbacks",
     "Solution": "neuroute.user.solution",
     "StopEarly": "neuroute.training.callbacks",
+    "Sweep": "neuroute.comparison.sweep",
     "Trainer": "neuroute.user.trainer",
     "compare": "neuroute.comparison.compare",
     "evaluate": "neuroute.user.evaluate",
@@ -59,6 +62,7 @@ _HOMES = {
     "methods": "neuroute.user.solve",
     "models": "neuroute.user.zoo",
     "solve": "neuroute.user.solve",
+    "sweep": "neuroute.comparison.sweep",
     "train": "neuroute.user.train",
 }
 __all__ = list(_HOMES)

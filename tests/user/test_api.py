@@ -12,6 +12,8 @@ import neuroute
 from neuroute.rendering import style
 from stand_ins import Ship, checkpoint
 
+BERLIN = Path(neuroute.__file__).parent / "datasets" / "instances" / "tsplib" / "berlin52.tsp"
+
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 POINTS = np.random.default_rng(1).random((12, 2))
@@ -295,3 +297,51 @@ def test_a_typo_of_tsp_is_one() -> None:
 
 def test_demands_below_0_are_backhauls() -> None:
     assert neuroute.Instance.from_arrays(SQUARE, np.array([0, 3, -2, 4]), 6).variant == "VRPB"
+
+
+# -- in notebooks -----------------------------------------------------------------------------------------------------
+
+
+def test_an_evaluation_has_gaps_of_instances_in_the_order_given() -> None:
+    given = [*neuroute.generate("tsp", 12, 2), *neuroute.generate("tsp", 9, 2), neuroute.load(BERLIN)]
+    measured = neuroute.evaluate("tsp", given, "greedy", reference="nearest", device="cpu", threads=1)
+    frame = measured.to_frame()
+    assert frame.instance.tolist() == [each.name for each in given]
+    assert frame.n.tolist() == [12, 12, 9, 9, 52]
+    assert measured.lengths.tolist() == frame.length.tolist()
+    assert np.allclose(frame.gap_pct[:4], 100 * (frame.length / frame.reference - 1)[:4])
+    assert frame.time_s.sum() == pytest.approx(measured.seconds)
+    assert "<table" in measured._repr_html_()
+    assert len(measured.plot().axes[0].lines[0].get_xdata()) == 5
+    unknown = neuroute.evaluate("tsp", given[:2], "greedy", device="cpu", threads=1)
+    assert unknown.to_frame().gap_pct.isna().all()
+    with one_line("has no reference solutions"):
+        unknown.plot()
+
+
+def test_a_solution_says_when_each_customer_is_reached() -> None:
+    instance = neuroute.Instance.from_arrays(
+        np.array([[0, 0], [3, 4], [3, 0], [0, 3]]), np.array([0, 1, 1, 1]), 9,
+        windows=np.array([[0, 100], [7, 20], [0, 50], [0, 50]]), service=np.array([0, 2, 1, 1]),
+    )  # fmt: skip
+    frame = neuroute.Solution(instance, [[1, 2], [3]]).to_frame()  # type: ignore[arg-type]
+    assert frame.route.tolist() == [0, 0, 0, 1, 1]
+    assert frame.node.tolist() == [1, 2, 0, 3, 0]
+    assert frame.driven.tolist() == [5, 9, 12, 3, 6]
+    assert frame.arrival.tolist() == [5, 13, 17, 3, 7]
+    assert frame.start.tolist() == [7, 13, 17, 3, 7]  # it waits for the window to open
+    assert frame.departure.tolist() == [9, 14, 17, 4, 7]
+
+
+def test_tours_cards_and_methods_are_shown() -> None:
+    tour = neuroute.solve(BERLIN, "nearest")
+    frame = tour.to_frame()
+    assert frame.node.tolist() == tour.tour
+    assert list(frame) == ["node", "driven"]
+    assert "berlin52" in tour._repr_html_()
+    (card,) = [card for card in neuroute.models() if card.name == "tsp"]
+    assert card.to_frame()["set"].tolist() == [gap.set for gap in card.gaps]
+    assert card.gap is not None
+    assert f"{card.gap.gap:.2f} %" in repr(card)
+    assert "<table" in card._repr_html_()
+    assert {"hgs-long", "ortools-x10"}.isdisjoint(neuroute.methods("tsp"))

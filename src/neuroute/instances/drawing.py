@@ -54,6 +54,19 @@ def draw(
     return figure
 
 
+def draw_sorted(values: np.ndarray, title: str, label: str, of: str) -> Drawing:
+    """Draw values (count,), smallest first, with their mean."""
+    figure = Drawing(figsize=(6, 3), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(np.arange(1, len(values) + 1), np.sort(values), ".", color=TOUR)
+    axes.axhline(values.mean(), linewidth=0.8, color=NODE, label=f"mean {values.mean():.2f}")
+    axes.set_title(title, fontsize=9, parse_math=False)
+    axes.set_xlabel(of)
+    axes.set_ylabel(label)
+    axes.legend()
+    return figure
+
+
 def _routes(axes: Axes, coords: np.ndarray, routes: Sequence[Sequence[int]], home: bool) -> None:
     """Draw routes of customers over nodes (1 + n, 2), the depot first.
 

@@ -82,10 +82,12 @@ def house() -> Iterator[None]:
 
 
 def new_figure(width: float = TWO_COLUMNS, height: float = 3.0) -> mpl.figure.Figure:
-    """An empty figure of that many inches, outside pyplot's state."""
+    """An empty figure of that many inches, outside pyplot's state, which notebooks show."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure = mpl.figure.Figure(figsize=(width, height))
+    from neuroute.instances.drawing import Drawing as Shown
+
+    figure = Shown(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
 

@@ -7,7 +7,7 @@ Files are solved in their own distances, rounded as the libraries round them; ar
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, cast
@@ -45,6 +45,11 @@ def available(problem: str, instance: Instance | None = None) -> list[str]:
     return [name for name in able if is_installed(name)]
 
 
+def without_presets(names: Sequence[str]) -> list[str]:
+    """Return the solvers without the papers' settings of them, such as `hgs-long` beside `hgs`."""
+    return [name for name in names if name == _family(name) or _family(name) not in names]
+
+
 def check_solver(name: str, instance: Instance) -> Solver:
     """Return an installed solver of an instance.
 
@@ -55,8 +60,7 @@ def check_solver(name: str, instance: Instance) -> Solver:
     if name not in _able(problem) or not _takes_ways(name, instance):
         what = f"{problem.upper()}{' in distances' if has_ways else ''}"
         what = what if instance.is_symmetric else f"asymmetric {what}"
-        able = available(problem, instance)
-        names = ", ".join(n for n in able if n == _family(n) or _family(n) not in able) or "none is installed"
+        names = ", ".join(without_presets(available(problem, instance))) or "none is installed"
         if name not in SOLVERS:
             meant = did_you_mean(near(name, ("network", *SOLVERS))) or ";"
             raise NeurouteError(f"no solver '{name}'{meant} of the {what} there are: {names}")

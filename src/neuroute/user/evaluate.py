@@ -7,12 +7,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroute.analysis.intervals import gaps
+from neuroute.analysis.intervals import gap_pct, gaps
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
+from neuroute.core.lazy import pd
+from neuroute.core.notebook import html_table
 from neuroute.core.outputs import check_records
 from neuroute.core.threads import Threads
 from neuroute.datasets.problem_spec import spec_of
@@ -32,6 +35,9 @@ from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.user.options import check_decoding
 
 ROUNDING = 0.05  # points of a gap by which kinds of CPU differ, where two nodes are as good
+if TYPE_CHECKING:
+    from neuroute.instances.drawing import Drawing
+
 FEW_NODES = 400  # of the instances by which it is tried how many threads are faster
 
 
@@ -88,7 +94,7 @@ class Evaluation:
     """What was measured of a model on a set of instances; `str` gives a summary.
 
     Attributes:
-        name: of the set.
+        instances: in the order given.
         groups: for each size (or file) the instances, lengths (count,), and seconds.
         model: that was measured.
         decoding: how it built solutions.
@@ -97,7 +103,7 @@ class Evaluation:
         threads: in how many, and why.
     """
 
-    name: str
+    instances: Instances
     groups: tuple[GroupResult, ...]
     model: Model
     decoding: Decoding
@@ -106,9 +112,52 @@ class Evaluation:
     threads: str = ""
 
     @property
+    def name(self) -> str:
+        """Of the set."""
+        return self.instances.name
+
+    @property
     def lengths(self) -> np.ndarray:
-        """(count,) of the solutions, in the instances' own units, not rounded, in the order of the groups."""
-        return np.concatenate([m.lengths for m in self.groups])
+        """(count,) of the solutions, in the instances' own units, not rounded, in the order given."""
+        return self.to_frame()["length"].to_numpy(float)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a row for each instance, in the order given.
+
+        `length` is not rounded; `reference` and `gap_pct` (in a library's integer distances) are NaN where no solution
+        is known; `time_s` is an equal share of the seconds of the instances of its size, which are solved together.
+        """
+        rows = dict[int, dict[str, Any]]()
+        for m in self.groups:
+            costs = m.lengths if m.rounded is None else m.rounded
+            for each, length, cost in zip(m.group.members, m.lengths, costs, strict=True):
+                best = each.best_known
+                gap = None if best is None else gap_pct(float(cost), best)
+                about = {"instance": each.name, "n": each.n, "length": float(length), "reference": best}
+                rows[id(each)] = about | {"gap_pct": gap, "time_s": m.seconds / m.group.count}
+        frame = pd.DataFrame([rows[id(each)] for each in self.instances.members])
+        return frame.astype({"reference": float, "gap_pct": float})
+
+    def plot(self) -> "Drawing":
+        """Draw the gaps of the instances, smallest first.
+
+        Raises:
+            NeurouteError: where no gap is known.
+        """
+        from neuroute.instances.drawing import draw_sorted
+
+        gaps = self.to_frame()["gap_pct"].dropna().to_numpy()
+        if not len(gaps):
+            raise NeurouteError(f"{self.name}: has no reference solutions, so no gaps; evaluate with reference='lkh'")
+        return draw_sorted(gaps, f"{self.model.name}, {self.decoding.name}, on {self.name}", "gap (%)", "instances")
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {"instances": m.group.count, "n": m.group.n, "length": m.lengths.mean()}
+            | {"gap_pct": m.gaps().get("gap_rounded_pct", m.gaps().get("gap_pct")), "time_s": m.seconds}
+            for m in self.groups
+        ]
+        return html_table(f"{self.name}: {self.model.name}, {self.decoding.name}", pd.DataFrame(rows))
 
     @property
     def seconds(self) -> float:
@@ -236,7 +285,7 @@ def evaluate(
     if out is not None:
         rows = [row for m in results for row in _rows(model, m, decoding, budget, reference or "given")]
         write_records(out, rows, {f"{m.group.name}|{decoding.name}": m.lengths for m in results})
-    evaluation = Evaluation(instances.name, tuple(results), model, decoding, threads=on)
+    evaluation = Evaluation(instances, tuple(results), model, decoding, threads=on)
     if not evaluation.gaps:
         return evaluation
     gap = evaluation.gaps.get("gap_rounded_pct", evaluation.gaps["gap_pct"])

@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neuroute.analysis.intervals import gap_pct
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
+from neuroute.core.lazy import pd
+from neuroute.core.notebook import html_table
 from neuroute.instances.instance import Instance
 from neuroute.instances.tsplib import format_solution, format_tour
 from neuroute.problems.vrp import to_routes
@@ -80,6 +83,36 @@ class Solution:
     def gap(self) -> float | None:
         """By how many per cent it costs more than the best solution known; None where none is known."""
         return self.instance.gap(self.stops)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a row for each stop, in visiting order.
+
+        `node` (a TSP's from 0, customers from 1; the depot, 0, ends routes that lead back) and `driven` since the
+        route's start, in the instance's distances, not rounded; with vehicles the `route`, from 0.  With time windows
+        `arrival`, `start` of service and `departure`: a vehicle leaves the depot at 0, drives at speed 1, and waits
+        for a window to open.
+
+        Raises:
+            NeurouteError: for an instance in distances, which has no coordinates.
+        """
+        instance, rows = self.instance, list[dict[str, Any]]()
+        is_tsp = instance.problem == "tsp"
+        for number, route in enumerate([self.tour] if is_tsp else self.routes):
+            at, driven, clock = (route[0] if is_tsp else 0), 0.0, 0.0
+            for node in route if is_tsp or instance.open else [*route, 0]:
+                way = float(np.linalg.norm(instance.coords[node] - instance.coords[at]))
+                at, driven = node, driven + way
+                row = {"node": node, "driven": driven} if is_tsp else {"route": number, "node": node, "driven": driven}
+                if instance.windows is not None and instance.service is not None:
+                    start = max(clock + way, float(instance.windows[node, 0]))
+                    row |= {"arrival": clock + way, "start": start}
+                    clock = start + float(instance.service[node])
+                    row["departure"] = clock
+                rows.append(row)
+        return pd.DataFrame(rows)
+
+    def _repr_html_(self) -> str:
+        return html_table(str(self), self.to_frame()) if self.instance.points is not None else f"<p>{escape(str(self))}"
 
     @property
     def origin(self) -> str:

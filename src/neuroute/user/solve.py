@@ -16,7 +16,7 @@ from neuroute.solvers import limited
 from neuroute.specs.objects import Decoding
 from neuroute.user import within_time
 from neuroute.user.best import Best
-from neuroute.user.classical import available
+from neuroute.user.classical import available, without_presets
 from neuroute.user.files import as_instance
 from neuroute.user.solution import Solution
 from neuroute.user.within_time import solve_within
@@ -126,13 +126,16 @@ def solve_by_model(
 def methods(problem: str = "tsp") -> list[str]:
     """Return the methods of `solve` that are installed.
 
+    The papers' settings of a solver, such as `ortools-x10` (ten times the time), are methods, too: `neuroute doctor`
+    lists them.
+
     Args:
         problem: `tsp`, `cvrp`, one of the 16 vehicle routing problems, such as `ovrptw`, or `vrp`: all of these.
 
     Raises:
         NeurouteError: for an unknown problem.
     """
-    return ["network", *available(problem)]
+    return ["network", *without_presets(available(problem))]
 
 
 def check_coordinates(instance: Instance) -> None:

@@ -98,6 +98,40 @@ def train(
         NeurouteError: before the first batch, or at it, for a setting, network or loss that does not fit, a solver or
             logger that is missing, and numbers that are not finite.
     """
+    trainer = prepare(
+        network, problem, n, how, arguments, batches, batch_size, seed, validate_on, solver, name, work, callbacks,
+        loggers, device, threads, memory_gb, compile, workers, settings,
+    )  # fmt: skip
+    trainer.label(workers)
+    return trainer.train()
+
+
+def prepare(
+    network: type[RoutingNetwork] | str | Model,
+    problem: str | Sequence[str],
+    n: int,
+    how: str | type | None,
+    arguments: Mapping[str, Any] | None,
+    batches: int,
+    batch_size: int,
+    seed: int,
+    validate_on: int,
+    solver: str | None,
+    name: str | None,
+    work: str | Path,
+    callbacks: Sequence[Callback],
+    loggers: str | Sequence[str],
+    device: str,
+    threads: int | None,
+    memory_gb: float | None,
+    compile: bool,
+    workers: int | None,
+    settings: Mapping[str, Any],
+) -> Trainer:
+    """Return the training that `train` makes of its arguments; a batch of the network is tried.
+
+    Raises NeurouteError for what does not fit.
+    """
     _check_number("n", n, FEWEST_NODES)
     _check_number("seed", seed, 0, LAST_SEED)
     optional = {"threads": threads, "workers": workers, "epochs": settings.get("epochs")}
@@ -138,18 +172,11 @@ def train(
         seed=seed,
     )
     folder, followers = Path(work), [*callbacks, *make_loggers([loggers] if isinstance(loggers, str) else loggers)]
-    trainer = Trainer(
-        run,
-        folder / "python",
-        [folder / "labels"],
-        Settings(device, threads, memory_gb, compile),
-        followers,
-        _start_files(network.checkpoint) if isinstance(network, Model) else [],
-    )
     _show_progress()
     check_run(run)
-    trainer.label(workers)
-    return trainer.train()
+    start = _start_files(network.checkpoint) if isinstance(network, Model) else []
+    how_fast = Settings(device, threads, memory_gb, compile)
+    return Trainer(run, folder / "python", [folder / "labels"], how_fast, followers, start)
 
 
 def _check_number(key: str, value: Any, least: int, most: int | None = None) -> None:

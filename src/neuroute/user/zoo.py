@@ -17,6 +17,8 @@ from pydantic import Field
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
+from neuroute.core.lazy import pd
+from neuroute.core.notebook import html_table
 from neuroute.core.yaml_files import validate
 from neuroute.specs.data import Problem, Spec
 from neuroute.specs.objects import Decoding
@@ -101,8 +103,16 @@ class Card(Spec):
         gap = "none" if self.gap is None else f"{self.gap.gap:.2f} % ({self.gap.set}, {self.gap.decoding})"
         return self.name, self.solves_what, f"{self.nodes[0]} to {self.nodes[1]}", f"{self.parameters:,}", gap
 
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a row for each set and decoding measured: instances, gap (%) with its interval, reference, seconds."""
+        return pd.DataFrame([gap.model_dump() for gap in self.gaps], columns=list(Gap.model_fields))
+
     def __repr__(self) -> str:
-        return f"<Card {self.name}: {self.solves_what}, {self.network}>"
+        _, solves, sizes, _, gap = self.row
+        return f"<Card {self.name}: {solves}, n {sizes}, gap {gap}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(f"{self.name}: {self.solves_what}, {self.row[2]} stops; gaps in %", self.to_frame())
 
     def __str__(self) -> str:
         """All that is known of it, a line each."""

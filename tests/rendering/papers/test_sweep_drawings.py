@@ -47,5 +47,5 @@ def test_every_point_has_its_row_and_its_place(
         assert row.cells[first].measured == pytest.approx(expected, rel=0.05)
         assert drawn_gap == row.cells[first].measured
     (axes,) = drawn.figure.axes
-    marks = [line for line in axes.lines if line.get_marker() not in ("None", None)]
+    marks = [line for line in axes.lines if line.get_marker() not in ("None", "_", None)]
     assert [len(line.get_xdata()) for line in marks] == [len(next(iter(grid.values())))] * len(marks)

@@ -1,17 +1,17 @@
 """Table 1 and Figure 1: every point of the sweep, its keys and what it reaches."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 from neuroute.papers.sweep.paper import decoding, points, tests
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.plan.shapes import Sweep
-from neuroute.rendering import style
 from neuroute.rendering.cells import RANGES, gap_cell, solver_name, summary_cell
 from neuroute.rendering.columns import WHOLE, described, joined
 from neuroute.rendering.study import Study
-from neuroute.rendering.style import MARKERS, Drawing, new_figure
+from neuroute.rendering.style import Drawing
+from neuroute.rendering.sweeps import draw_sweep
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
 
@@ -44,50 +44,26 @@ def table1(study: Study) -> Table:
         rows.append(Row(tuple(str(value) for value in point.values()), cells))
     notes = (
         f"Each point is {sweep.run} with these values. References: {joined(solver_name(s.solver) for s in sets)}. "
-        f"The last validation is that of the first training. {RANGES}",
+        f"The last validation is that of the first training. {_ranges(study)}".strip(),
     )
     return Table(study.artifact.title, tuple(map(sweep.short, sweep.grid)), tuple(columns), tuple(rows), notes)
 
 
 @artifact("Gap over the sweep", needs=needs)
 def figure1(study: Study) -> Drawing:
-    """Gaps on the first test set, with their ranges; the first key's values lie where the numbers do, if they are."""
-    sweep = study.scale[Sweep]
-    first, *others = sweep.grid
-    rows = []
+    """Gaps on the first test set; the first key's values lie where the numbers do, if they are."""
+    sweep, rows = study.scale[Sweep], []
     for point, run in points(study.scale):
         labels = tests(study.scale, run)[0]
         cell = gap_cell(study, run.id, labels.dataset, None, decoding(run))
         gap = {"gap_pct": cell.measured, "low_pct": cell.low, "high_pct": cell.high}
-        line = ", ".join(f"{sweep.short(key)} {point[key]}" for key in others)
-        rows.append({first: point[first], "line": line, **gap})
-    places = _places(sweep.grid[first])
-    figure = new_figure(style.ONE_COLUMN, 2.6)
-    axes = figure.subplots()
-    lines = list(dict.fromkeys(row["line"] for row in rows))
-    for i, (line, colour) in enumerate(zip(lines, style.ramp("cool-warm", len(lines)), strict=True)):
-        of_line = [row for row in rows if row["line"] == line and row["gap_pct"] is not None]
-        of_line.sort(key=lambda row: places[str(row[first])])
-        at = [places[str(row[first])] for row in of_line]
-        axes.plot(at, [row["gap_pct"] for row in of_line], MARKERS[i % len(MARKERS)], ls="-", color=colour, label=line)
-        for x, row in zip(at, of_line, strict=True):
-            if row["low_pct"] is not None:
-                axes.plot([x, x], [row["low_pct"], row["high_pct"]], color=colour, linewidth=0.9)
-    if all(isinstance(value, float) for value in places.values()) and min(places.values()) > 0:
-        style.log_axis(axes, "x", list(places.values()))
-    else:
-        axes.set_xticks(list(places.values()), list(places))
-    axes.set_xlabel(sweep.short(first))
-    axes.set_ylabel("Optimality gap (%)")
-    if others:
-        figure.legend(loc="outside lower center", ncols=2)
-    alt = f"Optimality gap against {sweep.short(first)}, one line for each value of the other keys."
-    return Drawing(figure, rows, (f"On the first test set of the table. {RANGES}",), alt)
+        trainings = study.values("gap_pct", run.id, labels.dataset, decoding(run))
+        rows.append({sweep.short(key): point[key] for key in sweep.grid} | gap | {"trainings": trainings})
+    ranges = "least to largest" if study.shown_seeds() else "95 % interval"
+    drawn = draw_sweep(rows, list(map(sweep.short, sweep.grid)), f"{sweep.run} over the sweep", ranges)
+    return replace(drawn, notes=(f"On the first test set of the table. {_ranges(study)}".strip(),))
 
 
-def _places(values: list[Any]) -> dict[str, float]:
-    """Where values lie on the axis: numbers, written as text, too, where they are; others side by side."""
-    try:
-        return {str(value): float(str(value)) for value in values}
-    except ValueError:
-        return {str(value): i for i, value in enumerate(values)}
+def _ranges(study: Study) -> str:
+    """Say what ranges are; where several trainings are shown another note says it."""
+    return "" if study.shown_seeds() else RANGES
