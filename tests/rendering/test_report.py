@@ -210,7 +210,7 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
         stems, tmp_path / "index.html", judging, {"scaling": "A title"}, {"scaling": overview}, digest="0123abc"
     )
     page = (tmp_path / "index.html").read_text()
-    assert page.index("What became of the claims") < page.index('id="scaling-figure2"')
+    assert page.index("Verdicts") < page.index('id="scaling-figure2"') < page.index("papers' own tables support")
     assert page.count("data:image/png;base64,") == 1
     assert told_in_short("smoke", judged) in page
     assert '<a href="#scaling-figure2">' in page
@@ -256,3 +256,31 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
     plan.summary.unlink()
     with pytest.raises(NeurouteError, match=r"summary.json: missing; run `neuroute report`"):
         headlines(plan)
+
+
+def test_a_scale_without_verdicts_says_what_to_believe_and_shows_none(work: Path, tmp_path: Path) -> None:
+    fabric = FABRICS["scaling"]
+    folder = tmp_path / "results"
+    render(fabric.study("figure2", work), folder / "figure2")
+    (claim, *_) = fabric.paper.claims()
+    overview = {"scaling": Overview([Judged(claim, (finding(0.2),))], ("figure2",))}
+    kept = tmp_path / report_module.KEPT
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    write_report({"scaling": [folder / "figure2"]}, folder / "index.html", fabric.scale, {}, overview)
+    page = (folder / "index.html").read_text()
+    first = page[: page.index('<div class="layout">')]
+    assert "no claim is judged" in first
+    assert '<a href="../docs/results/what_reproduces.md">Verdicts at scale laptop</a>' in first
+    assert "data:image/png" in first
+    assert 'class="verdict ' not in page
+    assert claim.claim.split("<")[0][:40] in page
+
+
+def test_a_cell_tells_its_story(results: Path) -> None:
+    page = report(results, "table12")
+    table = page[page.index("<table>") :]
+    assert "test set: TSP" in table
+    assert "\nagain: neuroute verify table12.csv --cell &#x27;" in table
+    cells = table.count('<span class="here">')
+    assert 0 < table.count(' title="') == cells

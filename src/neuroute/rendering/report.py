@@ -25,6 +25,7 @@ from neuroute.plan.claims import SAYS
 from neuroute.plan.config import Scale
 from neuroute.rendering.comparisons import Finding
 from neuroute.rendering.protocol import HEADS, LEGEND, Line
+from neuroute.rendering.stories import with_stories
 from neuroute.rendering.style import with_suffix
 from neuroute.rendering.table import QUOTED
 from neuroute.rendering.verdicts import (
@@ -272,12 +273,24 @@ def write_report(
         "coverage_heads": COVERAGE_HEADS,
         "coverage_legend": COVERAGE_LEGEND,
         "claimed": bool(summary_values["claims"]),
+        "judges": scale.verdicts,
+        "numbers": summary_values["numbers"],
+        "kept": _kept(out),
         "other_scales": sorted(scales),
         "written": f"{datetime.date.today().isoformat()}{commit}",
         "devices": sorted({device for paper in papers for a in paper["artifacts"] for device in a.get("devices", ())}),
     }
     write_text(out, template.render(scale=scale, papers=papers, **template_values))
     write_json(out.with_name("summary.json"), summary_values)
+
+
+KEPT = Path("docs/results/what_reproduces.md")  # of a checkout: verdicts at scale laptop
+
+
+def _kept(out: Path) -> str:
+    """The link from a page to the verdicts that a checkout keeps; empty where there is none."""
+    kept = out.parent.parent / KEPT
+    return quote(os.path.relpath(kept, out.parent)) if kept.is_file() else ""
 
 
 def _claims(paper: str, stems: Sequence[Path], claims: Sequence[Judged]) -> list[dict[str, Any]]:
@@ -323,7 +336,9 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
         ],
     }
     if about["kind"] == "table":
-        values["table"] = _read_bytes(with_suffix(stem, "html")).decode()
+        file = with_suffix(stem, "csv")
+        plain = _read_bytes(with_suffix(stem, "html")).decode()
+        values["table"] = with_stories(plain, file, os.path.relpath(file, out.parent.parent), about)
         values["wide"] = values["table"].count('scope="col"') > WIDE
         values["quoted"] = values["table"].count(QUOTED)
     else:
