@@ -118,6 +118,7 @@ def summary(
         "numbers": {
             "measured": sum(cells.measured for cells in cells_of_tables),
             "beside_printed": sum(cells.beside for cells in cells_of_tables),
+            "quoted": sum(cells.quoted for cells in cells_of_tables),
         },
         "coverage": {
             paper: {name: cells._asdict() for name, cells in tables.items()} for paper, tables in coverage.items()
