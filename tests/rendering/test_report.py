@@ -270,7 +270,7 @@ def test_a_scale_without_verdicts_says_what_to_believe_and_shows_none(work: Path
     write_report({"scaling": [folder / "figure2"]}, folder / "index.html", fabric.scale, {}, overview)
     page = (folder / "index.html").read_text()
     first = page[: page.index('<div class="layout">')]
-    assert "no claim is judged" in first
+    assert "No claim is judged" in first
     assert '<a href="../docs/results/what_reproduces.md">Verdicts at scale laptop</a>' in first
     assert "data:image/png" in first
     assert 'class="verdict ' not in page

@@ -27,8 +27,8 @@ RULE = (
     "count together (Holm). A verdict is on the models of this scale, not on those of the paper."
 )
 NO_VERDICT = (
-    "No claim is judged at this scale: its networks are so small and so shortly trained that a trend says nothing of "
-    "the paper's. What stands here shows that everything works."
+    "No claim is judged at this scale: its networks are too small, and too shortly trained, to say anything of the "
+    "papers. The numbers show that everything runs."
 )
 ALPHA = 1 - LEVEL
 SHARE, EXPONENT = math.log(1 / 0.8), 0.1  # the effects whose power is told: a fifth of the gap, a tenth of a power
