@@ -29,19 +29,15 @@ Shaped = dict[Shape, float]  # parameters in millions
 def filled(page: str) -> str:
     """A page with its made parts as the kept gaps have them."""
     made = {
-        "tsp20": lambda: grid("tsp20/grid.csv", "TSP"),
-        "cvrp20": lambda: grid("laptop/cvrp_grid.csv", "CVRP"),
+        "tsp20": lambda: grid("tsp20/grid.csv"),
         "laptop_exponents": lambda: exponents({"TSP50": (laptop_parameters(), laptop_gaps())}),
-        "tsp20_exponents": lambda: exponents(of_grid("tsp20/grid.csv", "TSP", parameters("tsp20/figure1.csv"))),
-        "cvrp20_exponents": lambda: exponents(
-            of_grid("laptop/cvrp_grid.csv", "CVRP", parameters("laptop/figure13.csv", "x"))
-        ),
+        "tsp20_exponents": lambda: exponents(of_grid("tsp20/grid.csv", parameters("tsp20/figure1.csv"))),
         "spreads": spreads,
     }
     return MADE.sub(lambda part: f"{part[1]}\n{made[part[2]]()}\n{part[3]}", page)
 
 
-def grid(file: str, problem: str) -> str:
+def grid(file: str) -> str:
     """Mean gaps of a grid's shapes over its seeds, with standard deviations."""
     gaps = defaultdict[tuple[str, ...], list[float]](list)
     heads, names, sizes = dict[str, str](), dict[str, str](), dict[str, None]()
@@ -50,7 +46,7 @@ def grid(file: str, problem: str) -> str:
         names[row["depth"]] = f"D={row['depth']} ({row['paper_depth']})"
         heads[row["width"]] = f"W={row['width']} ({row['paper_width']})"
         sizes[row["n"]] = None
-    tests = "; ".join(f"{problem}{n}" for n in sizes)
+    tests = "; ".join(f"TSP{n}" for n in sizes)
     lines = [f"| gap (%) on {tests}, means of seeds (standard deviation) | {' | '.join(heads.values())} |"]
     lines += ["|---|" + "---:|" * len(heads)]
     for depth, name in names.items():
@@ -83,12 +79,12 @@ def told(estimate: Estimate, unit: Unit) -> str:
     return effect(Finding("", estimate, unit=unit))
 
 
-def of_grid(file: str, problem: str, sizes: Shaped) -> dict[str, tuple[Shaped, dict[Shape, Gap]]]:
+def of_grid(file: str, sizes: Shaped) -> dict[str, tuple[Shaped, dict[Shape, Gap]]]:
     """The gaps of a grid's models on each of its test sets; of instances only the means are kept."""
     gaps = defaultdict[str, dict[Shape, list[float]]](lambda: defaultdict(list))
-    counts, network = dict[str, int](), "DecoderOnly" if problem == "TSP" else "Lehd"
+    counts = dict[str, int]()
     for row in rows_of(DOCS / "measured" / file):
-        name = f"{problem}{row['n']}"
+        name = f"TSP{row['n']}"
         gaps[name][Shape(int(row["paper_depth"]), int(row["paper_width"]))].append(float(row["gap_pct"]))
         counts[name] = int(row["n_instances"])
     return {
@@ -96,8 +92,8 @@ def of_grid(file: str, problem: str, sizes: Shaped) -> dict[str, tuple[Shaped, d
             {shape: sizes[shape] for shape in of},
             {
                 shape: Gap(
-                    tuple(each), np.zeros(1), name, counts[name], network, problem.lower(),
-                    int(name.removeprefix(problem)) / 20, str(shape),
+                    tuple(each), np.zeros(1), name, counts[name], "DecoderOnly", "tsp",
+                    int(name.removeprefix("TSP")) / 20, str(shape),
                 )
                 for shape, each in of.items()
             },
@@ -106,10 +102,10 @@ def of_grid(file: str, problem: str, sizes: Shaped) -> dict[str, tuple[Shaped, d
     }  # fmt: skip
 
 
-def parameters(file: str, column: str = "parameters_millions") -> Shaped:
+def parameters(file: str) -> Shaped:
     """The parameters of a grid's models, as a figure that was kept has them."""
     rows = [row for row in rows_of(DOCS / "measured" / file) if row["side"] == "measured"]
-    return {Shape(int(row["depth"]), int(row["width"])): float(row[column]) for row in rows}
+    return {Shape(int(row["depth"]), int(row["width"])): float(row["parameters_millions"]) for row in rows}
 
 
 def laptop_parameters() -> Shaped:

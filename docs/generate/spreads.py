@@ -30,8 +30,8 @@ def models() -> Models:
             gaps[row["depth"], row["width"], int(row["n"]) / 20].append(float(row["gap_pct"]))
         for (depth, width, times), each in gaps.items():
             yield kind, problem, times, f"{file} {depth}x{width}", each
-    yield from of_three("laptop/table21", "DecoderOnly", ("budget", "reading"))
-    yield from of_three("laptop/icam/table13", "Icam", ("training",))
+    yield from of_three("laptop/steps", "DecoderOnly", ("budget", "reading"))
+    yield from of_three("laptop/icam/one_size", "Icam", ("training",))
     for row in rows_of(f"laptop/{BEHIND}"):
         gaps = [*map(float, row["gaps"].split())] if row["row"] else []
         if len(gaps) > 1 and row["column"].startswith("gap_"):

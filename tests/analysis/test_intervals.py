@@ -1,19 +1,13 @@
-"""Resampling over instances and seeds: what is paired cancels.  Power, against textbook values and draws."""
-
-import math
+"""Resampling over instances and seeds: what is paired cancels."""
 
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind
 
 from neuroute.analysis.intervals import (
-    POWER,
     difference_interval,
-    least_effect,
     mean_interval,
-    power,
     resampled_means,
-    seeds_needed,
     shares_better,
 )
 
@@ -62,51 +56,3 @@ def test_shares_add_up_and_say_who_wins() -> None:
 def test_what_is_no_pair_is_refused() -> None:
     with pytest.raises(ValueError, match="60 and 59 instances"):
         difference_interval(HARD, HARD[1:])
-
-
-@pytest.mark.parametrize(("d", "of_each"), [(1.0, 17), (0.8, 26), (0.5, 64)])
-def test_seeds_of_two_samples_are_those_of_the_tables(d: float, of_each: int) -> None:
-    """Cohen (1988), Table 2.4.1: two-sided 5 %, power 0.80."""
-    assert seeds_needed(d, 1.0, 0.0, math.inf) == of_each
-
-
-def test_without_a_spread_of_seeds_it_is_the_paired_test() -> None:
-    """d = 0.5 takes 34 pairs (two-sided 5 %, power 0.80)."""
-    assert power(0.5, 0.0, 1.0, 1, 34) >= POWER > power(0.5, 0.0, 1.0, 1, 33)
-
-
-def test_power_is_the_share_of_draws_that_are_significant() -> None:
-    rng, seeds, effect = np.random.default_rng(0), 4, 1.5
-    a, b = rng.normal(effect, 1, (20_000, seeds)), rng.normal(0, 1, (20_000, seeds))
-    pooled = np.sqrt((a.var(1, ddof=1) + b.var(1, ddof=1)) / seeds)
-    found = np.abs(a.mean(1) - b.mean(1)) / pooled > 2.446912  # t, 0.975, 6 degrees of freedom
-    assert power(effect, 1.0, 0.0, seeds, math.inf) == pytest.approx(found.mean(), abs=0.01)
-
-
-def test_the_least_effect_has_the_power() -> None:
-    least = least_effect(0.6, 4.0, 3, 1000)
-    assert least is not None
-    assert power(least, 0.6, 4.0, 3, 1000) == pytest.approx(POWER, abs=1e-6)
-    finer = least_effect(0.6, 4.0, 4, 1000)
-    assert finer is not None
-    assert finer < least
-
-
-def test_a_large_effect_takes_two_seeds() -> None:
-    assert seeds_needed(15.0, 1.0, 0.0, math.inf) == 2
-    assert power(50.0, 1.0, 0.0, 3, math.inf) == 1
-
-
-def test_without_any_spread_every_difference_is_told() -> None:
-    assert least_effect(0.0, 0.0, 1, 100) == 0
-    assert power(0.001, 0.0, 0.0, 1, 100) == 1
-    assert seeds_needed(0.001, 0.0, 0.0, 100) == 1
-
-
-def test_one_seed_finds_nothing_where_seeds_spread() -> None:
-    assert power(10.0, 0.6, 4.0, 1, 1000) == 0
-    assert least_effect(0.6, 4.0, 1, 1000) is None
-
-
-def test_too_few_instances_are_never_enough() -> None:
-    assert seeds_needed(0.1, 0.5, 4.0, 100) is None  # the instances' error alone is 0.4

@@ -193,10 +193,10 @@ def test_a_wrong_target_ends_in_one_line(checkout: Snakemake, target: str, answe
             "is icam/table3: `papers: [scaling, pens]` in config.yaml leaves icam out: add icam, or make",
         ),
         (
-            "results/icam/table13.csv",
-            "is icam/table13: `papers: [scaling, pens]` in config.yaml leaves icam out: add icam",
+            "results/icam/table12.csv",
+            "is icam/table12: `papers: [scaling, pens]` in config.yaml leaves icam out: add icam",
         ),
-        ("results/figure13.pdf", "is scaling/figure13: scale micro does not train what it shows; scales that do: "),
+        ("results/table22.csv", "is scaling/table22: scale micro does not train what it shows; scales that do: "),
         ("pens/pens_a", "did you mean work/micro/runs/pens/pens_a/model.safetensors?"),
         (
             "work/micro/runs/pens/pens_a/model.safetensor",

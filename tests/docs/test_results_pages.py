@@ -22,7 +22,7 @@ MANY = "no augment."
 ROWS = [  # page, row of the page, which row of that name, kept table, labels of its row, columns
     ("icam", "POMO in the three stages", 0, "table7", ("TSP", f"POMO, three stages, {MANY}"), "gap_{}_pct"),
     ("icam", "POMO at one size", 0, "table7", ("TSP", f"POMO (original) {MANY}"), "gap_{}_pct"),
-    ("icam", "ICAM, three trainings", 0, "table13", ("Three stages",), "gap_{}_pct"),
+    ("icam", "ICAM, three trainings", 0, "one_size", ("Three stages",), "gap_{}_pct"),
     ("icam", "ICAM", 0, "table7", ("CVRP", f"ICAM {MANY}"), "gap_{}_pct"),
     ("icam", "POMO in the three stages", 1, "table7", ("CVRP", f"POMO, three stages, {MANY}"), "gap_{}_pct"),
     ("icam", "POMO at one size", 1, "table7", ("CVRP", f"POMO (original) {MANY}"), "gap_{}_pct"),

@@ -1,4 +1,4 @@
-"""A fabricated work folder of paper `icam`, at the micro scale, with trainings at one size, two of each.
+"""A fabricated work folder of paper `icam`, at the micro scale, with two trainings of the model.
 
 The laws are the paper's in outline: POMO falls off beyond the size of its training, less so in the three stages, ICAM
 least; more starts and images help; each stage helps.
@@ -8,11 +8,9 @@ from functools import partial
 
 from fabricated import MICRO, Fabric, drawn_table, write_stages
 from neuroute.papers.icam.paper import PAPER
-from neuroute.papers.icam.scale import IcamScale, OneSize
-from neuroute.plan.config import Scale
 from neuroute.specs.objects import Dataset, Decoding, Run, StageEvaluation
 
-BEYOND = {"pomo_tsp": 4.0, "pomo_cvrp": 5.0, "pomo3_tsp": 1.5, "pomo3_cvrp": 1.4, "one_size_tsp": 2.0}  # powers of n
+BEYOND = {"pomo_tsp": 4.0, "pomo_cvrp": 5.0, "pomo3_tsp": 1.5, "pomo3_cvrp": 1.4}  # powers of n
 
 
 def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
@@ -23,16 +21,11 @@ def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
     return float(gap * (0.8 if decoding.augment else 1.0) * (1 + decoding.iterations) ** -0.3 / decoding.beam)
 
 
-def with_one_size(scale: Scale) -> Scale:
-    """Larger scales train more seeds, and a control at one size."""
-    own = {"one_size": OneSize(epochs={"stage1": 2, "stage2": 3, "stage3": 1})}
-    seeds = {"icam/icam_tsp": 2, "icam/one_size_tsp": 2}
-    return scale.with_block(scale[IcamScale].model_copy(update=own)).model_copy(update={"seeds": seeds})
-
-
 SOLVERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh": 0.01}  # gaps in %
+SEEDS = {"icam/icam_tsp": 2}
 FABRIC = Fabric(
-    PAPER, with_one_size(MICRO), realistic, solvers=SOLVERS, writers={StageEvaluation: write_stages}, logged=("icam",)
-)
+    PAPER, MICRO.model_copy(update={"seeds": SEEDS}), realistic, solvers=SOLVERS,
+    writers={StageEvaluation: write_stages}, logged=("icam",),
+)  # fmt: skip
 SCALE, RUNS, ARTIFACTS, study = FABRIC.scale, FABRIC.runs, FABRIC.artifacts, FABRIC.study
 draw = partial(drawn_table, study)

@@ -17,10 +17,10 @@ VERSIONS = {"concorde": "Concorde (kit 0.5.7)", "lkh": "elkai 2.0.1"}
 
 
 def with_seeds(scale: Scale) -> Scale:
-    """More than one training of some runs, a grid for the CVRP and the readings of a step, as larger scales have."""
-    several = {"base_6x128": 3, "base_42x128": 2, "nogate_42x128": 2, "cvrp_6x128": 2, "steps_*": 3}
+    """More than one training of some runs, and rates by shape, as larger scales have."""
+    several = {"base_6x128": 3, "base_42x128": 2, "nogate_42x128": 2}
     laptop = load_scale("laptop")[ScalingScale]
-    own = {"cvrp_grid": laptop.cvrp_grid, "steps": laptop.steps, "rates": laptop.rates, "parts": [2, 4]}
+    own = {"rates": laptop.rates, "parts": [2, 4]}
     seeds = {f"scaling/{run}": count for run, count in several.items()}
     return scale.with_block(scale[ScalingScale].model_copy(update=own)).model_copy(update={"seeds": seeds})
 
@@ -31,8 +31,6 @@ def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
     beams = decoding.beam ** -(0.9 + depth / 60)
     law = 30 * depth**-0.9 * width**-0.6 * beams * (nodes / 20) ** 0.7 + 1e-4
     searched = (1 + decoding.iterations) ** -0.8 * (1 if decoding.log_n else 1.3)
-    if reading := run.role.get("step"):  # updates help, and samples
-        law *= {"sub-path": 1, "summed": 2, "decision": 4}[reading] * run.training.samples**-0.3
     return float(law * (1 + 0.05 * run.seed) * searched)
 
 

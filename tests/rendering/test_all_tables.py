@@ -44,7 +44,7 @@ OF_NOTHING = {("icam", f"table{k}") for k in (4, 5, 12)} | {("mvmoe", "table3"),
 OF_NOTHING |= {
     case for case in TABLES if case[0] == "scaling" and not FABRICS["scaling"].artifacts[case[1]].evaluations
 }
-OWN = {("scaling", "table21"), ("scaling", "table22"), ("icam", "table13")}  # of which nothing is printed
+OWN = {("scaling", "table22")}  # of which nothing is printed
 PART = {("mvmoe", "table_figure5"), ("mvmoe", "table_figure6")}  # some of Tables 2 and 5
 MEASURED = [case for case in TABLES if case not in OF_NOTHING]
 # Parameters in row labels, and what is not only numbers.

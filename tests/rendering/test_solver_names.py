@@ -9,7 +9,6 @@ import pytest
 import fabricated_icam
 import fabricated_sit
 from fabricated import Fabric, drawn_table
-from fabricated_icam import with_one_size
 from neuroute.plan.config import load_scale
 from neuroute.rendering.cells import Solvers
 from neuroute.rendering.grid import LKH_BUDGETS
@@ -61,7 +60,7 @@ def test_tables_say_how_long_lkh_searched(fabric: Fabric, name: str, problems: t
     of_sit: dict[str, Any] = {"tsp": {"other_solvers": {1000: ["lkh"]}}, "cvrp": {"other_solvers": {1000: ["lkh3"]}}}
     of_sit["cvrp"] |= {"tam_other_solvers": ["lkh3"]}
     of_icam = {"tsp": {"other_solvers": {100: ["lkh"]}}, "cvrp": {"other_solvers": {100: ["lkh3"]}}}
-    scale = with_one_size(load_scale(str(DATA / "micro.yaml"), None, {"sit": of_sit, "icam": of_icam}))
+    scale = load_scale(str(DATA / "micro.yaml"), None, {"sit": of_sit, "icam": of_icam})
     at_scale = fabric.by(scale=scale)
     notes = drawn_table(at_scale.study, name, at_scale.write(tmp_path)).notes
     (note,) = [note for note in notes if note.startswith("Budgets of LKH")]

@@ -1,9 +1,7 @@
-"""Gaps, the intervals around them, paired differences, power, and what seeds spread: statistics of all tables."""
+"""Gaps, the intervals around them, paired differences, and what seeds spread: statistics of all tables."""
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,6 +32,7 @@ def gaps(lengths: np.ndarray, reference: np.ndarray, rounded: np.ndarray | None 
 
 Array = NDArray[np.float64]
 LEVEL = 0.95  # of all intervals
+POWER = 0.8  # with which a difference is to be told
 DIGITS = 9  # after the point, that count: the same tour, summed up from another node, differs further behind
 
 
@@ -116,15 +115,6 @@ def mean_over_seeds(of_seeds: Array, stream: int = 0) -> Array:
     return means
 
 
-def resampled_gaps_of_seeds(lengths: ArrayLike, reference: ArrayLike, stream: int = 0) -> Array:
-    """Return gaps in % (resamples,), as ratios of mean lengths (instances, seeds) to those of a reference (instances,).
-
-    `stream` tells the draws of seeds of several methods apart.
-    """
-    gaps: Array = 100 * (resampled_means(lengths, stream) / resampled_means(reference) - 1)
-    return gaps
-
-
 def gaps_of_each_seed(lengths: ArrayLike, reference: ArrayLike) -> Array:
     """Return gaps in % (resamples, seeds), as ratios of mean lengths (instances, seeds) to a reference's."""
     gaps: Array = 100 * (resampled_instances(lengths) / resampled_instances(reference) - 1)
@@ -160,63 +150,3 @@ def shares_better(methods: Sequence[ArrayLike]) -> Array:
 def _weights(generator: np.random.Generator, resamples: int, count: int) -> Array:
     """Return how often each of `count` is drawn, as shares (resamples, count)."""
     return generator.multinomial(count, np.full(count, 1 / count), size=resamples) / count
-
-
-# -- how many seeds and instances tell an effect from noise: the power of comparing two models' mean gaps ------------
-# Each model is trained with `seeds` seeds, and all are tested on the same instances. A difference of mean gaps then
-# has the variance 2 seed_sd^2 / seeds + instance_sd^2 / instances: seed_sd is the spread of a model's mean gap over
-# its trainings, instance_sd that of the two models' difference over instances. With no spread of seeds this is the
-# paired test, with infinitely many instances the t-test of two samples (Cohen, 1988, Sections 2.3 and 2.4).
-
-ALPHA, POWER = 0.05, 0.8  # of a test of both sides
-MOST = 1000  # seeds
-
-
-def standard_error(seed_sd: float, instance_sd: float, seeds: int, instances: float) -> float:
-    """Return that of the difference of two models' mean gaps, in the unit of the spreads."""
-    return math.sqrt(2 * seed_sd**2 / seeds + instance_sd**2 / instances)
-
-
-def power(effect: float, seed_sd: float, instance_sd: float, seeds: int, instances: float) -> float:
-    """Return the probability that a true difference of `effect` is found significant (ALPHA).
-
-    Where seeds spread, t has the freedom of the seeds alone, 2 (seeds - 1): with one seed nothing is found.
-    """
-    error = standard_error(seed_sd, instance_sd, seeds, instances)
-    if error == 0:
-        return 1.0 if effect else ALPHA
-    from scipy.stats import nct, t
-
-    freedom = 2 * (seeds - 1) if seed_sd else instances - 1
-    if freedom < 1:
-        return 0.0
-    if math.isinf(freedom):
-        freedom = 1e9
-    critical, shift = t.ppf(1 - ALPHA / 2, freedom), abs(effect) / error
-    return float(nct.sf(critical, freedom, shift) + nct.sf(critical, freedom, -shift))  # cdf is NaN far out
-
-
-def seeds_needed(effect: float, seed_sd: float, instance_sd: float, instances: float) -> int | None:
-    """Return how many seeds of each model find `effect` with POWER; None if so few instances never do, or over MOST."""
-
-    def is_enough(seeds: int) -> bool:
-        return power(effect, seed_sd, instance_sd, seeds, instances) >= POWER
-
-    return bisect_left(range(MOST + 1), True, lo=1, key=is_enough) if is_enough(MOST) else None
-
-
-def least_effect(seed_sd: float, instance_sd: float, seeds: int, instances: float) -> float | None:
-    """Return the smallest difference found with POWER; None with one seed where seeds spread."""
-    if seed_sd and seeds < 2:
-        return None
-    if not seed_sd and not instance_sd:
-        return 0.0
-    from scipy.optimize import brentq
-
-    def lacking(effect: float) -> float:
-        return power(effect, seed_sd, instance_sd, seeds, instances) - POWER
-
-    high = standard_error(seed_sd, instance_sd, seeds, instances)
-    while lacking(high) < 0:
-        high *= 2
-    return float(brentq(lacking, 0, high))

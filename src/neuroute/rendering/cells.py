@@ -199,17 +199,6 @@ def summary_cell(study: Study, run: str, key: str) -> Cell:
     return mean_cell(values)
 
 
-def resampled_over_seeds(
-    study: Study, run: str, dataset: Dataset, stream: int, decoding: Decoding | str = "greedy"
-) -> Array | None:
-    """Resample the mean gap (%) of a run's trainings (resamples,); None if one of them was not measured.
-
-    Instances are shared by all runs; `stream` tells the draws of seeds of several runs apart.
-    """
-    lengths = study.lengths_of_each(run, dataset, decoding)
-    return None if lengths is None else intervals.resampled_gaps_of_seeds(*lengths, stream)
-
-
 def above_over_seeds(study: Study, run: str, base: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> Cell:
     """Show by how many points the mean gap of a run is above that of another, over instances and seeds."""
     gap, base_gap = (study.gap(each, dataset, decoding) for each in (run, base))

@@ -133,16 +133,3 @@ def test_a_missing_stage_leaves_the_printed_number(copy: Path) -> None:
     table = of(study("table8", copy))
     assert cell(table, "gap_tsp200_pct", "After stage 1") == Cell(None, 1.856)
     assert cell(table, "gap_tsp200_pct", "After stage 2").measured is not None
-
-
-# -- Table 13, our own ------------------------------------------------------------------------------------------------
-
-
-def test_one_size_is_the_first_stages_and_nothing_else_changes() -> None:
-    staged, alike, repeated = (BY_ID[f"icam/{name}"] for name in ("icam_tsp", "one_size_tsp", "one_size_tsp-s1"))
-    first = staged.training.stages[0]
-    assert repeated.training == alike.training
-    assert (alike.seed, repeated.seed, alike.network) == (0, 1, staged.network)
-    for before, after in zip(staged.training.stages, alike.training.stages, strict=True):
-        own = {"sizes": first.sizes, "batch_size": first.batch_size, "batch_nodes": first.batch_nodes}
-        assert after == before.model_copy(update=own | {"epochs": after.epochs})

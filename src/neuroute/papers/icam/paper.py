@@ -92,9 +92,6 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
     tsp = scale[IcamScale].tsp
     for label, without in WITHOUT.items():
         add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, role={"variant": label})
-    if one_size := scale[IcamScale].one_size:
-        role = {"method": "ICAM", "training": "one size"}
-        add(roles.ONE_SIZE, "tsp", _icam(scale, "tsp"), one_size.training(tsp.training), role=role)
     seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
     for k, beta in scale[IcamScale].forks:
         start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])

@@ -19,7 +19,6 @@ PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
 OWN: dict[Problem, str] = {"tsp": "icam_tsp", "cvrp": "icam_cvrp"}
 ORIGINAL: dict[Problem, str] = {"tsp": "pomo_tsp", "cvrp": "pomo_cvrp"}  # POMO as its authors train it
 STAGED: dict[Problem, str] = {"tsp": "pomo3_tsp", "cvrp": "pomo3_cvrp"}  # POMO in the three stages (Table 7)
-ONE_SIZE = "one_size_tsp"  # ICAM in stages of one size (Table 13, our own)
 ABLATIONS = {"AFM": "abl_afm", "AFM+CAB": "abl_afm_cab", "AAFM": "abl_aafm", "AAFM+CAB": OWN["tsp"]}  # Table 9
 STAGES = ("stage1", "stage2")  # whose checkpoints are kept besides the last (Table 8)
 OPTIMAL_SIZES = (100, 1000)  # Figure 1

@@ -1,6 +1,6 @@
 """The sizes of paper `icam`."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -49,26 +49,6 @@ class IcamProblem(Strict):
         return self.training.stages + self.single_size.stages
 
 
-class OneSize(Strict):
-    """ICAM for the TSP at one size, in about the time of the three stages."""
-
-    epochs: Annotated[
-        dict[Literal["stage1", "stage2", "stage3"], Positive], Field(description="of each stage at the first's size")
-    ]
-
-    _named = names_each(epochs=STAGES)
-
-    def training(self, staged: Reinforced) -> Reinforced:
-        """Return the three stages with the first one's sizes and batches, and so many epochs."""
-        first = staged.stages[0]
-        alike = {key: getattr(first, key) for key in ("sizes", "batch_size", "batch_nodes", "capacities")}
-        stages = [
-            stage.model_copy(update=alike | {"epochs": self.epochs[stage.name]})  # type: ignore[index]
-            for stage in staged.stages
-        ]
-        return staged.model_copy(update={"stages": tuple(stages)})
-
-
 class IcamCvrp(IcamProblem):
     """The CVRP has test sets of its own; the TSP's are those of `scaling`."""
 
@@ -115,7 +95,6 @@ class IcamScale(Strict):
         list[tuple[int, float]],
         Field(description="Table 10: the paper's k and beta of other third stages that are trained here"),
     ]
-    one_size: Annotated[OneSize | None, Field(description="Table 13, our own; null: not trained")] = None
     large_sizes: Annotated[dict[int, Nodes], Field(description="Table 6: the paper's n -> nodes here")]
     large_counts: Annotated[dict[int, Positive], Field(description="Table 6: the paper's n -> test instances here")]
     large_solver: Annotated[str, Field(description="Table 6: solver of the reference solutions")]

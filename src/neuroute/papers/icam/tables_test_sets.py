@@ -1,7 +1,6 @@
-"""Tables 1 to 3, 6, 7 and 13 of paper `icam`: baselines, Set-X of CVRPLIB, larger instances, trainings at one size."""
+"""Tables 1 to 3, 6 and 7 of paper `icam`: baselines, Set-X of CVRPLIB, larger instances."""
 
 from collections.abc import Callable, Iterator, Sequence
-from math import isnan
 
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.icam import roles
@@ -9,19 +8,16 @@ from neuroute.papers.icam.methods import REFERENCE, SOLVERS, baselines_note, mod
 from neuroute.papers.icam.roles import LARGE_SIZES, MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, TAM_SIZES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.needs import Log, Need, artifact, tested
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering.benchmark import Solved, measured_here, not_measured
 from neuroute.rendering.cells import (
     UNTRAINED,
-    above_over_seeds,
-    gap_cell,
     model_here,
     number,
     printed_numbers,
     references_by_problem,
-    summary_over_seeds,
 )
-from neuroute.rendering.columns import HERE, WHOLE, described
+from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.grid import (
     GAP,
     LENGTH,
@@ -35,51 +31,11 @@ from neuroute.rendering.grid import (
     needs_of,
     of_each,
 )
-from neuroute.rendering.notes import draw_table, notes
+from neuroute.rendering.notes import notes
 from neuroute.rendering.settings import drawn_instances
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 from neuroute.specs.objects import Benchmark, Problem, Reinforced
-
-TSP: Problem = "tsp"
-MEANS = "a training"
-QUANTITIES = {"instances": "samples", "updates": "batches", "processor_s": "processor_time_s"}  # in run.json
-
-
-def _needs(scale: Scale) -> Iterator[Need]:
-    for run in _rows(scale).values():
-        yield Log(run, all_seeds=True)
-        yield from tested(run, sets_of(scale, TSP).values(), MULTI)
-
-
-def _rows(scale: Scale) -> dict[str, str]:
-    """What each row is called, and its run; none where the scale has no control."""
-    if scale[IcamScale].one_size is None:
-        return {}
-    return {"Three stages": roles.run_id(OWN[TSP]), "One size, in the same time": roles.run_id(roles.ONE_SIZE)}
-
-
-@artifact("Our own: three stages against one size", needs=_needs)
-def table13(study: Study) -> Table:
-    """Gaps of ICAM in the three stages, and of ICAM at the first one's size in about the same time."""
-    tests = sets_of(study.scale, TSP)
-    sets = {size: labels.dataset for size, labels in tests.items()}
-    columns = (
-        Column("instances", "Instances", "", WHOLE, at=MEANS),
-        Column("updates", "Updates", "", WHOLE, at=MEANS),
-        Column("processor_s", "Processor time", "s", fixed(0), at=MEANS),
-        *(Column(f"gap_{n}_pct", f"TSP{d.n}", "%", fixed(2), "Gap", described(d)) for n, d in sets.items()),
-        *(Column(f"above_{n}", f"TSP{d.n}", "points", fixed(2), "Above", described(d)) for n, d in sets.items()),
-    )
-    rows, staged = [], roles.run_id(OWN[TSP])
-    for label, run in _rows(study.scale).items():
-        means = summary_over_seeds(study, run, QUANTITIES).values()
-        cells = [Cell(None if isnan(mean) else mean) for mean in means]
-        cells += [gap_cell(study, run, dataset, None, MULTI) for dataset in sets.values()]
-        above = (Cell() if run == staged else above_over_seeds(study, run, staged, d, MULTI) for d in sets.values())
-        rows.append(Row((label,), (*cells, *above)))
-    reference = reference_note({TSP: tests}, {TSP: "Concorde"})
-    return draw_table(study, ("Training",), columns, rows, reference=reference)
 
 
 def table3_grid(scale: Scale) -> Grid:

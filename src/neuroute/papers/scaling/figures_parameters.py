@@ -11,8 +11,8 @@ from neuroute.analysis.intervals import Interval
 from neuroute.papers.scaling import curves
 from neuroute.papers.scaling.claims import directions
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve
-from neuroute.papers.scaling.roles import GRID, Shape, is_added
-from neuroute.papers.scaling.series import Models, Points, Quantity, beats_larger, quoted_value
+from neuroute.papers.scaling.roles import GRID, Shape, is_added, run_id
+from neuroute.papers.scaling.series import Models, Points, beats_larger, quoted_value
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import plots, style
@@ -23,7 +23,6 @@ from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
 WITH_ADDED = "with added"  # fits of all models, where a scale adds some to the paper's
 MILLIONS = "Decoder parameters (millions)"
-X_LABEL: dict[Quantity, str] = {"parameters": MILLIONS, "gflops_paper": "GFLOPs of a greedy solution"}
 
 
 Fitted = dict[str, tuple[float, Interval | None]]  # name -> value, and what is known of its spread
@@ -32,11 +31,6 @@ Fitted = dict[str, tuple[float, Interval | None]]  # name -> value, and what is 
 def grid_needs(scale: Scale) -> Iterator[Need]:
     """Of figures of the twelve models' greedy gaps."""
     return Models.tsp(scale).needs()
-
-
-def cvrp_needs(scale: Scale) -> Iterator[Need]:
-    """Of figures of the greedy gaps of LEHD on the CVRP."""
-    return Models.cvrp(scale).needs()
 
 
 @artifact("Decoder parameters against optimality gap", needs=grid_needs, printed_files=("table1", "table12"))
@@ -81,32 +75,9 @@ def figure1(study: Study) -> Drawing:
     printed_files=("table1", "table12"),
 )
 def figure2(study: Study) -> Drawing:
-    return _laws(study, Models.tsp(study.scale), "parameters")
-
-
-@artifact(
-    "Our own, LEHD on the CVRP: power laws of the gap in parameters",
-    needs=cvrp_needs,
-    printed_files=("table1", "table12"),
-)
-def figure13(study: Study) -> Drawing:
-    """Draw for the CVRP what Figure 2 has for the TSP."""
-    return _laws(study, Models.cvrp(study.scale), "parameters")
-
-
-@artifact(
-    "Our own, LEHD on the CVRP: power laws of the gap in inference FLOPs",
-    needs=cvrp_needs,
-    printed_files=("table1", "table12"),
-)
-def figure14(study: Study) -> Drawing:
-    """Draw for the CVRP what Figure 2 has for the TSP, over the FLOPs of a greedy solution."""
-    return _laws(study, Models.cvrp(study.scale), "gflops_paper")
-
-
-def _laws(study: Study, models: Models, quantity: Quantity) -> Drawing:
     figure = style.new_figure(height=7.4)
-    sides = models.points(study, quantity)
+    models = Models.tsp(study.scale)
+    sides = models.points(study)
 
     def of_line(side: str, panel: str, name: str, line: Sequence[Shape], **look: Any) -> list[Curve]:
         """Fit the paper's models of a line and, where the scale adds some, all of them."""
@@ -130,8 +101,7 @@ def _laws(study: Study, models: Models, quantity: Quantity) -> Drawing:
         return [c for w, on in lines.items() for c in of_line(side, "c", f"W={w}", on, colour=models.looks.width[w])]
 
     panels = {"(a) All models": all_models, "(b) Wider, at fixed depth": wider, "(c) Deeper, at fixed width": deeper}
-    x_label = X_LABEL[quantity]
-    every = curves.draw_panels(figure.subplots(3, 2), panels, "linear", x_label, partial(models.title, study))
+    every = curves.draw_panels(figure.subplots(3, 2), panels, "linear", MILLIONS, partial(curves.side_title, study))
     texts = notes(
         study,
         qualities=[_quality(title, side, every) for title in panels for side in curves.SIDES],
@@ -139,9 +109,8 @@ def _laws(study: Study, models: Models, quantity: Quantity) -> Drawing:
         added=curves.added_note(models.added),
         trouble=curves.trouble_notes(every),
     )
-    what = "parameters" if quantity == "parameters" else "FLOPs"
-    alt = f"Six panels of gap over {what} with power-law fits: all models, by width, by depth; here and published."
-    fits = curves.fits_table(f"Power laws in {what}", "α", every, {})
+    alt = "Six panels of gap over parameters with power-law fits: all models, by width, by depth; here and published."
+    fits = curves.fits_table("Power laws in parameters", "α", every, {})
     return Drawing(figure, [row for curve in every for row in curve.rows()], texts, alt, fits)
 
 
@@ -178,26 +147,12 @@ def _held_out(side: str, points: Points) -> str:
 def figure5(study: Study) -> Drawing:
     """Draw lines of constant depth-to-width ratio, as Eq. 6 has them."""
     in_print = {"β_n": quoted_value(study, "beta_n"), "β_a": quoted_value(study, "beta_a")}
-    return _ratios(study, Models.tsp(study.scale), in_print)
-
-
-@artifact(
-    "Our own, LEHD on the CVRP: gap by parameters and depth-to-width ratio",
-    needs=cvrp_needs,
-    printed_files=("table1", "table12"),
-)
-def figure15(study: Study) -> Drawing:
-    """Draw for the CVRP what Figure 5 has for the TSP."""
-    return _ratios(study, Models.cvrp(study.scale), {})
-
-
-def _ratios(study: Study, models: Models, in_print: Mapping[str, float]) -> Drawing:
-    figure = style.new_figure(height=3.9)
+    figure, models = style.new_figure(height=3.9), Models.tsp(study.scale)
     rows: list[dict[str, Any]] = []
     trouble: list[str] = []
     fitted: dict[str, Fitted] = {}
     for axes, (side, points) in zip(figure.subplots(1, 2), models.points(study).items(), strict=True):
-        sizes_or_none = {shape: _size_here(study, models.run(shape)) if side == HERE else shape for shape in points}
+        sizes_or_none = {shape: _size_here(study, run_id(shape)) if side == HERE else shape for shape in points}
         sizes = {shape: size for shape, size in sizes_or_none.items() if size}
         points = {shape: points[shape] for shape in sizes}
         ratio = {shape: round(depth / width, 6) for shape, (depth, width) in sizes.items()}
@@ -208,7 +163,7 @@ def _ratios(study: Study, models: Models, in_print: Mapping[str, float]) -> Draw
                 colour = shade[ratio[shape]]
                 look: dict[str, Any] = {"markersize": 5.5, "zorder": 3} | curves.face(shape, colour)
                 axes.plot(x, y, models.looks.marker[shape.width], color=colour, **look)
-        axes.set_title(models.title(study, side))
+        axes.set_title(curves.side_title(study, side))
         if hidden := sum(y <= 0 for _, y in points.values()):
             trouble.append(f"{hidden} of {len(points)} {side} gaps are not positive: neither drawn nor in the fit.")
         law = None

@@ -8,7 +8,6 @@ from neuroute.papers.scaling.roles import (
     DATA,
     DEEPEST,
     FEW,
-    GRID,
     SHIFTED,
     SIX,
     SIZES,
@@ -17,15 +16,15 @@ from neuroute.papers.scaling.roles import (
     reference,
     run_id,
 )
-from neuroute.papers.scaling.scale import Cvrp, ScalingScale, part_of
+from neuroute.papers.scaling.scale import ScalingScale, part_of
 from neuroute.plan.changes import declare_run
-from neuroute.plan.claims import NOT_STATED, Protocol, on_benchmark
+from neuroute.plan.claims import Protocol, on_benchmark
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.paper import Paper
 from neuroute.plan.shapes import BaselineShape, DeepNarrow
 from neuroute.specs.data import training_blocks
 from neuroute.specs.decodings import Decoding, beam_search
-from neuroute.specs.objects import Distribution, Labels, Network, Run, SelfImprovement, Supervised
+from neuroute.specs.objects import Dataset, Distribution, Labels, Network, Run, SelfImprovement, Split, Supervised
 
 COUNTS = {100: 10_000, 200: 128, 500: 128, 1000: 128}
 SOLVER = "LKH3"
@@ -35,11 +34,11 @@ BEAMS = tuple(beam_search(width) for width in (1, 2, 4, 8, 16, 32, 64))  # Table
 LIMITED = tuple(beam_search(width) for width in (6, 8, 10, 32, 64, 128, 512))  # Table 4
 RRC = Decoding(method="rrc", iterations=1000, milestones=(100, 200, 500, 800, 1000))
 SEARCHED = ("figure4", "figure6", "table5", "table18")
-GREEDILY = tuple(f"figure{i}" for i in (1, 2, 5, 16)) + tuple(f"table{i}" for i in (2, 3, 7, 8, 11, 12, 17, 20))
+GREEDILY = tuple(f"figure{i}" for i in (1, 2, 5)) + tuple(f"table{i}" for i in (2, 3, 7, 8, 11, 12, 17, 20))
 
 
 def protocol(scale: Scale) -> Iterator[Protocol]:
-    """The uniform test sets, those of other distributions, those of our own figures, and TSPLIB."""
+    """The uniform test sets, those of other distributions, and TSPLIB."""
     s = scale[ScalingScale]
     greedy = (GREEDY, WITHOUT_LOG, *LATENCY)
     yield Protocol("TSP100", reference(scale, 100), COUNTS[100], SOLVER, greedy, only=GREEDILY)
@@ -57,10 +56,6 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         for size in SIZES:
             labels = reference(scale, size, distribution=distribution)
             yield Protocol(f"TSP{size} {distribution}", labels, COUNTS[size], SOLVER)
-    for labels in roles.grid_tests(scale):
-        yield Protocol("none, our own", labels, None, NOT_STATED, averaging=NOT_STATED)
-    for labels in roles.tests(scale):
-        yield Protocol("none, our own", labels, None, NOT_STATED, averaging=NOT_STATED, only=("table21", "figure17"))
     yield on_benchmark("tsplib", None)
 
 
@@ -114,33 +109,27 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     train_decoder("norezero", DEEPEST, rezero=False)
     train_decoder("data1M", DATA)
     train_decoder("data10M", DATA)
-    smallest = trained[f"base_{GRID[0]}"][1]
-    for each, training in roles.readings(scale).items():
-        trained[each.name] = each._asdict(), smallest, training
     for text, lehd in s.lehd.items():
         role = {"method": "LEHD"} | roles.parse_shapes(text)[0]._asdict()
         train(f"lehd_{text}", role, LEHD, lehd.model_dump(), s.lehd_training)
     train("bq", {"method": "BQ"}, BQ, s.bq.model_dump(), s.bq_training)
     train("sigd", {"method": "SIGD"}, BQ, s.sigd.model_dump(), s.sigd_training)
 
-    def of_cvrp(name: str, learnt: Cvrp, role: dict[str, Any], shape: BaselineShape) -> Run:
-        """LEHD on the CVRP."""
-        arguments = shape.model_dump(include=set(BaselineShape.model_fields)) | {"train_nodes": learnt.customers}
-        network = Network(kind=LEHD_CVRP, arguments=arguments)
-        run = _run(config, scale, name, {"method": "LEHD"} | role, network, learnt.training)
-        data = (roles.cvrp_labels(scale, learnt, "train", run.training.samples),)
-        validation = roles.cvrp_labels(scale, learnt, "val", learnt.validation_count)
-        return run.model_copy(update={"n": learnt.customers, "data": data, "validation": validation})
+    learnt = s.lehd_cvrp
+    arguments = learnt.model_dump(include=set(BaselineShape.model_fields)) | {"train_nodes": learnt.customers}
+    lehd_cvrp = _run(
+        config, scale, "lehd_cvrp", {"method": "LEHD"}, Network(kind=LEHD_CVRP, arguments=arguments), learnt.training
+    )
 
-    return [
-        *(_run(config, scale, name, *trained[name]) for name in trained),
-        of_cvrp("lehd_cvrp", s.lehd_cvrp, {}, s.lehd_cvrp),
-        *(
-            of_cvrp(f"cvrp_{shape}", s.cvrp_grid, shape._asdict(), s.cvrp_grid.shape(*shape))
-            for shape in roles.grid_shapes(scale)
-            if s.cvrp_grid is not None
-        ),
-    ]
+    def labels(split: Split, count: int, solver: str) -> Labels:
+        return Labels(dataset=Dataset(problem="cvrp", split=split, n=learnt.customers, count=count), solver=solver)
+
+    of_cvrp = {
+        "n": learnt.customers,
+        "data": (labels("train", lehd_cvrp.training.samples, learnt.label_solver),),
+        "validation": labels("val", learnt.validation_count, learnt.reference_solver),
+    }
+    return [*(_run(config, scale, name, *trained[name]) for name in trained), lehd_cvrp.model_copy(update=of_cvrp)]
 
 
 def _run(

@@ -1,15 +1,14 @@
 """The models and test sets of paper `scaling`, by the paper's own numbers, whatever they are at a scale."""
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple
 
 from neuroute.papers.scaling.scale import SIZES as SIZES
-from neuroute.papers.scaling.scale import Cvrp, ScalingScale, Steps, at_rate, part_of
+from neuroute.papers.scaling.scale import ScalingScale, at_rate, part_of
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested
 from neuroute.specs.evaluations import RunEvaluation
-from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Distribution, Labels, Split, Supervised
-from neuroute.specs.trainings import Step
+from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Distribution, Labels, Supervised
 
 PAPER = "scaling"
 
@@ -142,7 +141,7 @@ def group(scale: Scale, need: Tested) -> str:
         return "shifted"
     if decoding.method == "beam" or (is_base and in_domain and d.count != s.test_counts[100]):
         return "beam_larger" if is_base and not in_domain else "beam"
-    small = need.run.rpartition("/")[2].startswith(("small01M", "bq", "sigd", "steps"))
+    small = need.run.rpartition("/")[2].startswith(("small01M", "bq", "sigd"))
     return "greedy" if in_domain or small or d.problem == "cvrp" else "larger"
 
 
@@ -159,82 +158,6 @@ def probe_needs(scale: Scale) -> list[Need]:
     nodes = scale[ScalingScale].sizes[100]
     decision = min(max(1, nodes // 10), nodes - 4)
     return [ProbeEvaluation(run=run_id(shape), optimal=probed(scale), decision=decision) for shape in PROBED]
-
-
-def cvrp_labels(scale: Scale, learnt: Cvrp, split: Split, count: int, customers: int | None = None) -> Labels:
-    """Return labelled instances of the size that LEHD for the CVRP learns, or with so many customers."""
-    dataset = Dataset(problem="cvrp", split=split, n=customers or learnt.customers, count=count)
-    if split == "test":
-        return scale.reference(dataset, learnt.reference_solver)
-    return Labels(dataset=dataset, solver=learnt.label_solver if split == "train" else learnt.reference_solver)
-
-
-def grid_shapes(scale: Scale) -> list[Shape]:
-    """Return the models of the grid; none where the scale has no grid."""
-    c = scale[ScalingScale].cvrp_grid
-    return [] if c is None else [shape for shape in GRID if shape.depth in c.depths and shape.width in c.widths]
-
-
-def grid_tests(scale: Scale) -> list[Labels]:
-    """Return the test sets of the grid, that of the training's size first; none where the scale has no grid."""
-    c = scale[ScalingScale].cvrp_grid
-    if c is None:
-        return []
-    counts = {c.customers: c.test_count} | c.larger
-    return [cvrp_labels(scale, c, "test", count, customers) for customers, count in counts.items()]
-
-
-# -- The readings of a step, trained side by side on small budgets: our own (docs/choices.md, "What is a step?")
-
-READINGS: tuple[Step, ...] = get_args(Step)  # the default first
-Budget = Literal["few samples", "same passes", "larger rate", "same time"]
-BUDGETS: tuple[Budget, ...] = get_args(Budget)
-TESTED = (100, 200, 500)  # the paper's sizes
-
-
-class Reading(NamedTuple):
-    """A reading of the step with a budget."""
-
-    budget: Budget
-    step: Step
-
-    @property
-    def name(self) -> str:
-        """Name the run.  `sub-path` sets the time, so that its run of the same passes is that of the same time."""
-        budget = "same passes" if self == ("same time", READINGS[0]) else self.budget
-        return f"steps_{budget.partition(' ')[2]}_{self.step.replace('-', '_')}"
-
-    @property
-    def run(self) -> str:
-        return f"{PAPER}/{self.name}"
-
-
-def readings(scale: Scale) -> dict[Reading, Supervised]:
-    """Return how each is trained; `sub-path`, which makes the most updates, has no larger rate."""
-    s = scale[ScalingScale].steps
-    if s is None:
-        return {}
-    every = [Reading(budget, step) for budget in BUDGETS for step in READINGS]
-    return {each: _training(s, each) for each in every if each != ("larger rate", READINGS[0])}
-
-
-def _training(s: Steps, each: Reading) -> Supervised:
-    """Whatever its number of batches, the rate falls by the same factor."""
-    t = s.training
-    change: dict[str, object] = {"step": each.step}
-    if each.budget == "few samples":
-        change["samples"] = s.few_samples
-    if each.budget == "larger rate":
-        change["learning_rate"] = s.larger_rate
-    if each.budget == "same time" and each.step != READINGS[0]:
-        change["epochs"] = s.same_time[each.step]  # type: ignore[index]
-    changed = t.model_copy(update=change)
-    return changed.model_copy(update={"decay_gamma": t.decay_gamma ** (t.batches / changed.batches)})
-
-
-def tests(scale: Scale) -> list[Labels]:
-    """Return the test sets: of the training's size first."""
-    return [reference(scale, size) for size in TESTED]
 
 
 # -- Learning rates by shape: short trainings at the grid's corners, and all that one rate for all costs (our own)

@@ -14,8 +14,8 @@ DEEP = {"24x64", "96x32"}  # Table 2's models that are not the paper's twelve
 CHANGED = {"small01M", "norezero", "data1M", "data10M"}
 
 
-class Cvrp(Strict):
-    """What LEHD learns of the CVRP from, and is tested on."""
+class CvrpBaseline(BaselineShape):
+    """LEHD for the CVRP, which no table of this paper shows: others borrow it."""
 
     customers: Nodes
     test_count: Positive
@@ -23,47 +23,6 @@ class Cvrp(Strict):
     label_solver: str = "hgs-short"
     reference_solver: str = "hgs"
     training: Supervised
-
-
-class CvrpBaseline(BaselineShape, Cvrp):
-    """LEHD for the CVRP, which no table of this paper shows: others borrow it."""
-
-
-class CvrpGrid(Cvrp):
-    """A depth x width grid of LEHD for the CVRP, left open by the paper.  Keys are its numbers."""
-
-    depths: Annotated[dict[Literal[6, 12, 24, 42], Positive], Field(min_length=2, description="the paper's -> here")]
-    widths: Annotated[dict[Literal[128, 256, 512], Shape], Field(min_length=2, description="the paper's -> here")]
-    larger: Annotated[dict[Nodes, Positive], Field(description="customers -> test instances of that size")] = {}
-
-    def shape(self, depth: int, width: int) -> BaselineShape:
-        """What a model of the paper's depth and width is here: LEHD's FFN is four times as wide, too."""
-        here = self.widths[width]  # type: ignore[index]
-        return BaselineShape(
-            depth=self.depths[depth],  # type: ignore[index]
-            width=here.width,
-            heads=here.heads,
-            feed_forward=4 * here.width,
-        )
-
-
-class Steps(Strict):
-    """The three readings of a step, in the paper a "batch update", on the smallest model of the grid."""
-
-    training: Annotated[Supervised, Field(description="of all readings; `step` is the one that sets the time")]
-    same_time: Annotated[
-        dict[Literal["decision", "summed"], Positive], Field(description="epochs in about the time of `sub-path`")
-    ]
-    few_samples: Annotated[Positive, Field(description="the samples of the small budget, seen as often")]
-    larger_rate: Annotated[float, Field(gt=0, description="of the readings that make fewer updates, once more")]
-
-    _named = names_each(same_time={"decision", "summed"})
-
-    @model_validator(mode="after")
-    def _sub_path_sets_the_time(self) -> "Steps":
-        if self.training.step != "sub-path":
-            raise ValueError(f"training.step must be sub-path, which sets the time; got {self.training.step}")
-        return self
 
 
 Model = Annotated[str, Field(pattern=r"^[1-9]\d*x[1-9]\d*$")]  # "18x192"
@@ -175,8 +134,6 @@ class ScalingScale(Strict):
     lehd: Annotated[dict[str, BaselineShape], Field(description="Table 20's shapes of LEHD: '6x128', '24x64'")]
     lehd_training: Supervised
     lehd_cvrp: CvrpBaseline
-    cvrp_grid: Annotated[CvrpGrid | None, Field(description="Figures 13 and 14, our own; null: not trained")] = None
-    steps: Annotated[Steps | None, Field(description="Table 21 and Figure 17, our own; null: not trained")] = None
     bq: BaselineShape
     bq_training: Supervised
     sigd: BaselineShape

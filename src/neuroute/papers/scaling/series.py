@@ -42,28 +42,17 @@ def quoted_value(study: Study, quantity: str) -> float:
     return float(rows[rows.depth.isna()].value.item())
 
 
-Quantity = Literal["parameters", "gflops_paper"]  # as the records call it
-PER_UNIT: dict[Quantity, float] = {"parameters": 1e6, "gflops_paper": 1}
-
-
 @dataclass(frozen=True)
 class Models:
-    """A depth x width grid: its models, and the test sets of their greedy gaps, that of the training's size first."""
+    """The depth x width grid: its models, and the test set of their greedy gaps."""
 
     shapes: Sequence[Shape]
-    tests: Sequence[Labels]
-    prefix: str = "base"  # of its runs
+    test: Labels
 
     @classmethod
     def tsp(cls, scale: Scale) -> Self:
         """The paper's twelve, and those that the scale adds."""
-        return cls(roles.grid(scale), [roles.reference(scale, size) for size in roles.SIZES])
-
-    @classmethod
-    def cvrp(cls, scale: Scale) -> Self:
-        """LEHD on the CVRP, our own; no models where the scale has none."""
-        tests = roles.grid_tests(scale) or [roles.reference(scale, 100)]
-        return cls(roles.grid_shapes(scale), tests, "cvrp")
+        return cls(roles.grid(scale), roles.reference(scale, 100))
 
     @property
     def of_paper(self) -> Self:
@@ -75,13 +64,6 @@ class Models:
         """Those that the scale adds."""
         return [shape for shape in self.shapes if roles.is_added(shape)]
 
-    @property
-    def test(self) -> Labels:
-        return self.tests[0]
-
-    def run(self, shape: Shape) -> str:
-        return run_id(shape, self.prefix)
-
     def lines(self, along: Literal["depth", "width"]) -> list[list[Shape]]:
         """The models of each width with their depths growing, or of each depth with their widths growing."""
         fixed = 1 if along == "depth" else 0
@@ -89,28 +71,18 @@ class Models:
 
     def needs(self) -> Iterator[Need]:
         """Of figures of their greedy gaps."""
-        return tested(map(self.run, self.shapes), self.test)
+        return tested(map(run_id, self.shapes), self.test)
 
-    def title(self, study: Study, side: str) -> str:
-        """Return what stands above the panels of a side."""
-        if self.prefix == "base" or side == PAPER:
-            return curves.side_title(study, side)
-        dataset = self.test.dataset
-        return f"Here: {dataset.problem.upper()}{dataset.n}, scale “{study.scale.name}”"
-
-    def points(self, study: Study, quantity: Quantity = "parameters") -> dict[str, Points]:
-        """Side -> model -> (parameters in millions, or GFLOPs of a solution; gap in %) of the models that have both.
-
-        The paper's are of its TSP100, of the same shapes.
-        """
+    def points(self, study: Study) -> dict[str, Points]:
+        """Side -> model -> (parameters in millions; gap in %) of the models that have both."""
         dataset, here = self.test.dataset, {}
         for shape in self.shapes:
-            run = self.run(shape)
-            x, gap = study.value(quantity, run, dataset), study.gap(run, dataset)
+            run = run_id(shape)
+            x, gap = study.value("parameters", run, dataset), study.gap(run, dataset)
             if x is not None and gap is not None:
-                here[shape] = (x / PER_UNIT[quantity], gap)
+                here[shape] = (x / 1e6, gap)
         gaps = printed_values(study, 12, metric="gap_pct")
-        x_of = printed_gflops(study) if quantity == "gflops_paper" else printed_values(study, 1, metric="params_m")
+        x_of = printed_values(study, 1, metric="params_m")
         return {HERE: here, PAPER: {shape: (x_of[shape], gaps[shape]) for shape in self.shapes if shape in gaps}}
 
     def curve(
@@ -131,7 +103,7 @@ class Models:
 
     def samples(self, study: Study, shapes: Iterable[Shape]) -> NDArray[np.float64] | None:
         """Resample the greedy gaps of these models (resamples, models)."""
-        return resample_gaps(study, ((self.run(shape), Decoding()) for shape in shapes), self.test)
+        return resample_gaps(study, ((run_id(shape), Decoding()) for shape in shapes), self.test)
 
 
 def printed_gflops(study: Study) -> dict[Shape, float]:
