@@ -10,8 +10,8 @@ CORES ?= all
 all: env
 	$(BIN)/snakemake --cores $(CORES) all
 
-# The environment: pinned versions, this package in editable form, and without its own dependencies two packages that
-# carry Concorde and LKH-3 prebuilt (only for Linux on x86_64, LKH-3 up to Python 3.12; elsewhere others stand in).
+# The environment: pinned versions, this package and the papers' rival systems (extras/systems) in editable form, and
+# without its own dependencies two packages that carry Concorde and LKH-3 prebuilt (only for Linux on x86_64, LKH-3 up to Python 3.12; elsewhere others stand in).
 env: $(VENV)/.ready
 
 # Pins without hashes: any build of torch serves, and pip takes what the machine's index has.  `make env HASHES=yes` takes
@@ -21,19 +21,20 @@ env: $(VENV)/.ready
 FIRST = torch numba pydantic pyyaml safetensors scipy
 PIP = $(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt
 COMPILE = $(BIN)/python -m compileall -qq -x '/tests?/|site-packages/(ml4co_kit|mypyc?|networkx|pip|pygments|setuptools)/'
-PREPARE = for part in kernels solvers plan; do PYTHONPATH=src $(BIN)/python -m neuroute.$$part; done
+PARTS = neuroute.kernels neuroute.solvers neuroute_systems.edge_maps neuroute.plan
+PREPARE = for part in $(PARTS); do PYTHONPATH=src:extras/systems/src $(BIN)/python -m $$part; done
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml extras/systems/pyproject.toml constraints.txt
 	@$(PYTHON) workflow/machine.py
 	$(PYTHON) -m venv $(VENV)
 ifdef HASHES
 	$(BIN)/python -m pip install --no-compile --quiet --no-deps --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --no-compile --quiet --no-deps --editable .
+	$(BIN)/python -m pip install --no-compile --quiet --no-deps --editable . --editable extras/systems
 	$(PREPARE) || true
 else
 	$(PIP) $(FIRST)
 	{ $(COMPILE) $(VENV)/lib/python*/site-packages/torch; $(PREPARE); } & \
-		$(PIP) --editable '.[dev]'; installed=$$?; \
+		$(PIP) --editable '.[dev]' --editable extras/systems; installed=$$?; \
 		$(PIP) --no-deps --only-binary ml4co-kit ml4co-kit \
 			|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"; \
 		$(PIP) --no-deps --only-binary LKHpy LKHpy \

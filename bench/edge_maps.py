@@ -21,13 +21,13 @@ import torch
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
-from neuroute.networks.edge_maps import EdgeMapNetwork, Map
 from neuroute.networks.weights import load_checkpoint
 from neuroute.solvers.nearest import SOLVER as NEAREST
 from neuroute.solvers.registry import get
-from neuroute.solvers.tree_moves import USED
-from neuroute.solvers.tree_search import LEAST, LOOK, Search, soft_map
 from neuroute.specs.objects import Dataset
+from neuroute_systems.edge_maps.network import EdgeMapNetwork, Map
+from neuroute_systems.edge_maps.tree_moves import USED
+from neuroute_systems.edge_maps.tree_search import LEAST, LOOK, Search, soft_map
 
 FIELDS = ["nodes", "instance", "map", "optimum", "nearest", "map_seconds", "seconds", "length", "actions"]
 Rows = list[dict[str, object]]

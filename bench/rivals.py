@@ -9,11 +9,11 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.networks.base import RoutingNetwork
 from neuroute.specs.objects import Dataset, Decoding, Problem
-from neuroute.systems.dgl.network import Dgl
-from neuroute.systems.elg.network import Elg, ElgCvrp
-from neuroute.systems.glop.network import Glop
-from neuroute.systems.invit.network import Invit, InvitCvrp
-from neuroute.systems.mdam.network import Mdam
+from neuroute_systems.dgl.network import Dgl
+from neuroute_systems.elg.network import Elg, ElgCvrp
+from neuroute_systems.glop.network import Glop
+from neuroute_systems.invit.network import Invit, InvitCvrp
+from neuroute_systems.mdam.network import Mdam
 
 PATHS = 100  # of GLOP at a time
 HUNDRED, ALL, ONE = Decoding(starts=100), Decoding(starts="all"), Decoding()

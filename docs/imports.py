@@ -20,7 +20,7 @@ LAYERS = (
     ("user",),
     ("plan",),
     ("rendering", "rehearsal"),
-    ("papers", "systems", "comparison"),
+    ("papers", "comparison"),
     ("dag",),
     ("cli",),
 )

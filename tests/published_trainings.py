@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from neuroute.specs.data import Problem
 from neuroute.specs.reinforced import Elite, Reinforced, Stage
-from neuroute.systems.glop.system import Phase
+from neuroute_systems.glop.system import Phase
 
 
 def three_stages(problem: Problem) -> Reinforced:

@@ -31,13 +31,15 @@ EOF
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel, and with the packages that these tests run with."""
+    """An environment with the wheels of neuroute and of systems, and with the packages that these tests run with."""
     folder = tmp_path_factory.mktemp("wheel")
     pip, source = [sys.executable, "-m", "pip"], folder / "source"
     others = shutil.ignore_patterns(".*", "work", "results", "build", "__pycache__", "*.egg-info")
     shutil.copytree(ROOT, source, ignore=others)  # a build leaves files behind
     done = subprocess.run(
-        [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, source], capture_output=True, text=True
+        [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, source, source / "extras" / "systems"],
+        capture_output=True,
+        text=True,
     )
     if done.returncode and "setuptools" in done.stderr:
         pytest.skip("pip cannot fetch setuptools, which builds the wheel")
@@ -47,8 +49,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     query = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = Path(subprocess.check_output([python, "-c", query], text=True).strip())
     (site / "shared.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
-    (wheel,) = folder.glob("*.whl")
-    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--target", site, wheel], check=True)
+    wheels = folder.glob("*.whl")
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--target", site, *wheels], check=True)
     return python
 
 
@@ -70,6 +72,8 @@ def test_an_empty_folder_is_enough(python: Path, tmp_path: Path) -> None:
     cli = ("-m", "neuroute")
     where = run(python, tmp_path, "-c", "import neuroute; print(neuroute.__file__)")
     assert str(python.parents[1]) in where
+    of_systems = "from neuroute.core.systems import roots; print(roots())"
+    assert str(python.parents[1]) in run(python, tmp_path, "-c", of_systems)
     script = "import neuroute; i = neuroute.generate('tsp', 10)[0]; print(neuroute.solve(i, 'nearest'))"
     assert "length" in run(python, tmp_path, "-c", script)
     training = "neuroute.train('neuroute.networks.pomo:Pomo', n=8, batches=1, validate_on=2, workers=1)"

@@ -22,9 +22,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import neuroute
+import neuroute_systems
 from neuroute.core import gpus
 
-SOURCE = str(Path(neuroute.__file__).parent)
+SOURCES = [Path(package.__file__).parent for package in (neuroute, neuroute_systems)]
 PLACE = torch.device("cuda", 0)
 aten = torch.ops.aten
 # What has as many rows as the device has counted, or is a value: the host waits for it.
@@ -45,7 +46,7 @@ READS = {
     "decoding.cvrp:RouteRollout.is_complete": "routes differ in length; not asked before as many moves as customers",
     "decoding.decode:_solve": "solutions, once a batch and milestone",
     "decoding.decode:solve_in_own_way": "whether numbers are of nodes, once a batch",
-    "decoding.edge_maps.tours:_build.<locals>.<genexpr>": "maps, once an instance: searches are on the host",
+    "systems.edge_maps.decoding:_build.<locals>.<genexpr>": "maps, once an instance: searches are on the host",
     "decoding.greedy:check_numbers": "whether scores were numbers, once a construction",
     "decoding.multi_start:multi_start.<locals>.<genexpr>": "solutions, once a batch",
     "systems.glop.decoding:partition": "a partition, once an instance: its routes are for LKH",
@@ -286,11 +287,16 @@ def _may_wait(what: str) -> None:
 def _asker() -> str:
     """The function of this package that asks, as "decoding.cvrp:RouteRollout.is_complete"."""
     frame = sys._getframe(1)
-    while frame is not None and not frame.f_code.co_filename.startswith(SOURCE):
+    while frame is not None and not _sources(frame):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:
         return "a test"
-    module = Path(frame.f_code.co_filename).relative_to(SOURCE).with_suffix("")
+    (source,) = _sources(frame)
+    module = Path("" if source.name == "neuroute" else "systems", Path(frame.f_code.co_filename).relative_to(source))
     # From Python 3.12 on a comprehension has no frame of its own.
     name = re.sub(r"\.<locals>\.<(?:list|dict|set)comp>$", "", frame.f_code.co_qualname)
-    return f"{'.'.join(module.parts)}:{name}"
+    return f"{'.'.join(module.with_suffix('').parts)}:{name}"
+
+
+def _sources(frame: Any) -> list[Path]:
+    return [source for source in SOURCES if Path(frame.f_code.co_filename).is_relative_to(source)]

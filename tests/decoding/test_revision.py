@@ -20,7 +20,7 @@ from neuroute.networks.sit import Sit
 from neuroute.problems.tsp import canonical, is_permutation
 from neuroute.specs.decodings import REVISED_LIBRARY, Decoding, Revision
 from neuroute.specs.decodings import revise as revised
-from neuroute.systems.glop.network import Glop
+from neuroute_systems.glop.network import Glop
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SHAPE: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16}

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neuroute import networks, systems
-from neuroute.core.systems import SYSTEMS
+from neuroute import networks
+from neuroute.core.systems import packages, parts
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly
@@ -20,11 +20,11 @@ from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
-from neuroute.systems.dgl.network import Dgl
-from neuroute.systems.elg.network import Elg, ElgCvrp
-from neuroute.systems.glop.network import Glop
-from neuroute.systems.invit.network import Invit, InvitCvrp
-from neuroute.systems.pointerformer.network import Pointerformer
+from neuroute_systems.dgl.network import Dgl
+from neuroute_systems.elg.network import Elg, ElgCvrp
+from neuroute_systems.glop.network import Glop
+from neuroute_systems.invit.network import Invit, InvitCvrp
+from neuroute_systems.pointerformer.network import Pointerformer
 
 SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
 DEEPER = SHAPE | {"depth": 3}
@@ -161,13 +161,13 @@ def midway(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, Tensor, Tens
     return known, tours[..., -1], closed
 
 
-PART = "neuroute.systems.htsp.network:PathPomo"  # of a network, which is trained and decoded through that
+PART = "neuroute_systems.htsp.network:PathPomo"  # of a network, which is trained and decoded through that
 
 
 def every_network() -> set[str]:
     """All kinds of networks that there are."""
     names = [f"{networks.__name__}.{found.name}" for found in pkgutil.iter_modules(networks.__path__)]
-    names += [f"{systems.__name__}.{found}.network" for found in SYSTEMS]  # others are not trained
+    names += [f"{packages()[system]}.network" for system, _ in parts("system", "SYSTEM")]  # others are not trained
     modules = [importlib.import_module(name) for name in names]
     classes = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
     return {

@@ -155,4 +155,4 @@ def test_a_training_hangs_on_the_decision_that_it_learns(monkeypatch: pytest.Mon
     assert {kind for kind, on_decision in hangs.items() if on_decision} == {
         "supervised", "self-improvement", "reconstruction",
     }  # fmt: skip
-    assert {"reinforce", "neuroute.systems.glop.system:Revising"} <= {*hangs}
+    assert {"reinforce", "neuroute_systems.glop.system:Revising"} <= {*hangs}

@@ -12,10 +12,10 @@ from neuroute.papers.sit import roles as sit
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.specs.objects import CombinedEvaluation, Labels, Reinforced, Run, RunEvaluation
 from neuroute.specs.reinforced import GreedyBaseline
-from neuroute.systems.dgl.system import BeamPool
-from neuroute.systems.glop.system import Partitioning
-from neuroute.systems.htsp.system import HtspTraining, Proximal
-from neuroute.systems.mdam.system import WarmBaseline
+from neuroute_systems.dgl.system import BeamPool
+from neuroute_systems.glop.system import Partitioning
+from neuroute_systems.htsp.system import HtspTraining, Proximal
+from neuroute_systems.mdam.system import WarmBaseline
 from plans import plan_of
 
 

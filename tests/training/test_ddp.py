@@ -19,9 +19,9 @@ import tiny_rounds
 import tiny_systems
 from neuroute.specs.objects import Run
 from neuroute.specs.reinforced import Elite, GreedyBaseline
-from neuroute.systems.mdam.system import WarmBaseline
 from neuroute.training import self_improvement
 from neuroute.training.train import Settings, train
+from neuroute_systems.mdam.system import WarmBaseline
 
 pytestmark = pytest.mark.slow  # two processes of thirty trainings
 

@@ -19,8 +19,8 @@ import tiny_systems
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import load_checkpoint
 from neuroute.specs.objects import Run
-from neuroute.systems.mdam.system import WarmBaseline
 from neuroute.training.loop import TrainingLoop
+from neuroute_systems.mdam.system import WarmBaseline
 from tiny import cvrp_run, killed_training, log_lines, make_run, pens_run, pooled, run_training, self_improving
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -20,11 +20,11 @@ from neuroute.papers.rivals.paper import rivals
 from neuroute.plan.config import Config, load_scale
 from neuroute.problems.registry import PARTS
 from neuroute.specs.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
-from neuroute.systems.dgl.system import BeamPool
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.distributed import World
 from neuroute.training.supervised import TrainingSet
 from neuroute.training.train import DECISION, Settings, train
+from neuroute_systems.dgl.system import BeamPool
 
 N = 10
 CPU = torch.device("cpu")
@@ -47,9 +47,10 @@ def label_store(folder: Path, *wanted: Labels) -> Path:
 def run_of(
     name: str, kind: str, arguments: dict[str, Any], training: Any, validation: Labels, like: type = Run, **more: Any
 ) -> Any:
-    """A run "paper/name" of a network of this package."""
+    """A run "paper/name" of a network of this package, or of a system."""
     paper, _, short = name.partition("/")
-    network, n = Network(kind=f"neuroute.{kind}", arguments=arguments), validation.dataset.n
+    dotted = kind if kind.startswith("neuroute_systems.") else f"neuroute.{kind}"
+    network, n = Network(kind=dotted, arguments=arguments), validation.dataset.n
     fields = {"paper": paper, "name": short, "network": network, "training": training, "n": n, "data": ()} | more
     return like(validation=validation, **fields)
 
@@ -122,7 +123,7 @@ def pooled(**training: object) -> Run:
     settings = {"pool": 8, "epochs": 2, "loops": 3, "renewed": 2, "beam": 2, "starts": 3, "learning_rate": 2e-3}
     spec = BeamPool.model_validate(settings | {"decay_every": 1, "validations": 2} | training)
     arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "nearest": 5, "train_nodes": N}
-    network = Network(kind="neuroute.systems.dgl.network:Dgl", arguments=arguments)
+    network = Network(kind="neuroute_systems.dgl.network:Dgl", arguments=arguments)
     return make_run().model_copy(update={"network": network, "training": spec, "data": ()})
 
 

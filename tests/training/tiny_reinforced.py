@@ -27,21 +27,21 @@ STAGES = (
 KINDS = {
     "pomo": ("networks.pomo:Pomo", {"heads": 2}),
     "icam": ("networks.icam:Icam", {}),
-    "elg": ("systems.elg.network:Elg", {"heads": 2, "neighbours": 4}),
-    "elg_cvrp": ("systems.elg.network:ElgCvrp", {"heads": 2, "neighbours": 4}),
+    "elg": ("neuroute_systems.elg.network:Elg", {"heads": 2, "neighbours": 4}),
+    "elg_cvrp": ("neuroute_systems.elg.network:ElgCvrp", {"heads": 2, "neighbours": 4}),
     "pomo_cvrp": ("networks.pomo:PomoCvrp", {"heads": 2}),
     "icam_cvrp": ("networks.icam:IcamCvrp", {}),
 }
 
 
 ROLLOUTS = {  # networks of a single start, whose baseline is a greedy rollout
-    name: (f"systems.invit.network:{kind}", {"heads": 2, "views": [5, 7], "actions": 4})
+    name: (f"neuroute_systems.invit.network:{kind}", {"heads": 2, "views": [5, 7], "actions": 4})
     for name, kind in (("invit", "Invit"), ("invit_cvrp", "InvitCvrp"))
 }
 
 
 BATCH_NORMS = {
-    "pointerformer": ("systems.pointerformer.network:Pointerformer", {"heads": 2}),
+    "pointerformer": ("neuroute_systems.pointerformer.network:Pointerformer", {"heads": 2}),
 }
 
 

@@ -8,12 +8,12 @@ import torch
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.specs.decodings import Revision
 from neuroute.specs.objects import Network, Run
-from neuroute.systems.att_gcn.system import EdgeTraining
-from neuroute.systems.difusco.system import Denoising
-from neuroute.systems.dimes.system import MetaTraining
-from neuroute.systems.glop.system import Partitioning, Phase, Revising
-from neuroute.systems.htsp.system import HtspTraining, Proximal
-from neuroute.systems.mdam.system import MdamTraining, WarmBaseline
+from neuroute_systems.att_gcn.system import EdgeTraining
+from neuroute_systems.difusco.system import Denoising
+from neuroute_systems.dimes.system import MetaTraining
+from neuroute_systems.glop.system import Partitioning, Phase, Revising
+from neuroute_systems.htsp.system import HtspTraining, Proximal
+from neuroute_systems.mdam.system import MdamTraining, WarmBaseline
 from tiny import N, cvrp_labels, labels, make_run, run_of
 from tiny_reinforced import ReinforcedRun, stage
 
@@ -21,11 +21,11 @@ from tiny_reinforced import ReinforcedRun, stage
 
 REVISION = Revision(blocks=((7, 2), (4, 2)))
 REVISERS = Network(
-    kind="neuroute.systems.glop.network:Glop",
+    kind="neuroute_systems.glop.network:Glop",
     arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "blocks": [7, 4], "train_nodes": 7},
 )
 PARTITION = Network(
-    kind="neuroute.systems.glop.network:GlopPartition",
+    kind="neuroute_systems.glop.network:GlopPartition",
     arguments={"depth": 1, "width": 8, "neighbours": 4, "train_nodes": N},
 )
 
@@ -45,13 +45,13 @@ PHASES = (
 def revising_run(*phases: Phase, **training: Any) -> Run:
     settings: dict[str, Any] = {"baseline_samples": 12, "validations": 2, "revision": REVISION} | training
     how = Revising(phases=phases or PHASES, **settings)
-    return run_of("rivals/tiny", "systems.glop.network:Glop", REVISERS.arguments, how, labels("val", 8))
+    return run_of("rivals/tiny", "neuroute_systems.glop.network:Glop", REVISERS.arguments, how, labels("val", 8))
 
 
 def partitioning_run(**training: Any) -> Run:
     settings = {"epochs": 2, "samples": 5, "batch_size": 2, "solutions": 4, "learning_rate": 1e-2, "validations": 2}
     settings |= {"revision": Revision(blocks=((4, 2),), flips="none")} | training
-    how, kind = Partitioning.model_validate(settings), "systems.glop.network:GlopPartition"
+    how, kind = Partitioning.model_validate(settings), "neuroute_systems.glop.network:GlopPartition"
     return run_of("rivals/tiny_g", kind, PARTITION.arguments, how, cvrp_labels("val", 4), start="rivals/tiny")
 
 
@@ -78,7 +78,9 @@ def htsp_run(*, upper: bool = True, network: dict[str, Any] | None = None, **mor
         HtspTraining(stages=(one,), **{"clip": 1.0} | (both if upper else {}) | more),
         HTSP | (network or {}),
     )
-    return run_of("rivals/tiny", "systems.htsp.network:Htsp", arguments, how, labels("val", 16), like=ReinforcedRun)
+    return run_of(
+        "rivals/tiny", "neuroute_systems.htsp.network:Htsp", arguments, how, labels("val", 16), like=ReinforcedRun
+    )
 
 
 def mdam_run(problem: str, **more: Any) -> ReinforcedRun:
@@ -87,7 +89,7 @@ def mdam_run(problem: str, **more: Any) -> ReinforcedRun:
     one = stage(**{"epochs": 2, "batch_size": 8, "starts": 1, "learning_rate": 1e-2} | more.pop("stage", {}))
     kind, validation = ("Mdam", labels) if problem == "tsp" else ("MdamCvrp", cvrp_labels)
     how = {"baseline": WarmBaseline(instances=8, alpha=0.05), "divergence": 0.5, "clip": 1.0} | more
-    training, kind = MdamTraining(stages=(one,), **how), f"systems.mdam.network:{kind}"
+    training, kind = MdamTraining(stages=(one,), **how), f"neuroute_systems.mdam.network:{kind}"
     return run_of("rivals/tiny", kind, arguments, training, validation("val", 16), like=ReinforcedRun)
 
 
@@ -105,7 +107,7 @@ def map_run(kind: str, **training: Any) -> Run:
     """Two epochs of 120 instances."""
     name = next(name for name in MAPS if name.endswith(f":{kind}"))
     settings = {"samples": 120, "epochs": 2, "batch_size": 32, "learning_rate": 2e-3, "validations": 2} | training
-    network = Network(kind=f"neuroute.systems.{name}", arguments=MAPS[name])
+    network = Network(kind=f"neuroute_systems.{name}", arguments=MAPS[name])
     return make_run().model_copy(update={"network": network, "training": MAP_KINDS[kind](**settings)})
 
 
@@ -113,5 +115,5 @@ def dimes_run(**network: Any) -> Run:
     """Three batches of four instances, one of two."""
     how = MetaTraining(samples=14, batch_size=4, inner_steps=2, tours=8, learning_rate=2e-3, validations=2)
     arguments = DIMES | {"train_nodes": N} | network
-    kind = Network(kind="neuroute.systems.dimes.network:Dimes", arguments=arguments)
+    kind = Network(kind="neuroute_systems.dimes.network:Dimes", arguments=arguments)
     return make_run().model_copy(update={"network": kind, "training": how, "data": ()})

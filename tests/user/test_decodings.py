@@ -175,7 +175,7 @@ NETWORKS: dict[str, tuple[str, int, str, dict[str, Any]]] = {  # problem, nodes,
 }
 EDGE_MAPS, MDAMS = ("att_gcn:AttGcn", "difusco:Difusco", "dimes:Dimes"), ("mdam:Mdam", "mdam:MdamCvrp")
 BEAMS, AGAIN = Decoding(method="beam", beam=6), Decoding(method="rrc", iterations=2)
-MERGED = Decoding(method="neuroute.decoding.edge_maps.tours:merging")
+MERGED = Decoding(method="edge_maps:merging")
 OTHERS = dict.fromkeys(EDGE_MAPS, (MERGED, "merging")) | dict.fromkeys(MDAMS, (BEAMS, "decoders-beam6"))
 REFUSED = {
     **dict.fromkeys(EDGE_MAPS, (AGAIN, "not by 'rrc'")),
@@ -191,7 +191,7 @@ def load(folder: Path, name: str) -> tuple[neuroute.Model, list[neuroute.Instanc
         pytest.importorskip("elkai")
     problem, n, _, arguments = NETWORKS[name]
     system, _, network = name.partition(":")
-    made = Network(kind=f"neuroute.systems.{system}.network:{network}", arguments=arguments)
+    made = Network(kind=f"neuroute_systems.{system}.network:{network}", arguments=arguments)
     file = untrained(folder / "net.safetensors", made, "own/net")
     return neuroute.load_model(file, "cpu"), neuroute.generate(problem, n, 3)
 

@@ -30,6 +30,7 @@ from typing import Any
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json
+from neuroute.core.systems import packages, roots
 
 PACKAGE = "neuroute"
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,7 +39,6 @@ Place = tuple[str, str]  # (module, name of a top-level definition; "" for the m
 INSTALLED = {"site-packages", "dist-packages"}  # folders of packages
 MODULE = "module"  # stands for a module that is used as a whole, whatever its name
 OWN: dict[str, tuple[Path, bytes]] = {}  # a user's modules: file and text, as they were read
-DOTTED = re.compile(rf"{PACKAGE}(?:\.\w+)+(?::(\w*))?")
 
 
 class UndefinedError(NeurouteError, LookupError):
@@ -65,7 +65,7 @@ def code_digest(*entries: str) -> str:
     reached = reach(entries)
     signatures = {_signature(place) for place in reached}
     digest = hashlib.sha256("\n".join(sorted(signatures)).encode()).hexdigest()[:16]
-    if all(module.partition(".")[0] == PACKAGE for module, _ in reached):
+    if all(is_installed(module) for module, _ in reached):
         digests[key] = digest
     return digest
 
@@ -90,6 +90,12 @@ def forget_own() -> None:
         remembered.cache_clear()
 
 
+def is_installed(module: str) -> bool:
+    """Whether a module is this package's, or of a package of systems."""
+    top = module.partition(".")[0]
+    return top == PACKAGE or top in roots()
+
+
 def exists(entry: str) -> bool:
     """Whether there is such a definition ("package.module:name")."""
     module, _, name = entry.partition(":")
@@ -99,23 +105,32 @@ def exists(entry: str) -> bool:
 def locate(dotted: str) -> str:
     """Return the present dotted name of a definition that may have moved since `dotted` was written down.
 
-    Looks in the same sub-package, and among the systems' networks, for a file that defines the name.  Returns `dotted`
+    Looks in the same sub-package, and in the systems' packages, for a file that defines the name.  Returns `dotted`
     itself if there is none.
     """
     module, _, name = dotted.partition(":")
     path = _path(module)
     if (path and name in _module(module).definitions) or not module.startswith(f"{PACKAGE}."):
         return dotted
-    here, systems = (ROOT / module.split(".")[1]).rglob("*.py"), (ROOT / "systems").glob("*/network.py")
-    for file in (*sorted(here), *sorted(systems)):
-        if re.search(rf"^(class|def) {re.escape(name)}\b", file.read_text(), re.MULTILINE):
-            return f"{'.'.join([PACKAGE, *file.relative_to(ROOT).with_suffix('').parts])}:{name}"
+    folders = {ROOT / module.split(".")[1]: ROOT} | {root: root for root in roots().values()}
+    for folder, root in folders.items():
+        for file in sorted(folder.rglob("*.py")):
+            if re.search(rf"^(class|def) {re.escape(name)}\b", file.read_text(), re.MULTILINE):
+                top = PACKAGE if root == ROOT else root.name
+                return f"{'.'.join([top, *file.relative_to(root).with_suffix('').parts])}:{name}"
     return dotted
 
 
 def without_modules(text: str) -> str:
-    """Replace dotted names of this package's definitions in a text by the bare names of the definitions."""
-    return DOTTED.sub(lambda match: match[0] if match[1] is None else match[1] or MODULE, text)
+    """Replace dotted names of definitions of this package, and of systems, in a text by their bare names."""
+    return _dotted().sub(lambda match: match[2] or (match[0] if match[1] is None else match[1] or MODULE), text)
+
+
+@cache
+def _dotted() -> re.Pattern[str]:
+    """package.module:name of a package that is followed, and system:name."""
+    followed, systems = "|".join([PACKAGE, *roots()]), "|".join(packages()) or "(?!)"
+    return re.compile(rf"\b(?:{followed})(?:\.\w+)+(?::(\w*))?|\b(?:{systems}):(\w+)")
 
 
 @cache
@@ -182,9 +197,9 @@ class _References(ast.NodeTransformer):
         return ast.copy_location(ast.Name(self._numbers.get(node.id, node.id), node.ctx), node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        match = DOTTED.fullmatch(node.value) if isinstance(node.value, str) else None
-        if match and _path(match[0].partition(":")[0]):
-            return ast.copy_location(ast.Constant(match[1] or MODULE), node)
+        match = _dotted().fullmatch(node.value) if isinstance(node.value, str) else None
+        if match and (match[2] or _path(match[0].partition(":")[0])):
+            return ast.copy_location(ast.Constant(match[2] or match[1] or MODULE), node)
         return node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
@@ -213,9 +228,9 @@ def _defines(module: str, name: str) -> bool:
 
 
 def _path(module: str) -> Path | None:
-    """The file of a module of this package, or of a user's own module; found without importing it."""
-    package = module.partition(".")[0]
-    return _file(module, ROOT if package == PACKAGE else _own_root(package, tuple(sys.path)))
+    """The file of a module of this package, of a system's, or of a user's own module; found without importing it."""
+    top = module.partition(".")[0]
+    return _file(module, ROOT if top == PACKAGE else roots().get(top) or _own_root(top, tuple(sys.path)))
 
 
 @cache
@@ -280,7 +295,7 @@ def _module(name: str) -> _Module:
     if path is None:
         raise UndefinedError(f"no module {name}")
     module, text = _Module(), path.read_bytes()
-    if not name.startswith(f"{PACKAGE}."):
+    if not is_installed(name):
         OWN[name] = path, text
     for raw in ast.parse(text).body:
         statement = _Behaviour().visit(raw)
@@ -395,5 +410,5 @@ def _state() -> str:
 
 def _sources() -> Iterator[tuple[str, Path]]:
     """Names within their folder, so that a copy of the project knows them, too."""
-    folders = {ROOT, *map(Path, importlib.import_module(f"{PACKAGE}.papers").__path__)}
+    folders = {ROOT, *roots().values(), *map(Path, importlib.import_module(f"{PACKAGE}.papers").__path__)}
     return ((str(file.relative_to(folder)), file) for folder in folders for file in folder.rglob("*.py"))

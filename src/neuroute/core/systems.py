@@ -1,19 +1,61 @@
-"""Which systems of other authors there are: folders of `systems/`, found by name."""
+"""Systems of other authors, and of anybody: packages that an entry point of the group `neuroute.systems` names.
 
+It is a system's name and its package: `[project.entry-points."neuroute.systems"]`, `mine = "my_package"`.  Of its
+modules these are looked for, and none has to be there: `system` (its runs, see `plan/systems.py`), `layout` (published
+weights, see `networks/layouts/rules.py`), `decoding` (its ways to decode), `solvers`.
+"""
+
+import importlib
+import importlib.util
 from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
-from neuroute.core.digest import exists
-from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
 
-# In the order of their rows; one whose folder is missing is not trained.
-SYSTEMS = ("elg", "dgl", "invit", "glop", "pointerformer", "mdam", "att_gcn", "difusco", "dimes", "htsp")
-WEIGHTS_ALONE = ("attention_model",)  # that no table has: published weights of theirs are read
+GROUP = "neuroute.systems"
+
+
+@cache
+def packages() -> dict[str, str]:
+    """Name of each system that is installed -> its package.  Raises NeurouteError if two have a name."""
+    found: dict[str, str] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        if found.setdefault(point.name, point.value) != point.value:
+            raise NeurouteError(f"system '{point.name}': both {found[point.name]} and {point.value} are installed")
+    return found
+
+
+@cache
+def roots() -> dict[str, Path]:
+    """Top-level package of each system -> its folder; nothing is imported."""
+    tops = dict.fromkeys(package.partition(".")[0] for package in packages().values())
+    specs = {top: importlib.util.find_spec(top) for top in tops}
+    return {
+        top: Path(folder).resolve()
+        for top, spec in specs.items()
+        if spec
+        for folder in spec.submodule_search_locations or ()
+    }
 
 
 def parts(module: str, name: str) -> Iterator[tuple[str, Any]]:
     """(system, value) of all systems that have `name` in this module of theirs."""
-    for system in (*SYSTEMS, *WEIGHTS_ALONE):
-        entry = f"neuroute.systems.{system}.{module}:{name}"
-        if exists(entry):
-            yield system, resolve(entry)
+    for system, package in packages().items():
+        try:
+            there = importlib.util.find_spec(f"{package}.{module}")
+        except ModuleNotFoundError as error:
+            raise NeurouteError(f"system '{system}': {error}; install its package anew, or uninstall it") from None
+        if there and hasattr(found := importlib.import_module(f"{package}.{module}"), name):
+            yield system, getattr(found, name)
+
+
+def dotted_name(method: str) -> str:
+    """A system's way to decode by its dotted name: `glop:partition` is a function of the module `decoding` of `glop`.
+
+    Other names are returned as they are.
+    """
+    system, _, function = method.partition(":")
+    return f"{packages()[system]}.decoding:{function}" if system in packages() else method

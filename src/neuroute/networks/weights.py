@@ -17,10 +17,11 @@ from neuroute.core.digest import locate
 from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_whole
+from neuroute.core.systems import roots
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.specs.objects import Network
 
-ARCHITECTURES = ("neuroute.networks.", "neuroute.systems.")
+ARCHITECTURES = "neuroute.networks."
 KEY = "neuroute"  # one metadata key holds everything: several would be stored in no fixed order
 
 
@@ -93,8 +94,8 @@ def _parents(module: str) -> list[str]:
 
 
 def is_bundled(kind: str) -> bool:
-    """Whether a network is one of this package's, which a checkpoint may name."""
-    return kind.startswith(ARCHITECTURES)
+    """Whether a network is one of this package's, or of an installed system, which a checkpoint may name."""
+    return kind.startswith(ARCHITECTURES) or kind.partition(".")[0] in roots()
 
 
 def save_checkpoint(path: Path, net: nn.Module, about: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from neuroute.plan.estimates import Cost, Estimates
 from neuroute.plan.papers import paper_folders, with_all_before
 from neuroute.plan.plan import TRAINED, Plan
 from neuroute.plan.preflight import gpus
+from neuroute.plan.systems import uninstalled
 from neuroute.solvers.base import fitting_workers
 from neuroute.solvers.registry import get
 from neuroute.specs.objects import GivenRun
@@ -138,6 +139,11 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     lines += [
         f"not trained: {run}, which starts from a stage of a run whose weights are given" for run in sorted(plan.lost)
     ]
+    if names := uninstalled(plan.scale):
+        lines.append(
+            f"as printed: rows of {', '.join(names)}, systems of no package that is installed; those of the papers' "
+            "tables are in extras/systems: pip install -e extras/systems"
+        )
     lines += ["", *totals(plan, all_costs)]
     if gpus(plan.config) and not gpus(here.config):
         hours = sum(c.cpu_hours for c in costs(here, target) if c.stage in ON_DEVICE and not c.is_done)

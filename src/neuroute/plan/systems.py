@@ -1,16 +1,16 @@
-"""Systems of other authors: plug-ins, of which each brings all that is its own in a folder of `systems/`.
+"""Systems of installed packages in the plan (`core/systems.py` finds them): each brings all that is its own.
 
-To add a system, list it here and write in `systems/<name>/`:
+A system is a package that an entry point of the group `neuroute.systems` names, and has:
 
 1. `network.py`: the network.  `layout.py`, where weights are published: `LAYOUTS`, see `networks/layouts/rules.py`.
 2. `system.py`: a block class on `Trained` (shape, training), a function (config, scale, block) -> [Rival] that calls
    `rival` once for each network, and both as `SYSTEM`, with a `Studied` if it takes part in the study of equal budgets.
    Its runs are `rivals/<name>`.
-3. workflow/scales: the block `rivals.<name>` at smoke and laptop, the published protocol at gpu and paper; then
-   `make schema`.
+3. A scale file with the block `rivals.<name>`; for those of `extras/systems` at smoke and laptop, with the published
+   protocol at gpu and paper, and then `make schema`.
 4. In the papers that print it: the ids of its runs in `roles.RIVALS`, and `runs=`, `decoding=` of the row's `Method`.
 
-Where a scale has no block, or the folder is not there, these rows show the printed numbers.
+Where a scale has no block, or no package has the system, these rows show the printed numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from neuroute.core.systems import SYSTEMS, parts
+from neuroute.core.systems import parts
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.shapes import Nodes, Positive
@@ -83,12 +83,15 @@ class System(NamedTuple):
 
 
 def block_fields(kind: Callable[[System], type[Spec] | None]) -> dict[str, Any]:
-    """A block for each system, which may be left out, for `create_model`; what is said of one that is not there is not
-    read.
-    """
-    systems = dict(parts("system", "SYSTEM"))
-    kinds = {name: kind(systems[name]) if name in systems else Any for name in SYSTEMS}
+    """A block for each system, which may be left out, for `create_model`."""
+    kinds = {name: kind(system) for name, system in parts("system", "SYSTEM")}
     return {name: (each | None, None) for name, each in kinds.items() if each is not None}
+
+
+def uninstalled(scale: Scale) -> list[str]:
+    """Systems that the scale trains, and no installed package has."""
+    block = scale.blocks.get(PAPER)
+    return sorted((block and block.model_extra) or ())
 
 
 def rival(

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
+from neuroute.core.systems import dotted_name
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ def entries(problems: Iterable[str], *names: str) -> list[str]:
 
 def _entry(problem: str, name: str) -> str:
     if ":" in name:  # brought by a system: it serves all problems that the system does
-        return name
+        return dotted_name(name)
     # The table too is addressed by name: else every digest would hang on all of it.
     parts = cast(Mapping[str, Mapping[str, str]], cast(Any, resolve(f"{__name__}:PARTS")))
     if problem not in parts:

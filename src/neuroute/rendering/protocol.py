@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.systems import parts
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.plan.claims import AVERAGING, BEST_KNOWN, LIBRARY, NEW_INSTANCES, NOT_STATED, Protocol
 from neuroute.plan.needs import Need, Tested
@@ -30,8 +31,6 @@ WORDS = {  # method -> as it is called
     "rrc": "RRC",
     "prc": "PRC",
     "revise": "revision of blocks",
-    "neuroute.decoding.edge_maps.tours:merging": "merging of edges and 2-opt",
-    "neuroute.decoding.edge_maps.tours:tree_search": "tree search",
 }
 LEGEND = "What is tested here, and in parentheses what the paper has where that is not the same."
 
@@ -196,7 +195,9 @@ def _words(d: Decoding) -> tuple[str, str, int]:
     more += ["rescaled" * (d.rescale != 1), f"{d.repeats} times" * (d.repeats > 1)]
     more += [f"with beams of {d.beam}" * (d.is_own and d.beam > 1)]
     more += [f"in batches of {d.batch_size}" * bool(d.batch_size)]
-    name = WORDS.get(d.method) or f"{d.method.split('.')[-2].upper()}'s {d.method.partition(':')[2]}"
+    of_systems = {method: words for _, every in parts("system", "WORDS") for method, words in every.items()}
+    system, _, way = d.method.partition(":")
+    name = WORDS.get(d.method) or of_systems.get(d.method) or f"{system.upper()}'s {way}"
     return name, " ".join(filter(None, more)), d.beam if d.method == "beam" else d.iterations
 
 

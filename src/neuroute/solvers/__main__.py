@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroute.solvers import insertion, merging, nearest, savings, tree_search
+from neuroute.solvers import insertion, nearest, savings
 
 if __name__ == "__main__":
     coords, demand = np.random.default_rng(0).random((4, 2)), np.array([0, 1, 1, 1])
@@ -10,6 +10,3 @@ if __name__ == "__main__":
     for solver in (nearest, insertion, savings):
         solver.solve(coords, 0)
         solver.solve_cvrp(coords, demand, 2, 0)
-    tour = tree_search.solve(coords, 0, actions=1)
-    merging.merge(coords, *tree_search.soft_map(coords))
-    merging.two_opt(coords, tour, 1)

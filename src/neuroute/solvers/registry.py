@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
+from neuroute.core.systems import parts
 from neuroute.solvers.base import Solver
 
 # Solutions that come with a published test set: `neuroute label` reads them, nothing is solved.
@@ -40,7 +41,7 @@ SOLVERS = {
     "pyvrp-long": "neuroute.solvers.pyvrp:LONG",
     "pyvrp-short": "neuroute.solvers.pyvrp:SHORT",
     "savings": "neuroute.solvers.savings:SOLVER",
-    "softdist": "neuroute.solvers.tree_search:SOLVER",
+    **{name: place for _, solvers in parts("solvers", "SOLVERS") for name, place in solvers.items()},
 }
 FROM_FILES = {"published": "neuroute.solvers.registry:PUBLISHED"}
 # Who stands in for one that is missing, the best first: each solves whatever a scale asks of it; OR-Tools has no equal.

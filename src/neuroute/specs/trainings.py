@@ -171,21 +171,6 @@ class OwnTraining(InEpochs, Spec):
         raise NotImplementedError
 
 
-class EdgeLabels(OwnTraining):
-    """Training of a map of edges by labelled tours (`training.edge_maps.labels`)."""
-
-    samples: Annotated[int, Field(ge=1, description="labelled training instances")]
-    epochs: Positive = 1
-    batch_size: Positive
-    learning_rate: Rate
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    precision: Precision = "fp32"
-    validations: Positive = 10
-
-    def flops_per_sample(self, counts: Any, run: Any) -> float:
-        return 3 * float(counts.encoder(run.n))
-
-
 class OwnLoss(OwnTraining):
     """Training by a loss of the user's own (`training.own_loss`), from Python; the optimizer is Adam."""
 

@@ -83,7 +83,7 @@ STARTS = {
         )
     },
 }
-# Whose decisions are compared with published ones in `tests/systems`.
+# Whose decisions are compared with published ones in `extras/systems/tests`.
 REMEMBERED = {f"{norm}.running_mean": torch.ones(16) for i in range(mdam.DEPTH) for norm in mdam.norms_of(i)}
 POSITIONS = {"embedder.pe.pe": torch.ones(3)}
 OTHERS = {

@@ -16,15 +16,15 @@ from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.networks.weights import parameters
 from neuroute.specs.objects import Network
-from neuroute.systems.att_gcn.network import AttGcn
-from neuroute.systems.dgl.network import Dgl
-from neuroute.systems.difusco.network import Difusco
-from neuroute.systems.dimes.network import Dimes
-from neuroute.systems.elg.network import Elg, ElgCvrp
-from neuroute.systems.glop.network import Glop, GlopPartition
-from neuroute.systems.invit.network import Invit, InvitCvrp
-from neuroute.systems.mdam.network import Mdam, MdamCvrp
-from neuroute.systems.pointerformer.network import Pointerformer
+from neuroute_systems.att_gcn.network import AttGcn
+from neuroute_systems.dgl.network import Dgl
+from neuroute_systems.difusco.network import Difusco
+from neuroute_systems.dimes.network import Dimes
+from neuroute_systems.elg.network import Elg, ElgCvrp
+from neuroute_systems.glop.network import Glop, GlopPartition
+from neuroute_systems.invit.network import Invit, InvitCvrp
+from neuroute_systems.mdam.network import Mdam, MdamCvrp
+from neuroute_systems.pointerformer.network import Pointerformer
 
 BQ, ICAM, ICAM_CVRP, PENS = 3_107_539, 2_242_446, 2_226_702, 2_842_560
 CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [

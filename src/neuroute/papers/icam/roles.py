@@ -40,11 +40,11 @@ Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")
 AUGMENTED = Decoding(starts="all", augment=True)
-SEARCHED = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")  # maps of edges
-MERGED = Decoding(method="neuroute.decoding.edge_maps.tours:merging")
-REVISED, PARTED = revise(), Decoding(method="neuroute.systems.glop.decoding:partition", solver="lkh")  # GLOP, GLOP-G
-GROWN = Decoding(method="neuroute.systems.htsp.decoding:grow")  # H-TSP
-DECODERS = "neuroute.systems.mdam.decoding:decoders"  # MDAM's search
+SEARCHED = Decoding(method="edge_maps:tree_search")  # maps of edges
+MERGED = Decoding(method="edge_maps:merging")
+REVISED, PARTED = revise(), Decoding(method="glop:partition", solver="lkh")  # GLOP, GLOP-G
+GROWN = Decoding(method="htsp:grow")  # H-TSP
+DECODERS = "mdam:decoders"  # MDAM's search
 
 
 group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group

@@ -7,9 +7,9 @@ long, and tested on larger ones.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, create_model
+from pydantic import ConfigDict, Field, create_model
 
-from neuroute.core.systems import SYSTEMS, parts
+from neuroute.core.systems import parts
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.paper import Paper
@@ -41,6 +41,8 @@ class Icam(Studied):
         return super().network_of(problem, {name: value for name, value in shape.items() if name != "heads"})
 
 
+MORE = ConfigDict(extra="allow")  # blocks of systems that no installed package has
+
 if TYPE_CHECKING:
 
     class _StudiedSystems(Spec): ...
@@ -50,6 +52,8 @@ else:
 
 class StudyBlock(_StudiedSystems):
     """Networks that are trained alike, on as many instances of one size or for as long, and tested on larger ones."""
+
+    model_config = MORE
 
     nodes: Annotated[Nodes, Field(description="nodes, or customers, of the training instances")]
     network: Annotated[BaselineShape, Field(description="of networks of many starts; ICAM has no heads")]
@@ -65,8 +69,7 @@ class StudyBlock(_StudiedSystems):
     @property
     def networks(self) -> dict[str, Studied]:
         """The networks by what they are called."""
-        systems = (getattr(self, name) for name in SYSTEMS if name in type(self).model_fields)
-        studied = (Pomo(), Icam(), *(each for each in systems if isinstance(each, Studied)))
+        studied = (Pomo(), Icam(), *(each for _, each in self if isinstance(each, Studied)))
         return {each.label: each for each in studied}
 
 
@@ -79,6 +82,8 @@ else:
 
 class RivalsScale(_Systems):
     """What rival systems of the papers' tables are trained and tested on; one that is left out is not trained."""
+
+    model_config = MORE
 
     study: StudyBlock | None = None
 

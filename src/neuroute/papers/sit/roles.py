@@ -42,9 +42,9 @@ DIFUSCO_SIZES = (1000, 10_000)  # in print
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
 GREEDY = Decoding()
 AUGMENTED = Decoding(starts="all", augment=True)
-SEARCHED = Decoding(method="neuroute.decoding.edge_maps.tours:tree_search")  # maps of edges
-REVISED, PARTED = revise(), Decoding(method="neuroute.systems.glop.decoding:partition", solver="lkh")
-GROWN = Decoding(method="neuroute.systems.htsp.decoding:grow")
+SEARCHED = Decoding(method="edge_maps:tree_search")  # maps of edges
+REVISED, PARTED = revise(), Decoding(method="glop:partition", solver="lkh")
+GROWN = Decoding(method="htsp:grow")
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
 LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
 POMO = "neuroute.networks.pomo:Pomo"
