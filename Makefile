@@ -78,7 +78,7 @@ EXPORT = uv export --quiet --frozen --no-emit-project --no-annotate
 lock:
 	uv lock
 	$(EXPORT) --output-file requirements.lock
-	$(EXPORT) --extra slurm --no-header --no-hashes | sed -E '/^(nvidia|cuda|triton)/d; s/ ;.*//' > build.pins
+	$(EXPORT) --extra slurm --extra storage --no-header --no-hashes | sed -E '/^(nvidia|cuda|triton)/d; s/ ;.*//' > build.pins
 	sed -i '/^[^#]/d' constraints.txt && cat build.pins >> constraints.txt && rm build.pins
 
 clean:

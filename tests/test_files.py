@@ -31,6 +31,23 @@ def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("wraps", [False, True], ids=["of the system", "of a library"])
+def test_a_full_disk_is_one_line_whatever_library_writes(wraps: bool, tmp_path: Path) -> None:
+    """torch's writer meets an OSError and raises a RuntimeError of its own."""
+
+    def write(file: object) -> None:
+        try:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        except OSError:
+            if wraps:
+                raise RuntimeError("enforce fail at inline_container.cc") from None
+            raise
+
+    with one_line(r"x\.pt: disk full; nothing was overwritten"):
+        write_whole(tmp_path / "x.pt", write)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_planted_link_is_never_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither under the name that one can work out, nor under one that was guessed."""
     path, precious = tmp_path / "x.txt", tmp_path / "precious"

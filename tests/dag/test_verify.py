@@ -50,6 +50,19 @@ def test_what_stands_there_is_measured_again_and_equal(toy: Path) -> None:
     assert before == {file: file.read_bytes() for file in before}
 
 
+def test_keep_names_what_was_not_drawn(toy: Path, tmp_path: Path) -> None:
+    results = shutil.copytree(toy / "results", tmp_path / "results")
+    for file in (results / "toy").glob("table1.*"):
+        file.unlink()
+    settings = (toy / "docs/examples/config.yaml").read_text().replace("docs/examples", f"{toy}/docs/examples")
+    (tmp_path / "config.yaml").write_text(f"{settings}results_dir: {results}\nwork_dir: {toy / 'work'}\n")
+    said = "not drawn at scale toy, so not kept: toy/table1"
+    for folder, end in ((tmp_path / "new", "\n"), (toy / "kept", "; what was kept before stays of toy/table1\n")):
+        done = neuroute(toy, "keep", str(folder), "--commit", "abc1234", "--config", str(tmp_path / "config.yaml"))
+        assert done.returncode == 0, done.stderr
+        assert f"{said}{end}" in done.stderr
+
+
 def test_another_number_is_named_with_its_distance(toy: Path) -> None:
     kept = toy / "kept" / "toy" / "table1.csv"
     text = kept.read_text()

@@ -64,6 +64,33 @@ def test_a_key_that_comes_twice_is_refused_as_the_first_would_be_lost(tmp_path: 
     assert read_yaml(path)["b"] == {"x": 2, "y": {"z": 1}}
 
 
+@pytest.mark.parametrize("number", ["010", "-017", "1:30", "1:30:15", "1:30.5"])
+def test_numbers_that_yaml_takes_for_others_are_refused(number: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"scale: smoke\nruns: {{scaling/bq: {{training: {{batch_size: {number}}}}}}}\n")
+    with one_line(rf"config\.yaml: not valid YAML: line 2: {number} is another number to YAML"):
+        read_yaml(path)
+    path.write_text(f"a: '{number}'  # {number}\nb: x{number}\n")
+    assert read_yaml(path) == {"a": number, "b": f"x{number}"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("runs", {"scaling/bq": {"seed": True}}), ("compare", {"groups": [100, False]}), ("memory_gb", True)],
+)
+def test_a_switch_is_no_number(key: str, value: Any) -> None:
+    with one_line(rf"config\.yaml: {key}.*: (true|false), where a number is needed"):
+        parse_config({key: value})
+    assert parse_config({"tf32": False, "compile": True}).compile
+
+
+def test_exponents_are_numbers_with_and_without_a_point() -> None:
+    """Snakemake, whose YAML is of 1.1, hands on 1e2 as text."""
+    for value in ("1e2", "1E+2", "1.0e2", 100.0):
+        config = parse_config({"runs": {"scaling/bq": {"training": {"batch_size": value}}}})
+        assert config.runs["scaling/bq"].training.batch_size == 100  # type: ignore[attr-defined]
+
+
 def test_a_file_in_another_encoding_than_utf_8_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_bytes("scale: smoke  # für die Übung\n".encode("latin-1"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import one_line
 
 from fabricated import Fabric
 from neuroute.analysis.contrasts import Gap
@@ -120,9 +121,53 @@ def test_a_changed_number_changes_the_verdict(laptop: dict[str, Judged], tmp_pat
     with pytest.raises(NeurouteError, match=r"behind.csv: table9 .* is not the 9.* of the table; keep both again"):
         KeptTables(folder, "icam").table("table9")
     for value in gaps:
-        behind.write_text(behind.read_text().replace(f",{value},", f",9{value},"))
+        lines = behind.read_text().splitlines(keepends=True)
+        of_table = [line.startswith("icam,table9,") for line in lines]
+        behind.write_text(
+            "".join(
+                line.replace(f",{value},", f",9{value},") if edited else line
+                for line, edited in zip(lines, of_table, strict=True)
+            )
+        )
     (changed,) = [each for each in judge_kept(folder)["icam"] if each.claim.id == "adaptation-helps"]
     assert (laptop["icam.adaptation-helps"].verdict, changed.verdict) == ("supported", "contradicted")
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "message"),
+    [
+        ("behind.csv", lambda text: text[: text.index("\n") + 1], r"behind.csv: nothing of \w+/table\w+; run"),
+        (
+            "behind.csv",
+            lambda text: text[: text.index("\nscaling,table2,")],
+            r"behind.csv: nothing of scaling/table\w+; run",
+        ),
+        ("behind.csv", lambda text: text[: len(text) // 2], "behind.csv: rows without .*; run `neuroute keep` again"),
+        ("behind.csv", lambda text: text + "\udcff", "behind.csv: not valid CSV"),
+        (
+            "pens/table1.csv",
+            lambda text: text[: text.rindex("\n", 0, -1) + 1],
+            r"table1.csv: no .*, which behind.csv has",
+        ),
+        ("pens/table1.csv", lambda text: "\udcff" + text, "table1.csv: not valid CSV"),
+        ("icam/table9.csv", lambda text: text.replace("AAFM+CAB", "AAFM+CAP"), r"table9.csv: no .*, which behind.csv"),
+    ],
+)
+def test_damaged_files_are_one_line(file: str, damage: Callable[[str], str], message: str, tmp_path: Path) -> None:
+    folder = shutil.copytree(LAPTOP, tmp_path / "laptop", ignore=shutil.ignore_patterns("*.png"))
+    text = damage((folder / file).read_text())
+    (folder / file).write_bytes(text.encode(errors="surrogateescape"))
+    with one_line(message):
+        judge_kept(folder)
+
+
+def test_a_cell_of_several_trainings_without_what_stands_behind_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "table1.csv").write_text("model,gap_measured,gap_measured_trainings\nA,10.0,9.0 11.0\n")
+    table = Table("t", ("model",), (Column("gap", "Gap"),), (Row(("A",), (Cell(10.0),)),))
+    keep_behind(tmp_path, {("p", "table1"): table}, {("p", "table1"): ""})
+    with one_line(r"behind.csv: nothing of table1 \('A',\) gap; run `neuroute keep` again"):
+        KeptTables(tmp_path, "p").table("table1")
 
 
 def test_rows_have_numbers_in_columns_of_their_own(laptop: dict[str, Judged], tmp_path: Path) -> None:

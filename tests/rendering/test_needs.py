@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import one_line
 
 from fabricated import CONFIG
 from neuroute.core.dotted import resolve
 from neuroute.plan import needs as kinds
 from neuroute.plan.build import repeat_needs
 from neuroute.rendering.study import Study
+from neuroute.specs.objects import Artifact
 
 
 @pytest.mark.parametrize("paper", ["icam", "pens"])
@@ -28,3 +30,21 @@ def test_tables_ask_for_what_they_name(paper: str, tmp_path: Path) -> None:
         others = {n.run for n in needs if not isinstance(n, kinds.Tested) and hasattr(n, "run")}  # which have cells too
         assert named <= asked, declaration.name
         assert {cell for cell in asked - named if cell[0].partition("@")[0] not in others} == set(), declaration.name
+
+
+def test_what_is_not_declared_is_not_read(tmp_path: Path) -> None:
+    """It would go stale: a new training draws nothing that does not name it."""
+    fabric: Any = importlib.import_module("fabricated_pens").FABRIC
+    artifact = Artifact(paper="pens", name="figure1", title="t", function="m:f", evaluations=("pens/a/pens",))
+    study = Study.load(artifact, CONFIG, fabric.scale, fabric.runs, tmp_path)
+    for read, need in (
+        (lambda: study.log("pens/a"), r'Log\("pens/a"\)'),
+        (lambda: study.log("pens/b"), r'Log\("pens/b"\)'),
+        (lambda: study.summary("pens/b"), r'Log\("pens/b"\)'),
+        (lambda: study.manifest("tsp_n8_lkh"), "Solved of tsp_n8_lkh"),
+        (lambda: study.arrays("pens/b/pens"), "evaluation pens/b/pens"),
+    ):
+        with one_line(f"pens/figure1: reads what it does not need; add {need} to its needs"):
+            read()
+    with one_line("run.json: missing"):
+        study.summary("pens/a")

@@ -1,7 +1,9 @@
 """Networks and losses of a user's own, right and wrong, as `neuroute.train` meets them."""
 
+import random
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -23,6 +25,12 @@ class Path(PathNetwork):
         ends = rows[:, [0, -1]].flatten(1)[:, None].expand(-1, rows.shape[1] - 2, -1)
         scores: Tensor = self.score(torch.cat([rows[:, 1:-1], ends], dim=-1)).squeeze(-1)
         return scores
+
+
+class Dropping(Path):
+    def __init__(self) -> None:
+        super().__init__()
+        self.score.insert(2, nn.Dropout(0.5))
 
 
 class Prepared(NamedTuple):
@@ -113,6 +121,13 @@ class Squares:
 
     def train(self, index: int) -> Tensor:
         return torch.stack([p.square().sum() for p in self.scheme.net.parameters()]).sum()
+
+
+class Drawing(Squares):
+    """From every generator that has no owner."""
+
+    def train(self, index: int) -> Tensor:
+        return super().train(index) * (torch.rand(()) + np.random.random() - random.random())  # noqa: NPY002
 
 
 class Reinforce(Squares):

@@ -108,6 +108,29 @@ def test_a_killed_call_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+class Killing(neuroute.Callback):
+    """Stops a training as a cluster does."""
+
+    def after_batch(self, progress: neuroute.Progress) -> None:
+        if progress.batch == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.parametrize(("network", "how"), [("Dropping", "labels"), ("Starts", own_parts.Drawing)])
+def test_what_draws_from_no_generator_of_its_own_goes_on_to_the_same_bytes(
+    network: str, how: Any, tmp_path: Path
+) -> None:
+    def call(folder: str, *callbacks: neuroute.Callback) -> bytes:
+        more: dict[str, Any] = {"how": how, "name": "draws", "learning_rate": 0.1, "callbacks": callbacks}
+        train(getattr(own_parts, network), tmp_path / folder, **more)
+        return (tmp_path / folder / "python/runs/python/draws/model.safetensors").read_bytes()
+
+    whole = call("whole")
+    with pytest.raises(neuroute.NeurouteError, match="stopped by signal 15 at batch 2 of 4"):
+        call("killed", Killing())
+    assert call("killed") == whole
+
+
 @pytest.mark.parametrize(("network", "how"), [("Path", "labels"), ("Path", "self-improvement"), ("Starts", None)])
 def test_networks_of_ones_own_learn_by_each_scheme(network: str, how: str | None, tmp_path: Path) -> None:
     more = {"epochs": 2, "beam": 2, "rounds": 1} if how == "self-improvement" else {}
@@ -263,15 +286,30 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "another problem": ({"problem": "cvrp"}, "Starts is a network of problem 'tsp'"),
     "no problem": ({"problem": []}, "Starts is a network of problem 'tsp'"),
     "no such argument": ({"arguments": {"depth": 3}}, "cannot be built with"),
-    "a name that is no folder's": ({"name": "../x"}, "train: name '../x': give one of letters"),
+    "a name that is no folder's": ({"name": "../x"}, "train: name: it names a folder; give one of"),
+    "a name of 300 letters": ({"name": "x" * 300}, "train: name: it names a folder; give one of at most 200"),
+    "a name of 400 bytes": ({"name": "é" * 200}, "train: name: it names a folder; give one of at most 200"),
+    "a folder that cannot be": ({"work": "x" * 300}, "cannot write this file"),
+    "no folder": ({"work": None}, "train: work: "),
     "no such logger": ({"loggers": "wandv"}, "no logger 'wandv'; did you mean wandb"),
     "no number": ({"learning_rate": "fast"}, "learning_rate"),
-    "no nodes": ({"n": 0}, "train: n 0: give a whole number from 4"),
-    "a seed below 0": ({"seed": -1}, "train: seed -1: give a whole number from 0 to 1,048,575"),
-    "half a batch": ({"batches": 2.5}, "train: batches 2.5: give a whole number from 1"),
-    "no validation": ({"validate_on": 0}, "train: validate_on 0: give a whole number from 1"),
-    "no epochs": ({"epochs": 0}, "train: epochs 0: give a whole number from 1"),
-    "threads below 0": ({"threads": -1}, "train: threads -1: give a whole number from 1"),
+    "no nodes": ({"n": 0}, "train: n: .*greater than or equal to 4"),
+    "too many nodes": ({"n": 10**9}, "train: n: .*less than or equal to 1000000"),
+    "a seed below 0": ({"seed": -1}, "train: seed: .*greater than or equal to 0"),
+    "half a batch": ({"batches": 2.5}, "train: batches: .*valid integer"),
+    "a batch that is a switch": ({"batch_size": True}, "train: batch_size: true, where a number is needed"),
+    "no validation": ({"validate_on": 0}, "train: validate_on: .*greater than or equal to 1"),
+    "a million million validations": ({"validations": 10**12}, "validations: .*less than or equal to 100000"),
+    "no epochs": ({"epochs": 0}, "train: epochs: .*greater than or equal to 1"),
+    "threads below 0": ({"threads": -1}, "train: threads: .*greater than or equal to 1"),
+    "a million threads": ({"threads": 10**6}, "train: threads: .*less than or equal to 1024"),
+    "memory that is no number": ({"memory_gb": float("nan")}, "train: memory_gb: .*finite number"),
+    "memory without end": ({"memory_gb": float("inf")}, "train: memory_gb: .*finite number"),
+    "problem None": ({"problem": None}, "train: problem: "),
+    "a problem that is none": ({"problem": ["tsp", None]}, "train: problem.1: "),
+    "arguments that are no mapping": ({"arguments": "depth=2"}, "train: arguments: "),
+    "callbacks None": ({"callbacks": None}, "callbacks: give a list of objects"),
+    "an empty scheme": ({"how": ""}, "how ''; take one of"),
     "the class of a callback": ({"callbacks": [neuroute.StopEarly]}, "callbacks: give a list of objects"),
     "a callback alone": ({"callbacks": neuroute.StopEarly()}, "callbacks: give a list of objects"),
     "a rate that is far too high": ({"learning_rate": 1e38}, "finite numbers.*learning rate"),
@@ -309,6 +347,12 @@ def test_a_setting_that_does_not_fit_is_one_line(what: str, tmp_path: Path) -> N
     more, message = SETTINGS[what]
     with one_line(message):
         train(own_parts.Starts, tmp_path, **more)
+
+
+@pytest.mark.parametrize(("name", "value"), [("depth", -1), ("depth", 0), ("depth", True), ("train_nodes", -3)])
+def test_a_network_without_layers_is_refused(name: str, value: Any, tmp_path: Path) -> None:
+    with one_line(f"Pomo: its `{name}` is {value}; give a whole number from 1"):
+        train("neuroute.networks.pomo:Pomo", tmp_path, arguments=TINY | {name: value})
 
 
 def test_a_class_inside_of_a_function_is_refused(tmp_path: Path) -> None:

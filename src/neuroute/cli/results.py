@@ -258,3 +258,8 @@ def keep(
             loads[a.paper, a.name] = evidence.busy(a.name)
     behind = keep_behind(folder, tables, loads)
     print(*kept, behind, write_crate(folder, p.scale.name, kept), sep="\n")
+    stems_of = {a: p.artifact_stem(a).relative_to(results) for a in p.artifacts}
+    if absent := [a for a, stem in stems_of.items() if folder / f"{stem}.csv" not in kept]:
+        old = [a for a in absent if (folder / f"{stems_of[a]}.csv").exists()]
+        stays = f"; what was kept before stays of {', '.join(old)}" if old else ""
+        typer.echo(f"not drawn at scale {p.scale.name}, so not kept: {', '.join(absent)}{stays}", err=True)

@@ -2,11 +2,15 @@
 
 import importlib
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from neuroute.core.errors import NeurouteError
+
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def resolve(dotted: str) -> Callable[..., Any]:
@@ -17,6 +21,34 @@ def resolve(dotted: str) -> Callable[..., Any]:
         return function
     except (ModuleNotFoundError, AttributeError) as error:
         raise NeurouteError(f"function {dotted}: {error}") from None
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """Say where a function stands: file and line number, where it has a code of its own."""
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}, line {code.co_firstlineno}" if code else repr(function)
+
+
+@contextmanager
+def code_in(folder: Path) -> Iterator[None]:
+    """Say in one line, with file and line number, where code of a user's folder fails, or ends Python.
+
+    What fails in this package's own folders is a fault of it, and stays a traceback.
+    """
+    try:
+        yield
+    except NeurouteError:
+        raise
+    except (Exception, SystemExit) as error:
+        folder = folder.resolve()
+        if folder.is_relative_to(PACKAGE):
+            raise
+        steps = [(step.filename, step.lineno) for step in traceback.extract_tb(error.__traceback__)]
+        if isinstance(error, SyntaxError):
+            steps.append((error.filename or "", error.lineno))
+        own_steps = [(Path(file), line) for file, line in steps if Path(file).resolve().is_relative_to(folder)]
+        place = "{}, line {}".format(*own_steps[-1]) if own_steps else str(folder)
+        raise NeurouteError(f"{place}: {type(error).__name__}: {' '.join(str(error).split())}") from error
 
 
 def search_working_folder() -> None:

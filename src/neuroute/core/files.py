@@ -44,19 +44,20 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except OSError as error:
+    except BaseException as error:
         _forget(temporary)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, OSError):  # torch's writer raises an error of its own
+            cause = cause.__cause__ or cause.__context__
+        number, why = (cause.errno, cause.strerror) if isinstance(cause, OSError) else (None, "")
+        if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise Temporary(
                 f"{path}: disk full; nothing was overwritten, free some space and run the same command"
             ) from None
-        if error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR):
-            raise NeurouteError(f"{path}: cannot write here ({error.strerror}); check the folder's rights") from None
-        if error.errno in (errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG):
-            raise NeurouteError(f"{path}: cannot write this file ({error.strerror}); give another name") from None
-        raise
-    except BaseException:
-        _forget(temporary)
+        if number in (errno.EACCES, errno.EROFS, errno.ENOTDIR):
+            raise NeurouteError(f"{path}: cannot write here ({why}); check the folder's rights") from None
+        if number in (errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG):
+            raise NeurouteError(f"{path}: cannot write this file ({why}); give another name") from None
         raise
 
 

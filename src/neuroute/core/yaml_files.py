@@ -1,6 +1,7 @@
 """YAML files as typed models: what is wrong with one is one clear line."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,8 @@ from neuroute.core.errors import NeurouteError, did_you_mean, near
 
 M = TypeVar("M", bound=BaseModel)
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, where it is there, is ten times as fast
+_EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+_OTHERWISE = re.compile(r"[-+]?0[0-7_]+|[-+]?\d[\d_]*(:\d+)+(\.\d*)?")  # 010 is 8 to YAML, 1:30 is 90
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -37,7 +40,11 @@ def how_to_get_there() -> str:
 
 
 def parse_yaml(text: str | bytes) -> Any:
-    """What a text says.  Raises yaml.YAMLError, also for a key that comes twice, of which yaml would take the last."""
+    """What a text says.
+
+    Raises yaml.YAMLError, also for a key that comes twice, of which yaml would take the last, and for 010 and 1:30,
+    which it would take for 8 and 90.
+    """
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
@@ -48,6 +55,10 @@ def parse_yaml(text: str | bytes) -> Any:
 
 
 def _check_keys(node: yaml.Node | None, checked: set[int]) -> None:
+    is_number = isinstance(node, yaml.ScalarNode) and node.tag.endswith((":int", ":float"))
+    if node is not None and is_number and _OTHERWISE.fullmatch(node.value):
+        line = node.start_mark.line + 1
+        raise yaml.YAMLError(f"line {line}: {node.value} is another number to YAML; write it plainly, text in quotes")
     if id(node) in checked or not isinstance(node, yaml.CollectionNode):  # an anchor's node stands in several places
         return
     checked.add(id(node))
@@ -98,9 +109,36 @@ def validate(kind: type[M], values: Any, where: str, key: str = "", see: str = "
     Raises NeurouteError that names `where` and the first wrong key.
     """
     try:
-        return kind.model_validate(values)
+        model = kind.model_validate(_with_exponents(values))
     except ValidationError as error:
         raise _first_error(error, where, key, kind, see) from None
+    for path, value in _switches_for_numbers(values, model, key):
+        raise NeurouteError(
+            f"{where}: {path}: {str(value).lower()}, where a number is needed; see {see} for what is allowed"
+        )
+    return model
+
+
+def _with_exponents(values: Any) -> Any:
+    """Take 1e2 for a number, which YAML has as text."""
+    if isinstance(values, Mapping):
+        return {key: _with_exponents(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [_with_exponents(value) for value in values]
+    return float(values) if isinstance(values, str) and _EXPONENT.fullmatch(values) else values
+
+
+def _switches_for_numbers(values: Any, taken: Any, path: str) -> Iterator[tuple[str, bool]]:
+    """Yield where `true` or `false` was taken for a number."""
+    if isinstance(values, bool) and isinstance(taken, int | float) and not isinstance(taken, bool):
+        yield path, values
+    elif isinstance(values, Mapping):
+        for key, value in values.items():
+            below = taken.get(key) if isinstance(taken, Mapping) else getattr(taken, str(key), None)
+            yield from _switches_for_numbers(value, below, f"{path}.{key}".strip("."))
+    elif isinstance(values, list | tuple) and isinstance(taken, list | tuple):
+        for i, (value, below) in enumerate(zip(values, taken, strict=False)):
+            yield from _switches_for_numbers(value, below, f"{path}.{i}")
 
 
 def _first_error(error: ValidationError, where: str, key: str, kind: type[BaseModel], see: str) -> NeurouteError:

@@ -41,8 +41,11 @@ def build(network: Network) -> RoutingNetwork:
         why = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
         raise NeurouteError(f"{network.kind}: cannot be built with {network.arguments} ({why})") from None
     needs = {"width": "estimates of memory need", "depth": "estimates of memory need", "train_nodes": "decodings need"}
-    if missing := [name for name in needs if not isinstance(getattr(net, name, None), int)]:
-        raise NeurouteError(f"{network.kind}: its constructor sets no `{missing[0]}`, which {needs[missing[0]]}")
+    for name, need in needs.items():
+        if not isinstance(value := getattr(net, name, None), int):
+            raise NeurouteError(f"{network.kind}: its constructor sets no `{name}`, which {need}")
+        if isinstance(value, bool) or value < 1:
+            raise NeurouteError(f"{network.kind}: its `{name}` is {value}; give a whole number from 1")
     return net
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from neuroute.core.dotted import code_in, place_of
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.changes import can_be_met, change_networks, give_weights, left_out, lost_runs, with_seed
 from neuroute.plan.config import Config, load_scale
@@ -128,9 +129,13 @@ def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any
     """Return a paper's label jobs, runs, evaluations, artifacts, needs and lost runs, by id.
 
     It does not look at what another one brings: which are chosen changes nothing of a paper.  Raises NeurouteError for
-    two runs of one name.
+    two runs of one name, and for what is no run.
     """
-    changed_runs = change_networks(config, paper.runs(config, scale))
+    with code_in(paper.folder):
+        own_runs: Any = paper.runs(config, scale)
+    if not isinstance(own_runs, list | tuple) or not all(isinstance(run, Run) for run in own_runs):
+        raise NeurouteError(f"{place_of(paper.runs)}: runs are {own_runs!s:.100}; return a list of Run")
+    changed_runs = change_networks(config, own_runs)
     declared = [give_weights(config, run) for run in repeat_runs(config, scale, changed_runs)]
     runs = {run.id: run for run in declared}
     if other := [run.id for run in declared if runs[run.id] != run]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
+from neuroute.core.dotted import code_in, place_of
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Claims, Gate, Protocol, check_claims, read_claims
 from neuroute.plan.config import Config, Scale
@@ -58,9 +59,13 @@ class Paper:
         return paper_folders()[self.key]
 
     def declarations(self) -> list[Declaration]:
-        """Its tables, then its figures.  Raises NeurouteError if two have one name."""
+        """Its tables, then its figures.
+
+        Raises NeurouteError if two have one name, or if a user's own cannot be imported.
+        """
         stems = sorted(file.stem for pattern in ("table*.py", "figure*.py") for file in self.folder.glob(pattern))
-        modules = [importlib.import_module(f"neuroute.papers.{self.key}.{stem}") for stem in stems]
+        with code_in(self.folder):
+            modules = [importlib.import_module(f"neuroute.papers.{self.key}.{stem}") for stem in stems]
         declared = sorted((d for module in modules for d in declarations_in(module)), key=lambda d: d.place)
         for d, after in pairwise(declared):
             if d.name == after.name:
@@ -97,8 +102,20 @@ class Paper:
         return claims
 
     def needs(self, scale: Scale) -> Needs:
-        """What each artifact of a scale needs: one that declares needs and has none belongs to other scales."""
-        every = {d: list(d.needs(scale)) for d in self.declarations()}
+        """What each artifact of a scale needs: one that declares needs and has none belongs to other scales.
+
+        Raises NeurouteError for what is no need.
+        """
+        every: Needs = {}
+        for d in self.declarations():
+            with code_in(self.folder):
+                needs = d.needs(scale)
+                every[d] = list(needs) if isinstance(needs, Iterable) else [needs]
+            if wrong := [need for need in every[d] if not isinstance(need, Need)]:
+                raise NeurouteError(
+                    f"{place_of(d.needs)}: needs of {d.name} hold {wrong[0]!r}; give Tested, Log, Solved or "
+                    "evaluations, in a list"
+                )
         return {d: needs for d, needs in every.items() if needs or d.needs is nothing}
 
     def evaluations(self, scale: Scale, needs: Needs) -> list[RunEvaluation]:

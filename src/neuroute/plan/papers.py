@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuroute.core.dotted import search_working_folder
+from neuroute.core.dotted import code_in, search_working_folder
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
@@ -49,12 +49,16 @@ def _papers_in(folders: tuple[str, ...]) -> dict[str, Path]:
 
 
 def load_paper(key: str) -> "Paper":
-    """A paper by its key, its folder's name.  Raises NeurouteError that lists the known ones, or if it has another."""
+    """A paper by its key, its folder's name.
+
+    Raises NeurouteError that lists the known ones, or if it has another, or if a user's own cannot be imported.
+    """
     folders = paper_folders()
     if key not in folders:
         raise NeurouteError(f"unknown paper '{key}'; known papers: {', '.join(sorted(folders))}")
-    paper: Paper | None = getattr(importlib.import_module(f"neuroute.papers.{key}.paper"), "PAPER", None)
-    if paper is None or paper.key != key:
+    with code_in(folders[key]):
+        paper: Paper | None = getattr(importlib.import_module(f"neuroute.papers.{key}.paper"), "PAPER", None)
+    if paper is None or getattr(paper, "key", None) != key:
         raise NeurouteError(f"{folders[key] / 'paper.py'}: holds no PAPER with the key '{key}', its folder's name")
     return paper
 

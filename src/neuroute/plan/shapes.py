@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import Field, create_model, field_validator, model_validator
 
 from neuroute.specs.data import Spec
+from neuroute.specs.epochs import Positive as Positive
 from neuroute.specs.reinforced import Reinforced, Stage
 from neuroute.specs.trainings import Reconstruction, SelfImprovement, Supervised
 
-Positive = Annotated[int, Field(ge=1)]
 SWEEP = "sweep"  # the paper whose runs a sweep's points are
 Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
 

@@ -46,6 +46,10 @@ class KeptTables:
         """Say why times do not count; nothing where they do."""
         return next((row["load"] for row in self._behind.values() if row["artifact"] == artifact), "")
 
+    @property
+    def _place(self) -> Path:
+        return self.folder if self.is_headline else self.folder / self.paper
+
     @cached_property
     def _tables(self) -> dict[str, Table]:
         return {}
@@ -63,28 +67,28 @@ class KeptTables:
 
         Raises NeurouteError where it was not kept, or is not valid.
         """
-        path = (self.folder if self.is_headline else self.folder / self.paper) / f"{name}.csv"
-        try:
-            with path.open(newline="", encoding="utf-8") as file:
-                lines: list[dict[str, Any]] = list(csv.DictReader(file))
-        except FileNotFoundError:
-            raise NeurouteError(f"{name} is not among what was kept; run `neuroute keep`") from None
-        if not lines:
+        path = self._place / f"{name}.csv"
+        if not path.is_file():
+            raise NeurouteError(f"{name} is not among what was kept; run `neuroute keep`")
+        if not (lines := _read_lines(path)):
             raise NeurouteError(f"{path}: no rows; run `neuroute keep` again")
         return lines
 
-    def check_generation(self) -> None:
-        """Raise NeurouteError, in one line, if a kept table or figure holds what several commits have measured."""
-        folder = self.folder if self.is_headline else self.folder / self.paper
-        for path in sorted(path for kind in ("table", "figure") for path in folder.glob(f"{kind}*.csv")):
-            with path.open(newline="", encoding="utf-8") as file:
-                stated = dict.fromkeys(line.get("commit") or "" for line in csv.DictReader(file))
+    def check(self) -> None:
+        """Raise NeurouteError if a kept table or figure is of several commits, or a table is not as it was kept."""
+        for path in sorted(path for kind in ("table", "figure") for path in self._place.glob(f"{kind}*.csv")):
+            stated = dict.fromkeys(line.get("commit") or "" for line in _read_lines(path))
             commits = dict.fromkeys(commit for each in stated for commit in each.split("; "))
             if len(commits) > 1:
                 raise NeurouteError(f"{path}: rows of commits {' and '.join(commits)}; keep those of one, or --commit")
+            if path.stem.startswith("table"):
+                self.table(path.stem)
 
     def table(self, name: str) -> Table:
-        """Read a kept table, once.  Raises NeurouteError as `points` does, or where an interval is no number."""
+        """Read a kept table, once.
+
+        Raises NeurouteError as `points` does, where an interval is no number, or where behind.csv says otherwise.
+        """
         if name not in self._tables:
             self._tables[name] = self._read(name)
         return self._tables[name]
@@ -99,6 +103,14 @@ class KeptTables:
         for line in lines:
             of_row = tuple(line[label] for label in labels)
             rows.append(Row(of_row, tuple(self._cell(line, of_row, key, name, path) for key in keys)))
+        behind = [place[1:] for place in self._behind if place[0] == name]
+        if not behind:
+            raise NeurouteError(f"{path}: nothing of {self.paper}/{name}; run `neuroute keep` again")
+        cells = {("", ""), *((", ".join(row.labels), key) for row in rows for key in keys)}
+        if lost := [place for place in behind if place not in cells]:
+            raise NeurouteError(
+                f"{self._place / name}.csv: no {' '.join(lost[0])}, which {BEHIND} has; keep both again"
+            )
         return Table(name, tuple(labels), tuple(Column(key, key) for key in keys), tuple(rows))
 
     def _cell(self, line: Mapping[str, str], row: tuple[str, ...], key: str, name: str, path: Path) -> Cell:
@@ -108,6 +120,8 @@ class KeptTables:
             raise NeurouteError(f"{name}: {key} has an interval that is no number; run `neuroute keep` again")
         about, at = self._behind.get((name, ", ".join(row), key)), line.get(f"{key}_measured_at") or ""
         behind = _gap_of(about, path, f"{name} {row} {key}", at or key) if about else None
+        if not behind and line.get(f"{key}_measured_trainings"):
+            raise NeurouteError(f"{path}: nothing of {name} {row} {key}; run `neuroute keep` again")
         measured = _value(line[f"{key}_measured"])
         if behind and (not isinstance(measured, float) or abs(measured - fmean(behind.values)) > 1e-3 * abs(measured)):
             raise NeurouteError(f"{path}: {name} {row} {key} is not the {measured} of the table; keep both again")
@@ -159,14 +173,21 @@ def _loadings(gaps: Sequence[Gap]) -> Iterator[NDArray[np.float64]]:
 
 def _read_behind(folder: Path) -> list[dict[str, str]]:
     path = folder / BEHIND
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except FileNotFoundError:
+    if not path.is_file():
         return []
+    rows = _read_lines(path)
     if lacking := [head for head in HEADS if any(row.get(head) is None for row in rows)]:
         raise NeurouteError(f"{path}: rows without {lacking[0]}; run `neuroute keep` again")
     return rows
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    """Raises NeurouteError for bytes that are no CSV."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise NeurouteError(f"{path}: not valid CSV ({error}); run `neuroute keep` again") from None
 
 
 def _gap_of(row: Mapping[str, str], path: Path, name: str, at: str) -> Gap:
@@ -200,15 +221,15 @@ def _value(text: str | None) -> float | str | None:
 def judge_kept(folder: Path) -> Claimed:
     """Judge what the papers claim by the tables that lie in a folder of docs/measured.
 
-    Raises NeurouteError if there is no such folder, behind.csv there is missing or not valid, a table is of several
-    commits, or a claim names cells that a kept table lacks.
+    Raises NeurouteError if there is no such folder, behind.csv there is missing, not valid or of other tables, a table
+    is of several commits, or a claim names cells that a kept table lacks.
     """
     if not folder.is_dir():
         raise NeurouteError(f"{folder}: no such folder; `neuroute keep {folder}` makes one")
     papers = {key: load_paper(key) for key in all_papers()}
     tables = {key: KeptTables(folder, key, paper.headline) for key, paper in papers.items()}
     for each in tables.values():
-        each.check_generation()
+        each.check()
     judged = {key: judge_all(paper, tables[key]) for key, paper in papers.items()}
     return with_holm({key: claims for key, claims in judged.items() if claims})
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from neuroute.core.dotted import resolve
+from neuroute.core.dotted import code_in, resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text
 from neuroute.core.source import source
 from neuroute.core.text import csv_text
+from neuroute.plan.papers import paper_folders
 from neuroute.rendering import style
 from neuroute.rendering.cells import say_seeds, solver_name
 from neuroute.rendering.study import Study
@@ -33,9 +34,9 @@ def render(study: Study, stem: Path) -> list[Path]:
     The files follow from the study alone: the same records give the same bytes.  `<stem>.json` is what the report
     reads: title, notes and what the numbers were measured on; and what they were made from, and by which code.
 
-    Raises NeurouteError for missing records.
+    Raises NeurouteError for missing records, and where a drawing of a user's own fails.
     """
-    with style.house():
+    with style.house(), code_in(paper_folders()[study.artifact.paper]):
         drawing = resolve(study.artifact.function)(study)
     measured_on = study.measured_on()
     if isinstance(drawing, Table | Drawing):

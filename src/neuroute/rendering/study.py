@@ -191,15 +191,23 @@ class Study:
     def arrays(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
         """The .npz twin of an evaluation's records: tour lengths, or what a probe saw.
 
-        Of an evaluation that was measured together with the others of its model, its own part.
+        Of an evaluation that was measured together with the others of its model, its own part.  Raises NeurouteError
+        for one that the artifact does not need.
         """
         run, _, group = evaluation.rpartition("/")
-        self.mark(self.records[(self.records.run == run) & (self.records.group == group)])
         combined_id = f"{run}/{group_of(self.artifact.paper, run, TOGETHER)}"
+        is_needed = not {evaluation, combined_id}.isdisjoint(self.artifact.evaluations)
+        self._check_needed(f"evaluation {evaluation}", is_needed)
+        self.mark(self.records[(self.records.run == run) & (self.records.group == group)])
         if evaluation not in self.artifact.evaluations and combined_id in self.artifact.evaluations:
             stored = self._stored(combined_id)
             return {key.removeprefix(f"{group}/"): a for key, a in stored.items() if key.startswith(f"{group}/")}
         return self._stored(evaluation)
+
+    def _check_needed(self, need: str, is_needed: bool) -> None:
+        """Raises NeurouteError for what is read without being needed: it would change, and the drawing would not."""
+        if not is_needed:
+            raise NeurouteError(f"{self.artifact.id}: reads what it does not need; add {need} to its needs")
 
     def _stored(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
         path = self.work / "evaluations" / f"{evaluation}.npz"
@@ -216,7 +224,11 @@ class Study:
         return stored
 
     def log(self, run: str, kind: str | None = None) -> pd.DataFrame:
-        """The training log of a run, one row per line; `kind` keeps only "train" or only "validation" lines."""
+        """The training log of a run, one row per line; `kind` keeps only "train" or only "validation" lines.
+
+        Raises NeurouteError for a run whose log the artifact does not need, or that is not there.
+        """
+        self._check_needed(f'Log("{run}")', run in self.artifact.runs)
         path = self.work / "runs" / run / "log.jsonl"
         try:
             lines = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
@@ -228,7 +240,11 @@ class Study:
         return pd.DataFrame(chosen_lines)
 
     def summary(self, run: str) -> dict[str, Any]:
-        """What training left in run.json: device, wall time, updates, samples."""
+        """What training left in run.json: device, wall time, updates, samples.
+
+        Raises NeurouteError for a run that the artifact does not need, or that is not there.
+        """
+        self._check_needed(f'Log("{run}")', run in self._read_runs)
         return read_json(self.work / "runs" / run / "run.json", f"train {run}")
 
     def weight_sources(self) -> dict[str, str]:
@@ -242,7 +258,11 @@ class Study:
         return sources
 
     def manifest(self, job: str) -> dict[str, Any]:
-        """What a label job wrote down: solver, version, seconds and mean length."""
+        """What a label job wrote down: solver, version, seconds and mean length.
+
+        Raises NeurouteError for labels that the artifact does not need, or that are not there.
+        """
+        self._check_needed(f"Solved of {job}", job in self.artifact.label_jobs)
         return read_json(self.work / "labels" / f"{job}.json", f"label {job} again")
 
     def published(self, name: int | str) -> pd.DataFrame:

@@ -1,6 +1,11 @@
 """How trainings count: in epochs over as many samples, which end or do not end with a validation."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+Positive = Annotated[int, Field(ge=1)]
+Validations = Annotated[int, Field(ge=1, le=100_000)]  # of a training
 
 
 class Learning:

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from neuroute.problems.vrp import Variant
 from neuroute.specs.data import Distribution, Precision, Spec
-from neuroute.specs.epochs import Learning
+from neuroute.specs.epochs import Learning, Validations
 
 LARGEST_BATCH = 4096  # instances; the stream keeps as many for each batch
 
@@ -54,12 +54,12 @@ class Stage(Spec):
     starts: int | None = Field(default=None, ge=1)
     # With a `baseline`: each instance is seen in so many random images, itself the first.
     images: int = Field(default=1, ge=1, exclude_if=lambda images: images == 1)
-    learning_rate: float = Field(default=1e-4, gt=0)
+    learning_rate: float = Field(default=1e-4, gt=0, allow_inf_nan=False)
     drops: tuple[int, ...] = ()  # after each of these numbers of epochs the rate falls to `drop` of what it was
     drop: float = Field(default=0.1, gt=0)
     decay: float = Field(default=1.0, gt=0, le=1, exclude_if=lambda decay: decay == 1)  # of the rate, after each epoch
     elite: Elite | None = None
-    validations: int = Field(default=1, ge=1)  # greedy ones, evenly spaced; the last is at the end
+    validations: Validations = 1  # greedy ones, evenly spaced; the last is at the end
 
     @model_validator(mode="after")
     def _ranges_and_batches_are_some(self) -> "Stage":

@@ -6,10 +6,9 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
 from neuroute.core.dotted import resolve
 from neuroute.specs.data import Precision, Spec
-from neuroute.specs.epochs import InEpochs
+from neuroute.specs.epochs import InEpochs, Positive, Validations
 from neuroute.specs.reinforced import Reinforced
 
-Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, le=1)]
 Step = Literal["sub-path", "decision", "summed"]
 
@@ -45,7 +44,9 @@ class Supervised(InEpochs, Spec):
     warmup_batches: Annotated[int, Field(ge=0)] = 0
     warmup_factor: Rate = 0.1
     precision: Precision = "fp32"
-    validations: Annotated[int, Field(ge=1, description="greedy validations, evenly spaced over the samples seen")] = 20
+    validations: Annotated[
+        Validations, Field(description="greedy validations, evenly spaced over the samples seen")
+    ] = 20
     keep: Annotated[Literal["last", "best"], Field(description="weights of the checkpoint; best: by validation")] = (
         "last"
     )
@@ -76,23 +77,23 @@ class SelfImprovement(InEpochs, Spec):
     """
 
     kind: Literal["self-improvement"] = "self-improvement"
-    epochs: int
+    epochs: Positive
     instances: int = Field(ge=1)  # that are sampled anew in each epoch
     beam: int = Field(32, ge=1)  # solutions of one round of stochastic beam search
     rounds: int = Field(4, ge=1)
     sigma: float = Field(0.3, ge=0)  # per unit of length: how far a round's advantages shift the next round's policy
     passes: int = Field(1, ge=1)  # over the epoch's solutions
-    batch_size: int = 1024
+    batch_size: Positive = 1024
     step: Literal["sub-path", "decision", "summed"] = "decision"
     sub_paths: Literal["random", "suffix"] = "random"
-    learning_rate: float = 2e-4
-    weight_decay: float = 0.0
-    decay_gamma: float = 1.0
-    decay_every: int = 1  # batches
-    warmup_batches: int = 0
-    warmup_factor: float = 0.1
+    learning_rate: Rate = 2e-4
+    weight_decay: float = Field(0.0, ge=0)
+    decay_gamma: Rate = 1.0
+    decay_every: Positive = 1  # batches
+    warmup_batches: int = Field(0, ge=0)
+    warmup_factor: Rate = 0.1
     precision: Precision = "fp32"
-    validations: int = 20
+    validations: Validations = 20
 
     @property
     def samples(self) -> int:
@@ -122,13 +123,13 @@ class Reconstruction(InEpochs, Spec):
     rule: Literal["cut-off", "from-the-end"] = "cut-off"  # how CVRP solutions are cut; published: from-the-end
     most_blocks: int | None = Field(None, ge=1)  # of one solution in one iteration; published: 250 (TSP)
     step: Literal["sub-path", "decision", "summed"] = "sub-path"
-    learning_rate: float = 1e-4
-    decay_gamma: float = 0.97  # per epoch
+    learning_rate: Rate = 1e-4
+    decay_gamma: Rate = 0.97  # per epoch
     epochs_before: int = Field(0, ge=0)  # that the rate has fallen in already; published: it never starts anew
     clip: float | None = Field(None, gt=0)  # largest norm of a gradient; published: 10
-    weight_decay: float = 0.0
+    weight_decay: float = Field(0.0, ge=0)
     precision: Precision = "fp32"
-    validations: int = Field(ge=1)  # a multiple of `rounds`, so that each ends with one; the paper: one an epoch
+    validations: Validations  # a multiple of `rounds`, so that each ends with one; the paper: one an epoch
 
     @model_validator(mode="after")
     def _rounds_end_with_a_validation(self) -> "Reconstruction":
@@ -181,7 +182,7 @@ class OwnLoss(OwnTraining):
     learning_rate: Rate = 1e-4
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     clip: Annotated[float | None, Field(gt=0)] = None  # largest norm of a gradient
-    validations: Positive = 10
+    validations: Validations = 10
     precision: Precision = "fp32"
     epochs: Literal[1] = 1
 

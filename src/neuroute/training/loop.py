@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import random
 import signal
 import threading
 import time
@@ -12,11 +13,13 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text, write_whole
+from neuroute.core.seeds import stream_seed
 from neuroute.core.threads import Threads
 from neuroute.networks.weights import all_finite, is_bundled
 from neuroute.specs.objects import Reconstruction, SelfImprovement
@@ -203,6 +206,7 @@ class TrainingLoop:
                 self._validate()
             while self.done < self.total and not self.is_ended:
                 is_tried = self.pace.chosen is None
+                self._seed_batch()
                 with self.pace.piece():
                     loss, updates = self.batches.train(self.done)
                 if is_tried and self.pace.reason:
@@ -251,6 +255,16 @@ class TrainingLoop:
             self.batches.leave(self.done)
         self._save()
         self._saved.wait()
+
+    def _seed_batch(self) -> None:
+        """Let what a network or a loss draws from no generator of its own, such as dropout, follow from the batch.
+
+        A run that was killed then draws as one that was not.
+        """
+        seed = stream_seed(self.batches.run.seed, self.done * self.world.size + self.world.rank)
+        torch.manual_seed(seed)
+        np.random.seed(seed)  # noqa: NPY002 - of code that is not ours
+        random.seed(seed)
 
     def _ask(self, when: str, loss: Tensor | None = None) -> None:
         """Let callbacks see where the training is, and end it."""

@@ -1,15 +1,18 @@
 """Train a network from Python: the run that a paper would declare, by the DAG's own training."""
 
 import logging
+import os
 import re
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import BeforeValidator, Field, field_validator
 
 from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.core.files import check_folder
 from neuroute.core.yaml_files import validate
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import network_class
@@ -17,6 +20,7 @@ from neuroute.problems.tsp import FEWEST_NODES
 from neuroute.problems.vrp import SWITCHES, Variant
 from neuroute.solvers.registry import is_installed, stand_in
 from neuroute.specs.data import BLOCK, Spec
+from neuroute.specs.epochs import Positive
 from neuroute.specs.objects import LAST_SEED, Dataset, Labels, Network, Run
 from neuroute.specs.reinforced import Reinforced, Stage
 from neuroute.specs.trainings import OwnLoss, SelfImprovement, Supervised
@@ -39,6 +43,38 @@ NETWORKS = {  # short name -> class for each problem
     "pomo": {"tsp": "pomo:Pomo", "cvrp": "pomo:PomoCvrp"},
     "sit": {"tsp": "sit:Sit", "cvrp": "sit:SitCvrp"},
 }
+SEE = "the settings of neuroute.train"
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda names: (names,) if isinstance(names, str) else names)]
+AtOnce = Annotated[int, Field(ge=1, le=1024)]  # threads, processes: torch crashes with a million
+
+
+class Arguments(Spec):
+    """What `train` is called with, beside a network, a scheme and its settings: checked as a config.yaml is."""
+
+    problem: Names
+    n: int = Field(ge=FEWEST_NODES, le=1_000_000)
+    arguments: dict[str, Any] | None
+    batches: Positive
+    batch_size: Positive
+    epochs: Positive = 1
+    seed: int = Field(ge=0, le=LAST_SEED)
+    validate_on: Positive
+    solver: str | None
+    name: str | None
+    work: Path
+    loggers: Names
+    device: Literal["auto", "cpu", "cuda"]
+    threads: AtOnce | None
+    memory_gb: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+    compile: bool
+    workers: AtOnce | None
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_folder(cls, name: str | None) -> str | None:
+        if name is not None and not (re.fullmatch(r"\w[\w.-]*", name) and len(os.fsencode(name)) <= 200):
+            raise ValueError("it names a folder; give one of at most 200 letters, digits, '-', '_' and '.'")
+        return name
 
 
 def train(
@@ -102,7 +138,7 @@ def train(
         network, problem, n, how, arguments, batches, batch_size, seed, validate_on, solver, name, work, callbacks,
         loggers, device, threads, memory_gb, compile, workers, settings,
     )  # fmt: skip
-    trainer.label(workers)
+    trainer.label(workers and int(workers))
     return trainer.train()
 
 
@@ -132,20 +168,16 @@ def prepare(
 
     Raises NeurouteError for what does not fit.
     """
-    _check_number("n", n, FEWEST_NODES)
-    _check_number("seed", seed, 0, LAST_SEED)
-    optional = {"threads": threads, "workers": workers, "epochs": settings.get("epochs")}
-    counts: dict[str, Any] = {key: value for key, value in optional.items() if value is not None}
-    counts |= {"batches": batches, "batch_size": batch_size, "validate_on": validate_on}
-    for key, count in counts.items():
-        _check_number(key, count, 1)
-    if name is not None and not (isinstance(name, str) and re.fullmatch(r"\w[\w.-]*", name)):
-        raise NeurouteError(f"train: name {name!r}: give one of letters, digits, '-', '_' and '.': it names a folder")
-    if isinstance(callbacks, Callback) or not all(isinstance(each, Callback) for each in callbacks):
+    given = {key: value for key, value in {**settings, **locals()}.items() if key in Arguments.model_fields}
+    plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in given.items()}
+    checked = validate(Arguments, plain, "train", see=SEE)
+    n, batches, batch_size, validate_on = checked.n, checked.batches, checked.batch_size, checked.validate_on
+    if not isinstance(callbacks, list | tuple) or not all(isinstance(each, Callback) for each in callbacks):
         raise NeurouteError("train: callbacks: give a list of objects of classes that build on neuroute.Callback")
-    spec, kind = _network(network, problem, n, arguments)
-    variants = _variants(problem, kind)
-    how = how or ("reinforce" if kind.multi_start else "labels")
+    spec, kind = _network(network, checked.problem, n, arguments)
+    variants = _variants(checked.problem, kind)
+    if how is None:
+        how = "reinforce" if kind.multi_start else "labels"
     if variants and how in ("labels", "self-improvement"):
         raise NeurouteError(f"how '{how}': networks of the 16 problems learn by reinforce, or by a class of your own")
     training = _training(how, n, batches, batch_size, settings, variants)
@@ -169,21 +201,15 @@ def prepare(
         start=network.name if isinstance(network, Model) else None,
         validation=validation,
         also_validation=tuple(more),
-        seed=seed,
+        seed=checked.seed,
     )
-    folder, followers = Path(work), [*callbacks, *make_loggers([loggers] if isinstance(loggers, str) else loggers)]
+    folder, followers = checked.work, [*callbacks, *make_loggers(checked.loggers)]
     _show_progress()
     check_run(run)
+    check_folder(folder)
     start = _start_files(network.checkpoint) if isinstance(network, Model) else []
-    how_fast = Settings(device, threads, memory_gb, compile)
+    how_fast = Settings(checked.device, checked.threads, checked.memory_gb, checked.compile)
     return Trainer(run, folder / "python", [folder / "labels"], how_fast, followers, start)
-
-
-def _check_number(key: str, value: Any, least: int, most: int | None = None) -> None:
-    """Raises NeurouteError for what is no whole number of at least, and at most, so much."""
-    if not isinstance(value, int | np.integer) or value < least or (most is not None and value > most):
-        to = f" to {most:,}" if most is not None else ""
-        raise NeurouteError(f"train: {key} {value!r}: give a whole number from {least}{to}")
 
 
 def _start_files(checkpoint: Path) -> list[Path]:
@@ -202,7 +228,7 @@ def _show_progress() -> None:
 
 def _network(
     network: type[RoutingNetwork] | str | Model,
-    problem: str | Sequence[str],
+    problem: tuple[str, ...],
     n: int,
     arguments: Mapping[str, Any] | None,
 ) -> tuple[Network, type[RoutingNetwork]]:
@@ -221,7 +247,7 @@ def _network(
         raise NeurouteError(f"arguments of {dotted}: {error}; give numbers, texts, lists") from None
 
 
-def _class_of(name: str, problem: str | Sequence[str]) -> str:
+def _class_of(name: str, problem: tuple[str, ...]) -> str:
     """Return the dotted name of a class from this or its short one.  Raises NeurouteError for an unknown short name."""
     if ":" in name:
         return name
@@ -229,19 +255,18 @@ def _class_of(name: str, problem: str | Sequence[str]) -> str:
         mend = did_you_mean(near(name, NETWORKS)) or ";"
         raise NeurouteError(f"network '{name}'{mend} take one of {', '.join(NETWORKS)}, or a class as module:Class")
     classes = NETWORKS[name]
-    there = problem if isinstance(problem, str) and problem in classes else next(iter(classes))
+    there = problem[0] if len(problem) == 1 and problem[0] in classes else next(iter(classes))
     return f"neuroute.networks.{classes[there]}"
 
 
-def _variants(problem: str | Sequence[str], network: type[RoutingNetwork]) -> tuple[str, ...]:
+def _variants(names: tuple[str, ...], network: type[RoutingNetwork]) -> tuple[str, ...]:
     """Return which of the 16 problems batches are of; none for networks of the TSP or of the CVRP alone.
 
     Raises NeurouteError if the network is of another problem, or there is none of that name.
     """
-    names = [problem] if isinstance(problem, str) else list(problem)
     if network.problem == "vrp" and names and "tsp" not in names:
-        return tuple(SWITCHES if names == ["vrp"] else dict.fromkeys(str(Variant(name.upper())) for name in names))
-    if names != [network.problem]:
+        return tuple(SWITCHES if names == ("vrp",) else dict.fromkeys(str(Variant(name.upper())) for name in names))
+    if names != (network.problem,):
         raise NeurouteError(
             f"problem '{', '.join(names)}': {network.__name__} is a network of problem '{network.problem}'"
         )
@@ -271,7 +296,9 @@ def _training(
         values.setdefault("batches_per_epoch", -(-batches // values["epochs"]))
         others = {key: value for key, value in settings.items() if key not in of_stage}
         return _checked(Reinforced, {"stages": [values], **others}, Reinforced, Stage)
-    raise NeurouteError(f"how '{how}'{did_you_mean(near(how, HOW)) or ';'} take one of {', '.join(HOW)}, or a class")
+    raise NeurouteError(
+        f"how '{how}'{did_you_mean(near(str(how), HOW)) or ';'} take one of {', '.join(HOW)}, or a class"
+    )
 
 
 def _checked(kind: type[Any], values: Mapping[str, Any], *names_of: type[Spec]) -> Any:
@@ -280,7 +307,7 @@ def _checked(kind: type[Any], values: Mapping[str, Any], *names_of: type[Spec]) 
         if name not in fields:
             mend = did_you_mean(near(name, fields, most=1)) or f"; there are: {', '.join(fields)}"
             raise NeurouteError(f"train: unknown setting '{name}' of training '{kind.__name__}'{mend}")
-    return validate(kind, dict(values), "train", see="the settings of neuroute.train")
+    return validate(kind, dict(values), "train", see=SEE)
 
 
 def _dotted(definition: type, argument: str) -> str:

@@ -1,0 +1,117 @@
+"""A paper of a user's own that is wrong: one line, with file and line number where its own code fails."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refusals import one_line
+
+from neuroute.core.dotted import code_in
+from neuroute.plan import papers
+from neuroute.plan.build import build_plan
+from neuroute.plan.config import parse_config
+from plans import ROOT
+
+TOY = ROOT / "docs" / "examples"
+NUMBERS = count()  # modules stay imported: each case has a name of its own
+Plan = Callable[..., Any]
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Iterator[Plan]:
+    """Plans a copy of the toy paper, one text of one file of which is another."""
+    known = list(papers.FOLDERS)
+
+    def plan(file: str, before: str, after: str) -> Any:
+        key = "toy" + "abcdefghijklmnopqrstuvwxyz"[(number := next(NUMBERS)) // 26] + chr(97 + number % 26)
+        folder = tmp_path / "papers" / key
+        folder.mkdir(parents=True)
+        for part in (TOY / "papers" / "toy").glob("*.py"):
+            text = part.read_text().replace("papers.toy", f"papers.{key}").replace('"toy', f'"{key}')
+            if part.name == file:
+                assert before in text
+                text = text.replace(before, after)
+            (folder / part.name).write_text(text)
+        (tmp_path / "scale.yaml").write_text((TOY / "toy.yaml").read_text().replace("toy:", f"{key}:"))
+        values = {"scale": str(tmp_path / "scale.yaml"), "papers_path": [str(folder.parent)], "papers": [key]}
+        return build_plan(parse_config(values))
+
+    yield plan
+    papers.FOLDERS[:] = known
+
+
+TABLES = "from collections.abc import Iterator\n"
+WRONG = {
+    "a syntax error": ("paper.py", "def runs(", "def runs((", r"paper.py, line 29: SyntaxError: "),
+    "one in a table": ("tables.py", "def table1(", "def table1((", r"tables.py, line \d+: SyntaxError: "),
+    "a circular import": (
+        "paper.py",
+        "RUN = ",
+        "from neuroute.papers import *\nfrom .tables import table1\nRUN = ",
+        r"tables.py, line \d+: ImportError: cannot import name 'RUN'",
+    ),
+    "a missing package": ("tables.py", TABLES, "import no_such_package\n", r"tables.py, line 5: ModuleNotFoundError"),
+    "an exception at import": (
+        "paper.py",
+        "RUN = ",
+        "raise RuntimeError('two\\nlines')\nRUN = ",
+        "RuntimeError: two l",
+    ),
+    "an exit at import": ("tables.py", TABLES, "import sys\nsys.exit(3)\n", r"tables.py, line 6: SystemExit: 3"),
+    "an exception in runs": (
+        "paper.py",
+        "    s, training =",
+        "    [][0]\n    s, training =",
+        r"paper.py, line 30: Index",
+    ),
+    "an exit in runs": (
+        "paper.py",
+        "    s, training =",
+        "    exit()\n    s, training =",
+        r"paper.py, line 30: SystemExit",
+    ),
+    "runs None": (
+        "paper.py",
+        "    return [\n        Run(",
+        "    return None\n    [\n        Run(",
+        r"line 29: runs are None",
+    ),
+    "runs of text": (
+        "paper.py",
+        "    return [\n        Run(",
+        "    return 'x'\n    [\n        Run(",
+        "runs are x; return",
+    ),
+    "an exception in needs": ("figures.py", "[Log(RUN)]", "1 / 0", r"figures.py, line 18: ZeroDivisionError"),
+    "recursion in needs": ("figures.py", "[Log(RUN)]", "_needs(scale)", r"figures.py, line 18: RecursionError"),
+    "one that yields": ("tables.py", "    yield from", "    raise KeyError('x')\n    yield from", "KeyError: 'x'"),
+    "needs None": ("figures.py", "[Log(RUN)]", "None", r"figures.py, line 17: needs of figure1 hold None; give"),
+    "needs of text": ("figures.py", "[Log(RUN)]", "[RUN]", r"needs of figure1 hold 'toy\w+/decoder'; give"),
+    "a paper that is a mapping": (
+        "paper.py",
+        "PAPER = ",
+        "PAPER = {'key': 'toy'}\nOTHER = ",
+        "holds no PAPER with the key",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_paper_is_one_line_with_file_and_line(what: str, plan: Plan) -> None:
+    file, before, after, message = WRONG[what]
+    with one_line(message):
+        plan(file, before, after)
+
+
+def test_the_paper_that_is_copied_is_right(plan: Plan) -> None:
+    assert len(plan("paper.py", "RUN", "RUN").runs) == 1
+
+
+def test_faults_of_this_package_stay_tracebacks(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), code_in(Path(papers.__file__).parent):
+        _ = 1 / 0
+    with one_line(f"^{re.escape(str(tmp_path))}: ZeroDivisionError"), code_in(tmp_path):
+        _ = 1 / 0
