@@ -106,7 +106,7 @@ class KeptTables:
         behind = [place[1:] for place in self._behind if place[0] == name]
         if not behind:
             raise NeurouteError(f"{path}: nothing of {self.paper}/{name}; run `neuroute keep` again")
-        cells = {("", ""), *((", ".join(row.labels), key) for row in rows for key in keys)}
+        cells = {("", ""), *((", ".join(map(str, row.labels)), key) for row in rows for key in keys)}
         if lost := [place for place in behind if place not in cells]:
             raise NeurouteError(
                 f"{self._place / name}.csv: no {' '.join(lost[0])}, which {BEHIND} has; keep both again"
