@@ -5,7 +5,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from neuroute.specs.data import Precision
-from neuroute.specs.trainings import OwnTraining, Positive, Rate
+from neuroute.specs.epochs import Positive, Validations
+from neuroute.specs.trainings import OwnTraining, Rate
 
 WORDS = {"edge_maps:merging": "merging of edges and 2-opt", "edge_maps:tree_search": "tree search"}
 
@@ -19,7 +20,7 @@ class EdgeLabels(OwnTraining):
     learning_rate: Rate
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     precision: Precision = "fp32"
-    validations: Positive = 10
+    validations: Validations = 10
 
     def flops_per_sample(self, counts: Any, run: Any) -> float:
         return 3 * float(counts.encoder(run.n))
