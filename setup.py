@@ -2,11 +2,12 @@
 
 import shutil
 from pathlib import Path
+from runpy import run_path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PARTS = ("Snakefile", "config.yaml", "config", "environment.yml", "workflow", "profiles", "docs/examples")
+PARTS = run_path(str(Path(__file__).parent / "src" / "neuroute" / "core" / "parts.py"))["PARTS"]
 
 
 class BuildWithWorkflow(build_py):

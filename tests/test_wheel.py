@@ -108,13 +108,12 @@ def test_it_brings_the_workflow_of_the_tutorial(python: Path, tmp_path: Path) ->
     assert "train" in planned
     assert "D=2, W=32" in (here / "results" / "toy" / "table1.md").read_text()
     assert "a: n=5, length " in solved
-    assert "| TSP | mine | greedy |" in compared
+    assert "* mine, greedy" in compared or "* mine " in compared
     typed = ("-n", "--resources", "gpu=1", "--configfile", "mine.yaml", "results/toy/table1.csv")
     assert "Nothing to be done" in run(python, here, "-m", "snakemake", *typed)
 
 
 def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "this neuroute is a checkout: work in" in refused("init", tmp_path / "a")
     packed = tmp_path / "packed"
     (packed / "workflow").mkdir(parents=True)
     (packed / "workflow" / "x.smk").write_text("x")
@@ -127,3 +126,21 @@ def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch
     assert "Snakefile: is there already; name another folder" in refused("init", tmp_path / "b")
     assert (tmp_path / "b" / "Snakefile").read_text() == "mine"
     assert "cannot be written" in refused("init", packed / "Snakefile" / "c")
+
+
+def test_a_paper_of_ones_own_begins_with_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done("init", tmp_path / "w", "--paper", "mynet")
+    here = tmp_path / "w"
+    assert {"README.md", ".gitignore", "Snakefile", "mynet.py", "test_mynet.py", "mynet.yaml", "papers"} <= {
+        path.name for path in here.iterdir()
+    }
+    written = [here / "README.md", *here.glob("*mynet*.*"), *(here / "papers" / "mynet").iterdir()]
+    assert not [path for path in written if re.search(r"\btoy\b|Toy", path.read_text())]
+    monkeypatch.chdir(here)
+    planned = done("plan", "--all")
+    for name in ("mynet/decoder", "table1", "figure1"):
+        assert name in planned
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "test_mynet.py"], cwd=here, check=True)
+    for name, why in {"sit": "is there already", "json": "is there already", "My Net": "lower-case letters"}.items():
+        assert why in refused("init", tmp_path / "x", "--paper", name)
+    assert not (tmp_path / "x").exists()

@@ -50,7 +50,7 @@ COMMANDS: dict[str, dict[Callable[..., None], str]] = {
         keep: "neuroute keep docs/measured/mine",
     },
     "Set-up": {
-        init: "neuroute init my-study",
+        init: "neuroute init my-study --paper mynet",
         doctor: "neuroute doctor",
         fetch: "neuroute fetch tsplib",
         schema: "neuroute schema",

@@ -1,6 +1,9 @@
 """What there is to do, and what there is to do it with: plan, rehearse, doctor, schema."""
 
+import importlib.util
+import keyword
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,6 +13,7 @@ import typer
 
 from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, load_plan
 from neuroute.core.errors import NeurouteError
+from neuroute.core.parts import PARTS
 
 
 def plan(
@@ -97,27 +101,71 @@ def schema(folder: Annotated[Path, typer.Argument(help="where to write")] = Path
         write_json(folder / f"{name}.schema.json", values)
 
 
-# -- a folder to work in, where the package was installed without a checkout -----------------------------------------
+# -- a folder to work in ----------------------------------------------------------------------------------------------
 
 PACKED = Path(__file__).resolve().parents[1] / "checkout"  # setup.py puts it into wheels
+CHECKOUT = Path(__file__).resolve().parents[3]  # where the package is not installed from a wheel
+EXAMPLE = "toy"  # the paper that a new one begins as
 
 
-def init(folder: Annotated[Path, typer.Argument(help="where to; made if it is not there")] = Path()) -> None:
-    """Copy the workflow into a folder to work in.
+def init(
+    folder: Annotated[Path, typer.Argument(help="where to; made if it is not there")] = Path(),
+    paper: Annotated[
+        str | None, typer.Option(help="also begin a paper of this name: a network, a table, a figure, a test")
+    ] = None,
+) -> None:
+    """Copy the workflow into a folder to work in, perhaps with a paper of your own.
 
     Snakefile, rules, scales, config.yaml and the worked examples.
     """
-    if not PACKED.is_dir():
-        raise NeurouteError(f"this neuroute is a checkout: work in {PACKED.parents[2]}, which has the workflow")
-    parts = sorted(path.name for path in PACKED.iterdir())
-    if there := [part for part in parts if (folder / part).exists()]:
+    source = PACKED if PACKED.is_dir() else CHECKOUT
+    if paper is not None:
+        _check_name(paper)
+    parts = [part for part in PARTS if (source / part).exists()]
+    tops = list(dict.fromkeys(Path(part).parts[0] for part in parts))
+    if there := [part for part in tops if (folder / part).exists()]:
         raise NeurouteError(f"{folder / there[0]}: is there already; name another folder, or move it away")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".neuroute-") as copy:
-            shutil.copytree(PACKED, copy, dirs_exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".neuroute-") as name:
+            copy = Path(name)
             for part in parts:
-                os.replace(Path(copy, part), folder / part)
+                (copy / part).parent.mkdir(parents=True, exist_ok=True)
+                if (source / part).is_dir():
+                    shutil.copytree(source / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+                else:
+                    shutil.copy(source / part, copy / part)
+            if paper is not None:
+                _begin_paper(paper, copy)
+            made = sorted(path.name for path in copy.iterdir())
+            for each in made:
+                os.replace(copy / each, folder / each)
     except OSError as error:
         raise NeurouteError(f"{folder}: cannot be written ({error.strerror}); choose another place") from None
-    print(f"{folder.resolve()}: {', '.join(parts)}; next: neuroute plan")
+    print(f"{folder.resolve()}: {', '.join(made)}; next: neuroute plan")
+
+
+def _check_name(paper: str) -> None:
+    """Raises NeurouteError for what names no module, or names one that is there."""
+    from neuroute.plan.papers import all_papers
+
+    if not re.fullmatch("[a-z]+", paper) or keyword.iskeyword(paper):
+        raise NeurouteError(
+            f"--paper {paper}: give lower-case letters, digits and '_': it names a module, as in my_net"
+        )
+    if paper in all_papers() or importlib.util.find_spec(paper) is not None:
+        raise NeurouteError(f"--paper {paper}: a paper or module of this name is there already; give another name")
+
+
+def _begin_paper(paper: str, folder: Path) -> None:
+    """Write a paper that begins as the worked example, with a network of its own."""
+    examples = folder / "docs" / "examples"
+    files = {path.relative_to(examples / "start"): path for path in (examples / "start").iterdir()}
+    files |= {path.relative_to(examples): path for path in (examples / "papers" / EXAMPLE).glob("*.py")}
+    files[Path(f"{EXAMPLE}.yaml")] = examples / f"{EXAMPLE}.yaml"
+    for name, path in files.items():
+        text = path.read_text().replace("neuroute.networks.decoder_only:DecoderOnly", f"{EXAMPLE}:Net")
+        text = text.replace("Toy", paper.title()).replace('"A toy"', f'"{paper}"')
+        to = folder / str(name).replace(EXAMPLE, paper).replace("gitignore", ".gitignore")
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text(re.sub(rf"\b(test_)?{EXAMPLE}\b", rf"\1{paper}", text))
