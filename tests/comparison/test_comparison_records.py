@@ -196,6 +196,16 @@ def test_an_order_that_hangs_on_an_instance_flips() -> None:
     assert pairs.flips["c", "a"]
 
 
+def test_methods_of_other_machines_beat_none_that_was_measured_here() -> None:
+    made = records({"mine": [110] * 6, "slow": [120] * 6, "theirs": [100] * 6}, {"theirs": "constructive"})
+    made.loc[made.method == "theirs", "device"] = "1x RTX 3090"
+    made.loc[made.method == "theirs", "time_s"] = 0.001
+    with style.house():
+        points = picture(made).points.set_index("method")
+    assert points.machine.to_dict() == {"theirs": "GPU", "mine": "here", "slow": "here"}
+    assert points.unbeaten.to_dict() == {"theirs": True, "mine": True, "slow": False}
+
+
 def test_one_instance_or_none_in_common_still_makes_a_page(tmp_path: Path) -> None:
     for costs in ([110, None, None, None, None, None], [None] * 6):
         made = records({"insertion": [110] * 6, "rare": costs})

@@ -139,7 +139,7 @@ def test_the_python_of_readme_trains_and_solves(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_the_python_of_own_networks_trains(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    training, loss = blocks(PAGES[1], "python")
+    training, path, loss = blocks(PAGES[1], "python")
     small = 'batches=2, batch_size=4, validate_on=4, solver="nearest", workers=1, device="cpu"'
     names: dict[str, Any] = {}
     exec(training.replace("batches=300", small).replace('reference="lkh"', 'reference="nearest"'), names)
@@ -147,5 +147,13 @@ def test_the_python_of_own_networks_trains(folder: Path, monkeypatch: pytest.Mon
     assert Path("work/python/runs/python/decoderonly_tsp20/log.csv").exists()
     (folder / "best_tour.py").write_text(loss)
     monkeypatch.syspath_prepend(folder)
+    few = (
+        re.sub(r"batches=400", small, path)
+        .replace('"lkh"', '"nearest"')
+        .replace("max_nodes=100", "max_nodes=52, seconds=0.2")
+    )
+    exec(few.replace("n=20", "n=8").replace("seeds=3", "seeds=2"), names | {"__name__": "__main__"})
+    assert "mynet_tsp8" in Path("results/compare/table.md").read_text()
+    assert Path("results/sweep/figure.svg").exists()
     more = eval(f"dict({small})") | {"n": 6, "arguments": SHAPE, "how": importlib.import_module("best_tour").BestTour}
     assert names["neuroute"].train("neuroute.networks.pomo:Pomo", **more).net.train_nodes == 6

@@ -248,7 +248,12 @@ def page(
         for key in summary.keys:
             kind = summary.first("kind", key) or "file"
             row: dict[str, Any] = {"problem": problem, "method": key[0], "how": key[1].removeprefix("published: ")}
-            row |= {"kind": LOOKS[kind][0], "here": kind in MEASURED, "on": summary.first("device", key) or ""}
+            row |= {
+                "rank": summary.ranks.get(key),
+                "kind": LOOKS[kind][0],
+                "here": kind in MEASURED,
+                "on": summary.first("device", key) or "",
+            }
             run = about.get((key[0], problem)) if key[1].startswith("published") else None
             row["about"] = f"{run['system']}: {run['decoding']}; {run['weights']}" if run else ""
             cells = [

@@ -32,12 +32,13 @@ LOOKS = {  # kind -> what it is called, marker, colour
     "classical": ("published, classical", "s", style.GREY),
 }
 NAMED = 24  # methods whose names all have a place; of more, those measured here and the unbeaten ones are named
+LINES = {"here": "-", "GPU": "--", "CPU": ":", "unknown": "-."}  # machine that times are of -> line of the unbeaten
 LINEAR = 1.0  # % up to which the gap's axis is linear, so that optimal solutions have a place
 TICKS = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 def picture(records: pd.DataFrame) -> Drawing:
-    """Draw a panel for each problem: gap over time, with the methods that no other one beats in both joined."""
+    """Draw a panel for each problem: gap over time; of one machine the methods that none beats in both are joined."""
     summaries = by_problem(records)
     problems = {p: s for p, s in summaries.items() if s.common}
     figure = style.new_figure(style.TWO_COLUMNS, 3.3)
@@ -56,8 +57,10 @@ def picture(records: pd.DataFrame) -> Drawing:
         )
     _legend(figure, {row["kind"] for row in rows})
     notes = [
-        "Means over the instances that all these methods solved. The line joins the methods that none beats in both; "
-        "the axis of gaps is linear up to 1 %. Filled: without search; hollow: with a budget of time.",
+        "Means over the instances that all these methods solved. Each line joins the methods that none beats in both "
+        "gap and time on one kind of machine: solid, measured here; dashed, published on a GPU; dotted, on a CPU. "
+        "Times of two machines do not compare. The axis of gaps is linear up to 1 %. Filled: without search; hollow: "
+        "with a budget of time.",
         *left_out(summaries),
     ]
     first = "; ".join(
@@ -120,10 +123,16 @@ def _points(problem: str, summary: Summary) -> list[dict[str, Any]]:
         gap = summary.mean("gap_pct", key, summary.common)
         kind = summary.first("kind", key) or "file"
         about = {"problem": problem, "method": key[0], "how": key[1], "kind": kind, "instances": len(summary.common)}
+        about["machine"] = "here" if kind in MEASURED else _machine(summary.first("device", key))
         points.append(about | {"gap_pct": gap, "seconds": seconds})
     for point in points:
-        point["unbeaten"] = not any(_beats(other, point) for other in points)
+        alike = [other for other in points if other["machine"] == point["machine"]]
+        point["unbeaten"] = not any(_beats(other, point) for other in alike)
     return points
+
+
+def _machine(device: str | None) -> str:
+    return "unknown" if device is None else "CPU" if device.startswith("CPU") else "GPU"
 
 
 def _beats(other: dict[str, Any], point: dict[str, Any]) -> bool:
@@ -138,8 +147,10 @@ def _panel(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any
     _gap_axis(axes, [p["gap_pct"] for p in points])
     axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: _short(value)))
     axes.set_xlabel(xlabel)
-    front = sorted((p for p in points if p["unbeaten"]), key=lambda p: p["seconds"])
-    axes.plot([p["seconds"] for p in front], [p["gap_pct"] for p in front], color=style.GREY, linewidth=0.8, zorder=1)
+    for machine, line in LINES.items():
+        front = sorted((p for p in points if p["unbeaten"] and p["machine"] == machine), key=lambda p: p["seconds"])
+        at, gaps = [p["seconds"] for p in front], [p["gap_pct"] for p in front]
+        axes.plot(at, gaps, color=style.GREY, linewidth=0.8, linestyle=line, zorder=1)
     for point in points:
         _, marker, color = LOOKS[point["kind"]]
         hollow = point["how"].endswith(" s")
