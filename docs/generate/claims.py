@@ -11,7 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from neuroute.comparison.records import published_runs
+from neuroute.plan.build import build_plan
 from neuroute.plan.claims import SAYS, claims_digest
+from neuroute.plan.config import parse_config
 from neuroute.plan.papers import all_papers, load_paper
 from neuroute.rendering.comparisons import ONE_EACH
 from neuroute.rendering.kept import judge_kept, rows_of
@@ -46,7 +49,22 @@ def blocks(folder: Path) -> Mapping[str, str]:
         "claims": _claims(rows),
         "former": _former(rows),
         "coverage": _coverage(),
+        "counts": _counts(),
     }
+
+
+def _counts() -> str:
+    """How many artifacts the five papers have at the smallest scale, and how many published systems stand beside."""
+    kinds = Counter(each.kind for each in build_plan(parse_config({})).artifacts.values() if each.paper != "rivals")
+    runs = published_runs()
+    systems, of = len({run["system"] for run in runs}), Counter(run["problem"] for run in runs)
+    lines = [
+        "| | |",
+        "|---|---|",
+        f"| the five papers' tables and figures, measured beside printed | {kinds['table']} and {kinds['figure']} |",
+        f"| published systems beside yours, in configurations (TSP, CVRP) | {systems}, in {of['tsp']} and {of['cvrp']} |",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _gates(claimed: Claimed) -> str:

@@ -23,6 +23,7 @@ RUN = {
 # Commands of other pages, by their beginning, and why they are read but not run here.
 READ = {
     "make": "they install, test, or run everything; tests/dag runs all of the DAG, small",
+    "git clone": "it needs the address",
     "pip install": "it installs",
     "source .venv/bin/activate": "the tests run in such an environment",
     "snakedeploy": "run by tests/dag/test_deployed.py",

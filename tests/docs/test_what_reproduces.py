@@ -49,7 +49,8 @@ def test_each_finding_is_tied_to_claims_by_their_verdict(claims: ModuleType) -> 
 
 def test_the_findings_of_readme_are_those_of_the_page() -> None:
     of_readme = re.findall(r"^\* (.*`: .*)$", one_line_each(README), re.MULTILINE)
-    assert len(of_readme) == 3
+    assert of_readme
+    assert {verdict for _, verdict in VERDICT.findall(" ".join(of_readme))} <= {"supported", "contradicted"}
     assert set(of_readme) <= set(FINDING.findall(one_line_each(PAGE)))
 
 

@@ -344,7 +344,8 @@ def told_in_short(scale: str, claims: Sequence[Judged]) -> str:
     headlines = [each for each in claims if each.claim.weight == "headline"]
     small = [each for each in headlines if is_small_headline(each.claim)]
     decided = sum(each.verdict in ("supported", "contradicted") for each in small)
-    return f"{short} {len(headlines)} are headlines, {len(small)} of them need no GPU; of these {decided} are decided."
+    answered = f"{decided} of these got a clear answer (supported or contradicted)"
+    return f"{short} Of {len(headlines)} headline claims {len(small)} can be tested without a GPU; {answered}."
 
 
 def by_chance(verdicts: Mapping[Verdict, int]) -> str:
