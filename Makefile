@@ -74,7 +74,7 @@ $(VENV)/.docs: $(VENV)/.ready docs/constraints.txt
 
 # Versions are chosen in uv.lock, by pyproject.toml (`uv lock --upgrade` takes newer ones): the two files for pip follow.
 # Needs uv, and the network.
-EXPORT = uv export --quiet --frozen --no-emit-project --no-annotate
+EXPORT = uv export --quiet --frozen --no-emit-workspace --no-annotate
 lock:
 	uv lock
 	$(EXPORT) --output-file requirements.lock
