@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from neuroute.core.digest import locate
 from neuroute.core.systems import packages
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -64,6 +65,11 @@ if gone == "all":
 def test_every_system_has_its_rows() -> None:
     theirs = {name for name, package in packages().items() if package.startswith("neuroute_systems.")}
     assert theirs - {"attention_model", "edge_maps"} == set(ROWS)
+
+
+def test_weights_of_before_the_move_find_their_network() -> None:
+    for name in ("elg.network:ElgCvrp", "att_gcn.network:AttGcn"):
+        assert locate(f"neuroute.systems.{name}") == f"neuroute_systems.{name}"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Mixing of nodes and an FFN, each on a residual that is normalised afterwards: the layer of Kool, POMO and ICAM."""
+"""Mixing of nodes and an FFN, each on a residual that is normalised afterwards: the layer of POMO and ICAM."""
 
 import math
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend, split_heads
-from neuroute.networks.blocks.norms import BatchNorm, InstanceNorm, Norm, feed_forward, scaled_linear
+from neuroute.networks.blocks.norms import InstanceNorm, Norm, feed_forward, scaled_linear
 
 
 class PostNorm(nn.Module):
@@ -55,11 +55,3 @@ class PostNormLayer(PostNorm):
         q, k, v = split_heads(scaled_linear(x, self.qkv), self.heads)
         attended = attend(q, k, v, self.scale).transpose(1, 2).reshape(batch, nodes, width)
         return self.finish(x, scaled_linear(attended, self.out), *more)
-
-
-class KoolLayer(PostNormLayer):
-    """The layer of Kool's encoder (2019): batch norm, and no bias in attention.  4 W^2 + 2 W F + 5 W + F parameters."""
-
-    def __init__(self, width: int, heads: int, feed_forward: int, norm: type[Norm] = BatchNorm) -> None:
-        super().__init__(width, heads, feed_forward, norm)
-        self.out = nn.Linear(width, width, bias=False)

@@ -42,11 +42,6 @@ def output_of_heads(parts: list[Tensor]) -> Tensor:
     return rows_of_heads(parts).T
 
 
-def output_from_heads(parts: list[Tensor]) -> Tensor:
-    """The same, as (heads, d_k, outputs)."""
-    return parts[0].flatten(0, 1).T
-
-
 def bias_of_heads(parts: list[Tensor]) -> Tensor:
     return torch.cat([part.flatten() for part in parts])
 
@@ -59,10 +54,3 @@ def linear(ours: str, *theirs: str, how: Join = rows) -> Iterator[Rule]:
     """A linear layer with its bias."""
     yield weight(ours, *theirs, how=how)
     yield Rule(f"{ours}.bias", tuple(f"{name}.bias" for name in theirs), how)
-
-
-def batch_norm(ours: str, theirs: str) -> Iterator[Rule]:
-    """Our `BatchNorm`, of torch's one."""
-    yield from linear(f"{ours}.norm", theirs)
-    for buffer in ("running_mean", "running_var", "num_batches_tracked"):
-        yield Rule(f"{ours}.norm.{buffer}", (f"{theirs}.{buffer}",), whole)

@@ -8,7 +8,16 @@ from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.post_norm_layer import KoolLayer
+from neuroute.networks.blocks.norms import BatchNorm, Norm
+from neuroute.networks.blocks.post_norm_layer import PostNormLayer
+
+
+class KoolLayer(PostNormLayer):
+    """The layer of Kool's encoder (2019): batch norm, and no bias in attention.  4 W^2 + 2 W F + 5 W + F parameters."""
+
+    def __init__(self, width: int, heads: int, feed_forward: int, norm: type[Norm] = BatchNorm) -> None:
+        super().__init__(width, heads, feed_forward, norm)
+        self.out = nn.Linear(width, width, bias=False)
 
 
 class Prepared(NamedTuple):

@@ -6,9 +6,10 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.networks.layouts.arguments import depth_of
-from neuroute.networks.layouts.joins import linear, output_from_heads, rows_of_heads, weight, whole
+from neuroute.networks.layouts.joins import linear, rows_of_heads, weight, whole
 from neuroute.networks.layouts.rules import Rule
 from neuroute.networks.layouts.tables import layout
+from neuroute_systems.joins import output_from_heads
 
 # What tells of which problem a file is, beside what both have.
 MARKS = {

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from neuroute.networks.layouts.joins import batch_norm, linear, rows, weight
+from neuroute.networks.layouts.joins import linear, rows, weight
 from neuroute.networks.layouts.rules import Rule
 from neuroute.networks.layouts.tables import layout
+from neuroute_systems.joins import batch_norm
 
 
 def _rules() -> Iterator[Rule]:
