@@ -11,11 +11,11 @@ from neuroute.papers.rivals.paper import RivalsScale, rivals, study_runs
 from neuroute.papers.sit import roles as sit
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.specs.objects import CombinedEvaluation, Labels, Reinforced, Run, RunEvaluation
-from neuroute.specs.reinforced import GreedyBaseline
 from neuroute_systems.dgl.system import BeamPool
 from neuroute_systems.glop.system import Partitioning
 from neuroute_systems.htsp.system import HtspTraining, Proximal
 from neuroute_systems.mdam.system import WarmBaseline
+from neuroute_systems.rollouts.spec import GreedyBaseline
 from plans import plan_of
 
 

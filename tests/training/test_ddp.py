@@ -18,10 +18,11 @@ import tiny_reinforced_vrp
 import tiny_rounds
 import tiny_systems
 from neuroute.specs.objects import Run
-from neuroute.specs.reinforced import Elite, GreedyBaseline
+from neuroute.specs.reinforced import Elite
 from neuroute.training import self_improvement
 from neuroute.training.train import Settings, train
 from neuroute_systems.mdam.system import WarmBaseline
+from neuroute_systems.rollouts.spec import GreedyBaseline
 
 pytestmark = pytest.mark.slow  # two processes of thirty trainings
 

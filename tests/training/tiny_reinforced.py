@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from neuroute.specs.objects import Run
-from neuroute.specs.reinforced import Elite, GreedyBaseline, Reinforced, Stage
-from neuroute.training import rollout_baseline
+from neuroute.specs.reinforced import Elite, Reinforced, Stage
 from neuroute.training.reinforce import Reinforcement, reinforce
-from neuroute.training.rollout_baseline import RolloutBaseline
+from neuroute_systems.rollouts import training as rollouts
+from neuroute_systems.rollouts.spec import GreedyBaseline, Rollouts
 from tiny import N, cvrp_labels, labels, run_of, scheme_of
 
 
@@ -49,7 +49,7 @@ def make_run(*stages: Stage, depth: int = 1, kind: str = "pomo", **training: Any
     name, more = (KINDS | ROLLOUTS | BATCH_NORMS)[kind]
     arguments = {"depth": depth, "width": 16, "feed_forward": 32, "train_nodes": N} | more
     how, validation = (
-        Reinforced(stages=stages or (stage(),), **training),
+        (Rollouts if "baseline" in training else Reinforced)(stages=stages or (stage(),), **training),
         cvrp_labels if kind.endswith("cvrp") else labels,
     )
     return run_of("icam/tiny", name, arguments, how, validation("val", 16), like=ReinforcedRun)
@@ -66,5 +66,5 @@ def rollout_run(kind: str = "invit", *, images: int = 2, **training: Any) -> Rei
     return make_run(one, kind=kind, **how)
 
 
-def rollouts_of(run: Run, folder: Path, **more: Any) -> RolloutBaseline:
-    return rollout_baseline.reinforce(scheme_of(run, None, folder, **more))
+def rollouts_of(run: Run, folder: Path, **more: Any) -> rollouts.RolloutBaseline:
+    return rollouts.reinforce(scheme_of(run, None, folder, **more))

@@ -194,7 +194,7 @@ def _reinforced_per_sample(c: Counts, training: Reinforced, *, cvrp: bool) -> fl
 
     With a greedy baseline its solutions are built too.  Ways back to the depot are not counted.
     """
-    total, more = 0.0, training.baseline is not None
+    total, more = 0.0, not training.shares_baseline
     for stage in training.stages:
         for n, instances in stage.expected_instances().items():
             nodes, moves = n + cvrp, n if cvrp else n - 2

@@ -69,7 +69,7 @@ class IcamShape(Spec):
 
 # What is no change of the same training.
 FIXED_IN_STAGES = {"name", "sizes", "batch_nodes", "capacities", "variants", "distributions", "starts", "images"}
-FIXED_IN_TRAININGS = {"kind", "stages", "batches_before", "balance", "fresh", "scaled", "baseline", "decoupled"}
+FIXED_IN_TRAININGS = {"kind", "stages", "batches_before", "balance", "fresh", "scaled", "decoupled"}
 TRAININGS = (Supervised, SelfImprovement, Reconstruction, Reinforced)
 
 

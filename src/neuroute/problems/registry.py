@@ -26,7 +26,6 @@ PARTS: dict[str, dict[str, str]] = {
         "self-improvement": "neuroute.training.self_improvement:SelfImprovementBatches",
         "reconstruction": "neuroute.training.reconstruction:TourRounds",
         "reinforce": "neuroute.training.reinforce:reinforce",
-        "rollout-baseline": "neuroute.training.rollout_baseline:reinforce",
     },
     "cvrp": {
         "spec": "neuroute.datasets.problem_specs:CVRP",
@@ -37,7 +36,6 @@ PARTS: dict[str, dict[str, str]] = {
         "self-improvement": "neuroute.training.cvrp:RouteSamples",
         "reconstruction": "neuroute.training.cvrp:RouteRounds",
         "reinforce": "neuroute.training.reinforce:reinforce",
-        "rollout-baseline": "neuroute.training.rollout_baseline:reinforce",
     },
     "vrp": {
         "spec": "neuroute.datasets.problem_specs:VRP",

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -57,10 +56,8 @@ def short_run(run: Run, kind: str, batches: int = BATCHES) -> Run:
 
 def short_training(training: Training, batches: int) -> Training:
     """About so many batches of a training; what comes once in a round or a stage comes as often for each batch."""
-    if isinstance(training, OwnTraining):
+    if isinstance(training, OwnTraining | Reinforced):
         return training.shortened(batches)
-    if isinstance(training, Reinforced):
-        return _short_stages(training, batches)
     if isinstance(training, Supervised):
         samples = min(training.samples, batches * training.batch_size)
         epochs = min(training.epochs, -(-batches * training.batch_size // samples))
@@ -106,26 +103,6 @@ def labels_made(training: Training) -> float:
     if isinstance(training, Reconstruction):
         return (training.rounds - training.warm_up) * training.samples * training.reconstructions
     return 0
-
-
-def _short_stages(training: Reinforced, batches: int) -> Reinforced:
-    baseline = training.baseline
-    epochs = 1 if baseline is None else 2  # it may begin with the second one
-    stages = tuple(
-        stage.model_copy(
-            update={
-                "epochs": min(epochs, stage.epochs),
-                "batches_per_epoch": min(batches // epochs, stage.batches_per_epoch),
-                "drops": (),
-                "validations": 1,
-            }
-        )
-        for stage in training.stages
-    )
-    if baseline is not None:  # which is judged once in an epoch
-        share = batches / epochs / max(stage.batches_per_epoch for stage in training.stages)
-        baseline = baseline.model_copy(update={"instances": max(2, math.ceil(baseline.instances * min(1.0, share)))})
-    return training.model_copy(update={"stages": stages, "baseline": baseline})
 
 
 def training_key(run: Run, kind: str) -> str:

@@ -20,19 +20,6 @@ class Elite(Spec):
     beta: float = Field(default=0.1, ge=0)  # weight of their loss
 
 
-class GreedyBaseline(Spec):
-    """Solutions are compared with greedy ones of a frozen copy of the best weights so far (Kool et al., 2019).
-
-    At the end of each epoch the weights take its place if their greedy solutions of `instances` instances, drawn anew
-    after each replacement, are shorter by more than `margin` on average and, with `alpha`, if a paired
-    one-sided t-test says so at that level (Kool et al., 2019).
-    """
-
-    instances: int = Field(default=640, ge=2)
-    margin: float = Field(default=0.0, ge=0)
-    alpha: float | None = Field(default=None, gt=0, lt=1)
-
-
 class Stage(Spec):
     """Batches that are drawn and weighed alike.  Each draws its size, and its capacity, for all of its instances.
 
@@ -50,9 +37,9 @@ class Stage(Spec):
     variants: tuple[str, ...] = ()  # VRP: each batch draws one; none for other problems
     # CVRP: each batch draws one; none: uniform.  Left out of the text of other stages, as are all later fields.
     distributions: tuple[Distribution, ...] = Field(default=(), exclude_if=lambda names: not names)
-    # Solutions of an instance, one from each of its first nodes; None: all.  With a `baseline` they start at random.
+    # Solutions of an instance, one from each of its first nodes; None: all.
     starts: int | None = Field(default=None, ge=1)
-    # With a `baseline`: each instance is seen in so many random images, itself the first.
+    # Each instance is seen in so many random images, itself the first, where these share no baseline.
     images: int = Field(default=1, ge=1, exclude_if=lambda images: images == 1)
     learning_rate: float = Field(default=1e-4, gt=0, allow_inf_nan=False)
     drops: tuple[int, ...] = ()  # after each of these numbers of epochs the rate falls to `drop` of what it was
@@ -105,8 +92,7 @@ class Stage(Spec):
 
 
 class Reinforced(Learning, Spec):
-    """REINFORCE with a baseline that the solutions of an instance share, in stages (Kwon et al., 2020; icam, 3.3), or
-    with greedy solutions as `baseline`.
+    """REINFORCE with a baseline that the solutions of an instance share, in stages (Kwon et al., 2020; icam, 3.3).
 
     Instances are drawn, never stored: those of a batch follow from its number alone, its size, capacity and samples
     from the seed too.  `batches_before` is the number of the first one: a run that goes on where another ends then
@@ -116,6 +102,7 @@ class Reinforced(Learning, Spec):
     keep: ClassVar[str] = "last"  # no weights are selected: those after the last batch are the model
 
     learns_decisions: ClassVar[bool] = False
+    shares_baseline: ClassVar[bool] = True  # solutions of an instance share their mean; else greedy ones are built, too
     kind: Literal["reinforce"] = "reinforce"
     stages: tuple[Stage, ...] = Field(min_length=1)
     batches_before: int = Field(default=0, ge=0)
@@ -126,20 +113,14 @@ class Reinforced(Learning, Spec):
     precision: Precision = "fp32"
     # Advantages are shares of the largest one of their instance, or in standard deviations of its lengths.
     scaled: Literal["largest", "deviation"] | None = Field(default=None, exclude_if=lambda scaled: scaled is None)
-    # What solutions are compared with; None: the mean over those of their instance.
-    baseline: GreedyBaseline | None = Field(default=None, exclude_if=lambda baseline: baseline is None)
     # Weight decay beside the gradient (AdamW), not in it.
     decoupled: bool = Field(default=False, exclude_if=lambda decoupled: not decoupled)
 
     @model_validator(mode="after")
     def _stages_fit_the_baseline_and_have_own_names(self) -> "Reinforced":
-        if self.baseline and self.scaled:
-            raise ValueError("scaled: advantages over the others of an instance; with a `baseline` leave it out")
         for stage in self.stages:
-            if self.baseline is None and (stage.starts == 1 or stage.images > 1):
-                raise ValueError(f"stages: {stage.name} has a single start, or images: these are for a `baseline`")
-            if self.baseline is not None and (stage.starts is None or stage.elite):
-                raise ValueError(f"stages: {stage.name}: with a `baseline` give `starts`, such as 1, and no elite")
+            if self.shares_baseline and (stage.starts == 1 or stage.images > 1):
+                raise ValueError(f"stages: {stage.name} has a single start, or images: no others share its baseline")
         names = [stage.name for stage in self.stages]
         if len(set(names)) < len(names):
             raise ValueError(f"stages: {names} must have names of their own")
@@ -148,12 +129,21 @@ class Reinforced(Learning, Spec):
     @property
     def scheme(self) -> str:
         """The learner that the training takes; else the problem's own."""
-        return "rollout-baseline" if self.baseline else self.kind
+        return self.kind
 
     @property
     def validated_starts(self) -> Literal[1, "all"]:
         """Solutions of an instance by which runs are validated."""
-        return 1 if self.baseline else "all"
+        return "all" if self.shares_baseline else 1
+
+    def shortened(self, batches: int, epochs: int = 1) -> "Reinforced":
+        """About so many batches of each stage, of their true size, in so many epochs: what a rehearsal times."""
+        stages = []
+        for stage in self.stages:
+            few = {"epochs": min(epochs, stage.epochs), "drops": (), "validations": 1}
+            few["batches_per_epoch"] = min(batches // epochs, stage.batches_per_epoch)
+            stages.append(stage.model_copy(update=few))
+        return self.model_copy(update={"stages": tuple(stages)})
 
     @property
     def ends(self) -> list[int]:

@@ -112,7 +112,7 @@ def check_run(run: Run) -> None:
     kind = network_class(run.network.kind)
     if kind.multi_start and run.training.learns_decisions:
         raise NeurouteError(f"{run.id}: {kind.__name__} builds many solutions at once; take a network of one path here")
-    if not kind.multi_start and run.training.kind == "reinforce":
+    if not kind.multi_start and isinstance(run.training, Reinforced) and not hasattr(kind, "own_method"):
         raise _single(run)
     if kind.problem != run.validation.dataset.problem or run.n <= MOST_NODES:
         check_network(build(run.network), run.network, run.validation, torch.device("cpu"))

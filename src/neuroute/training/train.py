@@ -148,7 +148,7 @@ def _model(run: Run, net: RoutingNetwork, world: World, place: torch.device, com
         model: Any = DECISION.of(problem)(net)
         model = torch.compile(model, dynamic=True) if compiles else model
         return world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
-    if compiles and run.training.kind == "reinforce" and problem != "vrp":  # whose gates draw from generators
+    if compiles and isinstance(run.training, Reinforced) and problem != "vrp":  # whose gates draw from generators
         return compiled(net)
     return net
 

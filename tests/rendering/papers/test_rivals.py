@@ -71,7 +71,7 @@ def test_networks_of_the_study_see_the_same_instances_or_more_of_them(fabric: Fa
         elif run.name.startswith("study_longer_"):
             changed = {"batches_per_epoch": study.same_time[problem][name]}
         assert stage == common.model_copy(update=changed)
-        assert (run.training.baseline is None) == (name != "INViT")
+        assert run.training.shares_baseline == (name != "INViT")
 
 
 def test_a_study_of_one_problem_shows_that_one(fabric: Fabric, work: Path) -> None:

@@ -12,12 +12,12 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.networks.weights import load_checkpoint
 from neuroute.specs.objects import Dataset, Network, Run
-from neuroute.training.rollout_baseline import CHALLENGES, reinforce
 from neuroute.training.sampling_streams import noise, sampling
 from neuroute_systems.mdam import training as mdam
 from neuroute_systems.mdam.decoding import Steps, build_all
 from neuroute_systems.mdam.system import MdamTraining, WarmBaseline
 from neuroute_systems.mdam.training import DecoderBatches, decoders, divergence
+from neuroute_systems.rollouts.training import CHALLENGES, reinforce
 from reinforcing import assert_alike, backward, gradients
 from tiny import N, copy_weights, run_training, same_weights, scheme_of
 from tiny_reinforced import stage
@@ -122,7 +122,7 @@ def test_weights_are_compared_by_the_best_decoder(tmp_path: Path) -> None:
 def test_a_run_leaves_the_weights_that_were_trained(
     tmp_path: Path, problem: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neuroute.training.rollout_baseline.is_shorter", lambda *_: False)
+    monkeypatch.setattr("neuroute_systems.rollouts.training.is_shorter", lambda *_: False)
     store = request.getfixturevalue("cvrp_store" if problem == "cvrp" else "store")
     kept = dict[str, Tensor]()
 

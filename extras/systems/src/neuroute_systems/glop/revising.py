@@ -22,10 +22,10 @@ from neuroute.specs.decodings import Decoding
 from neuroute.specs.objects import Dataset
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.loop import load_whole
-from neuroute.training.rollout_baseline import BaselinePolicy, running_mean
 from neuroute_systems.blocks.path_attention import PathAttention, Prepared
 from neuroute_systems.glop.network import Glop, fit_to_square
 from neuroute_systems.glop.system import Phase, Revising
+from neuroute_systems.rollouts.training import BaselinePolicy, running_mean
 
 PATHS_AT_ONCE = 4096  # that are built without gradients
 PATHS, CHALLENGES, NOISE = range(3)  # streams of draws, each of a phase

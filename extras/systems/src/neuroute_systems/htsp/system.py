@@ -56,7 +56,7 @@ class HtspTraining(Reinforced):
 
     @model_validator(mode="after")
     def _paths_have_one_size(self) -> HtspTraining:
-        if len({stage.sizes for stage in self.stages}) > 1 or len(set(self.stages[0].sizes)) > 1 or self.baseline:
+        if len({stage.sizes for stage in self.stages}) > 1 or len(set(self.stages[0].sizes)) > 1:
             raise ValueError("stages: fragments have one size, and no `baseline`; give all stages the same `sizes`")
         if self.upper is None and self.updates > 1:
             raise ValueError("updates: of the lower level for one of the upper one; give `upper`, too")

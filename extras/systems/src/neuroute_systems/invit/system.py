@@ -13,7 +13,8 @@ from neuroute.plan.shapes import BaselineShape, Positive
 from neuroute.plan.systems import PAPER, Rival, Studied, System, Trained, rival
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Decoding, Network, Problem
-from neuroute.specs.reinforced import GreedyBaseline, Reinforced
+from neuroute.specs.reinforced import Reinforced
+from neuroute_systems.rollouts.spec import GreedyBaseline, Rollouts
 
 INVIT: dict[Problem, str] = {
     "tsp": "neuroute_systems.invit.network:Invit",
@@ -50,7 +51,7 @@ class InvitScale(Spec):
     images: Annotated[int, Field(ge=1, description="images of an instance as its authors decode; the best counts")]
     tsp: InvitTrained
     cvrp: InvitTrained
-    training: dict[Problem, Reinforced]
+    training: dict[Problem, Rollouts]
 
 
 def rivals(config: Config, scale: Scale, block: InvitScale) -> list[Rival]:
@@ -92,7 +93,8 @@ class StudiedInvit(Studied, Views):
         changed = {"starts": 1, "images": self.images, "learning_rate": self.learning_rate}
         stages = tuple(stage.model_copy(update=changed) for stage in common.stages)
         adam = {"decoupled": True, "weight_decay": 0.01}
-        return common.model_copy(update={"stages": stages, "baseline": self.baseline} | adam)
+        fields = {name: value for name, value in common if name != "kind"}
+        return Rollouts.model_validate(fields | {"stages": stages, "baseline": self.baseline} | adam)
 
     @property
     def best(self) -> Decoding:

@@ -9,7 +9,7 @@ from neuroute.plan.shapes import BaselineShape, Positive
 from neuroute.plan.systems import Rival, System, Trained, rival
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Decoding, Problem
-from neuroute.specs.reinforced import GreedyBaseline, Reinforced
+from neuroute_systems.rollouts.spec import GreedyBaseline, Rollouts
 
 KINDS: dict[Problem, str] = {
     "tsp": "neuroute_systems.mdam.network:Mdam",
@@ -23,7 +23,7 @@ class WarmBaseline(GreedyBaseline):
     warm_up: float | None = Field(default=None, ge=0, lt=1)  # weight of the past
 
 
-class MdamTraining(Reinforced):
+class MdamTraining(Rollouts):
     """Each decoder is compared with the copy's best greedy solution, and held apart from the others."""
 
     scheme: ClassVar[str] = "neuroute_systems.mdam.training:decoders"

@@ -21,12 +21,12 @@ from neuroute.training.batches import Scheme
 from neuroute.training.network_checks import check_stages
 from neuroute.training.policy_gradient import LogProbability
 from neuroute.training.reinforce import BatchSpec
-from neuroute.training.rollout_baseline import RolloutBaseline, running_mean
 from neuroute.training.split_backward import SplitBackward
 from neuroute_systems.mdam.decoding import Steps, build, build_all
 from neuroute_systems.mdam.network import Mdam
 from neuroute_systems.mdam.system import MdamTraining, WarmBaseline
 from neuroute_systems.own_solutions import OwnSolutions
+from neuroute_systems.rollouts.training import RolloutBaseline, running_mean
 
 FLOOR = -1e9  # of a logarithm
 

@@ -20,12 +20,13 @@ from neuroute.decoding.environment import Batch
 from neuroute.decoding.memory import autocast, bytes_of_decision
 from neuroute.decoding.multi_start import images_of, multi_start, roll_out
 from neuroute.specs.objects import Dataset
-from neuroute.specs.reinforced import GreedyBaseline, Stage
+from neuroute.specs.reinforced import Stage
 from neuroute.training.batches import Scheme
 from neuroute.training.network_checks import check
 from neuroute.training.policy_gradient import AuxiliaryLoss
 from neuroute.training.reinforce import BatchSpec, Reinforcement
 from neuroute.training.sampling_streams import Draw
+from neuroute_systems.rollouts.spec import GreedyBaseline, Rollouts
 
 # -- The policy that others are compared with: the best weights so far, until better ones come (Kool et al., 2019)
 
@@ -103,9 +104,10 @@ class RolloutBaseline(Reinforcement):
     network says.
     """
 
+    training: Rollouts
+
     def __init__(self, scheme: Scheme, moments: Path | None = None) -> None:
         super().__init__(scheme, moments)
-        assert self.training.baseline is not None
         self.rule: GreedyBaseline = self.training.baseline
         self._most_images = max(stage.images for stage in self.training.stages)
         self.policy = BaselinePolicy(

@@ -13,10 +13,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.multi_start import draw_images, images_of, roll_out
 from neuroute.networks.weights import load_checkpoint
 from neuroute.specs.objects import Network
-from neuroute.specs.reinforced import GreedyBaseline, Reinforced
-from neuroute.training import rollout_baseline
-from neuroute.training.rollout_baseline import RolloutBaseline, is_shorter
+from neuroute.specs.reinforced import Reinforced
 from neuroute.training.sampling_streams import Draw, noise, sampling
+from neuroute_systems.rollouts import training as rollouts
+from neuroute_systems.rollouts.spec import GreedyBaseline, Rollouts
+from neuroute_systems.rollouts.training import RolloutBaseline, is_shorter
 from reinforcing import assert_alike, backward, gradients
 from tiny import N, copy_weights, run_training, same_weights
 from tiny_reinforced import ROLLOUTS, make_run, rollout_run, rollouts_of, stage
@@ -170,7 +171,7 @@ def test_the_copy_is_what_is_left(tmp_path: Path, kind: str, request: pytest.Fix
             kept.update(frozen=copy_weights(self.policy.frozen), net=copy_weights(self.net))
 
         patch.setattr(RolloutBaseline, "_end_batch", watch)
-        patch.setattr(rollout_baseline, "is_shorter", lambda *_: False)
+        patch.setattr(rollouts, "is_shorter", lambda *_: False)
         out = run_training(rollout_run(kind), tmp_path, store)
     left = load_checkpoint(out / "model.safetensors")[0].state_dict()
     assert same_weights(left, kept["frozen"])
@@ -190,7 +191,7 @@ def test_stages_that_do_not_fit_the_baseline() -> None:
         with pytest.raises(ValueError, match="single start, or images"):
             Reinforced(stages=(stage(**more),))
     with pytest.raises(ValueError, match="give `starts`"):
-        Reinforced(stages=(stage(),), baseline=GreedyBaseline())
+        Rollouts(stages=(stage(),), baseline=GreedyBaseline())
 
 
 def test_a_path_network_is_refused(tmp_path: Path) -> None:
