@@ -103,19 +103,6 @@ def root_of(files: Sequence[str], folders: Sequence[str]) -> str:
     return roots.pop() if roots else ""
 
 
-def take_files(inputs: Sequence[str], outputs: Sequence[str], cache: str) -> None:
-    """Let the command read and write these files, and keep in `cache` what outlives a job and no other one needs.
-
-    Raises NeurouteError if one that is read is missing.
-    """
-    for file in inputs:
-        if not os.path.exists(file):
-            raise NeurouteError(f"{file}: is to be read, and is not there; start Snakemake again")
-    config = json.loads(os.environ.get(CONFIG_ENV, "{}"))
-    folders = [os.path.expanduser(config.get(key) or default) for key, default in FOLDERS.items()]
-    os.environ[ROOT_ENV], os.environ[CACHE_ENV] = root_of([*inputs, *outputs], folders), cache
-
-
 def main() -> None:
     """Own options, each with the words up to the next one; after `--` the command."""
     options, arguments = {}, sys.argv[1:]
@@ -127,7 +114,16 @@ def main() -> None:
         options[name], arguments = arguments[:stop], arguments[stop:]
     try:
         if "--write" in options:
-            take_files(options.get("--read", []), options["--write"], "".join(options.get("--cache", [])))
+            inputs = options.get("--read", [])
+            for file in inputs:
+                if not os.path.exists(file):
+                    raise NeurouteError(f"{file}: is to be read, and is not there; start Snakemake again")
+            config = json.loads(os.environ.get(CONFIG_ENV, "{}"))
+            folders = [os.path.expanduser(config.get(key) or default) for key, default in FOLDERS.items()]
+            os.environ[ROOT_ENV], os.environ[CACHE_ENV] = (
+                root_of([*inputs, *options["--write"]], folders),
+                "".join(options.get("--cache", [])),
+            )
     except NeurouteError as error:
         sys.exit(f"error: {error}")
     if "--attempt" in options:

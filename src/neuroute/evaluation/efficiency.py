@@ -313,21 +313,14 @@ def measure_construction(construction: Construction, tokens: list[int], place: t
         for k in tokens:
             if time.perf_counter() - began > 2 * LIMIT:
                 return None
-            seconds, before, added = _measure_decision(construction, encoded, k, place)
+            state, _, before = measure_memory(partial(construction.state, encoded, k), place)
+            decide = partial(construction.decide, state)
+            _, added, _ = measure_memory(decide, place)
+            seconds, before, added = (_time_call(decide, place) / construction.share, before, added)
             points.append((k, seconds, added / MIB))
             peak = max(peak, resident + before + added)
     array = np.array(points, np.float64)
     return Measurement(array, total + sum_decisions(array[:, 0], array[:, 1]), peak / MIB, construction.share)
-
-
-def _measure_decision(
-    construction: Construction, encoded: Any, tokens: int, place: torch.device
-) -> tuple[float, int, int]:
-    """Return seconds of a decision for all solutions of the instance, bytes held before it, bytes that it adds."""
-    state, _, before = measure_memory(partial(construction.state, encoded, tokens), place)
-    decide = partial(construction.decide, state)
-    _, added, _ = measure_memory(decide, place)
-    return _time_call(decide, place) / construction.share, before, added
 
 
 def sum_decisions(tokens: np.ndarray, seconds: np.ndarray) -> float:

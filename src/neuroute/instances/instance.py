@@ -13,7 +13,7 @@ from neuroute.core.text import printable
 from neuroute.instances.arrays import check_arrays, check_distances, row
 from neuroute.instances.distances import distances
 from neuroute.instances.unit_square import LATE, fills_unit_square, in_unit_square, scale_points
-from neuroute.problems.cvrp import check_routes, check_served
+from neuroute.problems.cvrp import check_served
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.problems.vrp_checker import EPS, Rule, fault
@@ -238,7 +238,14 @@ class Instance:
                     f"{self.name}: not a tour of its {self.n} nodes; visit each of 0..{self.n - 1} once"
                 )
         elif self.demand is not None and self.capacity is not None and self.problem == "cvrp":
-            check_routes(to_routes(stops), self.demand, self.capacity, self.name)
+            routes = to_routes(stops)
+            check_served(routes, len(self.demand) - 1, self.name)
+            for number, route in enumerate(routes, 1):
+                load = int(self.demand[list(route)].sum())
+                if load > self.capacity:
+                    raise NeurouteError(
+                        f"{self.name}: route {number} carries {load}, more than the capacity {self.capacity}"
+                    )
         else:
             in_own_units = rule == "network" and self.scale is not None
             instance: Any = self.vrp if in_own_units else self.inputs()

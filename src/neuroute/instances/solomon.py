@@ -21,11 +21,6 @@ from neuroute.problems.vrp_checker import LARGEST_LOAD, check_instances
 HEADINGS = ("VEHICLE", "CUSTOMER")
 
 
-def is_solomon(text: str) -> bool:
-    """Whether a line is the heading of a section of Solomon's files."""
-    return any(line.strip().upper() in HEADINGS for line in text.splitlines())
-
-
 def parse_solomon(text: str, where: str, name: str) -> Instance:
     """Return the instance of a file's text; `name` is for a file that states none, `where` for messages.
 

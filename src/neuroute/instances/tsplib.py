@@ -17,7 +17,7 @@ from neuroute.core.text import printable
 from neuroute.instances.arrays import LARGEST, check_distances
 from neuroute.instances.instance import Instance
 from neuroute.instances.sections import NUMBER, NotRead, Parts, check_known, of_nodes, places, read_text, split, whole
-from neuroute.instances.solomon import as_solomon, is_solomon, parse_solomon
+from neuroute.instances.solomon import HEADINGS, as_solomon, parse_solomon
 from neuroute.problems.tsp import FEWEST_NODES, check_coordinates
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def parse(text: str, where: str, name: str, ignore: Collection[str] = ()) -> Ins
     name: for a file that states none; ignore: keys and sections that are left out.  Solomon's files are read, too.
     Raises NotRead, naming `where`, for another problem, and NeurouteError, with line and mend, for no whole instance.
     """
-    if is_solomon(text):
+    if any(line.strip().upper() in HEADINGS for line in text.splitlines()):
         return parse_solomon(text, where, name)
     parts = split(text, where, ignore)
     kind, edge_type = _kind(parts), parts.header.get("EDGE_WEIGHT_TYPE", "").upper()

@@ -115,7 +115,18 @@ def build_plan(config: Config) -> Plan:
         )
     plan = Plan(config, scale, label_jobs, runs, evaluations, artifacts, papers, needs, frozenset(lost))
     _check(plan)
-    _check_test_files(plan)
+    files = {labels.dataset.file or "" for labels in plan.label_jobs.values()}
+    used = {t for t in plan.scale.test_files if any(file.endswith(f"_{t.source.stem}.npz") for file in files)}
+    for test in plan.scale.test_files:
+        if test.stem is not None and test not in used:
+            raise NeurouteError(
+                f"{plan.config.where}: test_sets.{test.stem}: no test set of this plan; `neuroute plan --all` lists all"
+            )
+    if plan.config.test_sets == "published" and not used:
+        raise NeurouteError(
+            f"{plan.config.where}: test_sets: {plan.config.testsets_dir} holds no test set of the sizes of scale "
+            f"{plan.scale.name}; give others, or `test_sets: drawn`"
+        )
     if substitutes:
         plan = replace(plan, artifacts={a.id: _with_stand_ins(plan, a) for a in artifacts.values()})
     for name in config.runs:
@@ -174,22 +185,6 @@ def _with_stand_ins(plan: Plan, artifact: Artifact) -> Artifact:
     used = {plan.label_jobs[job].solver for job in jobs}
     stand_ins = {name: other for name, other in (plan.config.substitutes or {}).items() if other in used}
     return artifact.model_copy(update={"stand_ins": stand_ins})
-
-
-def _check_test_files(plan: Plan) -> None:
-    """Raises NeurouteError if `test_sets` names a set that no paper tests on, or no file is one that any tests on."""
-    files = {labels.dataset.file or "" for labels in plan.label_jobs.values()}
-    used = {t for t in plan.scale.test_files if any(file.endswith(f"_{t.source.stem}.npz") for file in files)}
-    for test in plan.scale.test_files:
-        if test.stem is not None and test not in used:
-            raise NeurouteError(
-                f"{plan.config.where}: test_sets.{test.stem}: no test set of this plan; `neuroute plan --all` lists all"
-            )
-    if plan.config.test_sets == "published" and not used:
-        raise NeurouteError(
-            f"{plan.config.where}: test_sets: {plan.config.testsets_dir} holds no test set of the sizes of scale "
-            f"{plan.scale.name}; give others, or `test_sets: drawn`"
-        )
 
 
 def _check(plan: Plan) -> None:

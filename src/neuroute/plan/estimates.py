@@ -182,7 +182,16 @@ class Estimates:
         flops, threads = RunFlops(r).evaluate(e), self.plan.scale.evaluate_threads
         job = self.rehearsed.jobs.get(evaluation_key(r, e)) if self.rehearsed.jobs else None
         seconds = job.seconds if job else self._off_in_evaluations * self.evaluation_s(flops)
-        memory = self._memory_mb(devices, _decoding_gb(r, e)) + 4 * counts(r.network).parameters / 1e6
+        parts = e.members()
+        sets = [labels.dataset for labels in e.labels]
+        sets += [dataset for part in parts for dataset in getattr(part, "datasets", ())]
+        sets += [sweep.dataset for part in parts for sweep in getattr(part, "sweeps", ())]
+        tokens = 1 + max([*(dataset.nodes for dataset in sets), *(getattr(part, "max_nodes", 0) for part in parts)])
+        beam = max((decoding.beam for decoding in e.decodings_used()), default=1)
+        networks = [r.network, *(network for part in parts for network in getattr(part, "networks", {}).values())]
+        width = max(int(network.arguments.get("width", WIDTH)) for network in networks)
+        decoding_gb = (4 * 16 * width * max(TOKENS_AT_ONCE, tokens * beam) + 64 * tokens**2) / 1e9
+        memory = self._memory_mb(devices, decoding_gb) + 4 * counts(r.network).parameters / 1e6
         disk = sum(8 * labels.dataset.count for labels in e.labels) / 1e6
         path = self.plan.evaluation_file(evaluation)
         return Cost("evaluate", evaluation, path, self.start_s + seconds, threads, devices, flops, memory, disk)
@@ -272,19 +281,6 @@ class Estimates:
             start = None if isinstance(run, GivenRun) else run.start
             return 0 if start is None else 1 + self._depth(stage, start.partition("@")[0])
         return int(stage == "evaluate" and self.plan.rescaling_of_evaluation(name) is not None)
-
-
-def _decoding_gb(run: Run | GivenRun, evaluation: RunEvaluation) -> float:
-    """Activations of what is decoded at once (`decoding/memory.py`), of the largest instances; and of their pairs."""
-    parts = evaluation.members()
-    sets = [labels.dataset for labels in evaluation.labels]
-    sets += [dataset for part in parts for dataset in getattr(part, "datasets", ())]
-    sets += [sweep.dataset for part in parts for sweep in getattr(part, "sweeps", ())]
-    tokens = 1 + max([*(dataset.nodes for dataset in sets), *(getattr(part, "max_nodes", 0) for part in parts)])
-    beam = max((decoding.beam for decoding in evaluation.decodings_used()), default=1)
-    networks = [run.network, *(network for part in parts for network in getattr(part, "networks", {}).values())]
-    width = max(int(network.arguments.get("width", WIDTH)) for network in networks)
-    return (4 * 16 * width * max(TOKENS_AT_ONCE, tokens * beam) + 64 * tokens**2) / 1e9
 
 
 def typical_ratio(pairs: Iterable[tuple[float, float]], least_s: float) -> float:

@@ -150,7 +150,11 @@ class Paper:
         out = []
         for d, each in needs.items():
             shown_labels = (need.labels for need in each if isinstance(need, Solved))
-            evaluations = (self._id(scale, need) for need in each if isinstance(need, Tested | RunEvaluation))
+            evaluations = (
+                (need.id if isinstance(need, RunEvaluation) else f"{need.run}/{self._group(scale, need)}")
+                for need in each
+                if isinstance(need, Tested | RunEvaluation)
+            )
             out.append(
                 Artifact(
                     paper=self.key,
@@ -164,9 +168,6 @@ class Paper:
                 )
             )
         return out
-
-    def _id(self, scale: Scale, need: Tested | RunEvaluation) -> str:
-        return need.id if isinstance(need, RunEvaluation) else f"{need.run}/{self._group(scale, need)}"
 
     def _group(self, scale: Scale, need: Tested) -> str:
         if callable(self.group):

@@ -24,7 +24,17 @@ def settle(plan: Plan) -> Plan:
     """
     if plan.config.substitutes is not None or not plan.scale.substitute_solvers:
         return plan
-    substitutes = {name: other for name in _lacking(plan) if (other := stand_in(name))}
+    # The solvers that are not installed and have labels yet to make
+    of: dict[str, list[Labels]] = {}
+    for job, labels in plan.label_jobs.items():
+        if not plan.manifest(job).exists():
+            of.setdefault(labels.solver, []).append(labels)
+    lacking = [
+        name
+        for name, waiting in of.items()
+        if not is_installed(name) and any(_rows_missing(plan, labels) for labels in waiting)
+    ]
+    substitutes = {name: other for name in lacking if (other := stand_in(name))}
     if not substitutes:
         return plan
     for name, other in substitutes.items():
@@ -63,19 +73,6 @@ def workers_that_fit(plan: Plan, job: str, workers: int) -> int:
     return (
         fitting_workers(get(labels.solver), labels.dataset.nodes, workers) if _rows_missing(plan, labels) else workers
     )
-
-
-def _lacking(plan: Plan) -> list[str]:
-    """Return the solvers that are not installed and have labels yet to make."""
-    of: dict[str, list[Labels]] = {}
-    for job, labels in plan.label_jobs.items():
-        if not plan.manifest(job).exists():
-            of.setdefault(labels.solver, []).append(labels)
-    return [
-        name
-        for name, waiting in of.items()
-        if not is_installed(name) and any(_rows_missing(plan, labels) for labels in waiting)
-    ]
 
 
 def _rows_missing(plan: Plan, labels: Labels) -> int:

@@ -46,7 +46,13 @@ def _changes(plan: Plan, job: Cost) -> Iterator[str]:
     spec, code = plan.digested(job.id)
     if repr(spec) not in noted:
         specs = (old for old in map(_text, noted) if old.startswith("{"))
-        yield from _differences(next(specs, "{}"), spec) or ["settings"]
+        before, after = _keys(next(specs, "{}")), _keys(spec)
+        differences = [
+            f"{key}: {before.get(key, 'nothing')} -> {after.get(key, 'nothing')}"
+            for key in dict.fromkeys([*before, *after])
+            if before.get(key) != after.get(key)
+        ]
+        yield from differences or ["settings"]
     if repr(code) not in noted:
         yield f"code of its {job.stage}"
 
@@ -55,16 +61,6 @@ def _text(noted: str) -> str:
     with suppress(ValueError, SyntaxError):
         return str(ast.literal_eval(noted))
     return ""
-
-
-def _differences(old: str, new: str) -> list[str]:
-    """`training.learning_rate: 0.002 -> 0.0002` for each key of specs, which are JSON, one a line."""
-    before, after = _keys(old), _keys(new)
-    return [
-        f"{key}: {before.get(key, 'nothing')} -> {after.get(key, 'nothing')}"
-        for key in dict.fromkeys([*before, *after])
-        if before.get(key) != after.get(key)
-    ]
 
 
 def _keys(specs: str) -> dict[str, str]:

@@ -60,15 +60,6 @@ def is_feasible(instances: Vrp, solutions: np.ndarray) -> np.ndarray:
     return feasible
 
 
-def check_routes(routes: Sequence[Sequence[int]], demand: np.ndarray, capacity: int, where: str) -> None:
-    """Raises NeurouteError unless every customer is served once and no route carries more than the capacity."""
-    check_served(routes, len(demand) - 1, where)
-    for number, route in enumerate(routes, 1):
-        load = int(demand[list(route)].sum())
-        if load > capacity:
-            raise NeurouteError(f"{where}: route {number} carries {load}, more than the capacity {capacity}")
-
-
 def check_served(routes: Sequence[Sequence[int]], n: int, where: str) -> None:
     """Raises NeurouteError unless each of customers 1..n is served once."""
     strange = next((c for route in routes for c in route if not 1 <= c <= n), None)

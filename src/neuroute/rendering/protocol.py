@@ -151,8 +151,18 @@ def _line(plan: Plan, protocol: Protocol, uses: Sequence[_Use]) -> Line:
         instances, source = dataset.count, Path(dataset.file).stem if dataset.file else NEW_INSTANCES
         reference = solver_name(here.solver) if isinstance(here, Labels) else NO_GAPS
     precisions = dict.fromkeys(plan.runs[use.run].training.precision for use in uses)
+    # "Tables 2, 5; Figure 1"
+    names = dict.fromkeys(use.artifact.partition("/")[2] for use in uses)
+    numbers: dict[str, list[str]] = {}
+    for name in names:
+        kind = name.rstrip("0123456789")
+        numbers.setdefault(kind.replace("table_figure", "table of figure").capitalize(), []).append(name[len(kind) :])
+    order = sorted(numbers.items(), key=lambda item: not item[0].startswith("Table"))
+    where = "; ".join(
+        f"{kind}{'s' * (len(of) > 1 and ' ' not in kind)} {', '.join(sorted(of, key=int))}" for kind, of in order
+    )
     return Line(
-        _where(dict.fromkeys(use.artifact.partition("/")[2] for use in uses)),
+        where,
         (Pair(protocol.name, _name(here)),),
         (
             Pair(protocol.source, source),
@@ -162,18 +172,6 @@ def _line(plan: Plan, protocol: Protocol, uses: Sequence[_Use]) -> Line:
             Pair(_in_words(protocol.budget), _in_words(use.decoding for use in uses)),
             Pair(protocol.precision, ", ".join(sorted(precisions))),
         ),
-    )
-
-
-def _where(names: Iterable[str]) -> str:
-    """Tables 2, 5; Figure 1."""
-    numbers: dict[str, list[str]] = {}
-    for name in names:
-        kind = name.rstrip("0123456789")
-        numbers.setdefault(kind.replace("table_figure", "table of figure").capitalize(), []).append(name[len(kind) :])
-    order = sorted(numbers.items(), key=lambda item: not item[0].startswith("Table"))
-    return "; ".join(
-        f"{kind}{'s' * (len(of) > 1 and ' ' not in kind)} {', '.join(sorted(of, key=int))}" for kind, of in order
     )
 
 

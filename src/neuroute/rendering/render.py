@@ -21,13 +21,6 @@ from neuroute.specs.objects import formats
 CLOCKS = re.compile("_s$|^(seconds|minutes|load)$")  # names of a figure's columns: another run measures others
 
 
-def _say_sources(study: Study) -> list[str]:
-    """Say which weights behind what is shown were not trained here."""
-    sources = ", ".join(f"{run}: {source}" for run, source in study.weight_sources().items())
-    rest = "What is said of trainings here is not about them."
-    return [f"Not trained here but taken from files: {sources}. {rest}"] if sources else []
-
-
 def render(study: Study, stem: Path) -> list[Path]:
     """Draw `study.artifact` and write `<stem>.<format>` for each of its formats; the paths written.
 
@@ -45,7 +38,10 @@ def render(study: Study, stem: Path) -> list[Path]:
             f"{other} stands in for {name} here: it made the labels and references that were {name}'s."
             for name, other in pairs
         ]
-        drawing = replace(drawing, notes=(*drawing.notes, *say_seeds(study), *stand_ins, *_say_sources(study)))
+        sources = ", ".join(f"{run}: {source}" for run, source in study.weight_sources().items())
+        rest = "What is said of trainings here is not about them."
+        say_sources = [f"Not trained here but taken from files: {sources}. {rest}"] if sources else []
+        drawing = replace(drawing, notes=(*drawing.notes, *say_seeds(study), *stand_ins, *say_sources))
     if isinstance(drawing, Table):
         extra = {"scale": study.scale.name, "device": "; ".join(measured_on.get("devices", [])) or None}
         save_table(drawing, stem, extra)

@@ -250,17 +250,13 @@ class Table:
         lines += [r"\par " + _tex(note) for note in (*_measured_at(self.columns), *self.notes)]
         return "\n".join([*lines, r"\end{table}", ""])
 
-    def _label_classes(self) -> list[str]:
-        """Classes of the label columns: those that tell rows apart, two at most, stay in view when a page scrolls."""
-        fixed = [i for i, heading in enumerate(self.labels) if heading != HERE][:2]
-        names = ("label fix pair", "label fix second") if len(fixed) == 2 else ("label fix",)
-        classes = dict(zip(fixed, names, strict=False))
-        return [classes.get(i, "label") for i in range(len(self.labels))]
-
     def html(self) -> str:
         """Write a fragment <table>: the measured number, with the published one under it.  All text is escaped."""
         e = html.escape
-        kinds = self._label_classes()
+        fixed = [i for i, heading in enumerate(self.labels) if heading != HERE][:2]
+        names = ("label fix pair", "label fix second") if len(fixed) == 2 else ("label fix",)
+        classes = dict(zip(fixed, names, strict=False))
+        kinds = [classes.get(i, "label") for i in range(len(self.labels))]
         is_grouped = any(c.group for c in self.columns)
         height = ' rowspan="2"' if is_grouped else ""
         headings = [f'<th class="{k}"{height} scope="col">{e(n)}</th>' for k, n in zip(kinds, self.labels, strict=True)]

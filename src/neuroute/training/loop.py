@@ -350,14 +350,11 @@ class TrainingLoop:
             remaining = (self.samples(self.total) - self.samples(self.done)) / rate
             trains = [line for line in self.lines if '"train"' in line]
             loss = f"{json.loads(trains[-1])['loss']:.4f}" if trains else "not yet known"
-            state = (self.done, self.total, loss, rate, _clock(remaining))
+            minutes, s = divmod(int(remaining), 60)
+            hours, m = divmod(minutes, 60)
+            clock = f"{hours}h{m:02d}m" if hours else f"{m}m{s:02d}s"
+            state = (self.done, self.total, loss, rate, clock)
             log.info("batch %d/%d  loss %s  %.0f samples/s  %s left", *state)
 
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-def _clock(seconds: float) -> str:
-    minutes, s = divmod(int(seconds), 60)
-    hours, m = divmod(minutes, 60)
-    return f"{hours}h{m:02d}m" if hours else f"{m}m{s:02d}s"

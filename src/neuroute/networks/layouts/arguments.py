@@ -75,7 +75,12 @@ def _mvmoe(tensors: Tensors) -> dict[str, Any]:
         mixed["dec"] = "combine.sparse.experts.weight"
     experts = {place: tensors[name] for place, name in mixed.items() if name in tensors}
     if experts:
-        arguments |= {"experts": len(next(iter(experts.values()))), "positions": _positions(experts, depth)}
+        places = set(experts)
+        layers = {f"enc{i}" for i in range(depth)}
+        if layers <= places:
+            places = (places - layers) | {POSITIONS[0]}
+        positions = sorted(places, key=lambda place: (place == "dec", place != "raw", place))
+        arguments |= {"experts": len(next(iter(experts.values()))), "positions": positions}
     for i in range(depth):
         if f"layers.{i}.up.weight" in tensors:
             arguments["feed_forward"] = len(tensors[f"layers.{i}.up.weight"])
@@ -83,15 +88,6 @@ def _mvmoe(tensors: Tensors) -> dict[str, Any]:
             arguments["feed_forward"] = experts[f"enc{i}"].shape[1]
     variants = INPUTS.get(_inputs(tensors), ())
     return arguments | ({"inputs": variants[0]} if len(variants) == 1 else {})
-
-
-def _positions(present: Iterable[str], depth: int) -> list[str]:
-    """As the arguments of published networks spell them."""
-    places = set(present)
-    layers = {f"enc{i}" for i in range(depth)}
-    if layers <= places:
-        places = (places - layers) | {POSITIONS[0]}
-    return sorted(places, key=lambda place: (place == "dec", place != "raw", place))
 
 
 def _inputs(tensors: Tensors) -> tuple[bool, int]:

@@ -46,7 +46,13 @@ def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows,
     Raises NeurouteError if labels are missing, the network is neither POMO for the TSP nor ICAM with all its adaptation
     biases, there is no such decision, or labels are of the same size.
     """
-    _check(evaluation)
+    d = evaluation.dataset
+    for problem in {d.problem, *(labels.dataset.problem for labels in evaluation.optimal)} - {"tsp"}:
+        raise NeurouteError(f"{evaluation.id}: structure is drawn of the TSP, not of {problem.upper()}")
+    check_decision(evaluation.id, evaluation.decision, d.n - 2, d.n)
+    sizes = [labels.dataset.n for labels in evaluation.optimal]
+    if len(set(sizes)) < len(sizes):
+        raise NeurouteError(f"{evaluation.id}: optimal tours of {sizes} nodes; give each size once")
     net = _drawable(evaluation, loaded)
     coords = dataset_coordinates(evaluation.dataset)[0]
     points = torch.from_numpy(coords)[None].to(loaded.place)
@@ -68,16 +74,6 @@ def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows,
         **chosen_nodes(evaluation.optimal, loaded),
     }
     return parameter_rows(loaded, evaluation.group, evaluation.dataset), arrays
-
-
-def _check(evaluation: StructureEvaluation) -> None:
-    d = evaluation.dataset
-    for problem in {d.problem, *(labels.dataset.problem for labels in evaluation.optimal)} - {"tsp"}:
-        raise NeurouteError(f"{evaluation.id}: structure is drawn of the TSP, not of {problem.upper()}")
-    check_decision(evaluation.id, evaluation.decision, d.n - 2, d.n)
-    sizes = [labels.dataset.n for labels in evaluation.optimal]
-    if len(set(sizes)) < len(sizes):
-        raise NeurouteError(f"{evaluation.id}: optimal tours of {sizes} nodes; give each size once")
 
 
 def _drawable(evaluation: StructureEvaluation, loaded: LoadedModel) -> Any:

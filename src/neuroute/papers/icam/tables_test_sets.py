@@ -203,19 +203,6 @@ def _printed_many(study: Study, problem: Problem, method: str) -> float:
     return float(number(rows, SIZES[-1], "gap_pct") or 0)
 
 
-def _amounts_note(study: Study) -> list[str]:
-    """How much each of the three kinds of training draws: their lengths differ in the paper as well."""
-    parts = []
-    for problem in PROBLEMS:
-        runs = {
-            label: study.runs[run_id(of[problem])] for of, label, _ in TRAININGS if run_id(of[problem]) in study.runs
-        }
-        amounts = {label: drawn_instances(run) for label, run in runs.items()}
-        texts = [f"{label} {amount:,.0f}" for label, amount in amounts.items() if amount is not None]
-        parts += [f"{problem.upper()}: {', '.join(texts)}"] if texts else []
-    return [f"Instances that the trainings here draw, on average: {'; '.join(parts)}."] if parts else []
-
-
 def table1_grids(scale: Scale) -> list[Grid]:
     return _both_problems_grids(scale, 1, SOLVERS.__getitem__)
 
@@ -249,4 +236,13 @@ def table7_grids(scale: Scale) -> list[Grid]:
 @artifact("ICAM and POMO in the same training", needs=needs_of(table7_grids))
 def table7(study: Study) -> Table:
     """Mean length, gap and total time of POMO as its authors train it, of POMO in the three stages, and of ICAM."""
-    return _both_problems(study, table7_grids(study.scale), amounts=_amounts_note(study))
+    parts = []
+    for problem in PROBLEMS:
+        runs = {
+            label: study.runs[run_id(of[problem])] for of, label, _ in TRAININGS if run_id(of[problem]) in study.runs
+        }
+        amounts = {label: drawn_instances(run) for label, run in runs.items()}
+        texts = [f"{label} {amount:,.0f}" for label, amount in amounts.items() if amount is not None]
+        parts += [f"{problem.upper()}: {', '.join(texts)}"] if texts else []
+    amounts_note = [f"Instances that the trainings here draw, on average: {'; '.join(parts)}."] if parts else []
+    return _both_problems(study, table7_grids(study.scale), amounts=amounts_note)

@@ -60,7 +60,21 @@ def figure1(study: Study) -> Drawing:
         # Lengths for open routes and limits, loads with backhauls, times with windows.
         axes = sheet.axes[f"chart_{solution.variant}"]
         if solution.on.windows:
-            _draw_times(axes, solution)
+            # A row for each stop: its window, waiting as a line, service as a dark bar
+            assert solution.windows is not None
+            stops = solution.stops(solution.followed)
+            for i, stop in enumerate(stops, 1):
+                opens, closes = solution.windows[stop.node]
+                axes.barh(i, closes - opens, 0.8, left=opens, color=LIGHT, edgecolor=FOLLOWED, linewidth=0.4, zorder=1)
+                if stop.begins > stop.arrives:
+                    axes.plot([stop.arrives, stop.begins], [i, i], color=style.GREY, linewidth=0.8, zorder=2)
+                axes.barh(i, max(stop.leaves - stop.begins, 0.01), 0.45, left=stop.begins, color=DARK, zorder=3)
+            if not solution.on.open:
+                axes.axvline(float(solution.windows[0, 1]), color=maps.RED, linewidth=0.9)
+            axes.set_yticks(range(1, len(stops) + 1, max(1, round(len(stops) / 5))))
+            axes.set_ylim(len(stops) + 0.7, 0.3)
+            axes.set_xlim(0, 1.05 * max(float(solution.windows[0, 1]), stops[-1].leaves))
+            maps.label_small(axes, "time", "stop", grid="x")
         elif solution.on.backhaul:
             _draw_loads(axes, solution)
         else:
@@ -119,24 +133,6 @@ def _draw_loads(axes: mpl.axes.Axes, s: Solution) -> None:
     axes.set_ylim(min(0, *loads), 1.12 * max(s.capacity, *loads))
     axes.set_xticks(range(0, len(loads), max(1, round(len(loads) / 6))))
     maps.label_small(axes, "stop", "load")
-
-
-def _draw_times(axes: mpl.axes.Axes, s: Solution) -> None:
-    """A row for each stop: its window, waiting as a line, service as a dark bar."""
-    assert s.windows is not None
-    stops = s.stops(s.followed)
-    for i, stop in enumerate(stops, 1):
-        opens, closes = s.windows[stop.node]
-        axes.barh(i, closes - opens, 0.8, left=opens, color=LIGHT, edgecolor=FOLLOWED, linewidth=0.4, zorder=1)
-        if stop.begins > stop.arrives:
-            axes.plot([stop.arrives, stop.begins], [i, i], color=style.GREY, linewidth=0.8, zorder=2)
-        axes.barh(i, max(stop.leaves - stop.begins, 0.01), 0.45, left=stop.begins, color=DARK, zorder=3)
-    if not s.on.open:
-        axes.axvline(float(s.windows[0, 1]), color=maps.RED, linewidth=0.9)
-    axes.set_yticks(range(1, len(stops) + 1, max(1, round(len(stops) / 5))))
-    axes.set_ylim(len(stops) + 0.7, 0.3)
-    axes.set_xlim(0, 1.05 * max(float(s.windows[0, 1]), stops[-1].leaves))
-    maps.label_small(axes, "time", "stop", grid="x")
 
 
 def _rows(s: Solution) -> list[dict[str, Any]]:

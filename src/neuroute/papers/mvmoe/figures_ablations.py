@@ -223,26 +223,22 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> tuple[str, ...]:
     tests = [roles.reference(scale, variant, SIZES[0]) for variant in UNSEEN]
     missing = list(dict.fromkeys(s.label for of in settings.values() for s in of if s.gap is None))
     every = len({s.name for of in settings.values() for s in of})
+    texts = []
+    for letter in "abcd":
+        ends = sorted(((s.gap, s.label) for s in settings[letter] if s.gap is not None), key=lambda each: each[0])
+        if len(ends) > 1:
+            texts.append(f"({letter}) {' < '.join(label for _, label in ends)}")
+    trends = f"From the smallest gap here: {'; '.join(texts)}. " if texts else ""
     return notes(
         study,
         scale=scale[MvmoeScale],
         amounts=amounts(study, runs) or "no",
         references=references_note(scale, UNSEEN),
         **rule_notes(study, tests, runs),
-        trends=_trends(settings),
+        trends=trends,
         seconds=_times(study, settings["e"]),
         missing=f"Of {every} settings not trained at this scale: {'; '.join(missing)}." if missing else "",
     )
-
-
-def _trends(settings: dict[str, list[Setting]]) -> str:
-    """From best to worst, panel by panel."""
-    texts = []
-    for letter in "abcd":
-        ends = sorted(((s.gap, s.label) for s in settings[letter] if s.gap is not None), key=lambda each: each[0])
-        if len(ends) > 1:
-            texts.append(f"({letter}) {' < '.join(label for _, label in ends)}")
-    return f"From the smallest gap here: {'; '.join(texts)}. " if texts else ""
 
 
 def _times(study: Study, settings: Sequence[Setting]) -> list[str]:

@@ -157,7 +157,17 @@ def figure9(study: Study) -> Drawing:
     top.set_title("(a) Mean over layers")
     bottom.set_title("(b) Each layer, mean over problems; line: range over problems")
     alt = "Shares of the nodes that each expert gets, by problem and by layer, around the line where all are alike."
-    rows = [*_share_rows(net, by_variant), {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": quoted_share}]
+    every, layers = layer_shares(net), layer_names(net)
+    rows: list[dict[str, Any]] = []
+    for i, name in enumerate(net.variants):
+        about = {"side": MEASURED, "variant": name, "trained": name in TRAINED}
+        for j in range(every.shape[2]):
+            rows.append(about | {"panel": "a", "expert": j + 1, "pct": float(by_variant[i, j])})
+            rows += [
+                about | {"panel": "b", "layer": layer, "expert": j + 1, "pct": float(every[i, k, j])}
+                for k, layer in enumerate(layers)
+            ]
+    rows = [*rows, {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": quoted_share}]
     return Drawing(figure, rows, _share_notes(study, net, by_variant, by_layer), alt)
 
 
@@ -199,20 +209,6 @@ def _draw_layers(axes: mpl.axes.Axes, every: maps.Array, names: list[str], colou
     axes.set_ylim(bottom=0)
     axes.set_ylabel("nodes (%)")
     axes.grid(visible=False, axis="x")
-
-
-def _share_rows(net: Routing, by_variant: maps.Array) -> list[dict[str, Any]]:
-    every, layers = layer_shares(net), layer_names(net)
-    rows: list[dict[str, Any]] = []
-    for i, name in enumerate(net.variants):
-        about = {"side": MEASURED, "variant": name, "trained": name in TRAINED}
-        for j in range(every.shape[2]):
-            rows.append(about | {"panel": "a", "expert": j + 1, "pct": float(by_variant[i, j])})
-            rows += [
-                about | {"panel": "b", "layer": layer, "expert": j + 1, "pct": float(every[i, k, j])}
-                for k, layer in enumerate(layers)
-            ]
-    return rows
 
 
 def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> tuple[str, ...]:

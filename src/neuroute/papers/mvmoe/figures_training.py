@@ -292,10 +292,6 @@ def figure7(study: Study) -> Drawing:
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Sixteen panels, one for each problem, with two validation curves each."
     rows = [row | {"trained": row["variant"] in TRAINED} for each in every for row in each.rows()]
-    return Drawing(figure, rows, _seen_notes(study, every), alt)
-
-
-def _seen_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
     scale = study.scale[MvmoeScale]
     count, n = scale.validation_count, scale.sizes[SIZES[0]]
     training = _training(study, every[0].run)
@@ -305,7 +301,7 @@ def _seen_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
                 for series in (WITHOUT, WITH)}  # fmt: skip
         texts.append(f"{name} {ends[WITHOUT]:.2f} % without, {ends[WITH]:.2f} % with")
     worse = [v for v in BOTH if _last(every, v, WITHOUT) > _last(every, v, WITH)]
-    return notes(
+    seen_notes = notes(
         study,
         n=n,
         training=training,
@@ -317,6 +313,7 @@ def _seen_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
         idle=idle_limits(every),
         trouble=_trouble(every),
     )
+    return Drawing(figure, rows, seen_notes, alt)
 
 
 def idle_limits(every: Sequence[Curve]) -> list[str]:

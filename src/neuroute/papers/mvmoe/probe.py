@@ -44,7 +44,11 @@ def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, A
     Raises NeurouteError if the network is no MVMoE with input choice of single nodes in encoder and decoder, or a data
     set is none of its problems or of another size.
     """
-    _check(evaluation)
+    names = [d.variant for d in evaluation.datasets]
+    if not names or None in names or len(set(names)) < len(names):
+        raise NeurouteError(f"{evaluation.id}: data sets of {names}; give one of each of the VRPs that are shown")
+    if len({d.n for d in evaluation.datasets}) > 1 or min(d.count for d in evaluation.datasets) < 1:
+        raise NeurouteError(f"{evaluation.id}: data sets are to have one size and at least one instance each")
     net = _drawable(evaluation, loaded)
     datasets = evaluation.datasets
     of_variants: list[Arrays] = []
@@ -71,14 +75,6 @@ def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, A
     # A record for each data set, so that what is drawn says what it was measured on.
     decoding = Decoding(starts="all")
     return parameter_rows(loaded, evaluation.group, *datasets, instances=None, decoding=decoding), arrays
-
-
-def _check(evaluation: RoutingEvaluation) -> None:
-    names = [d.variant for d in evaluation.datasets]
-    if not names or None in names or len(set(names)) < len(names):
-        raise NeurouteError(f"{evaluation.id}: data sets of {names}; give one of each of the VRPs that are shown")
-    if len({d.n for d in evaluation.datasets}) > 1 or min(d.count for d in evaluation.datasets) < 1:
-        raise NeurouteError(f"{evaluation.id}: data sets are to have one size and at least one instance each")
 
 
 def _drawable(evaluation: RoutingEvaluation, loaded: LoadedModel) -> MvMoe:

@@ -254,6 +254,9 @@ def table8(study: Study) -> Table:
             row = {"method": name, "decoding": words}
             solvers.append(Solver(label, row, run, roles.group(run, "set_x_large"), decoding))
     rows, instances = rows_and_notes(study, SET_X, solvers)
+    of = sorted({study.runs[run].training.epochs for run in lehd.values() if run in study.runs})
+    plural = "s" * (of != [1])
+    epochs = f"LEHD is trained for {' or '.join(map(str, of))} epoch{plural} here, for 20 in the paper." if of else ""
     return draw_table(
         study,
         ("Set", "Instance"),
@@ -261,7 +264,7 @@ def table8(study: Study) -> Table:
         rows,
         instances=instances,
         models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
-        epochs=_epochs(study, lehd),
+        epochs=epochs,
         unlike="" if how == X8 else "Not so here: each instance is solved without images. In the paper: ",
     )
 
@@ -286,10 +289,3 @@ def _columns(labels: Sequence[str]) -> tuple[Column, ...]:
 def _length(value: Any) -> str:
     """27,591 and 1,249.0: integers as Set-X has them, others with the one decimal that is printed of Solomon's."""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
-
-
-def _epochs(study: Study, lehd: dict[str, str]) -> str:
-    """How long LEHD is trained, against the paper's 20 epochs."""
-    of = sorted({study.runs[run].training.epochs for run in lehd.values() if run in study.runs})
-    plural = "s" * (of != [1])
-    return f"LEHD is trained for {' or '.join(map(str, of))} epoch{plural} here, for 20 in the paper." if of else ""

@@ -63,20 +63,6 @@ def _comparison(study: Study, variants: Sequence[str]) -> Table:
     scale, grids = study.scale, _grids(study.scale, variants)
     multi = [run_id(roles.multi(scale, method, size)) for method in MULTI_TASK for size in SIZES]
     tests = [roles.reference(scale, variant, size) for size in SIZES for variant in variants]
-    return grid_table(
-        study,
-        ("Problem", "Method"),
-        grids,
-        means=_means(study, variants),
-        trained=trained_note(study, [run for grid in grids for run in grid.runs]),
-        references=references_note(scale, variants),
-        **rule_notes(study, tests, multi),
-        budgets=budgets_note(scale, variants),
-    )
-
-
-def _means(study: Study, variants: Sequence[str]) -> list[str]:
-    """Mean gaps over the table's problems, here and in print: of POMO those of six models, of the others of one."""
     notes, published = [], printed_numbers(study, study.artifact.name)
     for size in SIZES:
         here, print_ = dict[str, str](), dict[str, str]()
@@ -90,7 +76,16 @@ def _means(study: Study, variants: Sequence[str]) -> list[str]:
         notes.append(
             f"Mean gaps in % over the {len(variants)} problems: {words}in print, at n={size}, {joined(print_)}."
         )
-    return notes
+    return grid_table(
+        study,
+        ("Problem", "Method"),
+        grids,
+        means=notes,
+        trained=trained_note(study, [run for grid in grids for run in grid.runs]),
+        references=references_note(scale, variants),
+        **rule_notes(study, tests, multi),
+        budgets=budgets_note(scale, variants),
+    )
 
 
 def _mean_gap(study: Study, name: str, variants: Sequence[str], size: int) -> float | None:

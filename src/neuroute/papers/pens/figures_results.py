@@ -189,7 +189,11 @@ def figure4(study: Study) -> Drawing:
     sizes = {size: study.scale[PensScale].sizes[size] for size in roles.SIZES}
     rows: list[dict[str, Any]] = []
     for name in roles.POSITIONS:
-        label, cells = roles.NAMES[name], _measured_over_sizes(study, name)
+        run, decoding = roles.run_id(name), roles.repeated(study.scale)
+        sets = {size: roles.reference(study.scale, size).dataset for size in roles.SIZES}
+        cells = {size: mean_of_gaps_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
+        measured_over_sizes = {size: cell for size, cell in cells.items() if cell.measured is not None}
+        label, cells = roles.NAMES[name], measured_over_sizes
         if name == EXTRA:
             values = printed_gaps(study, "table3", method=label, scaled="no")
         else:
@@ -225,14 +229,6 @@ def figure4(study: Study) -> Drawing:
     figure.legend(*here.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     alt = "Optimality gap over instance size of CoordNS, PENS-A, PENS-R and PENS-AR, measured here and as published."
     return Drawing(figure, points, _size_notes(study, points), alt)
-
-
-def _measured_over_sizes(study: Study, name: str) -> dict[int, Cell]:
-    """The paper's size -> the gap of a model without rescaling, where it was measured."""
-    run, decoding = roles.run_id(name), roles.repeated(study.scale)
-    sets = {size: roles.reference(study.scale, size).dataset for size in roles.SIZES}
-    cells = {size: mean_of_gaps_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
-    return {size: cell for size, cell in cells.items() if cell.measured is not None}
 
 
 def _curve(axes: mpl.axes.Axes, name: str, cells: Mapping[int, Cell], *, solid: bool) -> None:

@@ -95,6 +95,14 @@ def table1_grid(scale: Scale) -> Grid:
 def table1(study: Study) -> Table:
     grid = table1_grid(study.scale)
     sets = {size: labels.dataset for size, labels in sets_of(study.scale, SIZES).items()}
+    largest = sets[max(SIZES)]
+    here = []
+    for name in MODELS:
+        before = study.value(MEAN_OF_GAPS, run_id(name), largest, repeated(study.scale))
+        after = study.value(MEAN_OF_GAPS, run_id(name), largest, rescaled(study.scale))
+        if before is not None and after is not None:
+            here.append(f"{NAMES[name]} from {before:.2f} to {after:.2f} %")
+    gain = [f"At TSP{max(SIZES)} (TSP{largest.n} here) rescaling takes {', '.join(here)} here."] if here else []
     return grid_table(
         study,
         ("Model", "Coordinates"),
@@ -102,7 +110,7 @@ def table1(study: Study) -> Table:
         gap_notes=gap_notes(study, grid.runs, sets.values(), repeated(study.scale), rescaled(study.scale)),
         reference_notes=reference_notes(study, sets[max(SIZES)]),
         without_minimum=_without_minimum(study, sets),
-        gain=_gain(study, sets[max(SIZES)]),
+        gain=gain,
     )
 
 
@@ -123,14 +131,3 @@ def _without_minimum(study: Study, sets: dict[int, Dataset]) -> list[str]:
         f"The parabola has no minimum between the factors that it is fitted to for {'; '.join(models)}: the factor "
         "there is the best of those tried, and a wider or finer sweep may find a better one."
     ]
-
-
-def _gain(study: Study, largest: Dataset) -> list[str]:
-    """What rescaling does at the largest size here."""
-    here = []
-    for name in MODELS:
-        before = study.value(MEAN_OF_GAPS, run_id(name), largest, repeated(study.scale))
-        after = study.value(MEAN_OF_GAPS, run_id(name), largest, rescaled(study.scale))
-        if before is not None and after is not None:
-            here.append(f"{NAMES[name]} from {before:.2f} to {after:.2f} %")
-    return [f"At TSP{max(SIZES)} (TSP{largest.n} here) rescaling takes {', '.join(here)} here."] if here else []

@@ -19,7 +19,7 @@ from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.notes import draw_table
 from neuroute.rendering.settings import parse
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
+from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 from neuroute.specs.objects import Dataset
 
 GROUPS: dict[str, Nodes] = {  # of TSPLIB, by nodes, as the printed numbers name them
@@ -155,7 +155,12 @@ def table4(study: Study) -> Table:
         ("Method", HERE),
         (
             Column("graph_type", "Graph type", format=str),
-            Column("parameters_millions", "Parameters", "M", _millions),
+            Column(
+                "parameters_millions",
+                "Parameters",
+                "M",
+                lambda value: value if isinstance(value, str) else f"{value:.3g}",
+            ),
             Column("venue", "Venue", format=str),
             Column("original_decoding", "Original decoding", format=str),
         ),
@@ -167,8 +172,3 @@ def table4(study: Study) -> Table:
 def _counted(study: Study, run: str) -> str:
     is_ours = run.startswith(f"{roles.PAPER}/") or run in INVIT.values()
     return roles.repeated(study.scale).name if is_ours else "greedy"
-
-
-def _millions(value: Value) -> str:
-    """As the paper prints where it prints one decimal; three digits of what is counted."""
-    return value if isinstance(value, str) else f"{value:.3g}"

@@ -132,7 +132,9 @@ def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], in_print: Mappi
     axes.set_ylim(len(every) - 0.5, -0.5)
     axes.set_ylabel("Model (depth, width)")
     axes.set_xlabel("Exponent α$_s$")
-    axes.set_title("Exponents: here and as printed" + ("" if _is_ordered(bounds) else f"\n{NO_ORDER}"))
+    intervals = [each for each in bounds if each is not None]
+    is_ordered = len(intervals) == len(bounds) and max(low for low, _ in intervals) > min(high for _, high in intervals)
+    axes.set_title("Exponents: here and as printed" + ("" if is_ordered else f"\n{NO_ORDER}"))
     axes.margins(x=0.1)
     handles = [
         plots.mark("here, log-log", "o", style.GREY),
@@ -148,12 +150,6 @@ def _interval(curve: Curve) -> tuple[float, float] | None:
     positive = [point for point in curve.points if min(point) > 0]
     bounds = slope([x for x, _ in positive], [gap for _, gap in positive]).interval() if len(positive) > 2 else None
     return None if bounds is None else (-bounds[1], -bounds[0])
-
-
-def _is_ordered(bounds: Sequence[tuple[float, float] | None]) -> bool:
-    """Whether the intervals of at least two exponents are apart."""
-    intervals = [each for each in bounds if each is not None]
-    return len(intervals) == len(bounds) and max(low for low, _ in intervals) > min(high for _, high in intervals)
 
 
 @artifact(

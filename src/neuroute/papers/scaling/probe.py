@@ -41,7 +41,13 @@ def measure(loaded: LoadedModel, evaluation: ProbeEvaluation) -> tuple[Rows, Arr
     Raises NeurouteError if labels are missing, or there is no such decision.
     """
     dataset = evaluation.optimal.dataset
-    _check(evaluation)
+    n = evaluation.optimal.dataset.n
+    check_instance(evaluation.id, evaluation.instance, evaluation.optimal.dataset.count)
+    if not 0 <= evaluation.decision <= n - 4:
+        raise NeurouteError(
+            f"{evaluation.id}: decision {evaluation.decision}; choose one of 0 to {n - 4}, which leave three "
+            f"available nodes of {n}"
+        )
     net, precision, memory_gb = loaded.net, loaded.run.training.precision, loaded.memory_gb
     coords = torch.from_numpy(dataset_coordinates(dataset))
     tours = torch.from_numpy(load_tours(evaluation.optimal, loaded.context.label_dirs).astype(np.int64))
@@ -66,16 +72,6 @@ def measure(loaded: LoadedModel, evaluation: ProbeEvaluation) -> tuple[Rows, Arr
     return loaded.rows(evaluation.group, about, Decoding(), values, seconds), arrays
 
 
-def _check(evaluation: ProbeEvaluation) -> None:
-    n = evaluation.optimal.dataset.n
-    check_instance(evaluation.id, evaluation.instance, evaluation.optimal.dataset.count)
-    if not 0 <= evaluation.decision <= n - 4:
-        raise NeurouteError(
-            f"{evaluation.id}: decision {evaluation.decision}; choose one of 0 to {n - 4}, which leave three "
-            f"available nodes of {n}"
-        )
-
-
 @torch.inference_mode()
 def success_by_rank(
     net: PathNetwork, coords: Tensor, tours: Tensor, memory_gb: float = 4.0, precision: str = "fp32"
@@ -92,7 +88,11 @@ def success_by_rank(
         for step in range(1, n - 2):
             with autocast(device, precision):
                 parts["hit"].append(_chooses_optimal(net, nodes, order, step).cpu())
-            for name, rank in zip(("available", "all"), _ranks(path, step), strict=True):
+            squared = (path - path[:, step : step + 1]).square().sum(-1)
+            closer = squared < squared[:, step + 1 : step + 2]
+            closer[:, step] = False  # the current node is no neighbour of its own
+            ranks = (closer[:, step + 2 :].sum(1) + 1, closer.sum(1) + 1)
+            for name, rank in zip(("available", "all"), ranks, strict=True):
                 parts[name].append(rank.cpu())
     hit = torch.cat(parts["hit"])
     counts = {}
@@ -138,14 +138,3 @@ def _chooses_optimal(net: PathNetwork, nodes: Tensor, tours: Tensor, step: int) 
     order = torch.cat([tours[:, step : step + 1], available.sort(1).values, tours[:, :1]], dim=1)
     logits: Tensor = net.decide(_along(nodes, order), net.attention_scale(nodes.shape[1]))
     return logits.argmax(1) == optimal
-
-
-def _ranks(path: Tensor, step: int) -> tuple[Tensor, Tensor]:
-    """Neighbour rank, from 1, of stop `step + 1` seen from stop `step`: among available nodes, among all; (batch,).
-
-    path (batch, n, 2) float64 in visiting order.  Nodes at the same distance share the better rank.
-    """
-    squared = (path - path[:, step : step + 1]).square().sum(-1)
-    closer = squared < squared[:, step + 1 : step + 2]
-    closer[:, step] = False  # the current node is no neighbour of its own
-    return closer[:, step + 2 :].sum(1) + 1, closer.sum(1) + 1

@@ -39,7 +39,13 @@ def measure(loaded: LoadedModel, evaluation: RoundEvaluation) -> tuple[Rows, Arr
     came from.  Raises NeurouteError if the network is not SIT's with cross-attention, there is no such decision, or the
     decoding is not PRC on this instance.
     """
-    _check(evaluation)
+    d, decoding = evaluation.dataset, evaluation.decoding
+    if d.problem != "tsp":
+        raise NeurouteError(f"{evaluation.id}: a round is drawn of the TSP, not of {d.problem.upper()}")
+    check_decision(evaluation.id, evaluation.decision, d.n - 1, d.n)
+    if decoding.method != "prc" or decoding.iterations < 1:
+        raise NeurouteError(f"{evaluation.id}: decoding {decoding.name}; choose `method: prc` and 1 or more iterations")
+    longest_sub_path(decoding.longest, d.n)
     net = loaded.net
     if not isinstance(net, Sit) or not any(isinstance(layer, CrossModule) for layer in net.decoder.layers):
         raise wrong_network(evaluation.id, "rounds are drawn of SIT for the TSP with cross-attention", loaded)
@@ -53,16 +59,6 @@ def measure(loaded: LoadedModel, evaluation: RoundEvaluation) -> tuple[Rows, Arr
     about = {"modules": describe_modules(net, "decoder.layers"), "start": np.array(evaluation.decoding.start)}
     rows = parameter_rows(loaded, evaluation.group, evaluation.dataset)
     return rows, {"coords": coords, **state, **iteration, **about}
-
-
-def _check(evaluation: RoundEvaluation) -> None:
-    d, decoding = evaluation.dataset, evaluation.decoding
-    if d.problem != "tsp":
-        raise NeurouteError(f"{evaluation.id}: a round is drawn of the TSP, not of {d.problem.upper()}")
-    check_decision(evaluation.id, evaluation.decision, d.n - 1, d.n)
-    if decoding.method != "prc" or decoding.iterations < 1:
-        raise NeurouteError(f"{evaluation.id}: decoding {decoding.name}; choose `method: prc` and 1 or more iterations")
-    longest_sub_path(decoding.longest, d.n)
 
 
 def _decide(net: Sit, nodes: int) -> Decide:

@@ -156,7 +156,13 @@ def table9_grids(scale: Scale) -> list[Grid]:
         tests = {size: roles.small(scale, problem, size) for size in SMALL_SIZES}
         columns = comparison(tests, "n={}".format, time="Total time")
         name = problem.upper()
-        grids.append(Grid(_small_methods(scale, problem), columns, head=(name,), where={"problem": name}))
+        # The rows of Table 9; besides, the greedy tours of the model
+        models = ours(scale, problem, run_id(f"{problem}_1k"))
+        prc = replace(models["Ours PRC10"], label=with_budget("Ours PRC10", 10, scale[SitScale].prc[10]))
+        here = {"Concorde": REFERENCE, "HGS": SOLVERS["cvrp"]["HGS"], "Ours PRC": prc} | baselines(scale, problem)
+        *rows, last = from_print(roles.PAPER, 9, here, problem=problem.upper())
+        small_methods = [*rows, replace(models["Ours greedy"], label="Ours greedy"), last]
+        grids.append(Grid(small_methods, columns, head=(name,), where={"problem": name}))
     return grids
 
 
@@ -174,15 +180,6 @@ def table9(study: Study) -> Table:
         glop=glop_note(study, "tsp"),
         htsp=htsp_note(study),
     )
-
-
-def _small_methods(scale: Scale, problem: Problem) -> list[Method]:
-    """The rows of Table 9; besides, the greedy tours of the model."""
-    models = ours(scale, problem, run_id(f"{problem}_1k"))
-    prc = replace(models["Ours PRC10"], label=with_budget("Ours PRC10", 10, scale[SitScale].prc[10]))
-    here = {"Concorde": REFERENCE, "HGS": SOLVERS["cvrp"]["HGS"], "Ours PRC": prc} | baselines(scale, problem)
-    *rows, last = from_print(roles.PAPER, 9, here, problem=problem.upper())
-    return [*rows, replace(models["Ours greedy"], label="Ours greedy"), last]
 
 
 SEARCHED = ("BQ", "LEHD")  # with beams; by random re-construct
