@@ -160,7 +160,7 @@ class Reinforcement(Batches):
 
     def _learn(self, spec: BatchSpec, rows: Sequence[int], batch: Batch) -> Tensor:
         """Add the gradient of some instances of a batch; returns their share of its loss."""
-        starts = batch.start_nodes(self._starts(spec))
+        starts = self._first_stops(spec, rows, batch)
         with autocast(self.device, self.training.precision):
             prepared, auxiliary = self._prepare(spec, rows, batch, starts)
         if not are_finite(field for field in prepared if isinstance(field, Tensor)):
@@ -248,6 +248,10 @@ class Reinforcement(Batches):
     def _starts(self, spec: BatchSpec) -> int:
         """Solutions of an instance."""
         return spec.stage.starts_of(spec.n)
+
+    def _first_stops(self, spec: BatchSpec, rows: Sequence[int], batch: Batch) -> Tensor:
+        """Where the solutions (batch, starts) begin."""
+        return batch.start_nodes(self._starts(spec))
 
     def _moves(self, spec: BatchSpec) -> int:
         """The most decisions that a solution takes."""
