@@ -165,6 +165,14 @@ def test_linear_fit_is_curve_fit_with_noise_zero_and_negative_gaps() -> None:
     assert laws.fit(x, y, "log-log").alpha == pytest.approx(of_positive.alpha)
 
 
+def test_points_that_do_not_count_are_counted() -> None:
+    x, y = [1, 2, 4, 8, 16, -1], [1.0, 0.5, 0.25, np.nan, 0.0, 3.0]
+    for scale, dropped in (("log-log", 3), ("linear", 2)):
+        assert laws.fit(x, y, scale).dropped == dropped
+        assert laws.fit(x[:3], y[:3], scale).dropped == 0
+    assert laws.fit(x, y, "log-log").alpha == pytest.approx(1)
+
+
 def test_two_points_are_met_exactly_on_both_scales() -> None:
     for scale in ("linear", "log-log"):
         law = laws.fit([1, 4], [1.0, 0.25], scale)

@@ -30,6 +30,7 @@ class PowerLaw:
     log_one: float  # ln Gap(1) = alpha ln x_c
     r2: float  # on the linear scale, whichever scale was fitted
     mape: float  # mean absolute percentage error, %, over the positive gaps
+    dropped: int  # points that do not count: of no finite gap or no positive x, on the log-log scale of no positive gap
 
     def __call__(self, x: ArrayLike) -> Array:
         return np.asarray(np.exp(self.log_one - self.alpha * np.log(np.asarray(x, float))))
@@ -132,10 +133,12 @@ def _linear(x: Array, gaps: Array) -> tuple[Array, Array]:
 def fit(x: ArrayLike, gaps: ArrayLike, scale: Scale = "linear") -> PowerLaw:
     """Fit Eq. 2, 3 or 4 to points x (any positive unit) and gaps (%).
 
-    `log-log` drops gaps <= 0; `linear` keeps them.  Raises FitError with fewer than two positive gaps at two
-    different x: no law goes through such points.
+    `log-log` drops gaps <= 0; `linear` keeps them.  `dropped` says how many points do not count.  Raises FitError with
+    fewer than two positive gaps at two different x: no law goes through such points.
     """
     x, y = np.asarray(x, float), np.asarray(gaps, float)
+    points, counts = len(y), np.isfinite(y) & (x > 0)
+    x, y = x[counts], y[counts]
     used = y > 0 if scale == "log-log" else np.isfinite(y)
     if len(np.unique(x[y > 0])) < 2:
         raise FitError(f"{int((y > 0).sum())} of {len(y)} gaps are positive, a power law needs two")
@@ -146,7 +149,7 @@ def fit(x: ArrayLike, gaps: ArrayLike, scale: Scale = "linear") -> PowerLaw:
         x_c = float(np.exp(np.float64(log_one) / alpha)) if alpha else float("nan")
     fitted = np.exp(log_one - alpha * np.log(x))
     quality = r_squared(y[used], fitted[used]), mean_percentage_error(y[used], fitted[used])
-    return PowerLaw(alpha, x_c, log_one, *quality)
+    return PowerLaw(alpha, x_c, log_one, *quality, points - int(used.sum()))
 
 
 def fit_bivariate(u: ArrayLike, v: ArrayLike, gaps: ArrayLike) -> BivariateLaw:

@@ -15,7 +15,7 @@ from neuroute.core.errors import NeurouteError
 
 # Keys under which training scripts keep the weights.
 HOLDERS = ("model_state_dict", "state_dict", "model", "net", "model_baseline")
-WRAPPERS = ("module", "_orig_mod")  # where DataParallel and torch.compile keep the module
+WRAPPERS = ("module", "_orig_mod", "policy")  # where DataParallel, torch.compile and Lightning modules keep it
 # Numbers of numpy's, which training logs beside the weights may hold, as numpy 2 calls them and as it did before.
 SCALARS: list[Any] = [
     np.dtype,

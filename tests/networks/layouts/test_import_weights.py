@@ -67,7 +67,9 @@ def test_the_checkpoint_says_where_it_comes_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("holder", [None, "model_state_dict", "state_dict", "model"])
-@pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."])
+@pytest.mark.parametrize(
+    "prefix", ["", "module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module.", "policy.", "policy._orig_mod."]
+)
 def test_where_the_state_dict_may_lie(tmp_path: Path, holder: str | None, prefix: str) -> None:
     state = OrderedDict((prefix + name, tensor) for name, tensor in published().items())
     net, _ = imported(tmp_path, {holder: state, "epoch": 3} if holder else state)
