@@ -14,8 +14,6 @@ COMMANDS = ("python", "neuroute", "snakemake", "nvidia-smi")
 def place(tmp_path: Path) -> Path:
     """A folder whose commands say in `called` that they ran, and fail if their words hold what `fails` holds."""
     (tmp_path / "bin").mkdir()
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "rehearsal.json").write_text("{}")
     for name in COMMANDS:
         file = tmp_path / "bin" / name
         fails = 'if [ -e fails ]; then case "$*" in *$(cat fails)*) exit 1;; esac; fi'
@@ -36,12 +34,18 @@ def run(place: Path) -> tuple[int, list[str], str]:
 def test_steps_go_in_order_and_are_not_done_twice(place: Path) -> None:
     status, calls, _ = run(place)
     assert status == 0
-    assert [call.split()[0] for call in calls] == ["python", "neuroute", "python", "snakemake", "snakemake", "neuroute"]
+    assert [call.split()[0] for call in calls] == [
+        "python",
+        "snakemake",
+        "python",
+        "snakemake",
+        "snakemake",
+        "neuroute",
+    ]
     assert [
         word for call in calls for word in ("cuda", "rehearse", "bench", "small01M", "pens", "keep") if word in call
     ]
     assert (place / "kept" / "rehearsal.log").read_text() == "output\n"
-    assert (place / "kept" / "rehearsal.json").exists()
     assert (place / "kept" / "about.txt").read_text()
     assert run(place)[:2] == (0, [])
 
@@ -55,4 +59,4 @@ def test_what_fails_is_said_and_done_again_alone(place: Path) -> None:
     (place / "fails").unlink()
     status, calls, _ = run(place)
     assert status == 0
-    assert calls == ["neuroute rehearse --scale gpu --minutes 10"]
+    assert calls == ["snakemake --keep-going --resources gpu=1 --config scale=gpu rehearse=true -- all"]

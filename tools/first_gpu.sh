@@ -5,7 +5,7 @@
 #
 # From the folder that holds the Snakefile, in the environment that runs it.  What is done is not done again: run it
 # again after an interruption, or after mending what failed.  A step that fails is said, and the next one goes on.  In
-# FOLDER there is then the log of each step, the machine in about.txt, and the rehearsal's file, ready to be kept.
+# FOLDER there is then the log of each step, the machine in about.txt.
 set -u
 folder=${1:-docs/measured/first_gpu}
 paper=${2:-pens}
@@ -38,8 +38,7 @@ step() { # its name, then its command
 }
 
 step cuda_tests python -m pytest -q -m cuda tests/cuda
-step rehearsal neuroute rehearse --scale $scale --minutes 10
-[ -e work/rehearsal.json ] && cp work/rehearsal.json "$folder/"
+step rehearsal snakemake --keep-going --resources gpu=1 --config scale=$scale rehearse=true -- all
 step bench python bench/bench.py
 # Table 3's smallest training to the letter, an hour and a half on an H200; its labels take 100,000 calls of Concorde.
 step what_is_a_step snakemake --resources gpu=1 --config scale=paper papers='[scaling]' -- \
@@ -47,5 +46,5 @@ step what_is_a_step snakemake --resources gpu=1 --config scale=paper papers='[sc
 step "$paper" snakemake --resources gpu=1 --config scale=$scale papers="[$paper]" -- all
 step kept neuroute keep --scale $scale
 
-echo "$failed of 6 steps failed; $folder has logs, about.txt and rehearsal.json; tables are in docs/measured/$scale"
+echo "$failed of 6 steps failed; $folder has logs and about.txt; tables are in docs/measured/$scale"
 [ "$failed" -eq 0 ]

@@ -1,24 +1,16 @@
-"""Rates of this machine: typical, rehearsed, or as config.yaml says."""
+"""Rates of this machine: typical, or as config.yaml says."""
 
-import json
 from pathlib import Path
 
 import pytest
-from refusals import one_line
 
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import parse_config
 from neuroute.plan.estimates import Estimates
 from neuroute.plan.rates import (
-    SOLVERS,
-    JobTime,
-    OnDevice,
-    Rehearsal,
     at_size,
     flops_per_second,
-    rehearsal_of,
 )
-from neuroute.rehearsal.findings import keep_rehearsal
 from neuroute.specs.objects import Dataset, Labels
 
 
@@ -31,40 +23,10 @@ def test_sizes_between_and_beyond() -> None:
     assert at_size({7: 3.0}, 1000) == 3
 
 
-def test_what_was_rehearsed_stays_beside_what_comes_later(tmp_path: Path) -> None:
-    config = parse_config({"work_dir": str(tmp_path / "work"), "device": "cpu"})
-    assert rehearsal_of(config) == Rehearsal()
-    job = JobTime(of="a/b", seconds=5.0)
-    for name, solver in (("one", "lkh"), ("two", "hgs")):
-        fresh = OnDevice(measured="2026-01-02", device="mine", jobs={name: job})
-        path = keep_rehearsal(config, "cpu", fresh, {solver: {100: 7.0}}, 3.0)
-    assert set(json.loads(path.read_text())["solvers"]) == {"lkh", "hgs"}
-    rehearsal = rehearsal_of(config)
-    assert rehearsal.devices["cpu"].jobs.keys() == {"one", "two"}
-    assert rehearsal.start_s == 3
-    assert rehearsal.solver_s("concorde", 50) == pytest.approx(SOLVERS["concorde"][50])
-    slower = 7 / SOLVERS["lkh"][100]
-    assert rehearsal.solver_s("lkh", 100) == pytest.approx(7)
-    assert rehearsal.solver_s("lkh", 500) == pytest.approx(slower * SOLVERS["lkh"][500])
-    assert rehearsal.solver_s("lkh", 20) == pytest.approx(slower * SOLVERS["lkh"][20])
-    assert Rehearsal(solvers={"insertion": {10: 1.0, 20: 2.0}}).solver_s("insertion", 40) == pytest.approx(4)
-    fresh = OnDevice(measured="2026-01-03", device="another", jobs={"three": job})
-    keep_rehearsal(config, "cpu", fresh, {}, 3.0)
-    assert rehearsal_of(config).devices["cpu"].jobs.keys() == {"three"}
-
-
 def test_what_config_yaml_says_goes_before_what_is_typical(tmp_path: Path) -> None:
     given = {"work_dir": str(tmp_path), "machine": {"cpu_gflops_per_thread": 3, "gpu_tflops": 2}}
     config = parse_config(given)
     assert (flops_per_second(config, "cpu"), flops_per_second(config, "cuda")) == (3e9, 2e12)
-
-
-@pytest.mark.parametrize("damaged", ["{", '{"devices": {"cpu": {"measured": "", "device": "", "trainings": {}}}}'])
-def test_a_damaged_file_or_one_of_an_earlier_version_is_one_line(tmp_path: Path, damaged: str) -> None:
-    config = parse_config({"work_dir": str(tmp_path)})
-    (tmp_path / "rehearsal.json").write_text(damaged)
-    with one_line("rehearsal.json.*rehearse again: neuroute rehearse"):
-        rehearsal_of(config)
 
 
 def test_references_have_a_budget_and_unknown_solvers_no_estimate(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Jobs that fail: how often they are tried, and what is said of them."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -79,6 +80,29 @@ def test_a_failure_is_said_once_and_tried_as_often_as_it_may_pass(tmp_path: Path
     assert f"1 job failed:\ntrain toy/decoder: {error}: planted (work/toy/logs/train/toy/decoder.log)" in said
     assert said.count("planted") == 1
     assert len(said.splitlines()) < 60
+
+
+@pytest.mark.slow
+@pytest.mark.dag
+def test_a_rehearsal_finds_what_cannot_run_and_goes_on(tmp_path: Path) -> None:
+    """A measurement that fails keeps nothing else from being tried, and leaves the real run alone."""
+    run = toy(tmp_path)
+    command = ("--keep-going", "--configfile", "docs/examples/config.yaml", "--config", "rehearse=true", "--", "all")
+    code, place = tmp_path / "src/neuroute/evaluation/labelled.py", "test_rows, test_lengths = loaded.steps.once"
+    planted = "raise RuntimeError('planted')\n        "
+    replace(code, place, planted + place)
+    done = run(*command, check=False)
+    assert done.returncode == 1
+    said = done.stdout + done.stderr
+    assert re.search(r"evaluate toy/decoder/\w+: RuntimeError: planted \(work/rehearsal/toy/logs/", said), said
+    made = {str(path.relative_to(tmp_path)) for path in tmp_path.glob("work/rehearsal/toy/runs/**/*.safetensors")}
+    assert made == {"work/rehearsal/toy/runs/toy/decoder/model.safetensors"}
+    assert not (tmp_path / "work" / "toy").exists()
+    replace(code, planted, "")
+    run(*command)
+    assert (tmp_path / "results" / "rehearsal" / "index.html").exists()
+    usage = (tmp_path / "work/rehearsal/toy/usage/train/toy/decoder.tsv").read_text()
+    assert float(usage.splitlines()[1].split()[0]) > 0
 
 
 def toy(folder: Path) -> Snakemake:

@@ -29,7 +29,6 @@ READ = {
     "snakedeploy": "run by tests/dag/test_deployed.py",
     "cd my-study": "",
     "snakemake": "minutes; tests/dag runs the same targets, small",
-    "neuroute rehearse": "minutes; run, small, by tests/rehearsal",
     "neuroute plan": "run by tests/test_cli.py",
     "neuroute why": "run by tests/dag/test_dag.py",
     "neuroute label": "run, small, by tests/dag, as are train, evaluate, render and report",

@@ -117,3 +117,18 @@ def test_scale_gpu_is_a_day_on_one_graphics_card_by_its_plan() -> None:
     jobs = [job for job in costs(plan, None) if not math.isnan(job.seconds)]
     assert sum(job.seconds * job.gpus for job in jobs) <= 24.5 * 3600
     assert sum(job.seconds * job.threads for job in jobs if job.stage == "labels") <= 14 * 3600
+
+
+def test_jobs_that_are_done_say_how_long_the_others_take(tmp_path: Path) -> None:
+    """As Snakemake has measured them; a damaged file counts as none."""
+    plan = build_plan(parse_config({"papers": ["pens"], "work_dir": str(tmp_path), "device": "cpu"}))
+    before = Estimates(plan)
+    reckoned = {run: before.train(run).seconds - before.start_s for run in plan.runs}
+    first, second, *_ = plan.runs
+    for run, text in {first: f"s\th:m:s\n{before.start_s + 3 * reckoned[first]}\t0:00:09\n", second: "s\n"}.items():
+        file = plan.work / "usage" / "train" / f"{run}.tsv"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    after = Estimates(plan)
+    for run, seconds in reckoned.items():
+        assert after.train(run).seconds - after.start_s == pytest.approx(3 * seconds)

@@ -12,8 +12,7 @@ import yaml
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.dag.slurm import JobRequest, check_jobs, check_orphans, send_rehearsal
-from neuroute.plan.config import parse_config
+from neuroute.dag.slurm import JobRequest, check_jobs, check_orphans
 from neuroute.plan.estimates import LEAST_MINUTES, LEAST_MINUTES_TOGETHER, MB_TOGETHER, SHORT_S, Estimates
 from plans import ROOT, SCALES, plan_of
 
@@ -202,24 +201,3 @@ def test_drawings_are_made_where_snakemake_runs() -> None:
     _, *rules = re.split(r"^(?:use )?rule ", (ROOT / "workflow/rules/render.smk").read_text(), flags=re.MULTILINE)
     assert rules
     assert all("localrule: True" in rule for rule in rules)
-
-
-def test_a_rehearsal_is_one_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said, srun = tmp_path / "said", tmp_path / "srun"
-    srun.write_text(f'#!/bin/sh\necho "$@" > {said}\nexit 3\n')
-    srun.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    profile = tmp_path / "profiles" / "slurm" / "profile.yaml"
-    profile.parent.mkdir(parents=True)
-    profile.write_text("default-resources:\n  slurm_partition: fast\n")
-    config = parse_config({"device": "cuda"})
-    assert send_rehearsal("slurm", config, 2, 30, ["--scale", "gpu"]) == 3
-    words = said.read_text().split()
-    assert {"--time=40", "--gpus=1", "--partition=fast"} <= set(words)
-    assert words[-4:] == ["neuroute", "rehearse", "--scale", "gpu"]
-    srun.unlink()
-    with pytest.raises(NeurouteError, match="no srun here"):
-        send_rehearsal("slurm", config, 2, 30, [])
-    with pytest.raises(NeurouteError, match="there is only slurm"):
-        send_rehearsal("pbs", config, 2, 30, [])

@@ -18,7 +18,7 @@ from neuroute.cli.checkpoints import import_weights, train
 from neuroute.cli.compare import compare
 from neuroute.cli.data import export, fetch, generate, label
 from neuroute.cli.evaluation import evaluate, models, solve
-from neuroute.cli.overview import doctor, init, plan, rehearse, schema, why
+from neuroute.cli.overview import doctor, init, plan, schema, why
 from neuroute.cli.results import claims, difference, keep, render, report, verify
 from neuroute.cli.warm import warm
 from neuroute.core.errors import Interrupted, NeurouteError, may_pass
@@ -40,7 +40,6 @@ COMMANDS: dict[str, dict[Callable[..., None], str]] = {
     "Papers, stage by stage": {
         plan: "neuroute plan table12 --scale laptop",
         why: "neuroute why results/table12.csv",
-        rehearse: "neuroute rehearse --scale gpu",
         label: "neuroute label tsp_uniform_val_n20_c32_concorde",
         render: "neuroute render scaling/table12",
         report: "neuroute report",

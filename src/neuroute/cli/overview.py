@@ -1,4 +1,4 @@
-"""What there is to do, and what there is to do it with: plan, rehearse, doctor, schema."""
+"""What there is to do, and what there is to do it with: plan, doctor, schema."""
 
 import importlib.util
 import keyword
@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from neuroute.cli.options import Changes, ConfigFile, Device, ScaleName, load_plan
+from neuroute.cli.options import Changes, ConfigFile, ScaleName, load_plan
 from neuroute.core.errors import NeurouteError
 from neuroute.core.parts import PARTS
 
@@ -42,37 +42,6 @@ def why(
 
     for line in causes(load_plan(config, scale, changes=changes), target):
         print(line)
-
-
-def rehearse(
-    minutes: Annotated[
-        float | None, typer.Option(min=0.1, help="how long at most; default 2 where jobs take seconds, else 10")
-    ] = None,
-    on: Annotated[str | None, typer.Option(help="slurm: as one job of a cluster, whose output comes here")] = None,
-    config: ConfigFile = None,
-    scale: ScaleName = None,
-    device: Device = None,
-    changes: Changes = None,
-) -> None:
-    """Try everything of a scale shortly, before any long run.
-
-    A few batches of every training with its true network, batch and precision, a batch of every evaluation, a call of
-    each solver, on labels that are made up.  Says all that fails, seconds a batch, memory, and the hours that follow;
-    `neuroute plan`, what jobs ask a cluster for and the progress line then go by what was measured.
-    """
-    p = load_plan(config, scale, device, changes=changes)
-    minutes = minutes or (2 if p.scale.warm_jobs else 10)
-    if on is not None:
-        from neuroute.dag.slurm import send_rehearsal
-
-        words = {"--config": config, "--scale": scale, "--device": device, "--minutes": minutes}
-        options = [str(part) for name, value in words.items() if value is not None for part in (name, value)]
-        options += [part for change in changes or () for part in ("--set", change)]
-        raise typer.Exit(send_rehearsal(on, p.config, p.scale.train_threads, minutes, options))
-    from neuroute.rehearsal.rehearse import rehearse as try_all
-
-    if try_all(p, minutes, print).failures:
-        raise typer.Exit(1)
 
 
 def doctor() -> None:

@@ -30,7 +30,7 @@ PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 
 def warm(path: Annotated[Path, typer.Argument(help="socket to listen on")]) -> None:
     """Run jobs of the workflow in copies of this process, until standard input ends."""
-    from neuroute.rehearsal.loading import load_what_jobs_use
+    from neuroute.cli.loading import load_what_jobs_use
 
     load_what_jobs_use(load_plan(None, None))
     with socket.socket(socket.AF_UNIX) as listener:

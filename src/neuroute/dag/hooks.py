@@ -139,9 +139,8 @@ def _say_expected(rules: Rules, needed: list[Any]) -> None:
             expected[job.rule.name][job.jobid] = seconds * job.threads
     at_once = min(engine.at_once, max(1, sum(map(len, expected.values()))))
     hours = sum(sum(jobs.values()) for jobs in expected.values()) / 3600
-    how = "Rehearsed" if requests.rehearsed.device else "Estimated"
     amount = f"{max(1, 60 * hours / at_once):.0f} min" if engine.is_local else f"{hours:.1f} core-hours"
-    logger.info(f"{how}: about {amount}", extra={"expected": expected, "at_once": at_once, "shown": True})
+    logger.info(f"Estimated: about {amount}", extra={"expected": expected, "at_once": at_once, "shown": True})
 
 
 def _check_label_jobs(rules: Rules, names: set[str]) -> None:

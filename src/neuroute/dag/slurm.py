@@ -4,7 +4,6 @@ import math
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
@@ -13,13 +12,9 @@ from pathlib import Path
 from threading import Thread
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.yaml_files import read_yaml
-from neuroute.plan.config import Config
-from neuroute.plan.preflight import gpus
 
 PROFILE = "profiles/slurm/profile.yaml"
 SHARE = f"share or group-components to less in {PROFILE}"
-REHEARSAL_CPUS, REHEARSAL_GB = 4, 16
 LOOK_EVERY_S = 20.0
 # Why a job waits (`squeue -o %r`), where waiting does not help: others end when jobs or reservations do.
 NEVER_STARTS = re.compile(
@@ -156,23 +151,3 @@ def _ask(*command: str) -> list[str]:
         last_line = (process.stderr.strip().splitlines() or ["failed"])[-1]
         raise NeurouteError(f"{command[0]}: {last_line}; see what {' '.join(command)} says here")
     return process.stdout.splitlines()
-
-
-def send_rehearsal(cluster: str, config: Config, threads: int, minutes: float, options: list[str]) -> int:
-    """Run `neuroute rehearse` as one job, with what the profile says of a partition and an account; its exit status.
-
-    Raises NeurouteError for another cluster than slurm, and where there is none.
-    """
-    if cluster != "slurm":
-        raise NeurouteError(f"--on {cluster}: there is only slurm")
-    profile = read_yaml(Path(PROFILE)) if Path(PROFILE).exists() else {}
-    defaults = profile.get("default-resources") or {}
-    places = {"partition": defaults.get("slurm_partition"), "account": defaults.get("slurm_account")}
-    command = ["srun", "--job-name=neuroute-rehearse", "--nodes=1", "--ntasks=1", f"--time={math.ceil(minutes) + 10}"]
-    command += [f"--cpus-per-task={max(threads, REHEARSAL_CPUS)}", f"--mem={REHEARSAL_GB}G"]
-    command += [f"--{name}={value}" for name, value in places.items() if value is not None]
-    command += ["--gpus=1"] if gpus(config) else []
-    try:
-        return subprocess.run([*command, sys.executable, "-m", "neuroute", "rehearse", *options]).returncode
-    except FileNotFoundError:
-        raise NeurouteError("--on slurm: no srun here; start it on a node from which jobs are sent") from None

@@ -13,6 +13,7 @@ from neuroute.plan.needs import TOGETHER, Log, Need, Solved, Tested, group_of
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import load_paper
 from neuroute.plan.plan import Plan
+from neuroute.plan.rehearsal import short_scale
 from neuroute.plan.scale import Scale, changed, find_test_files
 from neuroute.plan.shapes import SWEEP
 from neuroute.specs.objects import (
@@ -100,6 +101,8 @@ def build_plan(config: Config) -> Plan:
     """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run, and for nothing to make."""
     substitutes = config.substitutes or {}
     scale = _scale_of(config).with_solvers(substitutes)
+    if config.rehearse:
+        scale = short_scale(scale)
     test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels", config.where)
     scale = scale.model_copy(update={"test_files": test_files})
     swept = [SWEEP] if config.sweep else []

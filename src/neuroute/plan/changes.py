@@ -17,6 +17,7 @@ from neuroute.core.yaml_files import validate
 from neuroute.plan.config import Config
 from neuroute.plan.needs import Need, Solved
 from neuroute.plan.papers import is_optional
+from neuroute.plan.rehearsal import short_training
 from neuroute.specs.evaluations import StageEvaluation
 from neuroute.specs.objects import GivenRun, Labels, Network, Run, Training
 
@@ -60,7 +61,8 @@ def apply_changes(config: Config, run: str, declared: T) -> T:
     changed |= changed.pop("own", {})
     if stages := changed.pop("stages", None):
         values["stages"] = _with_stages(values.get("stages", ()), stages, f"{where}.stages")
-    return validate(type(declared), values | changed, where)
+    training = validate(type(declared), values | changed, where)
+    return short_training(training) if config.rehearse else training
 
 
 def change_networks(config: Config, runs: Iterable[Run]) -> list[Run]:

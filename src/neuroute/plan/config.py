@@ -63,9 +63,7 @@ class Machine(Strict):
     """Where jobs run: what `neuroute plan` reckons with, and what a cluster is asked for."""
 
     job_hours: Annotated[float, Field(gt=0, description="longest time that one job may have on your cluster")] = 48.0
-    cpu_gflops_per_thread: Annotated[
-        float | None, Field(gt=0, description="sustained; null: typical. What `neuroute rehearse` measured goes before")
-    ] = None
+    cpu_gflops_per_thread: Annotated[float | None, Field(gt=0, description="sustained; null: typical")] = None
     gpu_tflops: Annotated[float | None, Field(gt=0, description="of a GPU, likewise")] = None
 
 
@@ -215,6 +213,9 @@ class Config(Strict):
     ] = []
     work_dir: Folder = "work"
     results_dir: Folder = "results"
+    rehearse: Annotated[
+        bool, Field(description="a few batches of everything, in folders `rehearsal` of work_dir and results_dir")
+    ] = False
     machine: Machine = Machine()
     compare: Compare = Compare()
     runs: Annotated[dict[str, RunChange], Field(description="changes to single runs, by id")] = {}
@@ -232,6 +233,11 @@ class Config(Strict):
     def networks(self) -> list[str]:
         """Kinds of networks that `runs` names: those outside this package are the user's, and trusted."""
         return [change.network for change in self.runs.values() if change.network]
+
+    @model_validator(mode="after")
+    def _rehearse_elsewhere(self) -> "Config":
+        folders = {name: os.path.join(getattr(self, name), "rehearsal") for name in FOLDERS}
+        return self.model_copy(update=folders) if self.rehearse else self
 
     @field_validator("papers_path")
     @classmethod

@@ -1,4 +1,4 @@
-"""What each job takes, as rehearsed on this machine, else by its FLOPs and one rate; what a cluster is asked for it."""
+"""What each job takes: as Snakemake has measured it, else by its FLOPs and one rate; what a cluster is asked for it."""
 
 import math
 import os
@@ -16,10 +16,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
-from neuroute.plan.rates import DECISION_S, Kind, OnDevice, Rehearsal, flops_per_second, kind_of, rehearsal_of
+from neuroute.plan.rates import DECISION_S, START_S, Kind, flops_per_second, solver_s
 from neuroute.solvers.registry import FROM_FILES, get
 from neuroute.specs.data import with_count
-from neuroute.specs.objects import GivenRun, Labels, Run, RunEvaluation
+from neuroute.specs.objects import GivenRun, Labels, Run
 
 PROCESS_MB = 1000  # torch, pandas and the plan
 CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries
@@ -94,17 +94,8 @@ class Estimates:
     cpus: int = field(default_factory=lambda: os.cpu_count() or 1)
 
     @cached_property
-    def rehearsal(self) -> Rehearsal:
-        return rehearsal_of(self.plan.config)
-
-    @cached_property
-    def rehearsed(self) -> OnDevice:
-        """What was rehearsed on the kind of device that networks run on."""
-        return self.rehearsal.devices.get(self.kind, OnDevice(measured="", device=""))
-
-    @cached_property
     def kind(self) -> Kind:
-        return kind_of(self.plan.config)
+        return "cuda" if self.gpus else "cpu"
 
     @cached_property
     def gpus(self) -> int:
@@ -113,7 +104,15 @@ class Estimates:
 
     @property
     def start_s(self) -> float:
-        return WARM_START_S if self.plan.scale.warm_jobs else self.rehearsal.start_s
+        return WARM_START_S if self.plan.scale.warm_jobs else START_S
+
+    def took(self, stage: str, job: str) -> float | None:
+        """Seconds of a job that is done, as Snakemake has measured them; None where it has not."""
+        path = self.plan.work / "usage" / stage / f"{job}.tsv"
+        try:
+            return float(path.read_text().splitlines()[1].split("\t")[0])
+        except (OSError, IndexError, ValueError):
+            return None
 
     # -- labels -------------------------------------------------------------------------------------------------
 
@@ -140,7 +139,7 @@ class Estimates:
         """Core-seconds to solve all instances; not a number for a solver that nobody has measured."""
         if labels.solver in FROM_FILES:
             return 0.0
-        return labels.dataset.count * self.rehearsal.solver_s(labels.solver, labels.dataset.n)
+        return labels.dataset.count * solver_s(labels.solver, labels.dataset.n)
 
     @cached_property
     def _at_hand(self) -> dict[str, int]:
@@ -168,20 +167,16 @@ class Estimates:
         data_mb = sum(labels.dataset.count * labels.dataset.n * 9 for labels in r.data) / 1e6  # coordinates and tours
         batch_gb = flops / max(1, r.training.batches) / OPERATIONS_PER_BYTE / 1e9
         memory = self._memory_mb(self.gpus, batch_gb) + 5 * weights_mb + data_mb
-        if job := self.rehearsed.jobs.get(r.digest()):
-            seconds = job.seconds
-            memory = memory if self.gpus else max(PROCESS_MB, job.memory_mb) + data_mb
-        else:
-            seconds = self._off_in_trainings * self.training_s(r, flops)
+        seconds = self.took("train", run) or self.start_s + self._off_in_trainings * self.training_s(r, flops)
         # On disk: weights, and weights with two moments in the state.
-        return Cost("train", run, path, self.start_s + seconds, threads, self.gpus, flops, memory, 4 * weights_mb)
+        return Cost("train", run, path, seconds, threads, self.gpus, flops, memory, 4 * weights_mb)
 
     def evaluate(self, evaluation: str) -> Cost:
         e = self.plan.evaluations[evaluation]
         r, devices = self.plan.runs[e.run], min(self.gpus, 1)
         flops, threads = RunFlops(r).evaluate(e), self.plan.scale.evaluate_threads
-        job = self.rehearsed.jobs.get(evaluation_key(r, e)) if self.rehearsed.jobs else None
-        seconds = job.seconds if job else self._off_in_evaluations * self.evaluation_s(flops)
+        seconds = self.took("evaluate", evaluation)
+        seconds = seconds or self.start_s + self._off_in_evaluations * self.evaluation_s(flops)
         parts = e.members()
         sets = [labels.dataset for labels in e.labels]
         sets += [dataset for part in parts for dataset in getattr(part, "datasets", ())]
@@ -194,7 +189,7 @@ class Estimates:
         memory = self._memory_mb(devices, decoding_gb) + 4 * counts(r.network).parameters / 1e6
         disk = sum(8 * labels.dataset.count for labels in e.labels) / 1e6
         path = self.plan.evaluation_file(evaluation)
-        return Cost("evaluate", evaluation, path, self.start_s + seconds, threads, devices, flops, memory, disk)
+        return Cost("evaluate", evaluation, path, seconds, threads, devices, flops, memory, disk)
 
     def training_s(self, run: Run, flops: float) -> float:
         """Seconds of a training by its FLOPs, and by its decisions: a narrow network takes long for few FLOPs."""
@@ -214,19 +209,18 @@ class Estimates:
 
     @cached_property
     def _off_in_trainings(self) -> float:
+        """How many times the seconds by their FLOPs trainings took that are done: so do those that are not."""
         runs = (r for r in self.plan.runs.values() if not isinstance(r, GivenRun))
-        return self._off((r.digest(), self.training_s(r, RunFlops(r).train())) for r in runs)
+        done = ((took, r) for r in runs if (took := self.took("train", r.id)))
+        return self._off((took, self.training_s(r, RunFlops(r).train())) for took, r in done)
 
     @cached_property
     def _off_in_evaluations(self) -> float:
-        pairs = ((self.plan.runs[e.run], e) for e in self.plan.evaluations.values())
-        return self._off((evaluation_key(r, e), self.evaluation_s(RunFlops(r).evaluate(e))) for r, e in pairs)
+        done = ((took, e) for e in self.plan.evaluations.values() if (took := self.took("evaluate", e.id)))
+        return self._off((took, self.evaluation_s(RunFlops(self.plan.runs[e.run]).evaluate(e))) for took, e in done)
 
-    def _off(self, reckoned: Iterable[tuple[str, float]]) -> float:
-        """How much longer jobs took than by their FLOPs: so do those that were not rehearsed."""
-        jobs = self.rehearsed.jobs
-        pairs = ((jobs[key].seconds, seconds) for key, seconds in reckoned if key in jobs) if jobs else ()
-        return typical_ratio(pairs, LEAST_S[self.kind])
+    def _off(self, pairs: Iterable[tuple[float, float]]) -> float:
+        return typical_ratio(((max(0.0, took - self.start_s), s) for took, s in pairs), LEAST_S[self.kind])
 
     # -- drawings -----------------------------------------------------------------------------------------------
 
@@ -293,8 +287,3 @@ def typical_ratio(pairs: Iterable[tuple[float, float]], least_s: float) -> float
         return 1.0
     ratios, weights = zip(*comparable, strict=True)
     return float(np.quantile(ratios, 0.5, weights=weights, method="inverted_cdf"))
-
-
-def evaluation_key(run: Run | GivenRun, evaluation: RunEvaluation) -> str:
-    """In the file of a rehearsal."""
-    return f"{run.digest()}/{evaluation.digest()}"

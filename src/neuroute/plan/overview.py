@@ -158,12 +158,9 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
             f"(`machine` in {plan.config.where}), so several goes."
         )
     lines += [*_beside_print(plan, all_costs), *_too_large(plan, missing)]
-    rehearsed = Estimates(plan).rehearsed
-    source = f"as rehearsed on {rehearsed.measured} on {rehearsed.device}" if rehearsed.device else "typical"
-    mend = "" if rehearsed.device else "; for yours: neuroute rehearse"
     if stale := sum(c.stale for c in missing):
         lines.append(f"{counted(stale, 'result')} stale: of other code or settings than today's, so made again.")
-    lines.append(f"Times are {source}{mend}. Labels that a cache holds are free.")
+    lines.append("Times go by FLOPs and by jobs that are done. Labels that a cache holds are free.")
     if lists_all or not (target in WHOLE or target in plan.titles):
         return "\n".join([*lines, "", *_list(all_costs, limit)])
     return "\n".join([*lines, "`neuroute plan --all` lists every job."])

@@ -1,22 +1,14 @@
-"""How fast a machine is: jobs and solvers as `neuroute rehearse` has measured them, else typical values."""
+"""How fast a machine is, where nothing was measured there: one rate for networks, and seconds of solvers."""
 
 import math
-from functools import cache
-from pathlib import Path
 from typing import Literal
 
-from neuroute.core.files import read_json
-from neuroute.core.yaml_files import validate
 from neuroute.plan.config import Config
-from neuroute.plan.preflight import gpus
 from neuroute.solvers.base import at_size
 from neuroute.solvers.registry import get
-from neuroute.specs.data import Spec
 
 Kind = Literal["cpu", "cuda"]
 BySize = dict[int, float]
-FILE = "rehearsal.json"
-MEND = "rehearse again: neuroute rehearse"
 
 START_S = 12.0  # from the start of a process to its first batch: Python, torch, the plan, the data
 # FLOP/s of one thread of a CPU (of small networks: wide ones reach three times as much) and of a GPU (an H200, networks
@@ -42,44 +34,16 @@ SOLVERS: dict[str, BySize] = {
 }
 
 
-class JobTime(Spec):
-    """Of one job, without the start of its process."""
+def solver_s(solver: str, n: int) -> float:
+    """Seconds of one core for an instance of n nodes; not a number for a solver that nobody has measured.
 
-    of: str  # its id
-    seconds: float
-    memory_mb: float = 0.0
-
-
-class OnDevice(Spec):
-    """Jobs that were rehearsed on one kind of device, by the digests of what they do (`estimates`)."""
-
-    measured: str  # when
-    device: str
-    jobs: dict[str, JobTime] = {}
-
-
-class Rehearsal(Spec):
-    """Of a machine.  `solvers`: seconds of one core for one instance of n nodes."""
-
-    start_s: float = START_S
-    devices: dict[Kind, OnDevice] = {}
-    solvers: dict[str, BySize] = {}
-
-    def solver_s(self, solver: str, n: int) -> float:
-        """Seconds of one core for an instance; not a number for a solver that nobody has measured.
-
-        What is typical, times as much as the rehearsed size that is nearest took; at most the solver's own limit, and
-        all of that where nothing else is known.
-        """
-        rehearsed, typical, limit = self.solvers.get(solver, {}), SOLVERS.get(solver, {}), get(solver).limit
-        most = limit(n) if limit else math.inf
-        if not typical and (most < math.inf or not rehearsed):
-            return most if most < math.inf else math.nan
-        seconds = at_size(typical or rehearsed, n)
-        if rehearsed and typical:
-            nearest = min(rehearsed, key=lambda size: abs(math.log(size / n)))
-            seconds *= rehearsed[nearest] / at_size(typical, nearest)
-        return min(seconds, most)
+    At most the solver's own limit, and all of that where nothing else is known.
+    """
+    typical, limit = SOLVERS.get(solver, {}), get(solver).limit
+    most = limit(n) if limit else math.inf
+    if not typical:
+        return most if most < math.inf else math.nan
+    return min(at_size(typical, n), most)
 
 
 def flops_per_second(config: Config, kind: Kind) -> float:
@@ -87,22 +51,3 @@ def flops_per_second(config: Config, kind: Kind) -> float:
     if kind == "cpu":
         return 1e9 * config.machine.cpu_gflops_per_thread if config.machine.cpu_gflops_per_thread else FLOPS[kind]
     return 1e12 * config.machine.gpu_tflops if config.machine.gpu_tflops else FLOPS[kind]
-
-
-def kind_of(config: Config) -> Kind:
-    """The kind of device that networks run on."""
-    return "cuda" if gpus(config) else "cpu"
-
-
-# -- the file that plan, requests and the progress line read ----------------------------------------------------------
-
-
-def rehearsal_of(config: Config) -> Rehearsal:
-    """What was rehearsed; nothing yet where there is no file.  Raises NeurouteError for a damaged one."""
-    path = Path(config.work_dir) / FILE
-    return _read(path, path.stat().st_mtime_ns) if path.exists() else Rehearsal()
-
-
-@cache
-def _read(path: Path, _changed: int) -> Rehearsal:
-    return validate(Rehearsal, read_json(path, MEND), f"{path} ({MEND})")

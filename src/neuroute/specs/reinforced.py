@@ -137,7 +137,7 @@ class Reinforced(Learning, Spec):
         return "all" if self.shares_baseline else 1
 
     def shortened(self, batches: int, epochs: int = 1) -> "Reinforced":
-        """About so many batches of each stage, of their true size, in so many epochs: what a rehearsal times."""
+        """About so many batches of each stage, of their true size, in so many epochs: what a rehearsal runs."""
         stages = []
         for stage in self.stages:
             few = {"epochs": min(epochs, stage.epochs), "drops": (), "validations": 1}

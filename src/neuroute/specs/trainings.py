@@ -163,7 +163,7 @@ class OwnTraining(InEpochs, Spec):
         def precision(self) -> Precision: ...
 
     def shortened(self, batches: int) -> "OwnTraining":
-        """About so many of its batches, of their true size, and one validation: what a rehearsal times."""
+        """About so many of its batches, of their true size, and one validation: what a rehearsal runs."""
         short = {"epochs": 1, "samples": batches * self.batch_size, "validations": 1}
         return self.model_copy(update={key: value for key, value in short.items() if key in type(self).model_fields})
 
