@@ -42,6 +42,7 @@ READ = {
     "python docs/generate/claims.py": "its pages are those of tests/docs/test_reference.py",
     "neuroute claims": "its verdicts are those of tests/rendering/test_kept_verdicts.py",
     "neuroute difference": "run by tests/evaluation/test_difference.py",
+    "cat results/": "it shows what a run has made",
     "cp": "it copies what comes along, or what was kept",
     "mkdir": "it makes a folder",
     "neuroute fetch": "needs a network; tests/datasets fetches from files",

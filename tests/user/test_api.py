@@ -1,5 +1,7 @@
 """`import neuroute`: instances and solutions in users' hands, solved and evaluated, and one line for what is wrong."""
 
+import pkgutil
+import re
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +299,14 @@ def test_a_typo_of_tsp_is_one() -> None:
 
 def test_demands_below_0_are_backhauls() -> None:
     assert neuroute.Instance.from_arrays(SQUARE, np.array([0, 3, -2, 4]), 6).variant == "VRPB"
+
+
+def test_what_docstrings_name_can_be_imported() -> None:
+    texts = [getattr(neuroute, name).__doc__ or "" for name in neuroute.__all__]
+    named = set(re.findall(r"`(neuroute(?:\.\w+)+)`", "\n".join(texts)))
+    assert "neuroute.specs.trainings.Supervised" in named
+    for dotted in named:
+        pkgutil.resolve_name(dotted)
 
 
 # -- in notebooks -----------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def _all_optional(*kinds: type[Spec], without: set[str]) -> Any:
 
 
 class StageChange(_all_optional(Stage, without=FIXED_IN_STAGES)):  # type: ignore[misc]
-    """What may be changed of one stage of a training by reinforcement learning; see `plan.reinforced.Stage`."""
+    """What may be changed of one stage of a training by reinforcement learning; see `specs.reinforced.Stage`."""
 
 
 class TrainingChange(_all_optional(*TRAININGS, without=FIXED_IN_TRAININGS)):  # type: ignore[misc]

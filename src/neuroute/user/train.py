@@ -128,7 +128,9 @@ def train(
         compile: the network, by `torch.compile`.
         workers: processes of the solver; None: as many as there are cores.
         settings: all else that the training has: `learning_rate`, `precision`, `validations`, `weight_decay`, ...; see
-            `Supervised`, `Stage` and `Reinforced`, `SelfImprovement` and `OwnLoss` of `neuroute.plan`.
+            `neuroute.specs.trainings.Supervised`, `neuroute.specs.trainings.SelfImprovement`,
+            `neuroute.specs.trainings.OwnLoss`, `neuroute.specs.reinforced.Reinforced` and
+            `neuroute.specs.reinforced.Stage`.
 
     Raises:
         NeurouteError: before the first batch, or at it, for a setting, network or loss that does not fit, a solver or
