@@ -136,20 +136,20 @@ def fit(x: ArrayLike, gaps: ArrayLike, scale: Scale = "linear") -> PowerLaw:
     `log-log` drops gaps <= 0; `linear` keeps them.  `dropped` says how many points do not count.  Raises FitError with
     fewer than two positive gaps at two different x: no law goes through such points.
     """
-    x, y = np.asarray(x, float), np.asarray(gaps, float)
-    points, counts = len(y), np.isfinite(y) & (x > 0)
-    x, y = x[counts], y[counts]
+    every_x, every_y = np.asarray(x, float), np.asarray(gaps, float)
+    counts = np.isfinite(every_y) & (every_x > 0)
+    at, y = every_x[counts], every_y[counts]
     used = y > 0 if scale == "log-log" else np.isfinite(y)
-    if len(np.unique(x[y > 0])) < 2:
+    if len(np.unique(at[y > 0])) < 2:
         raise FitError(f"{int((y > 0).sum())} of {len(y)} gaps are positive, a power law needs two")
-    log_one, alpha = (float(v[0]) for v in (_log_log if scale == "log-log" else _linear)(x, y[None]))
+    log_one, alpha = (float(v[0]) for v in (_log_log if scale == "log-log" else _linear)(at, y[None]))
     if not (np.isfinite(log_one) and np.isfinite(alpha)):
         raise FitError(f"least squares on the {scale} scale found no minimum")
     with np.errstate(all="ignore"):
         x_c = float(np.exp(np.float64(log_one) / alpha)) if alpha else float("nan")
-    fitted = np.exp(log_one - alpha * np.log(x))
+    fitted = np.exp(log_one - alpha * np.log(at))
     quality = r_squared(y[used], fitted[used]), mean_percentage_error(y[used], fitted[used])
-    return PowerLaw(alpha, x_c, log_one, *quality, points - int(used.sum()))
+    return PowerLaw(alpha, x_c, log_one, *quality, len(every_y) - int(used.sum()))
 
 
 def fit_bivariate(u: ArrayLike, v: ArrayLike, gaps: ArrayLike) -> BivariateLaw:
