@@ -62,7 +62,8 @@ def _counts() -> str:
         "| | |",
         "|---|---|",
         f"| the five papers' tables and figures, measured beside printed | {kinds['table']} and {kinds['figure']} |",
-        f"| published systems beside yours, in configurations (TSP, CVRP) | {systems}, in {of['tsp']} and {of['cvrp']} |",
+        f"| published systems beside yours, in configurations (TSP, CVRP) | {systems}, "
+        f"in {of['tsp']} and {of['cvrp']} |",
     ]
     return "\n".join(lines) + "\n"
 

@@ -5,15 +5,11 @@ A page says where: between `<!-- made by docs/generate/seeds.py: NAME -->` and `
 
 import csv
 import re
-from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import mean, stdev
-
-import numpy as np
 
 from neuroute.analysis.contrasts import Estimate, Gap, contrast, law
-from neuroute.papers.scaling.claims import EXPONENTS, GREEDY, directions
+from neuroute.papers.scaling.claims import EXPONENTS, directions
 from neuroute.papers.scaling.roles import Shape
 from neuroute.rendering.comparisons import SPREADS, Finding, Unit, cells_of, spread_of
 from neuroute.rendering.kept import KeptTables
@@ -23,36 +19,35 @@ DOCS = Path(__file__).resolve().parents[1]
 PAGES = (DOCS / "results" / "scaling.md", DOCS / "concepts" / "verdicts.md")
 MADE = re.compile(r"(<!-- made by docs/generate/seeds\.py: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 EQUAL = [((24, 128), (6, 256)), ((24, 256), (6, 512)), ((42, 128), (12, 256)), ((42, 256), (12, 512))]  # in print
+GREEDY = re.compile(r"(?:Ours greedy \(D|Greedy, d)epth=(\d+), [Ww]idth=(\d+)\)?")
+COLUMNS = {"TSP20": ("table12", "gap_pct")} | {
+    f"TSP{here}": ("table13", f"gap_tsp{paper}_pct") for here, paper in ((40, 200), (100, 500), (200, 1000))
+}
 Shaped = dict[Shape, float]  # parameters in millions
 
 
 def filled(page: str) -> str:
     """A page with its made parts as the kept gaps have them."""
     made = {
-        "tsp20": lambda: grid("tsp20/grid.csv"),
-        "laptop_exponents": lambda: exponents({"TSP50": (laptop_parameters(), laptop_gaps())}),
-        "tsp20_exponents": lambda: exponents(of_grid("tsp20/grid.csv", parameters("tsp20/figure1.csv"))),
+        "grid": grid,
+        "exponents": lambda: exponents({test: (parameters(), gaps(*column)) for test, column in COLUMNS.items()}),
         "spreads": spreads,
     }
     return MADE.sub(lambda part: f"{part[1]}\n{made[part[2]]()}\n{part[3]}", page)
 
 
-def grid(file: str) -> str:
-    """Mean gaps of a grid's shapes over its seeds, with standard deviations."""
-    gaps = defaultdict[tuple[str, ...], list[float]](list)
-    heads, names, sizes = dict[str, str](), dict[str, str](), dict[str, None]()
-    for row in rows_of(DOCS / "measured" / file):
-        gaps[row["depth"], row["width"], row["n"]].append(float(row["gap_pct"]))
-        names[row["depth"]] = f"D={row['depth']} ({row['paper_depth']})"
-        heads[row["width"]] = f"W={row['width']} ({row['paper_width']})"
-        sizes[row["n"]] = None
-    tests = "; ".join(f"TSP{n}" for n in sizes)
-    lines = [f"| gap (%) on {tests}, means of seeds (standard deviation) | {' | '.join(heads.values())} |"]
-    lines += ["|---|" + "---:|" * len(heads)]
-    for depth, name in names.items():
-        each = [[gaps[depth, width, n] for n in sizes] for width in heads]
-        cells = ("; ".join(f"{mean(seeds):.1f} ({stdev(seeds):.1f})" for seeds in cell) for cell in each)
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+def grid() -> str:
+    """The greedy gaps of Table 12, as far as they are measured: mean and range of trainings, and in print."""
+    rows = [(model, row) for row in table("table12") if (model := GREEDY.fullmatch(row["method"]))]
+    heads = {model[2]: f"{row['here'].split(', ')[1]} ({model[2]})" for model, row in rows}
+    lines = [f"| gap (%), here (paper) | {' | '.join(heads.values())} |", "|---|" + "---:|" * len(heads)]
+    for depth in dict.fromkeys(model[1] for model, _ in rows):
+        of_depth = [row for model, row in rows if model[1] == depth]
+        cells = []
+        for row in of_depth:
+            middle, low, high = (float(row[f"gap_pct_measured{end}"]) for end in ("", "_low", "_high"))
+            cells.append(f"{middle:.2f}, {low:.2f}-{high:.2f} ({float(row['gap_pct_published']):.3f})")
+        lines.append(f"| {of_depth[0]['here'].split(', ')[0]} ({depth}) | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -79,46 +74,22 @@ def told(estimate: Estimate, unit: Unit) -> str:
     return effect(Finding("", estimate, unit=unit))
 
 
-def of_grid(file: str, sizes: Shaped) -> dict[str, tuple[Shaped, dict[Shape, Gap]]]:
-    """The gaps of a grid's models on each of its test sets; of instances only the means are kept."""
-    gaps = defaultdict[str, dict[Shape, list[float]]](lambda: defaultdict(list))
-    counts = dict[str, int]()
-    for row in rows_of(DOCS / "measured" / file):
-        name = f"TSP{row['n']}"
-        gaps[name][Shape(int(row["paper_depth"]), int(row["paper_width"]))].append(float(row["gap_pct"]))
-        counts[name] = int(row["n_instances"])
-    return {
-        name: (
-            {shape: sizes[shape] for shape in of},
-            {
-                shape: Gap(
-                    tuple(each), np.zeros(1), name, counts[name], "DecoderOnly", "tsp",
-                    int(name.removeprefix("TSP")) / 20, str(shape),
-                )
-                for shape, each in of.items()
-            },
-        )
-        for name, of in gaps.items()
-    }  # fmt: skip
+def parameters(side: str = "measured") -> Shaped:
+    """Those of Table 1, here or in print."""
+    rows = table("table1")
+    return {Shape(int(r["depth"]), int(r["width"])): float(r[f"parameters_millions_{side}"]) for r in rows}
 
 
-def parameters(file: str) -> Shaped:
-    """The parameters of a grid's models, as a figure that was kept has them."""
-    rows = [row for row in rows_of(DOCS / "measured" / file) if row["side"] == "measured"]
-    return {Shape(int(row["depth"]), int(row["width"])): float(row["parameters_millions"]) for row in rows}
-
-
-def laptop_parameters() -> Shaped:
-    """Those of Table 1."""
-    rows = rows_of(DOCS / "measured" / "laptop" / "table1.csv")
-    return {Shape(int(r["depth"]), int(r["width"])): float(r["parameters_millions_measured"]) for r in rows}
-
-
-def laptop_gaps() -> dict[Shape, Gap]:
-    """Those of Table 12, with what stands behind them."""
-    cells = cells_of(KeptTables(DOCS / "measured" / "laptop", "scaling", is_headline=True).table("table12"))
-    models = [(GREEDY.fullmatch(labels["method"]), cell.behind) for labels, key, cell in cells if key == "gap_pct"]
+def gaps(name: str, column: str) -> dict[Shape, Gap]:
+    """The greedy gaps of a table's column, with what stands behind them."""
+    cells = cells_of(KeptTables(DOCS / "measured" / "laptop", "scaling", is_headline=True).table(name))
+    models = [(GREEDY.fullmatch(labels["method"]), cell.behind) for labels, key, cell in cells if key == column]
     return {Shape(int(model[1]), int(model[2])): gap for model, gap in models if model and gap}
+
+
+def table(name: str) -> list[dict[str, str]]:
+    """The rows of a kept table of `scaling`."""
+    return rows_of(DOCS / "measured" / "laptop" / f"{name}.csv")
 
 
 def spreads() -> str:

@@ -24,7 +24,7 @@ Models = Iterator[tuple[str, str, float, str, list[float]]]  # kind, problem, ti
 
 def models() -> Models:
     """Every kept model of several trainings, on each test set."""
-    for file, kind, problem in (("tsp20/grid", "DecoderOnly", "tsp"), ("laptop/cvrp_grid", "Lehd", "cvrp")):
+    for file, kind, problem in (("checks/tsp20_grid", "DecoderOnly", "tsp"), ("laptop/cvrp_grid", "Lehd", "cvrp")):
         gaps = defaultdict[tuple[str, str, float], list[float]](list)
         for row in rows_of(f"{file}.csv"):
             gaps[row["depth"], row["width"], int(row["n"]) / 20].append(float(row["gap_pct"]))
