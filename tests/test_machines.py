@@ -104,7 +104,9 @@ def test_locks_are_of_the_pins_and_have_a_hash_of_every_file() -> None:
         given = set(re.findall(r"--hash=(sha256:\w{64})", entry))
         assert given, name
         assert given <= hashes
-    of_others = {"snakemake-executor-plugin-slurm", "snakemake-executor-plugin-slurm-jobstep"}
+    of_others = {f"snakemake-executor-plugin-{name}" for name in ("slurm", "slurm-jobstep")}  # SLURM, storage
+    of_others |= {f"snakemake-storage-plugin-{name}" for name in ("fs", "s3")}
+    of_others |= {"boto3", "botocore", "jmespath", "reretry", "s3transfer", "sysrsync", "toml"}
     assert PINS.keys() - pins_in("\n".join(locked)).keys() == of_others
 
 

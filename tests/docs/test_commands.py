@@ -44,7 +44,6 @@ READ = {
     "neuroute difference": "run by tests/evaluation/test_difference.py",
     "cat results/": "it shows what a run has made",
     "cp": "it copies what comes along, or what was kept",
-    "mkdir": "it makes a folder",
     "neuroute fetch": "needs a network; tests/datasets fetches from files",
     "tools/first_gpu.sh": "it needs a GPU; run with stand-ins by tests/test_first_gpu.py",
     "neuroute compare": "minutes; run, small, by tests/comparison",
@@ -74,6 +73,7 @@ def plans() -> list[Plan]:
     return [
         build_plan(root),
         build_plan(load_config(ROOT / "config.yaml", scale="zoo")),
+        build_plan(load_config(ROOT / "config.yaml", scale="laptop")),
         build_plan(load_config(ROOT / "config.yaml", scale=str(ROOT / "docs/examples/toy.yaml"), **toy)),
     ]
 

@@ -21,7 +21,7 @@ def plan_with(run: str, grid: dict[str, Any], papers: tuple[str, ...] = ("sweep"
 
 def test_a_point_is_the_declared_run_with_its_values() -> None:
     plan, declared = plan_with("pens/pens_a", GRID, seeds=2), plan_of("smoke").runs["pens/pens_a"]
-    names = [f"pens_a_learning_rate_{rate}_depth_{depth}" for rate in ("0.0001", "2e-4") for depth in (1, 2)]
+    names = [f"pens_a_learning_rate_{rate}_depth_{depth}" for rate in ("0.0001", "0.0002") for depth in (1, 2)]
     assert list(plan.runs) == [f"sweep/{name}{seed}" for name in names for seed in ("", "-s1")]
     for name, rate, depth in zip(names, (1e-4, 1e-4, 2e-4, 2e-4), (1, 2, 1, 2), strict=True):
         run = plan.runs[f"sweep/{name}"]

