@@ -56,7 +56,7 @@ def pack_grid(plan: Plan) -> list[zoo.Card]:
     for run in (run for name, run in plan.runs.items() if re.fullmatch(r"scaling/base_\d+x\d+", name)):
         records = plan.evaluation_file(f"{run.id}/greedy")
         if records.is_file():
-            table = pd.read_csv(records).query("metric == 'gap_pct'")
+            table = pd.read_csv(records).query("metric == 'gap_pct' and decoding == 'greedy'")
             columns = {"test": "set", "decoding": "decoding", "n_instances": "instances", "value": "gap"}
             gaps = table.rename(columns=columns)[[*columns.values(), "reference"]].to_dict(orient="records")
             facts = {"name": run.id, "nodes": (run.n, 10 * run.n), "gaps": gaps}

@@ -86,6 +86,11 @@ def test_kept_artifacts_stand_with_what_made_them(generator: Generator) -> None:
     assert "[table12.csv](../measured/laptop/table12.csv): laptop, AMD EPYC, d9a58cd8, 2026-11-28" in text
 
 
+def test_the_picture_of_the_first_page_is_of_the_kept_tables(generator: Generator) -> None:
+    headline = generator("headline")
+    assert headline.made_from().encode() in headline.PICTURE.read_bytes(), "run: python docs/generate/headline.py"
+
+
 def test_a_notebook_becomes_a_page(generator: Generator, tmp_path: Path) -> None:
     output = {"output_type": "stream", "name": "stdout", "text": ["3\n"]}
     code = {"cell_type": "code", "source": ["x = 3\n", "print(x)"], "outputs": [output]}

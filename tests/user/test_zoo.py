@@ -73,6 +73,8 @@ def test_a_run_of_a_paper_is_measured_again_beside_what_its_card_says(ship: Ship
     ship("tsp", name=name, gaps=[gap | {"gap": first.gaps["gap_pct"] + off}])
     assert f"(to insertion): {says}\n" in str(neuroute.evaluate(name, coords, reference="insertion"))
     assert neuroute.models() == []  # it is for no use but this
+    with one_line(r"scaling/base_6x12: no such checkpoint; did you mean scaling/base_6x128\?"):
+        neuroute.load_model("scaling/base_6x12")
 
 
 def test_an_edit_of_code_that_changes_no_arithmetic_does_no_harm(ship: Ship, tmp_path: Path) -> None:

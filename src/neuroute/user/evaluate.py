@@ -34,7 +34,7 @@ from neuroute.user.files import gather, read_instances
 from neuroute.user.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.user.options import check_decoding
 
-ROUNDING = 0.05  # points of a gap by which kinds of CPU differ, where two nodes are as good
+ROUNDING = 0.05  # points of a gap that still agree: on another kind of CPU near ties may fall otherwise
 if TYPE_CHECKING:
     from neuroute.instances.drawing import Drawing
 

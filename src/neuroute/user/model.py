@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from neuroute.accounting.flops import per_solution
 from neuroute.core import device as devices
 from neuroute.core.digest import OWN, PACKAGE, code_digest, exists, forget_own
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.instances.instance import Instance
 from neuroute.networks.base import RoutingNetwork
@@ -165,6 +165,8 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
     kind, sign, file = str(which).partition("=")
     is_named = bool(sign) and ":" in kind and not Path(which).is_file()
     path = Path(file if is_named else which)
+    if not path.suffix and not path.exists() and (alike := near(str(path), zoo.runs())):
+        raise NeurouteError(f"{which}: no such checkpoint{did_you_mean(alike)}")
     net, about = load_checkpoint(path, trusted=(*trusted, *([kind] if is_named else _kind_of_code_here(path))))
     check_weights(path, net, about["run"])
     if about["code"] != digest_of(about["network"]["kind"]):
