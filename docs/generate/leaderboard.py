@@ -14,12 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-import neuroute
+from neuroute.comparison.compare import write
 from neuroute.comparison.pareto import LOOKS
 from neuroute.comparison.records import frame, read_published, read_results
 from neuroute.comparison.sets import describe_listed
 from neuroute.comparison.summary import Key, Summary, by_problem, groups
-from neuroute.plan.config import Compare
 from neuroute.rendering.table import duration
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -61,11 +60,15 @@ def filled(text: str) -> str:
 
 
 @cache
+def compared() -> pd.DataFrame:
+    """Kept records beside the survey's."""
+    instances = describe_listed(SETS, 0, MOST)
+    return frame(records(LEADERS, instances) + read_published(["all"], instances).rows)
+
+
 def tables() -> str:
     """A table for each problem."""
-    instances = describe_listed(SETS, 0, MOST)
-    rows = records(LEADERS, instances) + read_published(["all"], instances).rows
-    return "\n".join(_table(problem, summary) for problem, summary in by_problem(frame(rows)).items())
+    return "\n".join(_table(problem, summary) for problem, summary in by_problem(compared()).items())
 
 
 def aims() -> str:
@@ -104,6 +107,7 @@ def _table(problem: str, summary: Summary) -> str:
         "#",
         "Method",
         "How",
+        "Ranked",
         *map(str, sizes),
         "All",
         "Solved",
@@ -115,7 +119,7 @@ def _table(problem: str, summary: Summary) -> str:
     lines = [
         f"### {problem.upper()}: {len(summary.sizes)} instances of {sets}, {len(summary.common)} solved by all ranks\n",
         f"| {' | '.join(heads)} |",
-        f"|---:|---|---|{'---:|' * (len(sizes) + 4)}---|---|",
+        f"|---:|---|---|{'---:|' * (len(sizes) + 5)}---|---|",
     ]
     return "\n".join([*lines, *(_line(problem, summary, key) for key in summary.keys)]) + "\n"
 
@@ -128,6 +132,7 @@ def _line(problem: str, summary: Summary, key: Key) -> str:
     seconds = summary.mean("time_s", key, solved)
     cells = [
         str(summary.ranks.get(key, "–")), name, key[1].removeprefix("published: "),
+        _gap(summary, key, summary.common) if key in summary.compared else "–",
         *(_gap(summary, key, summary.within(group)) for group in groups(GROUPS) if summary.within(group)),
         _gap(summary, key, list(summary.sizes)), f"{len(solved)}/{tried}",
         "–" if seconds is None else duration(seconds), _difference(summary, key, AGAINST[problem]), kind,
@@ -152,14 +157,18 @@ def _difference(summary: Summary, key: Key, other: Key) -> str:
     return f"{mean:+.2f}" + (f" [{interval.low:+.2f}, {interval.high:+.2f}]" if interval else "")
 
 
+def draw(folder: Path) -> None:
+    """Write the leaderboard of one file and its pictures, as `neuroute compare` does."""
+    with tempfile.TemporaryDirectory() as scratch:
+        write(compared(), GROUPS, Path(scratch))
+        for name in ("leaderboard.html", "pareto.png", "sizes.png"):
+            shutil.copy(Path(scratch, name), folder / name)
+
+
 def main() -> None:
     """Write the page, and the leaderboard of one file with its pictures."""
     PAGE.write_text(filled(PAGE.read_text()))
-    settings = Compare(results=[str(LEADERS)], groups=GROUPS)
-    with tempfile.TemporaryDirectory() as folder:
-        neuroute.compare(["none"], list(SETS), published="all", max_nodes=MOST, settings=settings, out=folder)
-        for name in ("leaderboard.html", "pareto.png", "sizes.png"):
-            shutil.copy(Path(folder, name), FOLDER / name)
+    draw(FOLDER)
 
 
 if __name__ == "__main__":

@@ -250,6 +250,7 @@ def page(
             row: dict[str, Any] = {"problem": problem, "method": key[0], "how": key[1].removeprefix("published: ")}
             row |= {
                 "rank": summary.ranks.get(key),
+                "common": summary.mean("gap_pct", key, summary.common) if key in summary.compared else None,
                 "kind": LOOKS[kind][0],
                 "here": kind in MEASURED,
                 "on": summary.first("device", key) or "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from neuroute.comparison.records import MEASURED
 from neuroute.comparison.summary import Key, Summary, by_problem, clocks, groups, label, left_out
 from neuroute.core.lazy import mpl, pd
 from neuroute.rendering import style
-from neuroute.rendering.plots import SURE, mark, share_cells
+from neuroute.rendering.plots import SURE, line, mark, share_cells
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import duration
 
@@ -24,15 +25,20 @@ if TYPE_CHECKING:
 LOOKS = {  # kind -> what it is called, marker, colour
     "network": ("networks", "o", style.RAMPS["orange"][1]),
     "solver": ("solvers and heuristics", "s", style.RAMPS["blue"][2]),
-    "function": ("functions of one's own", "D", style.GREEN),
-    "file": ("results of others", "^", style.GREY),
+    "function": ("your functions", "D", style.GREEN),
+    "file": ("results files", "^", style.GREY),
     "constructive": ("published, constructive", "v", style.RAMPS["cool-warm"][0]),
     "improvement": ("published, improvement", "^", style.RAMPS["cool-warm"][2]),
     "heat map": ("published, heat map", "P", style.RAMPS["cool-warm"][3]),
     "classical": ("published, classical", "s", style.GREY),
 }
 NAMED = 24  # methods whose names all have a place; of more, those measured here and the unbeaten ones are named
-LINES = {"here": "-", "GPU": "--", "CPU": ":", "unknown": "-."}  # machine that times are of -> line of the unbeaten
+LINES = {  # machine that times are of -> line of the unbeaten, and how the legend calls it
+    "here": ("-", "unbeaten, measured here"),
+    "GPU": ("--", "unbeaten, published, GPU"),
+    "CPU": (":", "unbeaten, published, CPU"),
+    "unknown": ("-.", "unbeaten, unknown machine"),
+}
 LINEAR = 1.0  # % up to which the gap's axis is linear, so that optimal solutions have a place
 TICKS = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
@@ -46,21 +52,21 @@ def picture(records: pd.DataFrame) -> Drawing:
     xlabel = {("cpu",): "CPU time", ("cpu", "wall"): "CPU or wall-clock time"}.get(tuple(clocks(records)), "time")
     xlabel += " of an instance"
     xlabel += " (published: theirs)" if records.how.str.startswith("published").any() else ""
-    rows: list[dict[str, Any]] = []
     if not problems:
         style.empty_axes(panels[0], "no instance was solved by all methods")
+    points = {problem: _points(problem, summary) for problem, summary in problems.items()}
+    rows = [point for of_problem in points.values() for point in of_problem]
+    _legend(figure, {row["kind"] for row in rows}, _fronts(rows))
     for axes, (problem, summary) in zip(panels, problems.items(), strict=False):
-        points = _points(problem, summary)
-        rows += points
-        _panel(
-            figure, axes, points, f"{problem.upper()}, {len(summary.common)} of {len(summary.sizes)} instances", xlabel
-        )
-    _legend(figure, {row["kind"] for row in rows})
+        title = f"{problem.upper()}, {len(summary.common)} of {len(summary.sizes)} instances"
+        _panel(axes, points[problem], title, xlabel)
+    for axes, of_problem in zip(panels, points.values(), strict=False):  # when all else has its place
+        crowd = [p for p in of_problem if p["kind"] in MEASURED or p["unbeaten"]]
+        _label(figure, axes, of_problem, of_problem if len(of_problem) <= NAMED else crowd)
     notes = [
-        "Means over the instances that all these methods solved. Each line joins the methods that none beats in both "
-        "gap and time on one kind of machine: solid, measured here; dashed, published on a GPU; dotted, on a CPU. "
-        "Times of two machines do not compare. The axis of gaps is linear up to 1 %. Filled: without search; hollow: "
-        "with a budget of time.",
+        "Means over the instances that all these methods solved. A line joins the methods of one kind of machine that "
+        "no other of that kind beats in both gap and time; times of two machines do not compare. The axis of gaps is "
+        "linear up to 1 %. Filled: without search; hollow: with a time budget.",
         *left_out(summaries),
     ]
     first = "; ".join(
@@ -77,6 +83,7 @@ def by_size(records: pd.DataFrame, beginnings: Iterable[int]) -> Drawing | None:
     figure = style.new_figure(style.TWO_COLUMNS, 3.3)
     panels = figure.subplots(1, len(problems), squeeze=False)[0]
     rows, kinds = list[dict[str, Any]](), set[str]()
+    labels: list[tuple[Axes, list[dict[str, Any]]]] = []
     for axes, (problem, summary) in zip(panels, by_problem(records).items(), strict=True):
         here = problems[problem]
         ends: list[dict[str, Any]] = []
@@ -102,14 +109,21 @@ def by_size(records: pd.DataFrame, beginnings: Iterable[int]) -> Drawing | None:
         axes.set_title(problem.upper())
         axes.set_xlim(-0.3, len(here) + 0.3)
         axes.set_xticks(range(len(here)), [str(g) for g in here], rotation=20)
-        _label(figure, axes, ends, [e for e in ends if e["kind"] in MEASURED or len(ends) <= NAMED])
+        labels.append((axes, ends))
     _legend(figure, kinds)
+    for axes, ends in labels:
+        _label(figure, axes, ends, [e for e in ends if e["kind"] in MEASURED or len(ends) <= NAMED])
     notes = ["Means over the instances of a group; a method has a point where it solved all of them."]
     return Drawing(figure, rows, notes, "Mean gap of each method by size of the instances; the CSV has the numbers.")
 
 
-def _legend(figure: mpl.figure.Figure, kinds: Collection[str]) -> None:
+def _legend(figure: mpl.figure.Figure, kinds: Collection[str], machines: Collection[str] = ()) -> None:
     entries = [mark(*look) for kind, look in LOOKS.items() if kind in kinds]
+    entries += [
+        line(name, color=style.GREY, linewidth=0.8, linestyle=dashes)
+        for machine, (dashes, name) in LINES.items()
+        if machine in machines
+    ]
     if entries:
         figure.legend(handles=entries, loc="outside lower center", ncols=min(len(entries), 4), frameon=False)
 
@@ -131,6 +145,12 @@ def _points(problem: str, summary: Summary) -> list[dict[str, Any]]:
     return points
 
 
+def _fronts(points: Sequence[dict[str, Any]]) -> set[str]:
+    """Machines with a line: two unbeaten methods or more on one panel."""
+    counts = Counter((point["problem"], point["machine"]) for point in points if point["unbeaten"])
+    return {machine for (_, machine), count in counts.items() if count > 1}
+
+
 def _machine(device: str | None) -> str:
     return "unknown" if device is None else "CPU" if device.startswith("CPU") else "GPU"
 
@@ -141,23 +161,21 @@ def _beats(other: dict[str, Any], point: dict[str, Any]) -> bool:
     return no_worse and (other["gap_pct"], other["seconds"]) != (point["gap_pct"], point["seconds"])
 
 
-def _panel(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any]], title: str, xlabel: str) -> None:
+def _panel(axes: Axes, points: Sequence[dict[str, Any]], title: str, xlabel: str) -> None:
     axes.set_title(title)
     style.log_axis(axes, "x", [p["seconds"] for p in points], pad=0.14)
     _gap_axis(axes, [p["gap_pct"] for p in points])
     axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: _short(value)))
     axes.set_xlabel(xlabel)
-    for machine, line in LINES.items():
+    for machine, (dashes, _) in LINES.items():
         front = sorted((p for p in points if p["unbeaten"] and p["machine"] == machine), key=lambda p: p["seconds"])
         at, gaps = [p["seconds"] for p in front], [p["gap_pct"] for p in front]
-        axes.plot(at, gaps, color=style.GREY, linewidth=0.8, linestyle=line, zorder=1)
+        axes.plot(at, gaps, color=style.GREY, linewidth=0.8, linestyle=dashes, zorder=1)
     for point in points:
         _, marker, color = LOOKS[point["kind"]]
         hollow = point["how"].endswith(" s")
         look: dict[str, Any] = {"color": color, "markerfacecolor": "white" if hollow else color, "zorder": 3}
         axes.plot(point["seconds"], point["gap_pct"], marker, **look)
-    crowd = [p for p in points if p["kind"] in MEASURED or p["unbeaten"]]
-    _label(figure, axes, points, points if len(points) <= NAMED else crowd)
 
 
 def _gap_axis(axes: Axes, gaps: Sequence[float]) -> None:
@@ -216,9 +234,9 @@ def _sides(place: int, places: Sequence[Any]) -> list[tuple[float, float, str]]:
     near = [(abs(v - y) + abs(u - x), v) for i, (u, v) in enumerate(places) if i != place]
     away = -1 if near and min(near)[1] > y else 1
     sides: list[tuple[float, float, str]] = [(6, 0, "left"), (-6, 0, "right")]
-    for dy in (9, 16, 24, 32):
+    for dx, dy in ((10, 9), (10, 16), (10, 24), (30, 9), (30, 16), (10, 32), (30, 28), (60, 16), (60, 28), (20, 44)):
         for sign in (away, -away):
-            sides += [(10, sign * dy, "left"), (-10, sign * dy, "right")]
+            sides += [(dx, sign * dy, "left"), (-dx, sign * dy, "right")]
     return sides
 
 
