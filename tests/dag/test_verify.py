@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from checkout import ROOT, copy_checkout
+from neuroute.networks.weights import KEY, read_about
 
 pytestmark = pytest.mark.dag
 TABLE = "results/toy/table1.csv"
@@ -75,6 +77,35 @@ def test_another_number_is_named_with_its_distance(toy: Path) -> None:
     assert lines[0].startswith("Decoder, D=2, W=32: gap_tsp8_pct_measured: ")
     assert lines[0].endswith(" now (-0.99 %)")
     kept.write_text(text)
+
+
+def test_a_kept_table_is_measured_again_by_kept_weights(toy: Path) -> None:
+    """Nothing of the work folder is left; the weights were kept under an older code of their network."""
+    shutil.copytree(toy / "kept", toy / "measured" / "toy")
+    kept = toy / "measured/runs/toy/toy/decoder/model.safetensors"
+    kept.parent.mkdir(parents=True)
+    work = (toy / "work").rename(toy / "aside")
+    trained = work / "toy/runs/toy/decoder/model.safetensors"
+    tensors, about = load_file(trained), read_about(trained)
+    command = ("measured/toy/toy/table1.csv", "--cell", "Decoder,gap_tsp8_pct")
+    try:
+        for code, change, status, words in (
+            ("0" * 16, 0.0, 0, "measured/toy/toy/table1.csv: equal, Decoder,gap_tsp8_pct"),
+            (about["code"], 0.5, 1, "Decoder, D=2, W=32: gap_tsp8_pct_measured: "),
+        ):
+            changed = {name: tensor + change for name, tensor in tensors.items()}
+            save_file(changed, kept, metadata={KEY: json.dumps(about | {"code": code})})
+            ended, lines = verify(toy, *command)
+            assert (ended, lines[0]) == (status, "by weights that were kept: toy/decoder")
+            assert lines[1].startswith(words)
+        about["spec"]["training"]["learning_rate"] = 1.0  # of another training, though of the same run
+        save_file(tensors, kept, metadata={KEY: json.dumps(about)})
+        done = neuroute(toy, "verify", *command, *CONFIG)
+        assert done.returncode == 2
+        assert "no weights of toy/decoder here" in done.stderr
+    finally:
+        shutil.rmtree(toy / "work", ignore_errors=True)
+        work.rename(toy / "work")
 
 
 @pytest.mark.slow

@@ -71,6 +71,8 @@ def test_what_starts_from_the_end_of_a_given_run_goes_on_from_it(file: Path) -> 
 def test_each_seed_has_weights_of_its_own(file: Path) -> None:
     plan = plan_with(file, "scaling/base_6x128-s1", scale="laptop")
     assert {run for run, r in plan.runs.items() if isinstance(r, GivenRun)} == {"scaling/base_6x128-s1"}
+    plan = plan_with(file, "scaling/base_6x128", "scaling/base_6x128-s1", scale="laptop")  # of three at this scale
+    assert plan.trainings("scaling/base_6x128") == ["scaling/base_6x128", "scaling/base_6x128-s1"]
 
 
 def test_the_text_of_a_given_run_follows_from_its_network_and_the_files_content(file: Path, tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def verify(
 
     The scale is the one that the file states.
     """
-    from neuroute.dag.verify import find_drawn, say_versions, scale_of
+    from neuroute.dag.verify import find_cell, find_drawn, kept_weights, say_versions, scale_of
     from neuroute.dag.verify import verify as remake
 
     stated = scale_of(file)
@@ -220,12 +220,18 @@ def verify(
     row, _, column = (cell or "").rpartition(",")
     if cell is not None and not row:
         raise NeurouteError(f"--cell {cell}: write ROW,COLUMN, as in 'POMO,gap_100_pct'")
+    place = find_cell(drawn, row, column) if cell else None
     name = "-".join([plan.scale.name, drawn.artifact.paper, drawn.artifact.name, start, *filter(None, [row, column])])
     folder = Path(plan.config.work_dir) / "verify" / re.sub(r"[^\w.-]", "_", name)
-    remade = load_plan(config, plan.config.scale, changes=[f"work_dir={folder}/work", f"results_dir={folder}/results"])
+    kept = {} if start == "labels" else kept_weights(plan, drawn, place, folder / "weights")
+    changes = [f"work_dir={folder}/work", f"results_dir={folder}/results"]
+    changes += [f"runs.{run}.weights={weights}" for run, weights in kept.items()]
+    remade = load_plan(config, plan.config.scale, changes=changes)
     options = ["--cores", cores, *(["--configfile", str(config)] if config else [])]
     print(f"{drawn.artifact.id} at scale {plan.scale.name}, {say_versions(drawn)}", flush=True)
-    found = list(remake(plan, remade, drawn, (row, column) if cell else None, start, options))
+    if kept:
+        print(f"by weights that were kept: {', '.join(kept)}", flush=True)
+    found = list(remake(plan, remade, drawn, place, start, options))
     print(*(found or [f"{file}: equal{f', {cell}' if cell else ''}"]), sep="\n")
     if found:
         raise typer.Exit(1)

@@ -2,8 +2,10 @@
 
 import csv
 import filecmp
+import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,13 +22,14 @@ from neuroute.evaluation.records import values_digest
 from neuroute.plan.plan import Plan
 from neuroute.rendering.crate import sources
 from neuroute.rendering.kept import ABOUT
-from neuroute.specs.objects import Artifact
+from neuroute.specs.objects import Artifact, GivenRun
 
 Start = Literal["weights", "labels"]
 Lines = Sequence[Mapping[str, str]]
 ROUNDING = 1e-12  # relative; of numbers that were written and read again
 # Rules that may run where weights are given: whatever else a change of the plan asks for, no training.
-AFTER_WEIGHTS = ("labels", "fetch_benchmark", "evaluate", "render", "render_table", "render_figure")
+AFTER_WEIGHTS = ("import_weights", "labels", "fetch_benchmark", "evaluate")
+OF_FILES = re.compile(", (weights of a file|published weights)")  # how a row says that its model was not trained here
 SHOWN = 10  # differences
 
 
@@ -65,47 +68,89 @@ def find_drawn(plan: Plan, file: Path) -> Drawn:
     return Drawn(file, artifact, _read(file), about.get("made_from", {}))
 
 
+def kept_weights(plan: Plan, drawn: Drawn, cell: tuple[int, str] | None, folder: Path) -> dict[str, Path]:
+    """Weights that were kept, of models of which the work folder has none, as checkpoints of today's code in `folder`.
+
+    They lie in runs/<scale> beside the folder of kept tables, or in the package; of a model that is trained by other
+    settings now they are none.  Whether today's code computes the same by them is what is to be found out.
+    """
+    from neuroute.networks.import_weights import import_weights
+    from neuroute.networks.weights import read_about
+    from neuroute.user import zoo
+
+    shipped = {card.run: card.name for card in (*zoo.models(), *map(zoo.card_of, zoo.runs()))}
+    places = [place / "runs" / plan.scale.name for place in drawn.file.resolve().parents[1:3]]
+    found: dict[str, Path] = {}
+    for run in _runs_behind(plan, drawn, cell):
+        if plan.checkpoint(run).exists():
+            continue
+        files = [place / run / "model.safetensors" for place in places]
+        files += [zoo.checkpoint(shipped[run])[0]] if run in shipped else []
+        training = plan.runs[run].training.model_dump(mode="json")
+        for file in filter(Path.is_file, files):
+            if read_about(file).get("spec", {}).get("training", {}).items() <= training.items():
+                found[run] = folder / f"{run}.safetensors"
+                import_weights(file, found[run], plan.runs[run].network.kind, {})
+                break
+    return found
+
+
 def verify(
-    plan: Plan, remade: Plan, drawn: Drawn, cell: tuple[str, str] | None, start: Start, options: Sequence[str]
+    plan: Plan, remade: Plan, drawn: Drawn, cell: tuple[int, str] | None, start: Start, options: Sequence[str]
 ) -> Iterator[str]:
     """Remake an artifact, from the weights of its models or from labels on, and yield what differs; nothing if equal.
 
     Args:
         plan: which made it.
         remade: the same, of a folder for this alone.  Models and measurements that are not made anew are copied there;
-            it is removed in the end, and a killed call goes on.
+            it is removed in the end, and a killed call goes on.  It names the weights that were kept.
         drawn: as it was.
-        cell: row and column of a table: then only what was measured of that cell's model is made anew.
+        cell: line and column of a table: then only what was measured of that cell's model is made anew.
         start: whether models are taken as they are, or trained.
         options: of Snakemake.
 
-    Raises NeurouteError before anything runs if weights or the cell are not there, and if Snakemake fails.
+    Raises NeurouteError before anything runs if weights are not there, and if Snakemake fails.
     """
-    artifact, folder = drawn.artifact, Path(remade.config.work_dir).parent
-    key = _find_cell(drawn, *cell) if cell else None
-    runs = _runs_behind(plan, drawn, key)
+    artifact, folder = remade.artifacts[drawn.artifact.id], Path(remade.config.work_dir).parent
+    runs = [run for run in _runs_behind(plan, drawn, cell) if run in remade.runs]
     anew = [e for e in artifact.evaluations if e.rpartition("/")[0] in runs]
     if start == "weights":
         for run in runs:
-            if not plan.checkpoint(run).exists():
+            if not (plan.checkpoint(run).exists() or isinstance(remade.runs[run], GivenRun)):
                 raise NeurouteError(
                     f"{plan.checkpoint(run)}: no weights of {run} here; give work_dir in {plan.config.where} another "
                     f"folder, or train them: neuroute verify {drawn.file} --from labels"
                 )
     _copy_others(plan, remade, artifact, runs if start == "labels" else [], anew)
-    target = remade.artifact_stem(artifact.id).with_suffix(".csv")
+    targets = [remade.evaluation_file(e) for e in anew] + [remade.manifest(job) for job in artifact.label_jobs]
+    targets += [remade.checkpoint(run) for run in runs] if start == "labels" else []
     settings = {key: getattr(remade.config, key) for key in ("scale", "work_dir", "results_dir")}
-    command = [sys.executable, "-m", "snakemake", str(target), "--quiet", "host", *options]
+    given = {run: {"weights": each.weights} for run, each in remade.runs.items() if isinstance(each, GivenRun)}
+    settings |= {"runs": json.dumps(given)} if given else {}
+    command = [sys.executable, "-m", "snakemake", *map(str, targets), "--quiet", "host", *options]
     command += ["--config", *(f"{key}={value}" for key, value in settings.items())]
     command += ["--allowed-rules", *AFTER_WEIGHTS] if start == "weights" else []
-    if subprocess.run(command).returncode:
+    if targets and subprocess.run(command).returncode:
         raise NeurouteError(f"{artifact.id} was not remade, for what is said above; the same command then goes on")
-    now = find_drawn(remade, target)
-    found = list(_differences(drawn, now, key))
-    if key is None:
+    now = find_drawn(remade, _draw(remade, artifact))
+    found = list(_differences(drawn, now, cell))
+    if cell is None:
         found += _other_values(plan, remade, drawn, anew, runs if start == "labels" else [])
     shutil.rmtree(folder)
     yield from found
+
+
+def _draw(remade: Plan, artifact: Artifact) -> Path:
+    """Draw what was measured; for a cell alone that may be its model, and the rest of the table stays empty."""
+    from neuroute.rendering.render import render
+    from neuroute.rendering.study import Study
+
+    there = [e for e in artifact.evaluations if remade.evaluation_file(e).exists()]
+    runs = [run for run in artifact.runs if remade.checkpoint(run).exists()]
+    measured = artifact.model_copy(update={"evaluations": tuple(there), "runs": tuple(runs)})
+    study = Study.load(measured, remade.config, remade.scale, remade.runs.values(), remade.work)
+    render(study, remade.artifact_stem(artifact.id))
+    return remade.artifact_stem(artifact.id).with_suffix(".csv")
 
 
 def say_versions(drawn: Drawn) -> str:
@@ -116,7 +161,7 @@ def say_versions(drawn: Drawn) -> str:
     return f"made by {', '.join(before) or 'an unknown version'}; now by {short_commit(here) or here['version']}"
 
 
-def _find_cell(drawn: Drawn, row: str, column: str) -> tuple[int, str]:
+def find_cell(drawn: Drawn, row: str, column: str) -> tuple[int, str]:
     """The number of a line and the name of a measured column.
 
     Raises NeurouteError if there is none of that name, or several rows.
@@ -143,7 +188,8 @@ def _runs_behind(plan: Plan, drawn: Drawn, cell: tuple[int, str] | None) -> list
     """Models that are shown; of a cell, as far as its table states it, only its own, with all their seeds."""
     if cell is not None:
         row = ", ".join(_labels(drawn.lines[cell[0]]))
-        if run := drawn.made_from.get("cells", {}).get(row, {}).get(cell[1]):
+        stated = drawn.made_from.get("cells", {}).get(row, {}).get(cell[1])
+        if run := stated or drawn.lines[cell[0]].get(f"{cell[1]}_measured_weights"):
             return plan.trainings(run.partition("@")[0])
     every = [*drawn.artifact.runs, *(e.rpartition("/")[0] for e in drawn.artifact.evaluations)]
     return list(dict.fromkeys(run.partition("@")[0] for run in every))
@@ -207,7 +253,7 @@ def _differences(drawn: Drawn, now: Drawn, cell: tuple[int, str] | None) -> Iter
     for number, (before, after) in enumerate(zip(drawn.lines, now.lines, strict=True)):
         if cell is None or number == cell[0]:
             name = ", ".join(_labels(before)) if "_measured" in "".join(before) else f"row {number + 1}"
-            texts = {head: _other(before[head], after[head]) for head in heads}
+            texts = {head: _other(before[head], OF_FILES.sub("", after[head])) for head in heads}
             others += [f"{name}: {head}: {text}" for head, text in texts.items() if text]
     yield from others[:SHOWN]
     if len(others) > SHOWN:

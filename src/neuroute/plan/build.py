@@ -1,5 +1,6 @@
 """Build the plan: what the chosen papers declare at a scale, each thing once."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -30,11 +31,11 @@ from neuroute.specs.objects import (
 
 
 def count_seeds(config: Config, scale: Scale, run: str) -> int:
-    """Return how many trainings a run (its id) has, by config.yaml, else by the scale; of given weights one."""
+    """Return how many trainings a run (its id) has, by config.yaml, else by the scale; of given weights as many."""
     change = config.runs.get(run)
-    if change is not None and (change.seeds is not None or change.weights is not None):
-        return change.seeds or 1
-    return scale.seeds_of(run)
+    if change is None or (change.seeds is None and change.weights is None):
+        return scale.seeds_of(run)
+    return change.seeds or next(i for i in itertools.count(1) if with_seed(run, i) not in config.runs)
 
 
 def repeat_runs(config: Config, scale: Scale, runs: Iterable[Run]) -> Iterator[Run]:
