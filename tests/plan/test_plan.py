@@ -2,10 +2,12 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from neuroute.core import digest
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.plan.overview import costs
 from neuroute.plan.papers import paper_folders
@@ -25,6 +27,22 @@ OF_RATES = {"scaling/table22"}  # our own: a scale that does not train what it s
 
 def test_scales_are_those_of_the_folder() -> None:
     assert {path.stem for path in (ROOT / "workflow" / "scales").glob("*.yaml")} == {*SCALES, "hour", "zoo"}
+
+
+def test_hour_makes_the_headline_alone_in_an_hour_on_two_cores(tmp_path: Path) -> None:
+    plan = plan_of("hour", ("scaling",), work_dir=str(tmp_path))
+    assert {a.name for a in plan.artifacts.values()} == {
+        *("table1", "table2", "table12", "table_figure3"),
+        *("figure1", "figure2", "figure3"),
+    }
+    assert sum(job.cpu_hours for job in costs(plan, None)) <= 2.0
+    with pytest.raises(NeurouteError, match="scale hour does not train what it shows; scales that do: .*laptop"):
+        plan.artifact("scaling/table13")
+
+
+def test_a_scale_shows_nothing_that_is_not_declared() -> None:
+    with pytest.raises(NeurouteError, match=r"only\.scaling: no table or figure 'figur3'; did you mean figure3\?$"):
+        plan_of("hour", ("scaling",), scale_changes={"only": {"scaling": ["figur3"]}})
 
 
 @pytest.mark.parametrize("scale", SCALES)

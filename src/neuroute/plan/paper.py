@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from neuroute.core.dotted import code_in, place_of
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.plan.claims import Claim, Claims, Gate, Protocol, check_claims, read_claims
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
@@ -104,10 +104,14 @@ class Paper:
     def needs(self, scale: Scale) -> Needs:
         """What each artifact of a scale needs: one that declares needs and has none belongs to other scales.
 
-        Raises NeurouteError for what is no need.
+        Raises NeurouteError for what is no need, and for an artifact of `only` that is not there.
         """
         every: Needs = {}
-        for d in self.declarations():
+        declared = {d.name: d for d in self.declarations()}
+        for name in scale.only.get(self.key, declared):
+            if (d := declared.get(name)) is None:
+                meant = did_you_mean(near(name, declared, most=1))
+                raise NeurouteError(f"scale {scale.name}: only.{self.key}: no table or figure '{name}'{meant}")
             with code_in(self.folder):
                 needs = d.needs(scale)
                 every[d] = list(needs) if isinstance(needs, Iterable) else [needs]

@@ -61,6 +61,9 @@ class ScaleFile(Spec):
             "its block that count all the same, as other papers borrow from them"
         ),
     ] = {}
+    only: Annotated[
+        dict[str, tuple[str, ...]], Field(description="paper -> tables and figures of it that are made; else all")
+    ] = {}
     instances: Annotated[
         dict[Benchmark, tuple[str, ...]],
         Field(description="of a public benchmark these alone are measured, in each paper's range of nodes; else all"),
