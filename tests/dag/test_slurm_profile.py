@@ -1,14 +1,19 @@
 """The profile for SLURM as shipped, on a node without a GPU, with stand-ins for SLURM's commands."""
 
+import asyncio
+import importlib
 import importlib.util
 import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 
 from checkout import copy_checkout
+from neuroute.dag.engine import Engine
 from neuroute.plan.preflight import has_gpu
 
 pytestmark = [
@@ -64,3 +69,29 @@ def test_short_jobs_of_the_default_scale_fit_a_small_node(tmp_path: Path, monkey
     assert max(numbers(sent, "--cpus-per-task")) <= 4
     assert max(numbers(sent, "--mem")) <= 7000
     assert max(numbers(sent, "-t")) < 3 * 60
+
+
+def test_jobs_are_not_lost_where_slurm_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under load: `scontrol` is too slow, and sacct, which is then asked, keeps no accounts."""
+    plugin = importlib.import_module("snakemake_executor_plugin_slurm")
+    monkeypatch.setattr(plugin, "get_min_job_age", lambda: None)
+    monkeypatch.setattr(plugin, "query_job_status", AsyncMock(return_value=(None, None)))
+    settings = SimpleNamespace(status_attempts=2, init_seconds_before_status_checks=10)
+    workflow = SimpleNamespace(executor_settings=settings, executor_plugin=SimpleNamespace(name="slurm"))
+    Engine(workflow).keep_asking()
+    executor = MagicMock(
+        workflow=workflow,
+        status_rate_limiter=AsyncMock(),
+        next_seconds_between_status_checks=10,
+        _status_query_calls=0,
+        _status_query_total_seconds=0.0,
+        _status_query_min_seconds=0.0,
+        _status_query_max_seconds=0.0,
+        **{"get_status_command.return_value": "squeue"},
+    )
+    jobs = [SimpleNamespace(external_jobid=job, aux={}) for job in ("1", "2")]
+
+    async def look() -> list[SimpleNamespace]:
+        return [job async for job in plugin.Executor.check_active_jobs(executor, jobs)]
+
+    assert asyncio.run(look()) == jobs

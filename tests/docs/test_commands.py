@@ -30,6 +30,7 @@ READ = {
     "cd my-study": "",
     "snakemake": "minutes; tests/dag runs the same targets, small",
     "neuroute plan": "run by tests/test_cli.py",
+    "sh arrays/submit.sh": "run by tests/slurm/test_small_node.py",
     "neuroute why": "run by tests/dag/test_dag.py",
     "neuroute label": "run, small, by tests/dag, as are train, evaluate, render and report",
     "neuroute train": "",

@@ -7,6 +7,8 @@ NEUROUTE_SLURM_SCALE=smoke makes a table of the default scale, a quarter of an h
 import csv
 import os
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,12 +19,15 @@ import pytest
 from checkout import copy_checkout
 from cluster import ask, missing, one_node
 from neuroute.dag import slurm as dag_slurm
+from test_dag import planned
+from test_failing import toy
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 CPUS, MEMORY_MB = 4, 8000
 SCALE = os.environ.get("NEUROUTE_SLURM_SCALE", "micro")
 SENT = ("--workflow-profile", "profiles/slurm", "--slurm-status-command", "squeue", "--config", "device=cpu")
 TABLE = "results/pens/table2.csv"
+DRAWN = {"render", "render_table", "render_figure", "report", "all"}
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +51,9 @@ def asked_for(node: dict[str, str], done: threading.Event) -> dict[str, tuple[in
     return asked
 
 
-@pytest.mark.parametrize("way", ["together", "arrays"])
-def test_short_jobs_fit(way: str, node: dict[str, str], tmp_path: Path) -> None:
-    """Sent together, or as arrays of SLURM's."""
+def test_short_jobs_fit(node: dict[str, str], tmp_path: Path) -> None:
+    """Sent together."""
     run = copy_checkout(tmp_path, "pens", scale=SCALE)
-    if way == "arrays":
-        profile = tmp_path / "profiles" / "slurm" / "profile.yaml"
-        text = profile.read_text()
-        assert "\ngroup-components:\n  - short=16" in text
-        profile.write_text(text.replace("\ngroup-components:\n  - short=16", "\nslurm-array-jobs: all"))
     done, jobs = threading.Event(), list[dict[str, tuple[int, int]]]()
     thread = threading.Thread(target=lambda: jobs.append(asked_for(node, done)))
     thread.start()
@@ -71,6 +70,22 @@ def test_short_jobs_fit(way: str, node: dict[str, str], tmp_path: Path) -> None:
         f"{total} jobs, {len(jobs[0])} of SLURM, {time.monotonic() - began:.0f} s; (CPUs, MB): {set(jobs[0].values())}"
     )
     assert all(cpus <= CPUS and memory <= MEMORY_MB for cpus, memory in jobs[0].values())
+
+
+def test_job_arrays(node: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of sbatch for each stage makes what drawings need, and Snakemake makes nothing of it again."""
+    run = toy(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}/src")
+    file = "docs/examples/config.yaml"
+    write = [sys.executable, "-m", "neuroute", "plan", "--array", "arrays", "--config", file]
+    for command in (write, ["sh", "arrays/submit.sh"]):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    try:
+        while ask(node, "squeue", "-h").strip():
+            time.sleep(1)
+        assert set(planned(run, "all", "--configfile", file)) == DRAWN
+    finally:
+        ask(node, "scancel", "--me")
 
 
 def test_a_job_that_fails_in_a_group(node: dict[str, str], tmp_path: Path) -> None:

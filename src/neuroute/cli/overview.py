@@ -21,14 +21,24 @@ def plan(
         str | None, typer.Argument(help="a paper (sit), table12, scaling/figure2, a run ... ; default: everything")
     ] = None,
     lists_all: Annotated[bool, typer.Option("--all", help="list every job, of whole papers, too")] = False,
+    array: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="write there what is to do as job arrays of SLURM")
+    ] = None,
     config: ConfigFile = None,
     scale: ScaleName = None,
     changes: Changes = None,
 ) -> None:
     """List what a target needs and costs before anything runs."""
+    from neuroute.plan.arrays import write_arrays
     from neuroute.plan.overview import describe
 
-    print(describe(load_plan(config, scale, changes=changes), target, lists_all=lists_all))
+    if array and changes:
+        raise NeurouteError("--array: its jobs read the config file alone; write there what --set changes")
+    p = load_plan(config, scale, changes=changes)
+    if array:
+        print(*write_arrays(p, target, array, config, scale), sep="\n")
+    else:
+        print(describe(p, target, lists_all=lists_all))
 
 
 def why(

@@ -116,6 +116,7 @@ def _check_cluster(rules: Rules) -> None:
     )
     check_jobs(requests)
     check_orphans(Path.cwd())
+    rules.engine.keep_asking()
     watch_pending(Path.cwd(), logger.error)
     if config.device == "auto" and not has_gpu():
         logger.warning("This node shows no GPU, so no job asks for one: `device: cuda` in config.yaml makes them ask.")

@@ -266,14 +266,14 @@ class Estimates:
         """
         if self.cost(stage, name).gpus or self.seconds(stage, name) > SHORT_S:
             return None
-        return f"{stage}{self._depth(stage, name)}"
+        return f"{stage}{self.depth(stage, name)}"
 
-    def _depth(self, stage: str, name: str) -> int:
+    def depth(self, stage: str, name: str) -> int:
         """How many jobs of the same stage come before it, one after the other."""
         if stage == "train":
             run = self.plan.runs[name]
             start = None if isinstance(run, GivenRun) else run.start
-            return 0 if start is None else 1 + self._depth(stage, start.partition("@")[0])
+            return 0 if start is None else 1 + self.depth(stage, start.partition("@")[0])
         return int(stage == "evaluate" and self.plan.rescaling_of_evaluation(name) is not None)
 
 
