@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from neuroute.plan.papers import FOLDERS
+from neuroute.pipeline.plan.papers import FOLDERS
 
 ROOT = Path(__file__).resolve().parent
 

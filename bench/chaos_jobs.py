@@ -21,13 +21,13 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from neuroute.cli.warm import _command
 from neuroute.datasets import labels
 from neuroute.decoding import decode
 from neuroute.evaluation import loaded
 from neuroute.evaluation.records import CLOCK_ARRAYS, CLOCKS
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.config import load_config
+from neuroute.pipeline.cli.warm import _command
+from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.config import load_config
 from neuroute.training import loop, reconstruction
 
 ROOT = Path(__file__).resolve().parents[1]

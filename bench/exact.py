@@ -19,8 +19,8 @@ import by_definition as plain
 import numpy as np
 
 import neuroute
+from neuroute.api.classical import available, solve_with
 from neuroute.problems.vrp import SWITCHES
-from neuroute.user.classical import available, solve_with
 
 TSPS = ("EXACT_2D", "EUC_2D", "CEIL_2D", "ATT", "GEO", "EXPLICIT", "ATSP")
 PROBLEMS = ("TSP", *SWITCHES)

@@ -58,11 +58,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import neuroute
+from neuroute.api.model import load_model
+from neuroute.api.solve_file import read_start
 from neuroute.networks.foreign_weights import fit, read_weights
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_config, parse_config
-from neuroute.user.model import load_model
-from neuroute.user.solve_file import read_start
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import load_config, parse_config
 
 SECONDS, GIB = 5, 2**30
 MOST = 8 * GIB  # that a process may ask for, which is not yet to use it: a runaway ends here

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from common import NODES, network, products
 
-from neuroute.accounting import flops
 from neuroute.core import device as devices
 from neuroute.decoding.decode import decode
+from neuroute.evaluation.accounting import flops
 from neuroute.problems.sub_paths import draw
 from neuroute.specs.objects import Decoding
 

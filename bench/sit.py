@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from pens import in_turn, paired_ratio, seconds_of
 
-from neuroute.accounting.counts import counts
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.prc.tsp import rebuild
+from neuroute.evaluation.accounting.counts import counts
 from neuroute.evaluation.efficiency import measure_memory
 from neuroute.networks.sit import Sit
 from neuroute.solvers import registry

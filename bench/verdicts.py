@@ -21,9 +21,9 @@ from neuroute.analysis.contrasts import Estimate, Gap, Spread, contrast, law, me
 from neuroute.core.files import write_text
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
-from neuroute.plan.claims import Claim, Comparison
-from neuroute.rendering.comparisons import Finding
-from neuroute.rendering.verdicts import Judged
+from neuroute.pipeline.plan.claims import Claim, Comparison
+from neuroute.pipeline.rendering.comparisons import Finding
+from neuroute.pipeline.rendering.verdicts import Judged
 
 EFFECT = math.log(1 / 0.8)
 HEADS = ("form", "setting", "held_pct", "found_pct", "wrong_pct", "repeats")

@@ -11,18 +11,18 @@ BEGIN, END = "<!-- drawn by docs/imports.py -->\n```mermaid\n", "```\n<!-- end o
 # From the ground up: a folder imports only folders of lower layers, and modules of its own.
 LAYERS = (
     ("core",),
-    ("problems", "analysis", "kernels"),
-    ("solvers", "instances", "specs"),
-    ("datasets",),
-    ("networks",),
-    ("accounting", "decoding"),
+    ("analysis",),
+    ("problems",),
+    ("solvers", "specs"),
+    ("datasets", "networks"),
+    ("decoding",),
     ("training", "evaluation"),
-    ("user",),
-    ("plan",),
-    ("rendering", "rehearsal"),
-    ("papers", "comparison"),
-    ("dag",),
-    ("cli",),
+    ("api",),
+    ("pipeline.plan",),
+    ("pipeline.rendering",),
+    ("pipeline.papers", "pipeline.comparison"),
+    ("pipeline.dag",),
+    ("pipeline.cli",),
 )
 Edge = tuple[str, str]  # importing module, imported module, as "folder.file"
 
@@ -61,7 +61,8 @@ def imports(*, running: bool = False) -> set[Edge]:
 
 
 def folder(module: str) -> str:
-    return module.partition(".")[0]
+    """The folder that a module counts to: one of the library, or of those in pipeline/."""
+    return ".".join(module.split(".")[: 2 if module.startswith("pipeline.") else 1])
 
 
 def layer(module: str) -> int:
@@ -106,14 +107,19 @@ def shown() -> set[tuple[str, str]]:
 
 
 def drawing() -> str:
-    """The layers as a Mermaid flow chart."""
+    """The pipeline above the library, as a Mermaid flow chart."""
     lines = ["flowchart TB"]
-    for number, folders in reversed(list(enumerate(LAYERS))):
-        lines.append(f"  subgraph layer{number}[ ]\n    direction LR")
-        lines += [f"    {name}" for name in folders]
+    folders = [name for each in reversed(LAYERS) for name in each]
+    for group in ("pipeline", "library"):
+        lines.append(f"  subgraph {group}")
+        lines += [f"    {_name(name)}" for name in folders if name.startswith("pipeline.") == (group == "pipeline")]
         lines.append("  end")
-    lines += [f"  {here} --> {there}" for here, there in sorted(shown())]
+    lines += [f"  {_name(here)} --> {_name(there)}" for here, there in sorted(shown())]
     return "\n".join(lines) + "\n"
+
+
+def _name(folder: str) -> str:
+    return folder.rpartition(".")[2]
 
 
 def _all_below(below: dict[str, set[str]], name: str) -> set[str]:

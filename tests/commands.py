@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from neuroute.cli import app
+from neuroute.pipeline.cli import app
 
 
 def call(*arguments: object) -> tuple[int, str]:

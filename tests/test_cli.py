@@ -12,10 +12,10 @@ import pytest
 from commands import call, done, refused
 from typer.testing import CliRunner
 
-from neuroute.cli import COMMANDS, app
-from neuroute.cli.options import load_plan
+from neuroute.api.trainer import Trainer
 from neuroute.core import files
-from neuroute.user.trainer import Trainer
+from neuroute.pipeline.cli import COMMANDS, app
+from neuroute.pipeline.cli.options import load_plan
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -40,14 +40,14 @@ def test_the_package_runs_as_a_module() -> None:
 @pytest.mark.parametrize(
     ("script", "heavy"),
     [
-        ("import neuroute.cli", "numpy pandas pydantic torch yaml"),
+        ("import neuroute.pipeline.cli", "numpy pandas pydantic torch yaml"),
         ("import neuroute", "numpy"),
         (
             "import neuroute; neuroute.Instance, neuroute.load, neuroute.generate, neuroute.models",
             "torch pandas matplotlib numba ortools",
         ),
         (  # which every job does; these would take longer than the plan
-            "from neuroute.plan.build import build_plan; from neuroute.plan.config import Config; "
+            "from neuroute.pipeline.plan.build import build_plan; from neuroute.pipeline.plan.config import Config; "
             "build_plan(Config(scale='smoke'))",
             "pandas matplotlib scipy torch",
         ),

@@ -13,11 +13,11 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding import greedy
 from neuroute.decoding.prc import tsp as prc
-from neuroute.kernels import library
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks import linear_cross_attention
 from neuroute.networks.bq import Bq
 from neuroute.networks.icam import Icam, IcamCvrp
+from neuroute.networks.kernels import library
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import Pomo

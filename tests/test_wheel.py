@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from commands import done, refused
 
-from neuroute.cli import overview
+from neuroute.pipeline.cli import overview
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = """NAME: a

@@ -16,18 +16,18 @@ from typing import Any
 
 import pandas as pd
 
+from neuroute.api import zoo
+from neuroute.api.model import load_model
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_whole
 from neuroute.core.yaml_files import validate
 from neuroute.networks.weights import describe, parameters
-from neuroute.papers.zoo.paper import CVRP, KEY, TSP, VARIANTS, VRP, ZooScale
-from neuroute.papers.zoo.tables import IMAGES, STARTS
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_config
-from neuroute.plan.plan import Plan
+from neuroute.pipeline.papers.zoo.paper import CVRP, KEY, TSP, VARIANTS, VRP, ZooScale
+from neuroute.pipeline.papers.zoo.tables import IMAGES, STARTS
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import load_config
+from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import Decoding, Network, Reinforced, Run
-from neuroute.user import zoo
-from neuroute.user.model import load_model
 
 NODES = {TSP: (4, 1000), CVRP: (4, 1000), VRP: (4, 200)}  # for which a network is recommended
 SHORT = {TSP: 50, CVRP: 30}

@@ -1,6 +1,6 @@
 """A page of the trained networks that come with the package, from their cards."""
 
-from neuroute.user.zoo import HEADS, Card, Gap, models
+from neuroute.api.zoo import HEADS, Card, Gap, models
 
 HEAD = """# Models
 

@@ -11,14 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from neuroute.comparison.records import published_runs
-from neuroute.plan.build import build_plan
-from neuroute.plan.claims import SAYS, claims_digest
-from neuroute.plan.config import parse_config
-from neuroute.plan.papers import all_papers, load_paper
-from neuroute.rendering.comparisons import ONE_EACH
-from neuroute.rendering.kept import judge_kept, rows_of
-from neuroute.rendering.verdicts import VERDICTS, Claimed, told_in_short
+from neuroute.pipeline.comparison.records import published_runs
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.claims import SAYS, claims_digest
+from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.papers import all_papers, load_paper
+from neuroute.pipeline.rendering.comparisons import ONE_EACH
+from neuroute.pipeline.rendering.kept import judge_kept, rows_of
+from neuroute.pipeline.rendering.verdicts import VERDICTS, Claimed, told_in_short
 
 DOCS = Path(__file__).resolve().parents[1]
 SCALE = DOCS / "measured" / "laptop"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from neuroute.plan.papers import all_papers
-from neuroute.rendering.report import COVERAGE_HEADS, COVERAGE_LEGEND, Coverage, coverage_lines
+from neuroute.pipeline.plan.papers import all_papers
+from neuroute.pipeline.rendering.report import COVERAGE_HEADS, COVERAGE_LEGEND, Coverage, coverage_lines
 
 MEASURED = Path(__file__).resolve().parents[1] / "measured"
 HEADLINE = "scaling"  # whose artifacts lie in the folder of the scale itself

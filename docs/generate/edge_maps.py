@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from neuroute.analysis.intervals import Interval, difference_interval, mean_interval
-from neuroute.rendering.table import duration
+from neuroute.pipeline.rendering.table import duration
 
 DOCS = Path(__file__).resolve().parents[1]
 RECORDS = DOCS / "measured" / "edge_maps"

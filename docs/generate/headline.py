@@ -7,10 +7,10 @@ from seeds import DOCS, gaps, parameters, table
 
 from neuroute.analysis.contrasts import law, regression
 from neuroute.analysis.power_laws import fit
-from neuroute.papers.scaling.claims import DEEPER, EXPONENTS, WIDER, directions
-from neuroute.rendering import style
-from neuroute.rendering.comparisons import spread_of
-from neuroute.rendering.plots import mark
+from neuroute.pipeline.papers.scaling.claims import DEEPER, EXPONENTS, WIDER, directions
+from neuroute.pipeline.rendering import style
+from neuroute.pipeline.rendering.comparisons import spread_of
+from neuroute.pipeline.rendering.plots import mark
 
 PICTURE = DOCS / "assets" / "headline.png"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from neuroute.plan.papers import load_paper
-from neuroute.rendering.kept import BEHIND
+from neuroute.pipeline.plan.papers import load_paper
+from neuroute.pipeline.rendering.kept import BEHIND
 
 DOCS = Path(__file__).resolve().parents[1]
 ABOUT = ["scale", "device", "commit", "date"]

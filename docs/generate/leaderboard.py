@@ -14,12 +14,12 @@ from typing import Any
 
 import pandas as pd
 
-from neuroute.comparison.compare import write
-from neuroute.comparison.pareto import LOOKS
-from neuroute.comparison.records import frame, read_published, read_results
-from neuroute.comparison.sets import describe_listed
-from neuroute.comparison.summary import Key, Summary, by_problem, groups
-from neuroute.rendering.table import duration
+from neuroute.pipeline.comparison.compare import write
+from neuroute.pipeline.comparison.pareto import LOOKS
+from neuroute.pipeline.comparison.records import frame, read_published, read_results
+from neuroute.pipeline.comparison.sets import describe_listed
+from neuroute.pipeline.comparison.summary import Key, Summary, by_problem, groups
+from neuroute.pipeline.rendering.table import duration
 
 DOCS = Path(__file__).resolve().parents[1]
 FOLDER = DOCS / "measured" / "compare" / "leaderboard"

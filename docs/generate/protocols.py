@@ -1,8 +1,8 @@
 """A page of how the papers test, beside how scale `paper` does, from the plan."""
 
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import Config
-from neuroute.rendering.protocol import LEGEND, markdown, protocol_lines
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import Config
+from neuroute.pipeline.rendering.protocol import LEGEND, markdown, protocol_lines
 
 HEAD = f"""# Protocols, paper against here
 

@@ -32,7 +32,8 @@ SECTIONS = {
     ),
     "Networks of your own": ("neuroute.networks.base",),
     "Papers of your own": (
-        "neuroute.plan.paper:Paper", "neuroute.plan.needs", "neuroute.rendering.grid", "neuroute.rendering.table",
+        "neuroute.pipeline.plan.paper:Paper", "neuroute.pipeline.plan.needs", "neuroute.pipeline.rendering.grid",
+        "neuroute.pipeline.rendering.table",
     ),
 }  # fmt: skip
 HEADS = r"(Args|Attributes|Raises|Returns|Yields|Example|Examples):"

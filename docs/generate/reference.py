@@ -6,9 +6,9 @@ from typing import Any
 import typer
 from typer.cli import get_docs_for_click
 
-from neuroute.cli import app
 from neuroute.evaluation import records
-from neuroute.plan.config import schemas
+from neuroute.pipeline.cli import app
+from neuroute.pipeline.plan.config import schemas
 
 Schema = dict[str, Any]
 

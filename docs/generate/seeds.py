@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from neuroute.analysis.contrasts import Estimate, Gap, contrast, law
-from neuroute.papers.scaling.claims import EXPONENTS, directions
-from neuroute.papers.scaling.roles import Shape
-from neuroute.rendering.comparisons import SPREADS, Finding, Unit, cells_of, spread_of
-from neuroute.rendering.kept import KeptTables
-from neuroute.rendering.verdicts import effect
+from neuroute.pipeline.papers.scaling.claims import EXPONENTS, directions
+from neuroute.pipeline.papers.scaling.roles import Shape
+from neuroute.pipeline.rendering.comparisons import SPREADS, Finding, Unit, cells_of, spread_of
+from neuroute.pipeline.rendering.kept import KeptTables
+from neuroute.pipeline.rendering.verdicts import effect
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGES = (DOCS / "results" / "scaling.md", DOCS / "concepts" / "verdicts.md")

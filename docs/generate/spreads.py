@@ -14,8 +14,8 @@ from statistics import fmean
 from neuroute.core.files import write_text
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
-from neuroute.rendering.comparisons import SPREADS, kind_of
-from neuroute.rendering.kept import BEHIND
+from neuroute.pipeline.rendering.comparisons import SPREADS, kind_of
+from neuroute.pipeline.rendering.kept import BEHIND
 
 KEPT = Path(__file__).resolve().parents[1] / "measured"
 BANDS = (1, 2.5, 5, 10, 20)  # test sets of at most so many times the training's nodes

@@ -14,56 +14,56 @@ import importlib as _importlib
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from neuroute.comparison.compare import Comparison as Comparison
-    from neuroute.comparison.compare import compare as compare
-    from neuroute.comparison.sweep import Sweep as Sweep
-    from neuroute.comparison.sweep import sweep as sweep
+    from neuroute.api.evaluate import Evaluation as Evaluation
+    from neuroute.api.evaluate import evaluate as evaluate
+    from neuroute.api.files import load as load
+    from neuroute.api.files import load_all as load_all
+    from neuroute.api.generate import generate as generate
+    from neuroute.api.model import Model as Model
+    from neuroute.api.model import load_model as load_model
+    from neuroute.api.solution import Solution as Solution
+    from neuroute.api.solve import methods as methods
+    from neuroute.api.solve import solve as solve
+    from neuroute.api.train import train as train
+    from neuroute.api.trainer import Trainer as Trainer
+    from neuroute.api.zoo import Card as Card
+    from neuroute.api.zoo import models as models
     from neuroute.core.errors import NeurouteError as NeurouteError
-    from neuroute.instances.instance import Instance as Instance
+    from neuroute.pipeline.comparison.compare import Comparison as Comparison
+    from neuroute.pipeline.comparison.compare import compare as compare
+    from neuroute.pipeline.comparison.sweep import Sweep as Sweep
+    from neuroute.pipeline.comparison.sweep import sweep as sweep
+    from neuroute.problems.instances.instance import Instance as Instance
     from neuroute.specs.decodings import Decoding as Decoding
     from neuroute.training.callbacks import Callback as Callback
     from neuroute.training.callbacks import Progress as Progress
     from neuroute.training.callbacks import StopEarly as StopEarly
-    from neuroute.user.evaluate import Evaluation as Evaluation
-    from neuroute.user.evaluate import evaluate as evaluate
-    from neuroute.user.files import load as load
-    from neuroute.user.files import load_all as load_all
-    from neuroute.user.generate import generate as generate
-    from neuroute.user.model import Model as Model
-    from neuroute.user.model import load_model as load_model
-    from neuroute.user.solution import Solution as Solution
-    from neuroute.user.solve import methods as methods
-    from neuroute.user.solve import solve as solve
-    from neuroute.user.train import train as train
-    from neuroute.user.trainer import Trainer as Trainer
-    from neuroute.user.zoo import Card as Card
-    from neuroute.user.zoo import models as models
 
 _HOMES = {
     "Callback": "neuroute.training.callbacks",
-    "Card": "neuroute.user.zoo",
-    "Comparison": "neuroute.comparison.compare",
+    "Card": "neuroute.api.zoo",
+    "Comparison": "neuroute.pipeline.comparison.compare",
     "Decoding": "neuroute.specs.decodings",
-    "Evaluation": "neuroute.user.evaluate",
-    "Instance": "neuroute.instances.instance",
-    "Model": "neuroute.user.model",
+    "Evaluation": "neuroute.api.evaluate",
+    "Instance": "neuroute.problems.instances.instance",
+    "Model": "neuroute.api.model",
     "NeurouteError": "neuroute.core.errors",
     "Progress": "neuroute.training.callbacks",
-    "Solution": "neuroute.user.solution",
+    "Solution": "neuroute.api.solution",
     "StopEarly": "neuroute.training.callbacks",
-    "Sweep": "neuroute.comparison.sweep",
-    "Trainer": "neuroute.user.trainer",
-    "compare": "neuroute.comparison.compare",
-    "evaluate": "neuroute.user.evaluate",
-    "generate": "neuroute.user.generate",
-    "load": "neuroute.user.files",
-    "load_all": "neuroute.user.files",
-    "load_model": "neuroute.user.model",
-    "methods": "neuroute.user.solve",
-    "models": "neuroute.user.zoo",
-    "solve": "neuroute.user.solve",
-    "sweep": "neuroute.comparison.sweep",
-    "train": "neuroute.user.train",
+    "Sweep": "neuroute.pipeline.comparison.sweep",
+    "Trainer": "neuroute.api.trainer",
+    "compare": "neuroute.pipeline.comparison.compare",
+    "evaluate": "neuroute.api.evaluate",
+    "generate": "neuroute.api.generate",
+    "load": "neuroute.api.files",
+    "load_all": "neuroute.api.files",
+    "load_model": "neuroute.api.model",
+    "methods": "neuroute.api.solve",
+    "models": "neuroute.api.zoo",
+    "solve": "neuroute.api.solve",
+    "sweep": "neuroute.pipeline.comparison.sweep",
+    "train": "neuroute.api.train",
 }
 __all__ = list(_HOMES)
 

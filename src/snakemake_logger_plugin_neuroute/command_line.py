@@ -16,7 +16,7 @@ def is_for_neuroute(command: list[str]) -> bool:
     if not is_snakemake or ELSEWHERE.intersection(command) or not (top.is_file() and workflow.is_file()):
         return False
     includes = b'\ninclude: "workflow/Snakefile"' in top.read_bytes()
-    return includes and b"\nfrom neuroute.dag.rules import" in workflow.read_bytes()
+    return includes and b"\nfrom neuroute.pipeline.dag.rules import" in workflow.read_bytes()
 
 
 def separate_targets(arguments: list[str]) -> list[str]:

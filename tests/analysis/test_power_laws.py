@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from scipy.optimize import curve_fit
 
-from neuroute.accounting.flops import solution_paper
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import percentile_interval, resampled_gaps
-from neuroute.papers.scaling.cells import DecoderOnly
+from neuroute.evaluation.accounting.flops import solution_paper
+from neuroute.pipeline.papers.scaling.cells import DecoderOnly
 
 DEPTHS, WIDTHS = (6, 12, 24, 42), (128, 256, 512)
 HEADS = {128: 8, 256: 16, 512: 16}
@@ -25,7 +25,7 @@ Shape = tuple[int, int]
 
 def published(number: int, metric: str) -> dict[tuple[int, ...], float]:
     """(depth, width) or, in Table 18, (depth, width, beam) -> value."""
-    with (files("neuroute.papers.scaling") / "published" / f"table{number}.csv").open() as file:
+    with (files("neuroute.pipeline.papers.scaling") / "published" / f"table{number}.csv").open() as file:
         rows = pd.read_csv(file)
     found = {}
     for row in rows[(rows.metric == metric) & (rows.method == "Ours")].itertuples():

@@ -6,15 +6,15 @@ import pandas as pd
 import pytest
 
 from compared import members, records
-from neuroute.comparison.compare import write
-from neuroute.comparison.pareto import budgets, flips, picture
-from neuroute.comparison.records import read_results
-from neuroute.comparison.run import check_rows
-from neuroute.comparison.sets import describe
-from neuroute.comparison.summary import Summary, groups, table
 from neuroute.core.errors import NeurouteError
-from neuroute.rendering import style
-from neuroute.rendering.table import Cell
+from neuroute.pipeline.comparison.compare import write
+from neuroute.pipeline.comparison.pareto import budgets, flips, picture
+from neuroute.pipeline.comparison.records import read_results
+from neuroute.pipeline.comparison.run import check_rows
+from neuroute.pipeline.comparison.sets import describe
+from neuroute.pipeline.comparison.summary import Summary, groups, table
+from neuroute.pipeline.rendering import style
+from neuroute.pipeline.rendering.table import Cell
 
 pytestmark = pytest.mark.slow
 

@@ -14,17 +14,17 @@ from untrained import untrained
 
 import neuroute
 from compared import members, method, records, tsp_file
-from neuroute.comparison import worker
-from neuroute.comparison.methods import Method, parse
-from neuroute.comparison.run import run, tasks
-from neuroute.comparison.sets import collect
-from neuroute.comparison.summary import table
-from neuroute.comparison.worker import Answer, Machine, Worker
 from neuroute.core.digest import code_digest, reach
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
-from neuroute.instances.instance import Instance
-from neuroute.plan.config import Compare
+from neuroute.pipeline.comparison import worker
+from neuroute.pipeline.comparison.methods import Method, parse
+from neuroute.pipeline.comparison.run import run, tasks
+from neuroute.pipeline.comparison.sets import collect
+from neuroute.pipeline.comparison.summary import table
+from neuroute.pipeline.comparison.worker import Answer, Machine, Worker
+from neuroute.pipeline.plan.config import Compare
+from neuroute.problems.instances.instance import Instance
 from neuroute.solvers.limited import Process
 from neuroute.specs.objects import Network
 

@@ -12,8 +12,8 @@ import pytest
 from commands import done
 
 from compared import records
-from neuroute.comparison.compare import write
-from neuroute.comparison.summary import Summary
+from neuroute.pipeline.comparison.compare import write
+from neuroute.pipeline.comparison.summary import Summary
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,11 +8,11 @@ import pytest
 
 import neuroute
 from compared import members, records
-from neuroute.comparison.records import frame, published_runs, read_published
-from neuroute.comparison.sets import SETS, describe, describe_listed
-from neuroute.comparison.summary import Group, Key, Summary, by_problem
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.config import Compare
+from neuroute.pipeline.comparison.records import frame, published_runs, read_published
+from neuroute.pipeline.comparison.sets import SETS, describe, describe_listed
+from neuroute.pipeline.comparison.summary import Group, Key, Summary, by_problem
+from neuroute.pipeline.plan.config import Compare
 
 GROUPS = {"lt1k": Group(0, 1000), "1k_10k": Group(1000, 10_000), "10k_100k": Group(10_000, None)}
 

@@ -19,8 +19,8 @@ from neuroute.decoding.memory import autocast
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.weights import build
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import parse_config
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import parse_config
 from neuroute.problems.registry import PARTS
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import valid

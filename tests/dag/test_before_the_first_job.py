@@ -10,9 +10,9 @@ import torch
 from checkout import MICRO, Snakemake, copy_checkout
 from neuroute.core.files import read_json
 from neuroute.networks.weights import build
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import parse_config
-from neuroute.plan.preflight import has_gpu
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.preflight import has_gpu
 from test_dag import planned, replace
 
 pytestmark = pytest.mark.dag

@@ -273,7 +273,7 @@ def test_comments_and_moved_files_change_nothing(edited: Path) -> None:
 
 
 def test_a_plotting_edit_redraws_that_figure(edited: Path) -> None:
-    drawing = only_file(edited / "src/neuroute/papers/pens", "def figure3(")
+    drawing = only_file(edited / "src/neuroute/pipeline/papers/pens", "def figure3(")
     text = drawing.read_text()
     body = re.search(r"def figure3\(.*?(?=\n@|\ndef |\Z)", text, re.S)
     assert body
@@ -311,7 +311,7 @@ def test_evaluations_that_read_others_run_with_until(rerun: Path) -> None:
 
 
 def test_a_printed_number_redraws_what_shows_it(edited: Path) -> None:
-    printed = edited / "src/neuroute/papers/pens/published/table1.csv"
+    printed = edited / "src/neuroute/pipeline/papers/pens/published/table1.csv"
     printed.write_text(printed.read_text() + "\n")
     output = snakemake_in(edited)("-n", "all").stdout
     assert drawn(output) == {"pens/table1", "pens/figure3"}

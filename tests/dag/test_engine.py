@@ -8,11 +8,11 @@ import pytest
 from refusals import one_line
 
 from checkout import ROOT, copy_checkout
-from neuroute.dag.engine import Engine
+from neuroute.pipeline.dag.engine import Engine
 
 pytestmark = pytest.mark.dag
 LOOKS = """
-from neuroute.dag.engine import Engine
+from neuroute.pipeline.dag.engine import Engine
 
 ENGINE = Engine(workflow)
 
@@ -73,6 +73,6 @@ def test_nothing_else_reads_snakemake() -> None:
     files = [
         ROOT / "workflow/Snakefile",
         *(ROOT / "workflow/rules").glob("*.smk"),
-        *(ROOT / "src/neuroute/dag").glob("*.py"),
+        *(ROOT / "src/neuroute/pipeline/dag").glob("*.py"),
     ]
     assert [file.name for file in files if re.search(r"\bworkflow\.[a-z_]+[.(]", file.read_text())] == []

@@ -17,17 +17,17 @@ from pictures import no_pictures
 import neuroute
 import published_code
 from checkout import MICRO, config
-from neuroute.cli import checkpoints, data, evaluation, results
+from neuroute.api import zoo
 from neuroute.core.files import read_json
-from neuroute.dag.headlines import headlines
 from neuroute.networks.weights import build, describe_source
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.config import load_config
-from neuroute.plan.overview import costs
-from neuroute.plan.stand_ins import settle
+from neuroute.pipeline.cli import checkpoints, data, evaluation, results
+from neuroute.pipeline.dag.headlines import headlines
+from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.config import load_config
+from neuroute.pipeline.plan.overview import costs
+from neuroute.pipeline.plan.stand_ins import settle
 from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.objects import Run, formats
-from neuroute.user import zoo
 
 pytestmark = [pytest.mark.dag, pytest.mark.usefixtures("one_thread")]
 PUBLISHED = {

@@ -13,8 +13,8 @@ from unittest.mock import AsyncMock, MagicMock
 import pytest
 
 from checkout import copy_checkout
-from neuroute.dag.engine import Engine
-from neuroute.plan.preflight import has_gpu
+from neuroute.pipeline.dag.engine import Engine
+from neuroute.pipeline.plan.preflight import has_gpu
 
 pytestmark = [
     pytest.mark.dag,

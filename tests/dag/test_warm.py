@@ -15,7 +15,7 @@ from neuroute.core.job import SOCKET_ENV, TEMPORARY
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the warm process needs Linux")
 SERVER = """
 import importlib, os, socket, sys, time
-warm = importlib.import_module("neuroute.cli.warm")
+warm = importlib.import_module("neuroute.pipeline.cli.warm")
 
 def command(arguments):
     print(os.getpid(), os.getcwd(), os.environ.get("MARK"), flush=True)
@@ -32,8 +32,8 @@ with socket.socket(socket.AF_UNIX) as listener:
 """
 LOADS = """
 import importlib, io, sys
-from neuroute.cli.options import load_plan
-importlib.import_module("neuroute.cli.loading").load_what_jobs_use(load_plan(None, "smoke"))
+from neuroute.pipeline.cli.options import load_plan
+importlib.import_module("neuroute.pipeline.cli.loading").load_what_jobs_use(load_plan(None, "smoke"))
 loaded = len(sys.modules)
 import matplotlib.pyplot, pandas, torch
 weights = torch.nn.Parameter(torch.ones(2))

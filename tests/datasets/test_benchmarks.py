@@ -30,8 +30,8 @@ from neuroute.datasets.benchmarks import (
     survey,
     write_manifest,
 )
-from neuroute.instances.distances import all_distances
-from neuroute.instances.tsplib import read_solution
+from neuroute.problems.instances.distances import all_distances
+from neuroute.problems.instances.tsplib import read_solution
 from neuroute.problems.public_instances import PACKAGED, packaged_files
 from neuroute.solvers.matrix import SOLVERS
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from refusals import one_line
 
+from neuroute.api.files import load
 from neuroute.core.errors import NeurouteError
-from neuroute.instances.tsplib import parse
+from neuroute.problems.instances.tsplib import parse
 from neuroute.problems.vrp import from_routes, lengths
 from neuroute.problems.vrp_checker import valid
-from neuroute.user.files import load
 
 HEAD = """T1
 

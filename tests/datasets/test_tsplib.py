@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from refusals import one_line
 
+from neuroute.api.files import load, load_all
 from neuroute.core.errors import NeurouteError
-from neuroute.instances.distances import distances
-from neuroute.user.files import load, load_all
+from neuroute.problems.instances.distances import distances
 
 GOOD = """NAME : square5
 TYPE: TSP

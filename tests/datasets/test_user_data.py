@@ -14,11 +14,11 @@ import pytest
 from random_cvrp import drive
 from refusals import one_line
 
+from neuroute.api.files import read_instances
 from neuroute.core.errors import NeurouteError
-from neuroute.instances.instances import Instances
+from neuroute.problems.instances.instances import Instances
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
-from neuroute.user.files import read_instances
 
 RNG = np.random.default_rng(5)
 COORDS = RNG.random((3, 6, 2))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from refusals import one_line
 
+from neuroute.api.files import load
 from neuroute.core.errors import NeurouteError
-from neuroute.instances.sections import whole
-from neuroute.instances.tsplib import read_solution
-from neuroute.user.files import load
+from neuroute.problems.instances.sections import whole
+from neuroute.problems.instances.tsplib import read_solution
 
 GOOD = """NAME : five
 TYPE : CVRP

@@ -7,10 +7,10 @@ import pytest
 import typer
 from snakemake.cli import get_argument_parser
 
-from neuroute.cli import COMMANDS, app
 from neuroute.datasets.benchmarks import BENCHMARKS, COMPARED
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.config import load_config
+from neuroute.pipeline.cli import COMMANDS, app
+from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.config import load_config
 from pages import PAGES, ROOT, commands, lines, mentions, name_of
 from snakemake_logger_plugin_neuroute.command_line import separate_targets
 

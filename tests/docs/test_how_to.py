@@ -15,11 +15,11 @@ from commands import done
 from untrained import ready, tsp_text, untrained, vrp_text
 
 import published_code
+from neuroute.api.classical import available
 from neuroute.networks.import_weights import layouts
 from neuroute.networks.lehd import Lehd
-from neuroute.plan import needs
+from neuroute.pipeline.plan import needs
 from neuroute.specs.objects import Dataset, Labels, Network
-from neuroute.user.classical import available
 from pages import PAGES as EVERY_PAGE
 from pages import ROOT, blocks, lines, name_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from neuroute.comparison.records import published_runs
+from neuroute.pipeline.comparison.records import published_runs
 
 ROOT = Path(__file__).parents[2]
 

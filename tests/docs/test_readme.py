@@ -2,8 +2,8 @@
 
 import re
 
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_config
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import load_config
 from neuroute.specs.objects import FIGURE_FORMATS, TABLE_FORMATS
 from pages import ROOT, blocks, lines
 

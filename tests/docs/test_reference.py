@@ -7,11 +7,11 @@ from types import ModuleType
 
 import pytest
 
-from neuroute.cli import COMMANDS
+from neuroute.api.zoo import Card, Gap
 from neuroute.evaluation.records import COLUMNS
-from neuroute.plan.config import Config, load_scale
-from neuroute.plan.papers import load_paper
-from neuroute.user.zoo import Card, Gap
+from neuroute.pipeline.cli import COMMANDS
+from neuroute.pipeline.plan.config import Config, load_scale
+from neuroute.pipeline.plan.papers import load_paper
 
 Generator = Callable[[str], ModuleType]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from neuroute.accounting.counts import counts
-from neuroute.accounting.flops import lengths_of, trained_sample
-from neuroute.papers.scaling.paper import DECODER_ONLY
+from neuroute.evaluation.accounting.counts import counts
+from neuroute.evaluation.accounting.flops import lengths_of, trained_sample
+from neuroute.pipeline.papers.scaling.paper import DECODER_ONLY
 from neuroute.specs.objects import Network
 from neuroute.specs.trainings import Supervised
 from pages import ROOT

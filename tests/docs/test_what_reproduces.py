@@ -9,7 +9,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from neuroute.rendering.kept import BEHIND
+from neuroute.pipeline.rendering.kept import BEHIND
 
 ROOT = Path(__file__).parents[2]
 PAGE, README = ROOT / "docs" / "results" / "what_reproduces.md", ROOT / "README.md"

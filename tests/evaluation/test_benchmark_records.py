@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from untrained import evaluated, on_benchmark, ready, run_of
 
+from neuroute.api.files import load
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import published_instances, write_manifest
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
-from neuroute.instances.instance import Instance
+from neuroute.problems.instances.instance import Instance
 from neuroute.problems.vrp import Vrp, to_routes
 from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network
-from neuroute.user.files import load
 
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 from untrained import evaluated, ready, run_of
 
-from neuroute.accounting.counts import counts
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import efficiency
+from neuroute.evaluation.accounting.counts import counts
 from neuroute.evaluation.efficiency import (
     LiveBytes,
     measure_memory,

@@ -22,8 +22,8 @@ from neuroute.decoding.tsp_search import TspSearch
 from neuroute.evaluation import loaded
 from neuroute.evaluation.difference import read_lengths
 from neuroute.evaluation.loaded import MeasuredSteps
-from neuroute.plan.config import load_scale, parse_config
-from neuroute.rendering.study import Study
+from neuroute.pipeline.plan.config import load_scale, parse_config
+from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import Artifact, Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
 
 MEASURED = ("time_s", "peak_memory_mb")  # of the process that ended

@@ -11,8 +11,7 @@ import pytest
 import torch
 from untrained import evaluated, ready, run_of
 
-from neuroute.accounting import flops
-from neuroute.accounting.counts import counts
+from neuroute.api.published import import_test_set
 from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
@@ -20,10 +19,11 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_per_batch
+from neuroute.evaluation.accounting import flops
+from neuroute.evaluation.accounting.counts import counts
 from neuroute.networks.weights import weights_digest
 from neuroute.problems.tsp import tour_length
 from neuroute.specs.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test
-from neuroute.user.published import import_test_set
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="concorde")
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "gate": True, "rezero": True, "train_nodes": 9}

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from untrained import done, refused, tsp_text, untrained
 
+from neuroute.api import evaluate as user
+from neuroute.api import solve_file
 from neuroute.core.errors import NeurouteError
 from neuroute.core.outputs import check_records, check_writable
 from neuroute.specs.objects import Network
-from neuroute.user import evaluate as user
-from neuroute.user import solve_file
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

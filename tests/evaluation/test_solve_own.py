@@ -11,16 +11,16 @@ import torch
 from untrained import coordinates, done, refused, tsp_text, untrained, vrp_text
 
 import neuroute
+from neuroute.api.files import load
+from neuroute.api.solution import Solution
+from neuroute.api.solve_file import solve_file
 from neuroute.core.digest import locate
 from neuroute.decoding.decode import decode
-from neuroute.instances.tsplib import read_solution, read_tour
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
+from neuroute.problems.instances.tsplib import read_solution, read_tour
 from neuroute.problems.public_instances import packaged_files
 from neuroute.problems.vrp import from_routes
 from neuroute.specs.objects import Decoding, Network
-from neuroute.user.files import load
-from neuroute.user.solution import Solution
-from neuroute.user.solve_file import solve_file
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -15,10 +15,10 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.tsp import TSP
-from neuroute.papers.icam.probe import SOLVED
-from neuroute.papers.icam.roles import StructureEvaluation
-from neuroute.papers.icam.selections import LEVELS, RANKS, selections
-from neuroute.rendering.maps import pairwise_distances
+from neuroute.pipeline.papers.icam.probe import SOLVED
+from neuroute.pipeline.papers.icam.roles import StructureEvaluation
+from neuroute.pipeline.papers.icam.selections import LEVELS, RANKS, selections
+from neuroute.pipeline.rendering.maps import pairwise_distances
 from neuroute.specs.objects import Dataset, Labels, Run
 
 N, DECISION, WIDTH, HEADS = 12, 5, 8, 2
@@ -151,7 +151,7 @@ def test_choices_are_counted_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     coords, tours = rng.random((count, n, 2), np.float32), np.stack([rng.permutation(n) for _ in range(count)])
     distances, ranks, between = by_hand(coords, tours)
     for pairs in (1 << 24, 2 * n * n):  # all at once, and in parts of which the last is smaller
-        monkeypatch.setattr("neuroute.papers.icam.selections.PAIRS", pairs)
+        monkeypatch.setattr("neuroute.pipeline.papers.icam.selections.PAIRS", pairs)
         found = selections(torch.from_numpy(coords), torch.from_numpy(tours))
         np.testing.assert_allclose(found.quantiles, np.quantile(distances, LEVELS), rtol=1e-6)
         counts = np.bincount(ranks, minlength=n + 1)
@@ -183,7 +183,7 @@ def test_optimal_tours_and_the_models_own_are_told_pairwise_distances(tmp_path: 
 
 
 def test_the_models_tours_are_of_few_instances_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuroute.papers.icam.probe.SOLVED", 2)
+    monkeypatch.setattr("neuroute.pipeline.papers.icam.probe.SOLVED", 2)
     make_labels(OPTIMAL[0], tmp_path / "labels", [], workers=1)
     a = measured(run_of(), tmp_path, optimal=OPTIMAL[:1])
     assert a["solved"].tolist() == [2]

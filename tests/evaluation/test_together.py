@@ -13,7 +13,7 @@ from neuroute.datasets.labels import make_labels
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, decode_timed
-from neuroute.papers.pens.roles import AttentionEvaluation
+from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
 from neuroute.problems.tsp import tour_length
 from neuroute.specs.objects import (
     BenchmarkEvaluation,

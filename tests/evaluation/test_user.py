@@ -9,21 +9,21 @@ import pandas as pd
 import pytest
 from untrained import done, refused, tsp_text, untrained
 
+from neuroute.api.evaluate import GroupResult, evaluate, find_instances
+from neuroute.api.files import load, read_instances
+from neuroute.api.model import load_model
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
-from neuroute.instances.instances import Instances
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_config
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import load_config
 from neuroute.problems.cvrp import cost
+from neuroute.problems.instances.instances import Instances
 from neuroute.problems.public_instances import packaged_files
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
 from neuroute.specs.decodings import revise
 from neuroute.specs.objects import Decoding, Network
-from neuroute.user.evaluate import GroupResult, evaluate, find_instances
-from neuroute.user.files import load, read_instances
-from neuroute.user.model import load_model
 
 NETWORK = Network(
     kind="neuroute.networks.decoder_only:DecoderOnly",

@@ -10,16 +10,17 @@ import pytest
 import torch
 from untrained import evaluated, on_benchmark, ready, run_of
 
-from neuroute.accounting import flops
+from neuroute.api.files import load
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import optimum_of, published_instances, survey
 from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import construction, labelled
-from neuroute.instances.instance import Instance
-from neuroute.instances.tsplib import parse
+from neuroute.evaluation.accounting import flops
 from neuroute.networks.weights import parameters
+from neuroute.problems.instances.instance import Instance
+from neuroute.problems.instances.tsplib import parse
 from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
 from neuroute.problems.vrp_checker import valid
 from neuroute.solvers.nearest import vrp_solutions
@@ -33,7 +34,6 @@ from neuroute.specs.objects import (
     Network,
     Test,
 )
-from neuroute.user.files import load
 
 N, COUNT = 10, 4
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0}

@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 from untrained import done, refused, tsp_text, untrained, vrp_text
 
+from neuroute.api import evaluate as user
+from neuroute.api.files import load, read_instances
+from neuroute.api.model import load_model
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.instances.unit_square import in_unit_square
+from neuroute.problems.instances.unit_square import in_unit_square
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.specs.objects import Dataset, Decoding, Labels, Network
-from neuroute.user import evaluate as user
-from neuroute.user.files import load, read_instances
-from neuroute.user.model import load_model
 
 N, COUNT = 8, 3
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "hierarchy": "step"}

@@ -42,8 +42,8 @@ def solve(coords, seed, seconds=None):
 SOLVER = Solver("tiny-order", False, "it is here", lambda: "1.0", solve)
 """,
     "tiny_system/system.py": """
-from neuroute.plan.shapes import BaselineShape
-from neuroute.plan.systems import System, Trained, rival
+from neuroute.pipeline.plan.shapes import BaselineShape
+from neuroute.pipeline.plan.systems import System, Trained, rival
 from neuroute.specs.objects import Decoding, Reinforced
 
 
@@ -76,8 +76,8 @@ SCRIPT = """
 from pathlib import Path
 
 from commands import done
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_config
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import load_config
 
 plan = build_plan(load_config(Path("config.yaml")))
 print(done("plan", "--all"))

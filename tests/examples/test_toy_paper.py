@@ -13,12 +13,12 @@ from refusals import one_line
 from untrained import untrained
 
 from neuroute.networks.weights import build
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.config import load_config
-from neuroute.plan.papers import FOLDERS
-from neuroute.rendering.grid import Grid, Method, gaps
-from neuroute.rendering.notes import notes
-from neuroute.rendering.study import Study
+from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.config import load_config
+from neuroute.pipeline.plan.papers import FOLDERS
+from neuroute.pipeline.rendering.grid import Grid, Method, gaps
+from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import formats
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +57,7 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     plan = plan_in(tmp_path, "sample", code(0))
     assert list(plan.artifacts) == ["sample/table1", "sample/table2", "sample/figure1"]
-    names = dict(vars(importlib.import_module("neuroute.papers.sample.tables")))
+    names = dict(vars(importlib.import_module("neuroute.pipeline.papers.sample.tables")))
     exec(code(1), names)
     assert [type(need).__name__ for need in names["_needs"](plan.scale)] == ["Tested", "Solved", "Log"]
     (measured,) = plan.evaluations.values()
@@ -88,7 +88,7 @@ def test_weights_that_are_given_leave_no_curve_to_draw(tmp_path: Path, monkeypat
 
 def test_a_run_with_a_network_of_ones_own_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    network = ("neuroute.networks.decoder_only:DecoderOnly", "neuroute.papers.gated.net:SwigluDecoderOnly")
+    network = ("neuroute.networks.decoder_only:DecoderOnly", "neuroute.pipeline.papers.gated.net:SwigluDecoderOnly")
     plan = plan_in(tmp_path, "gated", edit=network)
     shutil.copy(EXAMPLES / "swiglu.py", tmp_path / "papers" / "gated" / "net.py")
     run = plan.runs["gated/decoder"]
@@ -116,7 +116,7 @@ def test_kept_tables_judge_a_paper_of_the_config(tmp_path: Path, monkeypatch: py
     [
         ("unkeyed", ('key="toy"', 'key="other"'), "unkeyed/paper.py: holds no PAPER with the key 'unkeyed'"),
         ("unnamed", ("PAPER =", "PAPERS ="), "unnamed/paper.py: holds no PAPER"),
-        ("sit", ("PAPER", "PAPER"), "papers/sit/paper.py: .*neuroute/papers/sit is a paper 'sit', too"),
+        ("sit", ("PAPER", "PAPER"), "papers/sit/paper.py: .*neuroute/pipeline/papers/sit is a paper 'sit', too"),
     ],
 )
 def test_a_paper_that_is_not_the_one_of_its_folder_is_one_line(
@@ -222,7 +222,7 @@ def table2(study: Study) -> Table: ...
 def test_what_is_needed_but_not_there_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, needs: str, words: str
 ) -> None:
-    more = "\nfrom neuroute.specs.decodings import Decoding\nfrom neuroute.plan.needs import Log, tested\n"
+    more = "\nfrom neuroute.specs.decodings import Decoding\nfrom neuroute.pipeline.plan.needs import Log, tested\n"
     more += WRONG.format(needs=needs)
     monkeypatch.chdir(tmp_path)
     with one_line(words):

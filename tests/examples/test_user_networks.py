@@ -13,12 +13,12 @@ import torch
 from commands import done
 from refusals import one_line
 
-from neuroute.accounting.counts import counts
 from neuroute.core.errors import NeurouteError
+from neuroute.evaluation.accounting.counts import counts
 from neuroute.networks.weights import build, load_checkpoint, parameters
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.config import load_config
-from neuroute.plan.overview import describe
+from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.config import load_config
+from neuroute.pipeline.plan.overview import describe
 from neuroute.training.network_checks import check_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +100,8 @@ def test_attention_and_ffn_are_overridden_one_by_one(folder: Path) -> None:
 def test_the_plan_says_what_it_costs_and_imports_nothing(folder: Path) -> None:
     text = describe(planned(folder, "swiglu:SwigluDecoderOnly", SHAPE), RUN)
     assert any(RUN in line and "e+" in line for line in text.splitlines())
-    script = "import sys; from neuroute.plan.build import build_plan; from neuroute.plan.config import load_config; "
+    script = "import sys; from neuroute.pipeline.plan.build import build_plan; "
+    script += "from neuroute.pipeline.plan.config import load_config; "
     script += "build_plan(load_config()); print([m for m in ('torch', 'swiglu') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=folder)
     assert done.stdout.strip() == "[]", done.stderr
@@ -109,7 +110,8 @@ def test_the_plan_says_what_it_costs_and_imports_nothing(folder: Path) -> None:
 def test_an_edit_of_the_users_module_reruns_its_run_alone(folder: Path) -> None:
     def codes() -> list[str]:
         """In another process: files are read once."""
-        script = "from neuroute.plan.build import build_plan; from neuroute.plan.config import load_config; "
+        script = "from neuroute.pipeline.plan.build import build_plan; "
+        script += "from neuroute.pipeline.plan.config import load_config; "
         script += "p = build_plan(load_config()); print(*map(p.train_code, list(p.runs)[:2]))"
         return subprocess.check_output([sys.executable, "-c", script], text=True, cwd=folder).split()
 

@@ -14,9 +14,9 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from neuroute.kernels import attention as kernel
-from neuroute.kernels import library
 from neuroute.networks.blocks.attention import attend
+from neuroute.networks.kernels import attention as kernel
+from neuroute.networks.kernels import library
 
 SCALE = 0.37
 compiled = pytest.mark.skipif(library.library() is None, reason=library.describe())
@@ -209,7 +209,7 @@ def test_a_query_in_all_digits_is_cast_as_autocast_would() -> None:
 
 TELL = """
 import torch
-from neuroute.kernels import attention, library
+from neuroute.networks.kernels import attention, library
 attention.FEW = 0
 q, k, v = torch.arange(48.0).view(3, 1, 1, 2, 8).sin()
 with torch.inference_mode():

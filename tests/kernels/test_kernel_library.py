@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.kernels import library
+from neuroute.networks.kernels import library
 
 compiled = pytest.mark.skipif(bool(library.reason()), reason=library.reason())
 make = library.library.__wrapped__  # what was made before in this process is not looked at

@@ -6,8 +6,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from neuroute.kernels import library, linear
 from neuroute.networks.blocks.norms import parameters
+from neuroute.networks.kernels import library, linear
 
 compiled = pytest.mark.skipif(library.library() is None, reason=library.describe())
 SIZES = [(8, 32), (32, 96), (20, 33), (128, 128), (7, 1), (48, 144)]  # inputs and outputs

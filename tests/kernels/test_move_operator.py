@@ -10,7 +10,7 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.cvrp import CvrpBatch, RouteRollout
 from neuroute.decoding.vrp import VrpBatch
-from neuroute.kernels import library, moves
+from neuroute.networks.kernels import library, moves
 from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.objects import Dataset
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from networks import make
-from neuroute.kernels import library
 from neuroute.networks import pens
 from neuroute.networks.blocks.attention import attend
+from neuroute.networks.kernels import library
 from neuroute.networks.pens import Pens
 from pens_by_the_book import decision as by_the_book
 

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from networks import PATH, decision, idle, make
-from neuroute.kernels.library import describe, library
 from neuroute.networks.blocks.linear_cross_attention import folds, seen_by
+from neuroute.networks.kernels.library import describe, library
 from neuroute.networks.sit import Sit
 from sit_by_the_book import logits as by_the_book
 

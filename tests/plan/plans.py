@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 from refusals import one_line
 
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.config import load_scale, parse_config
+from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.config import load_scale, parse_config
 from neuroute.specs.objects import Reinforced, Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ def reinforced(run: Run) -> Reinforced:
 
 
 def read_published(paper: str, table: int) -> list[dict[str, str]]:
-    with (ROOT / f"src/neuroute/papers/{paper}/published/table{table}.csv").open() as file:
+    with (ROOT / f"src/neuroute/pipeline/papers/{paper}/published/table{table}.csv").open() as file:
         return list(csv.DictReader(file))
 
 

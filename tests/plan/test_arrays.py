@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.plan import arrays
-from neuroute.plan.plan import Plan
+from neuroute.pipeline.plan import arrays
+from neuroute.pipeline.plan.plan import Plan
 from plans import plan_of
 
 STAND_IN = """#!/bin/sh

@@ -7,9 +7,9 @@ import pytest
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.sit.paper import PAPER as SIT
-from neuroute.plan.config import load_scale, parse_config
-from neuroute.plan.plan import Plan
+from neuroute.pipeline.papers.sit.paper import PAPER as SIT
+from neuroute.pipeline.plan.config import load_scale, parse_config
+from neuroute.pipeline.plan.plan import Plan
 from plans import ROOT, plan_of, reinforced
 
 MAIN, FORK = "icam/icam_tsp", "icam/k20_b0.5"

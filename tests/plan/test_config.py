@@ -9,9 +9,9 @@ from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.yaml_files import read_yaml
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_config, parse_config, schemas
-from neuroute.plan.preflight import check
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import load_config, parse_config, schemas
+from neuroute.pipeline.plan.preflight import check
 from plans import ROOT
 
 

@@ -207,16 +207,22 @@ def test_a_module_that_was_asked_for_too_early_is_found_later(tmp_path: Path, mo
 
 def test_stages_do_not_reach_each_other() -> None:
     """Labels know nothing of networks, training nothing of rendering, rendering nothing of networks."""
-    from neuroute.papers.scaling.paper import DECODER_ONLY
+    from neuroute.pipeline.papers.scaling.paper import DECODER_ONLY
 
     def modules(*entries: str) -> set[str]:
         return {module for module, _ in digest.reach(entries)}
 
     labels = modules("neuroute.datasets.labels:make_labels")
     train = modules("neuroute.training.train:train", DECODER_ONLY)
-    render = modules("neuroute.rendering.render:render", "neuroute.papers.scaling.figures_parameters:figure2")
-    assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.rendering")) for m in labels)
-    assert not any(m.startswith(("neuroute.rendering", "neuroute.papers", "neuroute.evaluation")) for m in train)
+    render = modules(
+        "neuroute.pipeline.rendering.render:render", "neuroute.pipeline.papers.scaling.figures_parameters:figure2"
+    )
+    assert not any(
+        m.startswith(("neuroute.networks", "neuroute.training", "neuroute.pipeline.rendering")) for m in labels
+    )
+    assert not any(
+        m.startswith(("neuroute.pipeline.rendering", "neuroute.pipeline.papers", "neuroute.evaluation")) for m in train
+    )
     assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.solvers")) for m in render)
     assert "neuroute.networks.decoder_only" in train
 
@@ -242,7 +248,7 @@ def test_packages_of_any_environment_are_not_the_users_modules(
 
 # -- found by an earlier process ---------------------------------------------------------------------------------------
 
-ENTRY = "neuroute.papers.remembered.tables:x"
+ENTRY = "neuroute.pipeline.papers.remembered.tables:x"
 
 
 @pytest.fixture
@@ -252,7 +258,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     (tmp_path / "remembered" / "tables.py").write_text("x = 1\n")
     (tmp_path / "mine.py").write_text("y = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(importlib.import_module("neuroute.papers"), "__path__", [str(tmp_path)])
+    monkeypatch.setattr(importlib.import_module("neuroute.pipeline.papers"), "__path__", [str(tmp_path)])
     worked_out: list[str] = []
     real_reach = digest.reach
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from refusals import one_line
 
-from neuroute.accounting.flops import RunFlops, per_solution
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import parse_config
-from neuroute.plan.estimates import Estimates
-from neuroute.plan.overview import costs, describe
-from neuroute.plan.preflight import has_gpu
+from neuroute.evaluation.accounting.flops import RunFlops, per_solution
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.estimates import Estimates
+from neuroute.pipeline.plan.overview import costs, describe
+from neuroute.pipeline.plan.preflight import has_gpu
 from neuroute.solvers import base
 from neuroute.specs.objects import Dataset, Decoding
 from plans import plan_of

@@ -7,9 +7,9 @@ import pytest
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.config import parse_config
-from neuroute.plan.overview import costs, describe
-from neuroute.plan.plan import Plan
+from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.overview import costs, describe
+from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import GivenRun, StageEvaluation
 from plans import plan_of
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.plan import needs as kinds
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import parse_config
+from neuroute.pipeline.plan import needs as kinds
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import parse_config
 
 GOLDEN = Path(__file__).with_name("paper_needs.txt")
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from neuroute.accounting.counts import counts
-from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, VARIANTS, RoutingEvaluation
-from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.plan import Plan
+from neuroute.evaluation.accounting.counts import counts
+from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe.roles import ABLATIONS, TRAINED, VARIANTS, RoutingEvaluation
+from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import BenchmarkEvaluation, ConstructionEvaluation, Evaluation, StageEvaluation, Supervised
 from plans import SCALES, plan_of, read_published, reinforced
 

@@ -10,9 +10,9 @@ import pytest
 from refusals import one_line
 
 from neuroute.core.dotted import code_in
-from neuroute.plan import papers
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import parse_config
+from neuroute.pipeline.plan import papers
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import parse_config
 from plans import ROOT
 
 TOY = ROOT / "docs" / "examples"
@@ -50,7 +50,7 @@ WRONG = {
     "a circular import": (
         "paper.py",
         "RUN = ",
-        "from neuroute.papers import *\nfrom .tables import table1\nRUN = ",
+        "from neuroute.pipeline.papers import *\nfrom .tables import table1\nRUN = ",
         r"tables.py, line \d+: ImportError: cannot import name 'RUN'",
     ),
     "a missing package": ("tables.py", TABLES, "import no_such_package\n", r"tables.py, line 5: ModuleNotFoundError"),

@@ -9,9 +9,9 @@ import pytest
 from neuroute.core import digest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.plan.overview import costs
-from neuroute.plan.papers import paper_folders
-from neuroute.plan.plan import COUNTING
+from neuroute.pipeline.plan.overview import costs
+from neuroute.pipeline.plan.papers import paper_folders
+from neuroute.pipeline.plan.plan import COUNTING
 from neuroute.specs.objects import BenchmarkEvaluation
 from plans import PAPERS, ROOT, SCALES, plan_of
 
@@ -131,7 +131,7 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
     def modules() -> set[str]:
         return {module.removeprefix("neuroute.") for module, _ in places}
 
-    monkeypatch.setattr("neuroute.plan.plan.code_digest", note)
+    monkeypatch.setattr("neuroute.pipeline.plan.plan.code_digest", note)
     plan.train_code("scaling/base_6x128")
     assert "training.supervised" in modules()
     others = ("prefixes", "prc", "sampling"), ("self_improvement", "cvrp", "reconstruction")
@@ -147,7 +147,7 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
 
 def test_every_drawing_hangs_on_how_records_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A study is given to a drawing, which names it in annotations alone."""
-    monkeypatch.setattr("neuroute.plan.plan.code_digest", lambda *entries: " ".join(entries))
+    monkeypatch.setattr("neuroute.pipeline.plan.plan.code_digest", lambda *entries: " ".join(entries))
     plan = plan_of()
     assert [a for a in plan.artifacts if "rendering.study:Study" not in plan.render_code(a)] == []
     for counted, network in (("scaling/table1", "DecoderOnly"), ("icam/table4", "Icam")):  # while they are drawn
@@ -160,14 +160,14 @@ def test_papers_are_named_in_their_folders_alone() -> None:
     source, keys = ROOT / "src" / "neuroute", "|".join(paper_folders())
     for file in source.rglob("*.py"):
         inside = file.relative_to(source).parts
-        own = inside[1] if inside[0] == "papers" and len(inside) > 2 else None
-        imported = set(re.findall(rf"neuroute\.papers\.({keys})\b", file.read_text()))
+        own = inside[2] if inside[:2] == ("pipeline", "papers") and len(inside) > 3 else None
+        imported = set(re.findall(rf"neuroute\.pipeline\.papers\.({keys})\b", file.read_text()))
         assert imported <= {own}, file
 
 
 def test_a_training_hangs_on_the_decision_that_it_learns(monkeypatch: pytest.MonkeyPatch) -> None:
     """And on none where it learns whole solutions, or adds up gradients itself."""
-    monkeypatch.setattr("neuroute.plan.plan.code_digest", lambda *entries: " ".join(entries))
+    monkeypatch.setattr("neuroute.pipeline.plan.plan.code_digest", lambda *entries: " ".join(entries))
     smoke = plan_of("smoke", (*PAPERS, "rivals"))
     hangs = {run.training.kind: "Decision" in smoke.train_code(run.id) for run in smoke.runs.values()}
     assert {kind for kind, on_decision in hangs.items() if on_decision} == {

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_scale, parse_config
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import load_scale, parse_config
 from plans import expect_refusal, smoke_with, write_scale
 
 CASES: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {

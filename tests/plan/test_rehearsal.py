@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from neuroute.plan.build import Plan
+from neuroute.pipeline.plan.build import Plan
 from neuroute.specs.objects import EfficiencyEvaluation, Reinforced
 from plans import SCALES, plan_of
 

@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.config import parse_config
-from neuroute.plan.overview import describe
+from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.overview import describe
 from plans import ROOT, plan_of, write_scale
 
 RUN = "pens/pens_a"  # its evaluations find its best scaling factor first

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from neuroute.accounting.counts import counts
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.icam.roles import SIZES, reference
-from neuroute.papers.rivals.paper import RivalsScale, rivals, study_runs
-from neuroute.papers.sit import roles as sit
-from neuroute.plan.config import Config, load_scale, parse_config
+from neuroute.evaluation.accounting.counts import counts
+from neuroute.pipeline.papers.icam.roles import SIZES, reference
+from neuroute.pipeline.papers.rivals.paper import RivalsScale, rivals, study_runs
+from neuroute.pipeline.papers.sit import roles as sit
+from neuroute.pipeline.plan.config import Config, load_scale, parse_config
 from neuroute.specs.objects import CombinedEvaluation, Labels, Reinforced, Run, RunEvaluation
 from neuroute_systems.dgl.system import BeamPool
 from neuroute_systems.glop.system import Partitioning

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.pens.scale import PensScale
-from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan import needs
-from neuroute.plan.config import load_scale
-from neuroute.plan.overview import costs, describe
+from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.plan import needs
+from neuroute.pipeline.plan.config import load_scale
+from neuroute.pipeline.plan.overview import costs, describe
 from neuroute.specs.objects import EfficiencyEvaluation
 from plans import plan_of
 

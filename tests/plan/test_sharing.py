@@ -6,12 +6,12 @@ import pytest
 import yaml
 
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.pens.roles import AttentionEvaluation
-from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.config import load_scale
-from neuroute.plan.estimates import Estimates
-from neuroute.plan.papers import with_lenders
-from neuroute.plan.plan import Plan
+from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
+from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.plan.config import load_scale
+from neuroute.pipeline.plan.estimates import Estimates
+from neuroute.pipeline.plan.papers import with_lenders
+from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import CombinedEvaluation, Evaluation, Labels, RescalingEvaluation
 from plans import PAPERS, ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
 

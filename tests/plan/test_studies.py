@@ -2,8 +2,8 @@
 
 import pytest
 
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_config
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import load_config
 from plans import ROOT, reinforced
 
 

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from refusals import one_line
 
-from neuroute.papers.sweep.paper import decoding, points
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.config import load_config, parse_config
+from neuroute.pipeline.papers.sweep.paper import decoding, points
+from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.config import load_config, parse_config
 from plans import ROOT, plan_of
 
 GRID = {"training.learning_rate": [1e-4, "2e-4"], "arguments.depth": [1, 2]}

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from neuroute.core.dotted import resolve
 from neuroute.datasets.benchmarks import PublishedInstance, study_instances
 from neuroute.evaluation.records import COLUMNS
-from neuroute.plan.build import repeat_needs, repeat_runs
-from neuroute.plan.changes import can_be_met, left_out
-from neuroute.plan.config import Config, Scale, load_scale, parse_config
-from neuroute.plan.paper import Needs, Paper
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Table
+from neuroute.pipeline.plan.build import repeat_needs, repeat_runs
+from neuroute.pipeline.plan.changes import can_be_met, left_out
+from neuroute.pipeline.plan.config import Config, Scale, load_scale, parse_config
+from neuroute.pipeline.plan.paper import Needs, Paper
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import Table
 from neuroute.specs.objects import (
     Artifact,
     BenchmarkEvaluation,

@@ -7,7 +7,7 @@ least; more starts and images help; each stage helps.
 from functools import partial
 
 from fabricated import MICRO, Fabric, drawn_table, write_stages
-from neuroute.papers.icam.paper import PAPER
+from neuroute.pipeline.papers.icam.paper import PAPER
 from neuroute.specs.objects import Dataset, Decoding, Run, StageEvaluation
 
 BEYOND = {"pomo_tsp": 4.0, "pomo_cvrp": 5.0, "pomo3_tsp": 1.5, "pomo3_cvrp": 1.4}  # powers of n

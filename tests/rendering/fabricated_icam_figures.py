@@ -13,9 +13,9 @@ import untrained
 from fabricated import CONFIG, measure
 from fabricated_icam import ARTIFACTS, SCALE
 from neuroute.datasets.labels import make_labels
-from neuroute.papers.icam import roles
-from neuroute.papers.icam.roles import StructureEvaluation
-from neuroute.rendering.study import Study
+from neuroute.pipeline.papers.icam import roles
+from neuroute.pipeline.papers.icam.roles import StructureEvaluation
+from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import Dataset, Labels, Network, Run
 
 N, DECISION = 30, 9

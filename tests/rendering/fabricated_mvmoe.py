@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from fabricated import MICRO, Fabric, about, drawn_table, records, write_records
-from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.paper import PAPER
-from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.config import Scale
+from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe.paper import PAPER
+from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.plan.config import Scale
 from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.objects import ConstructionEvaluation, Dataset, Decoding, Run
 

@@ -14,12 +14,12 @@ from untrained import ready
 
 from fabricated import CONFIG, measure
 from fabricated_mvmoe import FABRIC, SCALE, changed
-from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.paper import PAPER
-from neuroute.papers.mvmoe.roles import RoutingEvaluation
-from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.config import Scale
-from neuroute.rendering.study import Study
+from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe.paper import PAPER
+from neuroute.pipeline.papers.mvmoe.roles import RoutingEvaluation
+from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.plan.config import Scale
+from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import Dataset, Network, Reinforced, Run
 
 N, COUNT, STEPS = 14, 3, 20

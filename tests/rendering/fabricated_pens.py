@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from fabricated import Fabric, about, parameters, records, write_records
-from neuroute.papers.pens.paper import PAPER
-from neuroute.papers.pens.roles import AttentionEvaluation
-from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.config import Scale, load_scale
+from neuroute.pipeline.papers.pens.paper import PAPER
+from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
+from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.plan.config import Scale, load_scale
 from neuroute.specs.objects import Dataset, Decoding, RescalingEvaluation, Run
 
 

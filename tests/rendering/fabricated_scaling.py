@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from fabricated import Arrays, Fabric, about, manifest_entry, parameters, records, role, write_records
-from neuroute.papers.scaling.paper import PAPER
-from neuroute.papers.scaling.roles import ProbeEvaluation, reference
-from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.config import Scale, load_scale
+from neuroute.pipeline.papers.scaling.paper import PAPER
+from neuroute.pipeline.papers.scaling.roles import ProbeEvaluation, reference
+from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.plan.config import Scale, load_scale
 from neuroute.specs.objects import Dataset, Decoding, Labels, Run
 
 STATES = 16  # width of the fabricated states

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from fabricated import MICRO, Fabric, about, drawn_table, records, write_records
-from neuroute.papers.sit import roles
-from neuroute.papers.sit.paper import PAPER
+from neuroute.pipeline.papers.sit import roles
+from neuroute.pipeline.papers.sit.paper import PAPER
 from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation, Run
 
 SOLVERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh": 0.01}  # gaps in %

@@ -10,10 +10,10 @@ from matplotlib.text import Text
 from pictures import pictures
 
 from neuroute.core.dotted import resolve
-from neuroute.rendering import style
-from neuroute.rendering.render import render
-from neuroute.rendering.study import Study
-from neuroute.rendering.style import Drawing
+from neuroute.pipeline.rendering import style
+from neuroute.pipeline.rendering.render import render
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.style import Drawing
 
 Look = Callable[[str, Path], Study]  # (artifact, work folder) -> what the artifact sees of it
 

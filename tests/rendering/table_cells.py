@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from neuroute.core.dotted import resolve
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Table
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import Cell, Table
 
 
 def of(found: Study) -> Table:

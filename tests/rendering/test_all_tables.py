@@ -21,11 +21,11 @@ import fabricated_scaling
 import fabricated_sit
 from fabricated import Fabric, drop_rows, nothing_measured
 from figure_checks import written_twice
-from neuroute.plan.build import _combine
-from neuroute.plan.needs import TOGETHER, group_of
-from neuroute.rendering import settings
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Table
+from neuroute.pipeline.plan.build import _combine
+from neuroute.pipeline.plan.needs import TOGETHER, group_of
+from neuroute.pipeline.rendering import settings
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import Table
 from neuroute.specs.objects import TABLE_FORMATS, RunEvaluation
 from table_cells import cell, of
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroute.rendering.benchmark import Solved
-from neuroute.rendering.cells import FEWEST
+from neuroute.pipeline.rendering.benchmark import Solved
+from neuroute.pipeline.rendering.cells import FEWEST
 
 ALL = (1, 1000)
 

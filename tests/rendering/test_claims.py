@@ -21,11 +21,11 @@ from neuroute.analysis.contrasts import Estimate, Gap, Spread, Term, contrast
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.stated import state
-from neuroute.papers.mvmoe.claims import capacity_before_time
-from neuroute.papers.scaling.claims import deep_gains_faster_from_data, depth_pays_more
-from neuroute.papers.scaling.roles import GRID
-from neuroute.plan.claims import WHY, Claim, Gate, check_claims, claims_digest, read_claims
-from neuroute.rendering.comparisons import (
+from neuroute.pipeline.papers.mvmoe.claims import capacity_before_time
+from neuroute.pipeline.papers.scaling.claims import deep_gains_faster_from_data, depth_pays_more
+from neuroute.pipeline.papers.scaling.roles import GRID
+from neuroute.pipeline.plan.claims import WHY, Claim, Gate, check_claims, claims_digest, read_claims
+from neuroute.pipeline.rendering.comparisons import (
     NO_INTERVAL,
     ONE_EACH,
     DrawnTables,
@@ -34,8 +34,8 @@ from neuroute.rendering.comparisons import (
     kind_of,
     spread_of,
 )
-from neuroute.rendering.table import Cell, Column, Row, Table
-from neuroute.rendering.verdicts import (
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table
+from neuroute.pipeline.rendering.verdicts import (
     Judged,
     Regime,
     effect,

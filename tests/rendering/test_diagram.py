@@ -9,7 +9,7 @@ import pytest
 from figure_checks import texts
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.snapshot import ModuleShapes
-from neuroute.rendering import diagram, style
+from neuroute.pipeline.rendering import diagram, style
 
 MODEL = ModuleShapes("layers", {"embed.weight": (16, 2)}, 32, 1, 4, 16)
 TEMPLATE = """

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from neuroute.core.device import name as name_of_device
-from neuroute.rendering.render import render
+from neuroute.pipeline.rendering.render import render
 from neuroute.specs.objects import formats
 
 GOLDEN = Path(__file__).with_name("golden.csv")

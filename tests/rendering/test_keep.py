@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.rendering.crate import METADATA, write_crate
-from neuroute.rendering.keep import keep
+from neuroute.pipeline.rendering.crate import METADATA, write_crate
+from neuroute.pipeline.rendering.keep import keep
 
 
 def drawn(stem: Path, scale: str, kind: str = "table") -> Path:

@@ -16,10 +16,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
-from neuroute.rendering.comparisons import DrawnTables
-from neuroute.rendering.kept import KeptTables, judge_kept, keep_behind, rows_of
-from neuroute.rendering.table import Cell, Column, Row, Table
-from neuroute.rendering.verdicts import Judged, judge_all
+from neuroute.pipeline.rendering.comparisons import DrawnTables
+from neuroute.pipeline.rendering.kept import KeptTables, judge_kept, keep_behind, rows_of
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table
+from neuroute.pipeline.rendering.verdicts import Judged, judge_all
 from test_all_tables import FABRICS
 
 LAPTOP = Path(__file__).parents[2] / "docs" / "measured" / "laptop"

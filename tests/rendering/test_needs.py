@@ -9,9 +9,9 @@ from refusals import one_line
 
 from fabricated import CONFIG
 from neuroute.core.dotted import resolve
-from neuroute.plan import needs as kinds
-from neuroute.plan.build import repeat_needs
-from neuroute.rendering.study import Study
+from neuroute.pipeline.plan import needs as kinds
+from neuroute.pipeline.plan.build import repeat_needs
+from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import Artifact
 
 

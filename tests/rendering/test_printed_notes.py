@@ -2,9 +2,9 @@
 
 from importlib.resources import files
 
-from neuroute.papers.scaling.roles import COMPARED, DEEPEST, LEHD
-from neuroute.rendering.cells import select
-from neuroute.rendering.study import _read_published
+from neuroute.pipeline.papers.scaling.roles import COMPARED, DEEPEST, LEHD
+from neuroute.pipeline.rendering.cells import select
+from neuroute.pipeline.rendering.study import _read_published
 
 
 def of(paper: str, table: str, **where: object) -> float:
@@ -42,5 +42,5 @@ def test_notes_say_what_is_printed() -> None:
         ("mvmoe/table4", f"Table 1 has {', '.join(of_multi)}"),
     ):
         paper, name = note.split("/")
-        text = (files(f"neuroute.papers.{paper}") / "published" / f"{name}.md").read_text(encoding="utf-8")
+        text = (files(f"neuroute.pipeline.papers.{paper}") / "published" / f"{name}.md").read_text(encoding="utf-8")
         assert says in text, note

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.claims import Protocol
-from neuroute.plan.config import Scale, parse_config
-from neuroute.rendering.protocol import HEADS, Line, markdown, protocol_lines
-from neuroute.rendering.report import write_report
+from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.claims import Protocol
+from neuroute.pipeline.plan.config import Scale, parse_config
+from neuroute.pipeline.rendering.protocol import HEADS, Line, markdown, protocol_lines
+from neuroute.pipeline.rendering.report import write_report
 from neuroute.specs.decodings import beam_search
 
 PAPERS = ("scaling", "pens", "sit", "icam", "mvmoe")

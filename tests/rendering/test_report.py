@@ -10,15 +10,15 @@ import pytest
 
 from fabricated_scaling import SCALE, study_of
 from neuroute.core.errors import NeurouteError
-from neuroute.dag.headlines import headlines
-from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import parse_config
-from neuroute.rendering import report as report_module
-from neuroute.rendering.render import render
-from neuroute.rendering.report import Coverage, Overview, coverage_lines, describe, write_report
-from neuroute.rendering.table import QUOTED, Cell, Column, Row, Table
-from neuroute.rendering.verdicts import Judged, told_in_short
+from neuroute.pipeline.dag.headlines import headlines
+from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.rendering import report as report_module
+from neuroute.pipeline.rendering.render import render
+from neuroute.pipeline.rendering.report import Coverage, Overview, coverage_lines, describe, write_report
+from neuroute.pipeline.rendering.table import QUOTED, Cell, Column, Row, Table
+from neuroute.pipeline.rendering.verdicts import Judged, told_in_short
 from test_claims import FABRICS, finding
 
 VOID = {"meta", "img", "br", "link", "hr", "input"}

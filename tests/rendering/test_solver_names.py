@@ -9,9 +9,9 @@ import pytest
 import fabricated_icam
 import fabricated_sit
 from fabricated import Fabric, drawn_table
-from neuroute.plan.config import load_scale
-from neuroute.rendering.cells import Solvers
-from neuroute.rendering.grid import LKH_BUDGETS
+from neuroute.pipeline.plan.config import load_scale
+from neuroute.pipeline.rendering.cells import Solvers
+from neuroute.pipeline.rendering.grid import LKH_BUDGETS
 from neuroute.solvers import lkh, lkh3
 from neuroute.specs.objects import Dataset, Labels
 

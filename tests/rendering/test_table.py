@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from neuroute.rendering.table import HERE, Cell, Column, PrintedSeconds, Row, Table, duration, fixed
+from neuroute.pipeline.rendering.table import HERE, Cell, Column, PrintedSeconds, Row, Table, duration, fixed
 
 AWKWARD = Table(
     "A & B <i>",

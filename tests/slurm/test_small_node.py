@@ -18,7 +18,7 @@ import pytest
 
 from checkout import copy_checkout
 from cluster import ask, missing, one_node
-from neuroute.dag import slurm as dag_slurm
+from neuroute.pipeline.dag import slurm as dag_slurm
 from test_dag import planned
 from test_failing import toy
 

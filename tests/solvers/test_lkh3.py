@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from refusals import one_line
 
+from neuroute.api.classical import available, solve_with
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.stored_labels import load_tours
-from neuroute.instances.instance import Instance
-from neuroute.instances.sections import split
-from neuroute.instances.tsplib import parse
+from neuroute.problems.instances.instance import Instance
+from neuroute.problems.instances.sections import split
+from neuroute.problems.instances.tsplib import parse
 from neuroute.problems.vrp import SWITCHES, Vrp, to_routes
 from neuroute.problems.vrp_checker import fault
 from neuroute.solvers.base import tsplib_text
 from neuroute.solvers.lkh3 import FEW_RUNS, TYPES
 from neuroute.solvers.registry import get
 from neuroute.specs.objects import Dataset, Labels
-from neuroute.user.classical import available, solve_with
 
 N = 6
 WAYS = np.random.default_rng(2).integers(1, 100, (N, N))

@@ -15,7 +15,7 @@ from refusals import one_line
 from neuroute.core import digest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
-from neuroute.instances.instance import Instance
+from neuroute.problems.instances.instance import Instance
 from neuroute.problems.vrp import from_routes, lengths
 from neuroute.problems.vrp_checker import fault
 from neuroute.solvers import lkh3

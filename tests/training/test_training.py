@@ -16,7 +16,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.decoding.memory import in_precision_of_device
 from neuroute.networks.weights import load_checkpoint, weights_digest
-from neuroute.plan.config import parse_config
+from neuroute.pipeline.plan.config import parse_config
 from neuroute.problems import sub_paths
 from neuroute.specs.objects import Labels, Network, Run
 from neuroute.training import supervised

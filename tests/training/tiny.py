@@ -16,8 +16,8 @@ import torch
 
 from neuroute.datasets.labels import make_labels
 from neuroute.networks.weights import build
-from neuroute.papers.rivals.paper import rivals
-from neuroute.plan.config import Config, load_scale
+from neuroute.pipeline.papers.rivals.paper import rivals
+from neuroute.pipeline.plan.config import Config, load_scale
 from neuroute.problems.registry import PARTS
 from neuroute.specs.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.training.batches import Batches, Scheme

@@ -35,9 +35,9 @@ left = [point for point in every if gone not in (point.name, "all")]
 assert len(left) < len(every)
 systems.entry_points = lambda group: left
 
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import parse_config
-from neuroute.plan.overview import describe
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.overview import describe
 from fabricated import drawn_table
 
 papers = ["scaling", "sit", "icam", "pens", "mvmoe", "rivals"]

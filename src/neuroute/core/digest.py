@@ -240,9 +240,9 @@ def _file(module: str, root: Path | None) -> Path | None:
     if root is None or root.is_file():
         return root if not parts else None
     stems = [root.joinpath(*parts)]
-    if parts[:1] == ["papers"]:  # which may lie in other folders too
-        folders = importlib.import_module(f"{PACKAGE}.papers").__path__
-        stems += [Path(folder).joinpath(*parts[1:]) for folder in folders]
+    if parts[:2] == ["pipeline", "papers"]:  # which may lie in other folders too
+        folders = importlib.import_module(f"{PACKAGE}.pipeline.papers").__path__
+        stems += [Path(folder).joinpath(*parts[2:]) for folder in folders]
     files = (path for stem in stems for path in (stem / "__init__.py", stem.with_name(stem.name + ".py")))
     return next((path for path in files if path.is_file()), None)
 
@@ -410,5 +410,5 @@ def _state() -> str:
 
 def _sources() -> Iterator[tuple[str, Path]]:
     """Names within their folder, so that a copy of the project knows them, too."""
-    folders = {ROOT, *roots().values(), *map(Path, importlib.import_module(f"{PACKAGE}.papers").__path__)}
+    folders = {ROOT, *roots().values(), *map(Path, importlib.import_module(f"{PACKAGE}.pipeline.papers").__path__)}
     return ((str(file.relative_to(folder)), file) for folder in folders for file in folder.rglob("*.py"))

@@ -1,7 +1,7 @@
 """A job of the workflow: `python -m neuroute.core.job train scaling/bq` is `neuroute train scaling/bq`.
 
-Where a warm process listens (`cli/warm.py`), the job is handed to it, which saves loading all libraries; otherwise, on
-a cluster's nodes say, it runs here.  Imports little, as it runs for each job.
+Where a warm process listens (`pipeline/cli/warm.py`), the job is handed to it, which saves loading all libraries;
+otherwise, on a cluster's nodes say, it runs here.  Imports little, as it runs for each job.
 
 `job --read FILES --write FILES --cache FOLDER -- train ...` says where the files are that the command reads and writes:
 below the working folder, or copies of a storage's below another one.

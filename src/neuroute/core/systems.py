@@ -1,8 +1,8 @@
 """Systems of other authors, and of anybody: packages that an entry point of the group `neuroute.systems` names.
 
 It is a system's name and its package: `[project.entry-points."neuroute.systems"]`, `mine = "my_package"`.  Of its
-modules these are looked for, and none has to be there: `system` (its runs, see `plan/systems.py`), `layout` (published
-weights, see `networks/layouts/rules.py`), `decoding` (its ways to decode), `solvers`.
+modules these are looked for, and none has to be there: `system` (its runs, see `pipeline/plan/systems.py`), `layout`
+(published weights, see `networks/layouts/rules.py`), `decoding` (its ways to decode), `solvers`.
 """
 
 import importlib

@@ -24,8 +24,8 @@ from typing import cast
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json
-from neuroute.instances.instance import Instance
-from neuroute.instances.sections import read_text
+from neuroute.problems.instances.instance import Instance
+from neuroute.problems.instances.sections import read_text
 from neuroute.problems.public_instances import PACKAGED, list_file, packaged_files
 
 BENCHMARKS = ("tsplib", "cvrplib", "solomon")

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from neuroute.datasets.benchmarks import Library, PublishedInstance
-from neuroute.instances.tsplib import parse
+from neuroute.problems.instances.tsplib import parse
 
 # -- the random clustered instances of the 8th DIMACS challenge, as its generator `portcgen` makes them --------------
 # No server has these files, but each follows from its name: C3k.1 is that of 3,162 nodes with the seed 31621

@@ -12,9 +12,9 @@ from torch import Tensor
 from neuroute.decoding.cvrp_paths import Decide, greedy_solutions
 from neuroute.decoding.environment import B, Batch, Environment
 from neuroute.decoding.rollout import Rollout, empty_mask, no_numbers, pick_masks, pick_tours
-from neuroute.kernels import moves as kernel
-from neuroute.kernels.moves import Routes
 from neuroute.networks.base import PathNetwork
+from neuroute.networks.kernels import moves as kernel
+from neuroute.networks.kernels.moves import Routes
 from neuroute.problems.vrp import Vrp
 from neuroute.specs.objects import Decoding
 

@@ -19,9 +19,9 @@ from neuroute.decoding.cvrp import CvrpBatch, RouteEnvironment, RouteRollout
 from neuroute.decoding.multi_start import check_starts
 from neuroute.decoding.rollout import Rollout
 from neuroute.decoding.search import Search
-from neuroute.kernels.moves import Routes
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.kernels.moves import Routes
 from neuroute.problems.vrp import Switches, Vrp, number_of_starts
 from neuroute.problems.vrp_checker import EPS
 from neuroute.specs.objects import Decoding

@@ -28,7 +28,7 @@ from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
-from neuroute.instances.instances import Instances
+from neuroute.problems.instances.instances import Instances
 from neuroute.problems.public_instances import PACKAGED, packaged_files
 from neuroute.specs.objects import BenchmarkEvaluation, Decoding
 

@@ -23,10 +23,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from neuroute.accounting.counts import Counts
-from neuroute.accounting.counts import counts as counts_of
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
+from neuroute.evaluation.accounting.counts import Counts
+from neuroute.evaluation.accounting.counts import counts as counts_of
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.evaluation.single_step import Construction, Starts, pose_single_step

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.accounting.flops import per_solution
 from neuroute.analysis.intervals import gaps
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
@@ -22,6 +21,7 @@ from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.decode import decode_timed as decode_instances
 from neuroute.decoding.decode import improve
 from neuroute.decoding.multi_start import starts_of
+from neuroute.evaluation.accounting.flops import per_solution
 from neuroute.evaluation.loaded import LoadedModel, load_run
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.stage_files import unpacked_stages

@@ -9,7 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.kernels.decision import Decisions
 from neuroute.networks.blocks.all_digits import in_all_digits
 from neuroute.networks.blocks.attention import ClippedNetwork, attend, best_of, fits, fold, is_packed, packed
 from neuroute.networks.blocks.contexts import rows_of
@@ -26,6 +25,7 @@ from neuroute.networks.blocks.experts.mixture import (
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
+from neuroute.networks.kernels.decision import Decisions
 from neuroute.problems.vrp import Switches, Variant
 
 ALL = "all"  # inputs: whatever the variant

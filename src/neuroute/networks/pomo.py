@@ -6,10 +6,10 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.kernels.decision import Decisions
 from neuroute.networks.blocks.attention import ClippedNetwork, attend, fits, fold, packed
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
+from neuroute.networks.kernels.decision import Decisions
 
 
 class Prepared(NamedTuple):

@@ -17,8 +17,8 @@ from neuroute.networks.foreign_weights import faults
 from neuroute.networks.import_weights import import_weights, take_weights, tensors_of
 from neuroute.networks.tensor_files import read_tensors
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.config import parse_config
+from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.config import parse_config
 from neuroute.specs.objects import Dataset, GivenRun, Labels, Network, Supervised
 from published_code import Size
 

@@ -75,7 +75,9 @@ def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / "absent")
 
 
-@pytest.mark.parametrize("kind", ["os:system", "neuroute.cli:app", "neuroute.networks.weights:build", "subprocess:run"])
+@pytest.mark.parametrize(
+    "kind", ["os:system", "neuroute.pipeline.cli:app", "neuroute.networks.weights:build", "subprocess:run"]
+)
 def test_a_checkpoint_cannot_call_anything_but_a_network(tmp_path: Path, kind: str) -> None:
     network = {"kind": kind, "arguments": {"command": f"touch {tmp_path}/called"}}
     save_checkpoint(tmp_path / "a", build(SMALL), {"run": "x", "network": network, "code": "c"})

@@ -12,14 +12,14 @@ from fabricated_icam import FABRIC, RUNS, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.papers.icam.methods import baselines_note, reference_note, sets_of
-from neuroute.papers.icam.scale import IcamScale
-from neuroute.papers.icam.tables_ablations import table11_grid
-from neuroute.papers.icam.tables_settings import CLIPPING, ROWS, ReinforcedRun
-from neuroute.papers.icam.tables_test_sets import GROUPS, table1_grids, table3_grid
-from neuroute.plan.config import Scale, load_scale
-from neuroute.rendering.grid import Grid
-from neuroute.rendering.table import Cell
+from neuroute.pipeline.papers.icam.methods import baselines_note, reference_note, sets_of
+from neuroute.pipeline.papers.icam.scale import IcamScale
+from neuroute.pipeline.papers.icam.tables_ablations import table11_grid
+from neuroute.pipeline.papers.icam.tables_settings import CLIPPING, ROWS, ReinforcedRun
+from neuroute.pipeline.papers.icam.tables_test_sets import GROUPS, table1_grids, table3_grid
+from neuroute.pipeline.plan.config import Scale, load_scale
+from neuroute.pipeline.rendering.grid import Grid
+from neuroute.pipeline.rendering.table import Cell
 from table_cells import cell, of
 
 RECORDS = FABRIC

@@ -12,11 +12,11 @@ from fabricated import stored, with_arrays
 from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, SHAPE, STEPS, N, fabricate, run_of, small, study
 from figure_checks import drawn, drawn_figure, texts
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.figures_routing import HATCH
-from neuroute.papers.mvmoe.snapshot import Routing, shares
+from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe.figures_routing import HATCH
+from neuroute.pipeline.papers.mvmoe.snapshot import Routing, shares
+from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED
 from neuroute.problems.vrp import lengths
-from neuroute.rendering.style import MEASURED, PUBLISHED
 from neuroute.specs.objects import Dataset
 
 RECORDS = fabricate

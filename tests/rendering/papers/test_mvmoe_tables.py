@@ -10,12 +10,12 @@ import pytest
 from fabricated import edit_arrays, keep_records, nothing_measured
 from fabricated_mvmoe import FABRIC, SCALE, changed, draw, feasible, set_of, study
 from neuroute.datasets.benchmarks import published_instances
-from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.cells import BUDGETS, mean_gap_cell
-from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe.cells import BUDGETS, mean_gap_cell
+from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.rendering import cells
+from neuroute.pipeline.rendering.table import Cell, Table
 from neuroute.problems.vrp import SWITCHES
-from neuroute.rendering import cells
-from neuroute.rendering.table import Cell, Table
 from neuroute.solvers import hgs, lkh3, ortools, pyvrp
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import SOLVERS

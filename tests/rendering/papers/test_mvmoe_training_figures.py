@@ -14,8 +14,8 @@ from matplotlib.text import Text
 from fabricated_mvmoe import FABRIC
 from fabricated_mvmoe_figures import FIGURES, fabricate, run_of, study, write_logs
 from figure_checks import drawn, drawn_figure
-from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.figures_training import (
+from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe.figures_training import (
     WITH,
     WITHOUT,
     Curve,
@@ -24,10 +24,10 @@ from neuroute.papers.mvmoe.figures_training import (
     few_shot_points,
     idle_limits,
 )
-from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.rendering import style
-from neuroute.rendering.render import render
-from neuroute.rendering.style import MEASURED
+from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.rendering import style
+from neuroute.pipeline.rendering.render import render
+from neuroute.pipeline.rendering.style import MEASURED
 from neuroute.specs.objects import FIGURE_FORMATS, Dataset, Decoding, Reinforced, StageEvaluation
 
 RECORDS = fabricate

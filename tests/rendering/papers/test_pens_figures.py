@@ -10,7 +10,7 @@ import pytest
 from fabricated import drop_rows, with_arrays
 from fabricated_pens import FABRIC, SCALE, study
 from figure_checks import drawn_figure, texts
-from neuroute.papers.pens import roles
+from neuroute.pipeline.papers.pens import roles
 
 pytestmark = pytest.mark.slow
 

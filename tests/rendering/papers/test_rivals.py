@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from fabricated import Fabric
-from neuroute.papers.rivals.paper import BUDGETS, PAPER, RivalsScale, StudyBlock, problems_of, rivals
-from neuroute.papers.rivals.tables import figure1, table1, table2
-from neuroute.plan.config import Config, load_scale
+from neuroute.pipeline.papers.rivals.paper import BUDGETS, PAPER, RivalsScale, StudyBlock, problems_of, rivals
+from neuroute.pipeline.papers.rivals.tables import figure1, table1, table2
+from neuroute.pipeline.plan.config import Config, load_scale
 from neuroute.specs.objects import Dataset, Decoding, Reinforced, Run
 
 

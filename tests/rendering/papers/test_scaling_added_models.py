@@ -8,11 +8,11 @@ import pytest
 
 from fabricated_scaling import FABRIC
 from neuroute.analysis import power_laws as laws
-from neuroute.papers.scaling.claims import depth_pays_more
-from neuroute.papers.scaling.roles import GRID, Shape, grid
-from neuroute.plan.config import load_scale
-from neuroute.rendering.comparisons import DrawnTables
-from neuroute.rendering.render import render
+from neuroute.pipeline.papers.scaling.claims import depth_pays_more
+from neuroute.pipeline.papers.scaling.roles import GRID, Shape, grid
+from neuroute.pipeline.plan.config import load_scale
+from neuroute.pipeline.rendering.comparisons import DrawnTables
+from neuroute.pipeline.rendering.render import render
 from table_cells import of
 
 SMOKE = load_scale("smoke")

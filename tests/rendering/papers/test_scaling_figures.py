@@ -13,8 +13,8 @@ from pictures import pictures
 from fabricated_scaling import ARTIFACTS, study_of
 from figure_checks import drawn_figure, texts
 from neuroute.core.errors import NeurouteError
-from neuroute.rendering import style
-from neuroute.rendering.render import render, resolve
+from neuroute.pipeline.rendering import style
+from neuroute.pipeline.rendering.render import render, resolve
 
 pytestmark = pytest.mark.slow
 
@@ -136,4 +136,4 @@ def test_plain_numbers() -> None:
 
 def test_unknown_function_is_one_clear_error() -> None:
     with pytest.raises(NeurouteError, match="tables_results:table99"):
-        resolve("neuroute.papers.scaling.tables_results:table99")
+        resolve("neuroute.pipeline.papers.scaling.tables_results:table99")

@@ -11,11 +11,11 @@ import pytest
 from fabricated import edit_arrays
 from fabricated_scaling import study_of
 from figure_checks import drawn_figure
-from neuroute.papers.scaling.figures_probes import success
-from neuroute.papers.scaling.figures_training import largest_rise
-from neuroute.papers.scaling.roles import PROBED
-from neuroute.rendering.render import render
-from neuroute.rendering.style import Drawing
+from neuroute.pipeline.papers.scaling.figures_probes import success
+from neuroute.pipeline.papers.scaling.figures_training import largest_rise
+from neuroute.pipeline.papers.scaling.roles import PROBED
+from neuroute.pipeline.rendering.render import render
+from neuroute.pipeline.rendering.style import Drawing
 
 draw = partial(drawn_figure, study_of, lay_out=True)
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from fabricated_scaling import FABRIC, SCALE
-from neuroute.papers.scaling import tables_rates
-from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell
+from neuroute.pipeline.papers.scaling import tables_rates
+from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import Cell
 
 
 @pytest.mark.parametrize("corner", [None, "42x512"])

@@ -10,17 +10,17 @@ import pytest
 
 from fabricated import CONFIG, drawn_table, write_manifest
 from fabricated_scaling import ARTIFACTS, FABRIC, RUNS, SCALE, shown_as, study_of
-from neuroute.accounting.counts import counts
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.scaling.paper import PAPER
-from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.papers.scaling.tables_ablations import table9
-from neuroute.papers.scaling.tables_comparison import table5, table6, table13
-from neuroute.plan.config import parse_config
-from neuroute.rendering.comparisons import findings
-from neuroute.rendering.render import render
-from neuroute.rendering.study import Study
+from neuroute.evaluation.accounting.counts import counts
+from neuroute.pipeline.papers.scaling.paper import PAPER
+from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.papers.scaling.tables_ablations import table9
+from neuroute.pipeline.papers.scaling.tables_comparison import table5, table6, table13
+from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.rendering.comparisons import findings
+from neuroute.pipeline.rendering.render import render
+from neuroute.pipeline.rendering.study import Study
 
 SIZES = (100, 200, 500, 1000)
 OWN = SCALE[ScalingScale]

@@ -12,13 +12,13 @@ from fabricated import keep_records, solve_all
 from fabricated_sit import FABRIC, RUNS, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.decoding.revision import published
-from neuroute.papers.sit import roles
-from neuroute.papers.sit.baselines import glop_note
-from neuroute.papers.sit.figure_repetitions import figure3
-from neuroute.papers.sit.scale import SitScale
-from neuroute.papers.sit.tables_comparison import GROUPS
-from neuroute.plan.config import Config, Scale, load_scale
-from neuroute.rendering.table import Cell
+from neuroute.pipeline.papers.sit import roles
+from neuroute.pipeline.papers.sit.baselines import glop_note
+from neuroute.pipeline.papers.sit.figure_repetitions import figure3
+from neuroute.pipeline.papers.sit.scale import SitScale
+from neuroute.pipeline.papers.sit.tables_comparison import GROUPS
+from neuroute.pipeline.plan.config import Config, Scale, load_scale
+from neuroute.pipeline.rendering.table import Cell
 from table_cells import cell, of
 
 RECORDS = FABRIC

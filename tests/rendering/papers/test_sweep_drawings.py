@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from fabricated import Fabric
-from neuroute.papers.sweep.paper import PAPER
-from neuroute.papers.sweep.tables import figure1, table1
-from neuroute.plan.config import load_scale
+from neuroute.pipeline.papers.sweep.paper import PAPER
+from neuroute.pipeline.papers.sweep.tables import figure1, table1
+from neuroute.pipeline.plan.config import load_scale
 from neuroute.specs.objects import Dataset, Decoding, Run
 
 

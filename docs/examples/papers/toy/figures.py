@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroute.papers.toy.paper import RUN
+from neuroute.pipeline.papers.toy.paper import RUN
 
-from neuroute.plan.needs import Log, Need, artifact
-from neuroute.rendering.style import Drawing, new_figure
+from neuroute.pipeline.plan.needs import Log, Need, artifact
+from neuroute.pipeline.rendering.style import Drawing, new_figure
 
 if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
+    from neuroute.pipeline.plan.config import Scale
+    from neuroute.pipeline.rendering.study import Study
 
 
 def _needs(scale: Scale) -> list[Need]:

@@ -1,9 +1,9 @@
 """A toy paper: one network, which one training makes, one table and one figure."""
 
-from neuroute.plan.changes import apply_changes, seed_of
-from neuroute.plan.config import Config, Scale
-from neuroute.plan.paper import Paper
-from neuroute.plan.shapes import Nodes, Positive, Shape
+from neuroute.pipeline.plan.changes import apply_changes, seed_of
+from neuroute.pipeline.plan.config import Config, Scale
+from neuroute.pipeline.plan.paper import Paper
+from neuroute.pipeline.plan.shapes import Nodes, Positive, Shape
 from neuroute.specs.data import training_blocks
 from neuroute.specs.objects import Dataset, Labels, Network, Run, Spec, Split, Supervised
 

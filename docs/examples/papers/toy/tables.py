@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from neuroute.papers.toy.paper import RUN, instances
+from neuroute.pipeline.papers.toy.paper import RUN, instances
 
-from neuroute.plan.needs import Need, Solved, artifact
-from neuroute.rendering.grid import Grid, Method, gaps, grid_table, needs_of
+from neuroute.pipeline.plan.needs import Need, Solved, artifact
+from neuroute.pipeline.rendering.grid import Grid, Method, gaps, grid_table, needs_of
 
 if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.table import Table
+    from neuroute.pipeline.plan.config import Scale
+    from neuroute.pipeline.rendering.study import Study
+    from neuroute.pipeline.rendering.table import Table
 
 
 def table1_grid(scale: Scale) -> Grid:

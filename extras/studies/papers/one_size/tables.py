@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from math import isnan
 
-from neuroute.papers.one_size.paper import ALIKE, STAGED
+from neuroute.pipeline.papers.one_size.paper import ALIKE, STAGED
 
-from neuroute.papers.icam.methods import reference_note, sets_of
-from neuroute.papers.icam.roles import MULTI
-from neuroute.plan.config import Scale
-from neuroute.plan.needs import Log, Need, artifact, tested
-from neuroute.rendering.cells import above_over_seeds, gap_cell, summary_over_seeds
-from neuroute.rendering.columns import WHOLE, described
-from neuroute.rendering.notes import draw_table
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+from neuroute.pipeline.papers.icam.methods import reference_note, sets_of
+from neuroute.pipeline.papers.icam.roles import MULTI
+from neuroute.pipeline.plan.config import Scale
+from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
+from neuroute.pipeline.rendering.cells import above_over_seeds, gap_cell, summary_over_seeds
+from neuroute.pipeline.rendering.columns import WHOLE, described
+from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, fixed
 
 ROWS = {"Three stages": STAGED, "One size, in the same time": ALIKE}
 QUANTITIES = {"instances": "samples", "updates": "batches", "processor_s": "processor_time_s"}  # in run.json

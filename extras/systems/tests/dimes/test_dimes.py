@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 import tiny_systems
-from neuroute.accounting.flops import training_per_sample
 from neuroute.core.errors import NeurouteError
+from neuroute.evaluation.accounting.flops import training_per_sample
 from neuroute.specs.objects import Network
 from neuroute_systems.dimes.network import Dimes, Instance, instance_of
 from neuroute_systems.dimes.sampling import estimate

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from networks import awake
-from neuroute.accounting.counts import counts
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
 from neuroute.decoding.multi_start import begin, multi_start
 from neuroute.decoding.tsp import TSP
+from neuroute.evaluation.accounting.counts import counts
 from neuroute.networks.weights import build
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.tsp import is_permutation

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neuroute.kernels import decision as kernel
-from neuroute.kernels.attention import attention
-from neuroute.kernels.decision import AttentionFreeDecisions, Decisions
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.all_digits import at_least_float32, in_all_digits
+from neuroute.networks.kernels import decision as kernel
+from neuroute.networks.kernels.attention import attention
+from neuroute.networks.kernels.decision import AttentionFreeDecisions, Decisions
 
 Bias = Callable[[int, int], Tensor]  # (first, stop) -> what is added to the scores of these queries
 

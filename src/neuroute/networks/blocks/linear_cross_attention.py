@@ -9,10 +9,10 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from neuroute.kernels.linear import look_up
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.norms import feed_forward, scaled_linear, scored_feed_forward
 from neuroute.networks.blocks.residual_layer import score_layers
+from neuroute.networks.kernels.linear import look_up
 
 SHARE = 15 / 16  # of the multiply-adds: folding takes more and smaller calls (SIT on a CPU: it pays from 300 nodes)
 

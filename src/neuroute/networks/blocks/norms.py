@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.kernels import linear as kernels
 from neuroute.networks.blocks.all_digits import at_least_float32
+from neuroute.networks.kernels import linear as kernels
 
 # -- Linear layers and FFNs, with ReZero: a learnt factor of a branch that starts at 0 (Bachlechner et al., 2021)
 

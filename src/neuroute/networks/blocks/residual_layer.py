@@ -7,9 +7,9 @@ from typing import Any, Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.kernels.linear import linear
 from neuroute.networks.blocks.attention import attend, split_heads
 from neuroute.networks.blocks.norms import alpha, feed_forward, scaled_linear, scored_feed_forward
+from neuroute.networks.kernels.linear import linear
 
 
 class ResidualLayer(nn.Module):

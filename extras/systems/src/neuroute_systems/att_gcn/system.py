@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from neuroute.plan.config import Config, Scale
-from neuroute.plan.shapes import Positive
-from neuroute.plan.systems import Rival, System, Trained, rival, training_labels
+from neuroute.pipeline.plan.config import Config, Scale
+from neuroute.pipeline.plan.shapes import Positive
+from neuroute.pipeline.plan.systems import Rival, System, Trained, rival, training_labels
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Decoding
 from neuroute_systems.edge_maps.system import EdgeLabels

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from neuroute.plan.config import Config, Scale
-from neuroute.plan.shapes import Positive
-from neuroute.plan.systems import Rival, System, Trained, rival
+from neuroute.pipeline.plan.config import Config, Scale
+from neuroute.pipeline.plan.shapes import Positive
+from neuroute.pipeline.plan.systems import Rival, System, Trained, rival
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Decoding, Run
 from neuroute.specs.trainings import OwnTraining
 
 if TYPE_CHECKING:
-    from neuroute.accounting.counts import Counts
+    from neuroute.evaluation.accounting.counts import Counts
 
 Rate = Annotated[float, Field(gt=0, le=1)]
 

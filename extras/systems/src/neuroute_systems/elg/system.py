@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from neuroute.plan.config import Config, Scale
-from neuroute.plan.shapes import BaselineShape
-from neuroute.plan.systems import PAPER, Rival, Studied, System, Trained, rival
+from neuroute.pipeline.plan.config import Config, Scale
+from neuroute.pipeline.plan.shapes import BaselineShape
+from neuroute.pipeline.plan.systems import PAPER, Rival, Studied, System, Trained, rival
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Decoding, Network, Problem, Reinforced
 

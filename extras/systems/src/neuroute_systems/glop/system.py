@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.config import Config, Scale
-from neuroute.plan.shapes import BaselineShape, Positive, names_each
-from neuroute.plan.systems import PAPER, Rival, System, Trained, rival
+from neuroute.pipeline.plan.config import Config, Scale
+from neuroute.pipeline.plan.shapes import BaselineShape, Positive, names_each
+from neuroute.pipeline.plan.systems import PAPER, Rival, System, Trained, rival
 from neuroute.specs.data import Precision, Spec
 from neuroute.specs.decodings import Decoding, Revision, revise
 from neuroute.specs.epochs import InEpochs
@@ -17,7 +17,7 @@ from neuroute.specs.objects import Run
 from neuroute.specs.trainings import OwnTraining
 
 if TYPE_CHECKING:
-    from neuroute.accounting.counts import Counts
+    from neuroute.evaluation.accounting.counts import Counts
 
 REVISERS = "glop"
 PARTITIONS = {"1k": "glop_g", "2k": "glop_g_2k", "cvrplib": "glop_g_cvrplib"}  # what it is trained for -> its run
@@ -80,7 +80,7 @@ class Revising(OwnTraining):
 
     def flops_per_sample(self, counts: Counts, run: Run) -> float:
         """Sampled and learnt, three times as much, and rolled out by the baseline."""
-        from neuroute.accounting.flops import revised_path
+        from neuroute.evaluation.accounting.flops import revised_path
 
         total = sum(p.epochs * p.samples * 4 * revised_path(counts, p.block) for p in self.phases)
         return total / (self.samples * self.epochs)

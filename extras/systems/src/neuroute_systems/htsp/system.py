@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.config import Config, Scale
-from neuroute.plan.shapes import BaselineShape, Positive
-from neuroute.plan.systems import PAPER, Rival, System, Trained, rival
+from neuroute.pipeline.plan.config import Config, Scale
+from neuroute.pipeline.plan.shapes import BaselineShape, Positive
+from neuroute.pipeline.plan.systems import PAPER, Rival, System, Trained, rival
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Decoding, Run
 from neuroute.specs.reinforced import Reinforced
 
 if TYPE_CHECKING:
-    from neuroute.accounting.counts import Counts
+    from neuroute.evaluation.accounting.counts import Counts
 
 NAME, LOWER = "htsp", "htsp_lower"
 IMAGES = 8  # under which a fragment is solved in a test

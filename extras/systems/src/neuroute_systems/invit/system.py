@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.config import Config, Scale
-from neuroute.plan.shapes import BaselineShape, Positive
-from neuroute.plan.systems import PAPER, Rival, Studied, System, Trained, rival
+from neuroute.pipeline.plan.config import Config, Scale
+from neuroute.pipeline.plan.shapes import BaselineShape, Positive
+from neuroute.pipeline.plan.systems import PAPER, Rival, Studied, System, Trained, rival
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Decoding, Network, Problem
 from neuroute.specs.reinforced import Reinforced

@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from neuroute.plan.config import Config, Scale
-from neuroute.plan.shapes import BaselineShape, Positive
-from neuroute.plan.systems import Rival, System, Trained, rival
+from neuroute.pipeline.plan.config import Config, Scale
+from neuroute.pipeline.plan.shapes import BaselineShape, Positive
+from neuroute.pipeline.plan.systems import Rival, System, Trained, rival
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Decoding, Problem
 from neuroute_systems.rollouts.spec import GreedyBaseline, Rollouts

@@ -1,8 +1,8 @@
 """Pointerformer (Jin et al., 2023), of icam's Table 1: many starts, advantages in standard deviations."""
 
-from neuroute.plan.config import Config, Scale
-from neuroute.plan.shapes import BaselineShape
-from neuroute.plan.systems import Rival, System, Trained, rival
+from neuroute.pipeline.plan.config import Config, Scale
+from neuroute.pipeline.plan.shapes import BaselineShape
+from neuroute.pipeline.plan.systems import Rival, System, Trained, rival
 from neuroute.specs.objects import Decoding
 from neuroute.specs.reinforced import Reinforced
 

@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.kernels.linear import feed_forward, linear
 from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice, Level, Method, Slots
 from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.kernels.linear import feed_forward, linear
 
 
 class Experts(Protocol):

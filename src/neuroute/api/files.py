@@ -1,0 +1,254 @@
+"""Instances of files, in the formats of the field, checked before anything is solved.
+
+* `.npz` with `coords` and, if known, `tour` and `length`; with `demand` and `capacity` it is CVRP (row 0 the depot),
+  whose solutions are `node` (customers in visiting order) and `via_depot` (1: reached through the depot);
+  `instances.arrays` says what makes it another one of the 16 VRPs; or `locs`, `depot`, `demand` as rl4co writes them;
+* `.csv` with a line of names: `x,y`, with vehicles `demand` and `capacity`, of many instances their `instance`;
+* `.txt` as LEHD, BQ-NCO and their kin have it, a line for each instance (`instances.lists` says which);
+* `.pkl` as Kool et al. (2019) have it: a list of lists of [x, y], or arrays, or for the CVRP of (depot, customers,
+  demands, capacity); or as MVMoE has the 16 VRPs; read without executing anything;
+* files of TSPLIB, VRPLIB and Solomon, or a folder of them, with `.tour` and `.sol` beside them if known.
+
+Instances are counted from 0 in messages.
+"""
+
+import logging
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.benchmarks import optimum_of
+from neuroute.problems.instances.arrays import TOLERANCE
+from neuroute.problems.instances.instance import Instance
+from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.lists import read_csv, read_lehd, read_npz, read_pickled
+from neuroute.problems.instances.sections import NotRead, read_text
+from neuroute.problems.instances.tsplib import parse, read_solution, read_tour
+
+log = logging.getLogger(__name__)
+FILES = ((".tsp", ".atsp"), (".vrp",), (".txt",))  # of one instance
+LIBRARIES = (".tsp", ".atsp", ".vrp", ".sop", ".hcp")  # of TSPLIB and VRPLIB; what is not solved is refused by name
+ENDINGS = (".npz", ".csv", ".txt", ".pkl", ".pickle", ".tsp", ".atsp", ".vrp")
+SIZES = (25, 50, 100, 200, 400, 600, 800, 1000)  # customers of Solomon's and of Gehring and Homberger's instances
+IN_PARTS = re.compile(r"(?mi)^\s*(\w+_SECTION|TYPE\s*:|VEHICLE\s*$|CUSTOMER\s*$)")  # of a .txt that has one instance
+
+
+def load(path: str | Path, index: int | None = None, ignore: Collection[str] = ()) -> Instance:
+    """Read one instance.
+
+    Args:
+        path: a file of TSPLIB (.tsp, .atsp) or VRPLIB (.vrp), of coordinates or of distances, Solomon's .txt; or a file
+            of many, .npz, .csv, .txt or .pkl (see `load_all`).
+        index: which instance of a file of many, from 0; may be left out where there is one.
+        ignore: keys and sections of the file that are left out, such as PICKUP_SECTION; `Instance.ignored` names them.
+
+    Raises:
+        NeurouteError: if the file cannot be read, or has no such instance, or nothing that is to be ignored.
+    """
+    every = load_all(path, ignore)
+    if index is None and len(every) > 1:
+        raise NeurouteError(f"{path}: holds {len(every)} instances; give the index of one, from 0, or take `load_all`")
+    if index is not None and not 0 <= index < len(every):
+        raise NeurouteError(f"{path}: no instance {index}; give an index from 0 to {len(every) - 1}")
+    return every[index or 0]
+
+
+def load_all(path: str | Path, ignore: Collection[str] = ()) -> list[Instance]:
+    """Read all instances of a file or folder, smallest first.
+
+    Args:
+        path: what `load` reads, or a folder of .tsp or .vrp files.  Arrays in an .npz: `coords` (count, n, 2); with
+            vehicles (count, 1 + n, 2), `demand` (count, 1 + n) and `capacity` (count,); see `neuroute.api.files`.
+        ignore: keys and sections that are left out of files of TSPLIB and VRPLIB.
+
+    Raises:
+        NeurouteError: if something cannot be read, with the file, the line or instance, and how to mend it.
+    """
+    path = Path(path)
+    if path.is_file() and _is_of_one(path):
+        return list(_check_ignored(path, ignore, [_one(path, ignore)]))
+    return list(read_instances(path, ignore).members)
+
+
+def read_instances(path: Path, ignore: Collection[str] = ()) -> Instances:
+    """Return the instances, in coordinates, of a file or folder.
+
+    Raises NeurouteError, with file and instance, if the format is unknown, coordinates are no instance, a solution is
+    none, lengths are not those of the solutions, or nothing of the names to be ignored is there.
+    """
+    ending = path.suffix.lower()
+    if path.is_dir():
+        instances = _folder(path, ignore)
+    elif ending not in (*ENDINGS, *LIBRARIES):
+        raise NeurouteError(
+            f"{path}: instances are read from {', '.join(ENDINGS)}, or a folder of .tsp, .vrp or Solomon's .txt files"
+        )
+    elif ending == ".npz":
+        instances = read_npz(path)
+    elif ending == ".csv":
+        instances = read_csv(path, read_text(path, "a .csv of coordinates"))
+    elif ending in (".pkl", ".pickle"):
+        instances = read_pickled(path)
+    elif _is_of_one(path):
+        instances = Instances(path.stem, (_in_coordinates(_one(path, ignore), path),))
+    else:
+        instances = read_lehd(path, read_text(path, "a text file of instances"))
+    _check_ignored(path, ignore, instances.members)
+    return instances
+
+
+def _is_of_one(path: Path) -> bool:
+    ending = path.suffix.lower()
+    return ending in LIBRARIES or (ending == ".txt" and bool(IN_PARTS.search(read_text(path, "a text of instances"))))
+
+
+def _check_ignored(path: Path, ignore: Collection[str], members: Sequence[Instance]) -> Sequence[Instance]:
+    there = {name for each in members for name in each.ignored}
+    if lacking := [name for name in ignore if name.upper() not in there]:
+        raise NeurouteError(f"{path}: no {lacking[0]} that could be ignored; leave it out")
+    return members
+
+
+def _in_coordinates(instance: Instance, path: Path) -> Instance:
+    if instance.ways is not None:
+        raise NotRead(
+            f"{path}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` takes "
+            f"distances with --solver {'lkh' if instance.problem == 'tsp' else 'hgs'}"
+        )
+    return instance
+
+
+def _folder(path: Path, ignore: Collection[str]) -> Instances:
+    """All .tsp files of a folder, else all .vrp, else all .txt; what is not read is left out with a line."""
+    there = sorted(path.iterdir())
+    kinds = ([file for file in there if file.suffix.lower() in endings] for endings in FILES)
+    files = next((matches for matches in kinds if matches), [])
+    for file in there:
+        if file.suffix.lower() in LIBRARIES and file not in files:
+            log.warning("%s: of a folder its .tsp files are read, else its .vrp files; left out", file)
+    members: list[Instance] = []
+    for file in files:
+        try:
+            members.append(_in_coordinates(_one(file, ignore), file))
+        except NotRead as error:  # a damaged file is no reason to measure on fewer
+            log.warning("%s; left out", error)
+    if not members:
+        raise NeurouteError(f"{path}: a folder without .tsp, .vrp or Solomon's .txt files that can be read")
+    return Instances(path.name, tuple(sorted(members, key=lambda each: (each.n, each.file or each.name))))
+
+
+def _one(path: Path, ignore: Collection[str]) -> Instance:
+    """Return the instance of a file of one, with the best cost known, or the cost of the solution beside it.
+
+    Coordinates that were multiplied to be written (`export`) are divided again, and their distances not rounded.
+    """
+    text = read_text(path, "a file of TSPLIB, VRPLIB or Solomon's")
+    instance = parse(text, str(path), path.stem, ignore)
+    _warn_of_coincident(instance, str(path))
+    if instance.vehicles is not None and instance.vehicles < instance.n:
+        what = "%s: its number of vehicles (%d) is ignored; routes are as many as they need be"
+        log.warning(what, path, instance.vehicles)
+    if instance.vehicles is not None and instance.n not in SIZES and " customers\n" not in text:
+        what = "%s: %d customers, where published files have %s; go on if it is not cut short"
+        log.warning(what, path, instance.n, ", ".join(map(str, SIZES)))
+    scale = _stated_scale(text)
+    if scale is not None and instance.distances == "EUC_2D":
+        instance = _with_solution(instance, path)
+        plain = replace(
+            instance, points=instance.coords / scale, distances="EXACT_2D", library="", name=path.stem, numbers=None
+        )
+        return plain if plain.solution is None else replace(plain, best_known=plain.length(plain.solution))
+    best = optimum_of(instance, instance.library) if instance.library else None
+    if best is not None:
+        return replace(instance, file=path.stem, best_known=best)
+    if instance.library == "solomon":
+        return _with_solution(replace(instance, library=""), path)
+    return _with_solution(replace(instance, file=path.stem), path)
+
+
+def _stated_scale(text: str) -> float | None:
+    """Return by what `neuroute export` multiplied a file's coordinates before it rounded them; None: no file of its."""
+    match = re.search(r"^COMMENT : coordinates times (10+|0\.0*1|1e[+-][0-9]{2})$", text, re.MULTILINE)
+    return float(match[1]) or None if match else None
+
+
+def _warn_of_coincident(instance: Instance, where: str) -> None:
+    """Warn of nodes of a TSP on one point, which TSPLIB's own instances have."""
+    if instance.points is None or instance.problem != "tsp":
+        return
+    coords, numbers = instance.coords, instance.numbers
+    _, first, counts = np.unique(coords, axis=0, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        one = coords[first[counts > 1][0]]
+        same = np.flatnonzero((coords == one).all(axis=1))[:2]
+        same = same + 1 if numbers is None else numbers[same]
+        what = "%s: %d nodes lie on the point of another (first: the file's nodes %d and %d); kept as they are"
+        log.warning(what, where, int((counts - 1).sum()), *same)
+
+
+def _with_solution(instance: Instance, path: Path) -> Instance:
+    """Return the instance with the first good solution of the files beside it, and its length.
+
+    They may lie in a folder `solutions` next to the file's, as those of XML100 do.  A file that cannot be followed is
+    left out with a line: the instance is whole without it.
+    """
+    endings = (".tour", ".opt.tour") if instance.problem == "tsp" else (".sol", ".opt.sol")
+    places = (path.parent, path.parent.parent / "solutions")
+    names = [f"{path.stem}{each}" for ending in endings for each in (ending, ending.upper())]
+    candidates = (folder / name for folder in places for name in names)
+    for beside in filter(Path.is_file, candidates):
+        try:
+            cost = None
+            if instance.problem == "tsp":
+                stops = read_tour(beside, instance)
+            else:
+                routes, cost = read_solution(beside)
+                stops = instance.stops_of(routes)
+            length, plain = (instance.length(stops, rounded) for rounded in (True, False))
+        except NeurouteError as error:
+            why = str(error).removeprefix(f"{instance.name}: ")
+            log.warning("%s%s; left out", "" if why.startswith(str(beside)) else f"{beside}: ", why)
+            continue
+        if cost is not None and abs(cost / length - 1) > TOLERANCE:
+            same = abs(cost / plain - 1) <= TOLERANCE
+            what = "the length without rounding" if same else "not the length of its routes"
+            log.warning("%s: its cost %g is %s; gaps are to %g, its length in %s", beside, cost, what, length,
+                        instance.distances)  # fmt: skip
+        return replace(instance, solution=stops, best_known=length)
+    return instance
+
+
+def gather(
+    source: Instances | Instance | str | Path | np.ndarray | Sequence[Instance | str | Path], name: str = "instances"
+) -> Instances:
+    """Return instances of one problem, as they are evaluated.
+
+    Raises NeurouteError if there are none, they are of several problems, or have no coordinates.
+    """
+    if isinstance(source, Instances):
+        return source
+    if isinstance(source, str | Path):
+        return read_instances(Path(source))
+    every = [as_instance(each) for each in ([source] if isinstance(source, Instance) else source)]
+    if len({each.variant for each in every}) != 1:
+        kinds = ", ".join(sorted({each.variant for each in every})) or "none"
+        raise NeurouteError(f"{name}: instances of one problem are evaluated together, not of {kinds}; split the list")
+    for each in every:
+        _ = each.coords  # which are asked for of an instance in distances
+    return Instances(name, tuple(every))
+
+
+def as_instance(source: Instance | str | Path | np.ndarray) -> Instance:
+    """Return an instance as it is, of a file, or of coordinates (n, 2).
+
+    Raises NeurouteError for a list of instances, and what is none.
+    """
+    if isinstance(source, Instance):
+        return source
+    if isinstance(source, list) and source and isinstance(source[0], Instance):
+        raise NeurouteError(f"a list of {len(source)}, where one instance is solved; give one of them")
+    return load(source) if isinstance(source, str | Path) else Instance.from_arrays(source)

@@ -1,0 +1,327 @@
+"""Train a network from Python: the run that a paper would declare, by the DAG's own training."""
+
+import logging
+import os
+import re
+from collections.abc import Mapping, Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, field_validator
+
+from neuroute.api.loggers import make_loggers
+from neuroute.api.model import Model
+from neuroute.api.trainer import Trainer
+from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.core.files import check_folder
+from neuroute.core.yaml_files import validate
+from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.weights import network_class
+from neuroute.problems.tsp import FEWEST_NODES
+from neuroute.problems.vrp import SWITCHES, Variant
+from neuroute.solvers.registry import is_installed, stand_in
+from neuroute.specs.data import BLOCK, Spec
+from neuroute.specs.epochs import Positive
+from neuroute.specs.objects import LAST_SEED, Dataset, Labels, Network, Run
+from neuroute.specs.reinforced import Reinforced, Stage
+from neuroute.specs.trainings import OwnLoss, SelfImprovement, Supervised
+from neuroute.training.callbacks import Callback
+from neuroute.training.network_checks import check_run
+from neuroute.training.train import CHECKPOINT, STAGES, Settings
+
+SOLVERS = {"tsp": "lkh", "cvrp": "hgs-short", "vrp": "ortools-short"}
+HOW = ("labels", "reinforce", "self-improvement")
+NETWORKS = {  # short name -> class for each problem
+    "bq": {"tsp": "bq:Bq", "cvrp": "bq:BqCvrp"},
+    "decoder-only": {"tsp": "decoder_only:DecoderOnly"},
+    "icam": {"tsp": "icam:Icam", "cvrp": "icam:IcamCvrp"},
+    "lehd": {"tsp": "lehd:Lehd", "cvrp": "lehd:LehdCvrp"},
+    "mvmoe": {"vrp": "mvmoe:MvMoe"},
+    "pens": {"tsp": "pens:Pens"},
+    "pomo": {"tsp": "pomo:Pomo", "cvrp": "pomo:PomoCvrp"},
+    "sit": {"tsp": "sit:Sit", "cvrp": "sit:SitCvrp"},
+}
+SEE = "the settings of neuroute.train"
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda names: (names,) if isinstance(names, str) else names)]
+AtOnce = Annotated[int, Field(ge=1, le=1024)]  # threads, processes: torch crashes with a million
+
+
+class Arguments(Spec):
+    """What `train` is called with, beside a network, a scheme and its settings: checked as a config.yaml is."""
+
+    problem: Names
+    n: int = Field(ge=FEWEST_NODES, le=1_000_000)
+    arguments: dict[str, Any] | None
+    batches: Positive
+    batch_size: Positive
+    epochs: Positive = 1
+    seed: int = Field(ge=0, le=LAST_SEED)
+    validate_on: Positive
+    solver: str | None
+    name: str | None
+    work: Path
+    loggers: Names
+    device: Literal["auto", "cpu", "cuda"]
+    threads: AtOnce | None
+    memory_gb: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+    compile: bool
+    workers: AtOnce | None
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_folder(cls, name: str | None) -> str | None:
+        if name is not None and not (re.fullmatch(r"\w[\w.-]*", name) and len(os.fsencode(name)) <= 200):
+            raise ValueError("it names a folder; give one of at most 200 letters, digits, '-', '_' and '.'")
+        return name
+
+
+def train(
+    network: type[RoutingNetwork] | str | Model,
+    problem: str | Sequence[str] = "tsp",
+    n: int = 50,
+    how: str | type | None = None,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    batches: int = 1000,
+    batch_size: int = 64,
+    seed: int = 0,
+    validate_on: int = 128,
+    solver: str | None = None,
+    name: str | None = None,
+    work: str | Path = "work",
+    callbacks: Sequence[Callback] = (),
+    loggers: str | Sequence[str] = (),
+    device: str = "auto",
+    threads: int | None = None,
+    memory_gb: float | None = None,
+    compile: bool = False,
+    workers: int | None = None,
+    **settings: Any,
+) -> Model:
+    """Train a network on random instances, as a job of the DAG would; a killed call goes on, to the same weights.
+
+    Args:
+        network: a class that builds on `PathNetwork` or `MultiStartNetwork`, its dotted name, the name of a network
+            here (`pomo`, `lehd`, `bq`, `icam`, `sit`, `pens`, `mvmoe`, `decoder-only`), or a trained model, from whose
+            weights the training starts.
+        problem: `tsp`, `cvrp`, or one of the 16 vehicle routing problems, such as `vrptw`; a list of them, of which
+            each batch draws one; `vrp`: all 16.
+        n: nodes of the training instances (CVRP: customers).
+        how: `labels`, `reinforce`, `self-improvement`, or a class of your own, made of a `Scheme`, whose
+            `train(index)` returns the loss of a batch; None: `reinforce` for networks of many starts, else `labels`.
+        arguments: of the network's class; `train_nodes` is n where nothing is said.
+        batches: of the whole training.
+        batch_size: instances of a batch.
+        seed: of the weights and of all that is drawn.
+        validate_on: instances of the validation set, of all problems together.
+        solver: of the validation set and of labels; None: LKH for the TSP, HGS for the CVRP, OR-Tools for networks of
+            the 16 problems, or the next best one.
+        name: of the run; None: of network, problem and size.
+        work: folder of labels, states and results: the checkpoint is `<work>/python/runs/python/<name>`.
+        callbacks: follow the training, and may end it (`neuroute.Callback`, `neuroute.StopEarly`).
+        loggers: `csv`, `tensorboard`, `wandb`, `mlflow`; log.jsonl is always written.
+        device: `auto` (a GPU where there is one), `cpu` or `cuda`.
+        threads: of the CPU; None: one or all, by which is faster in the first batches.
+        memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
+        compile: the network, by `torch.compile`.
+        workers: processes of the solver; None: as many as there are cores.
+        settings: all else that the training has: `learning_rate`, `precision`, `validations`, `weight_decay`, ...; see
+            `neuroute.specs.trainings.Supervised`, `neuroute.specs.trainings.SelfImprovement`,
+            `neuroute.specs.trainings.OwnLoss`, `neuroute.specs.reinforced.Reinforced` and
+            `neuroute.specs.reinforced.Stage`.
+
+    Raises:
+        NeurouteError: before the first batch, or at it, for a setting, network or loss that does not fit, a solver or
+            logger that is missing, and numbers that are not finite.
+    """
+    trainer = prepare(
+        network, problem, n, how, arguments, batches, batch_size, seed, validate_on, solver, name, work, callbacks,
+        loggers, device, threads, memory_gb, compile, workers, settings,
+    )  # fmt: skip
+    trainer.label(workers and int(workers))
+    return trainer.train()
+
+
+def prepare(
+    network: type[RoutingNetwork] | str | Model,
+    problem: str | Sequence[str],
+    n: int,
+    how: str | type | None,
+    arguments: Mapping[str, Any] | None,
+    batches: int,
+    batch_size: int,
+    seed: int,
+    validate_on: int,
+    solver: str | None,
+    name: str | None,
+    work: str | Path,
+    callbacks: Sequence[Callback],
+    loggers: str | Sequence[str],
+    device: str,
+    threads: int | None,
+    memory_gb: float | None,
+    compile: bool,
+    workers: int | None,
+    settings: Mapping[str, Any],
+) -> Trainer:
+    """Return the training that `train` makes of its arguments; a batch of the network is tried.
+
+    Raises NeurouteError for what does not fit.
+    """
+    given = {key: value for key, value in {**settings, **locals()}.items() if key in Arguments.model_fields}
+    plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in given.items()}
+    checked = validate(Arguments, plain, "train", see=SEE)
+    n, batches, batch_size, validate_on = checked.n, checked.batches, checked.batch_size, checked.validate_on
+    if not isinstance(callbacks, list | tuple) or not all(isinstance(each, Callback) for each in callbacks):
+        raise NeurouteError("train: callbacks: give a list of objects of classes that build on neuroute.Callback")
+    spec, kind = _network(network, checked.problem, n, arguments)
+    variants = _variants(checked.problem, kind)
+    if how is None:
+        how = "reinforce" if kind.multi_start else "labels"
+    if variants and how in ("labels", "self-improvement"):
+        raise NeurouteError(f"how '{how}': networks of the 16 problems learn by reinforce, or by a class of your own")
+    training = _training(how, n, batches, batch_size, settings, variants)
+    solver = solver or _installed(SOLVERS[kind.problem])
+
+    def labels(split: str, first: int, count: int, variant: str | None = None) -> Labels:
+        fields = {"problem": kind.problem, "variant": variant, "split": split, "n": n, "first": first, "count": count}
+        return Labels(dataset=validate(Dataset, fields, "train"), solver=solver)
+
+    each = max(1, validate_on // max(1, len(variants)))
+    validation, *more = [labels("val", 0, each, variant) for variant in variants or (None,)]
+    words = "vrp" if len(variants) == len(SWITCHES) else "_".join(variants).lower() or kind.problem
+    samples = training.samples if isinstance(training, Supervised) else 0
+    run = Run(
+        paper="python",
+        name=name or f"{spec.kind.rpartition(':')[2].lower()}_{words}{n}",
+        network=spec,
+        training=training,
+        n=n,
+        data=tuple(labels("train", i, min(BLOCK, samples - i)) for i in range(0, samples, BLOCK)),
+        start=network.name if isinstance(network, Model) else None,
+        validation=validation,
+        also_validation=tuple(more),
+        seed=checked.seed,
+    )
+    folder, followers = checked.work, [*callbacks, *make_loggers(checked.loggers)]
+    _show_progress()
+    check_run(run)
+    check_folder(folder)
+    start = _start_files(network.checkpoint) if isinstance(network, Model) else []
+    how_fast = Settings(checked.device, checked.threads, checked.memory_gb, checked.compile)
+    return Trainer(run, folder / "python", [folder / "labels"], how_fast, followers, start)
+
+
+def _start_files(checkpoint: Path) -> list[Path]:
+    """A checkpoint, and the moments beside it where it lies in the folder of its training."""
+    stages = checkpoint.with_name(STAGES)
+    return [checkpoint, stages] if checkpoint.name == CHECKPOINT and stages.exists() else [checkpoint]
+
+
+def _show_progress() -> None:
+    """Show what a training says on standard error, where nobody has set up logging."""
+    logger = logging.getLogger("neuroute")
+    if not logger.hasHandlers():
+        logger.addHandler(logging.StreamHandler())
+        logger.setLevel(logging.INFO)
+
+
+def _network(
+    network: type[RoutingNetwork] | str | Model,
+    problem: tuple[str, ...],
+    n: int,
+    arguments: Mapping[str, Any] | None,
+) -> tuple[Network, type[RoutingNetwork]]:
+    """Return a network's description, and its class.  Raises NeurouteError if other processes could not make it."""
+    if isinstance(network, Model):
+        spec = Network.model_validate(network.about["network"])
+        return spec, type(network.net)
+    dotted = _class_of(network, problem) if isinstance(network, str) else _dotted(network, "network")
+    kind = network_class(dotted)
+    values = dict(arguments or {})
+    if "train_nodes" in signature(kind).parameters:
+        values.setdefault("train_nodes", n)
+    try:
+        return Network(kind=dotted, arguments=values), kind
+    except TypeError as error:  # no JSON
+        raise NeurouteError(f"arguments of {dotted}: {error}; give numbers, texts, lists") from None
+
+
+def _class_of(name: str, problem: tuple[str, ...]) -> str:
+    """Return the dotted name of a class from this or its short one.  Raises NeurouteError for an unknown short name."""
+    if ":" in name:
+        return name
+    if name not in NETWORKS:
+        mend = did_you_mean(near(name, NETWORKS)) or ";"
+        raise NeurouteError(f"network '{name}'{mend} take one of {', '.join(NETWORKS)}, or a class as module:Class")
+    classes = NETWORKS[name]
+    there = problem[0] if len(problem) == 1 and problem[0] in classes else next(iter(classes))
+    return f"neuroute.networks.{classes[there]}"
+
+
+def _variants(names: tuple[str, ...], network: type[RoutingNetwork]) -> tuple[str, ...]:
+    """Return which of the 16 problems batches are of; none for networks of the TSP or of the CVRP alone.
+
+    Raises NeurouteError if the network is of another problem, or there is none of that name.
+    """
+    if network.problem == "vrp" and names and "tsp" not in names:
+        return tuple(SWITCHES if names == ("vrp",) else dict.fromkeys(str(Variant(name.upper())) for name in names))
+    if names != (network.problem,):
+        raise NeurouteError(
+            f"problem '{', '.join(names)}': {network.__name__} is a network of problem '{network.problem}'"
+        )
+    return ()
+
+
+def _training(
+    how: str | type, n: int, batches: int, batch_size: int, settings: Mapping[str, Any], variants: tuple[str, ...]
+) -> Any:
+    """Return the description of a training.  Raises NeurouteError for a setting that it does not have."""
+    values: dict[str, Any]
+    if isinstance(how, type):
+        values = {"loss": _dotted(how, "how"), "steps": batches, "batch_size": batch_size, **settings}
+        return _checked(OwnLoss, values, OwnLoss)
+    if how == "labels":
+        epochs = settings.get("epochs", 1)
+        values = {"samples": batches * batch_size // epochs, "batch_size": batch_size, "validations": 10, **settings}
+        return _checked(Supervised, values, Supervised)
+    if how == "self-improvement":
+        values = {"epochs": 10, "batch_size": batch_size, "validations": 10, **settings}
+        values.setdefault("instances", max(1, batches * batch_size // values["epochs"] // values.get("passes", 1)))
+        return _checked(SelfImprovement, values, SelfImprovement)
+    if how == "reinforce":
+        of_stage = {key: value for key, value in settings.items() if key in Stage.model_fields}
+        values = {"name": "only", "epochs": 1, "sizes": (n, n), "batch_size": batch_size, "validations": 10}
+        values |= {"variants": variants} | of_stage
+        values.setdefault("batches_per_epoch", -(-batches // values["epochs"]))
+        others = {key: value for key, value in settings.items() if key not in of_stage}
+        return _checked(Reinforced, {"stages": [values], **others}, Reinforced, Stage)
+    raise NeurouteError(
+        f"how '{how}'{did_you_mean(near(str(how), HOW)) or ';'} take one of {', '.join(HOW)}, or a class"
+    )
+
+
+def _checked(kind: type[Any], values: Mapping[str, Any], *names_of: type[Spec]) -> Any:
+    fields = [name for each in names_of for name in each.model_fields]
+    for name in values:
+        if name not in fields:
+            mend = did_you_mean(near(name, fields, most=1)) or f"; there are: {', '.join(fields)}"
+            raise NeurouteError(f"train: unknown setting '{name}' of training '{kind.__name__}'{mend}")
+    return validate(kind, dict(values), "train", see=SEE)
+
+
+def _dotted(definition: type, argument: str) -> str:
+    if not isinstance(definition, type):
+        raise NeurouteError(f"{argument}: a class is needed, not {type(definition).__name__}; arguments= has its own")
+    if "<locals>" in definition.__qualname__:
+        raise NeurouteError(f"{argument}: {definition.__name__} is defined inside a function; move it to the top level")
+    return f"{definition.__module__}:{definition.__qualname__}"
+
+
+def _installed(solver: str) -> str:
+    name = solver if is_installed(solver) else stand_in(solver)
+    if name is None:
+        raise NeurouteError(f"{solver} is not installed, nor what could stand in for it; see `neuroute doctor`")
+    return name

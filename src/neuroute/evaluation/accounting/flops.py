@@ -1,0 +1,264 @@
+"""FLOPs of solutions, of evaluations and of trainings, as sums over decisions; of one decision see `counts`."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, product
+from typing import Literal
+
+from neuroute.datasets.benchmarks import study_instances
+from neuroute.evaluation.accounting.counts import Amount, Counts, counts
+from neuroute.problems.longest import SHORTEST, longest_sub_path
+from neuroute.specs.decodings import Revision
+from neuroute.specs.objects import (
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    Network,
+    OwnTraining,
+    Reconstruction,
+    Reinforced,
+    Run,
+    RunEvaluation,
+    SelfImprovement,
+)
+from neuroute.specs.trainings import Step
+
+Flops = Callable[[int], int]  # of so many tokens or nodes
+GREEDY = Decoding()
+
+SubPaths = Literal["random", "suffix", "pairs"]
+
+
+def solution_paper(decision: Flops, nodes: int) -> int:
+    """Count a greedy solution as scaling counts it: n - 1 decisions, all at the n + 1 tokens of the first (Table 17).
+
+    The formula is inferred: it gives both printed numbers, 843.20 and 434.40 GFLOPs, and the paper states none.  A beam
+    search is as many greedy solutions (Figure 4).
+    """
+    return (nodes - 1) * decision(nodes + 1)
+
+
+def solution(decision: Flops, nodes: int, beam: int = 1) -> int:
+    """Count a solution as it is computed: each decision at its own size, once per beam that is alive then."""
+    total = 0
+    for tokens, live in live_beams(nodes, beam):
+        if live == beam:  # from here on it stays as wide
+            return total + beam * _all_sizes(decision, 3, tokens)
+        total += live * decision(tokens)
+    return total
+
+
+def _all_sizes(decision: Flops, first: int, last: int) -> int:
+    if isinstance(decision, Amount):
+        return decision.total(first, last)
+    return sum(map(decision, range(first, last + 1)))
+
+
+def live_beams(nodes: int, beam: int) -> Iterator[tuple[int, int]]:
+    """(tokens, beams alive) at each decision.  The search starts with one beam and widens as candidates allow."""
+    live = 1
+    for tokens in range(nodes + 1, 2, -1):
+        yield tokens, live
+        live = min(beam, live * (tokens - 2))
+
+
+def rollouts(decision: Flops, nodes: int, tours: int) -> int:
+    """Count as many solutions of a network of many starts, whose decisions are all on all nodes.
+
+    `nodes`: with the depot.  A tour has n - 2 decisions: its start is given, and the last stop goes without saying.  A
+    solution of V customers has as many for these, V - 1, and one more for each way back to the depot, which nobody
+    knows beforehand: they are not counted.
+    """
+    return tours * (nodes - 2) * decision(nodes + 1)
+
+
+def per_solution(
+    network: Network, nodes: int, beam: int = 1, images: int = 1, *, shrinks: bool = True
+) -> dict[str, float]:
+    """Count the GFLOPs of one solution: as scaling counts (Table 17), and as computed on the shrinking set.
+
+    Either way an encoder runs once, or once for each of the instance's `images`.  V customers take as many decisions as
+    a TSP of V + 1 nodes.  Without `shrinks`, as where a network of many starts is not searched with, all decisions are
+    on all nodes, and `beam` is the number of solutions: starts, times images.
+    """
+    c = counts(network)
+    encoder = images * c.encoder(nodes)
+    decisions = solution(c.decision, nodes, beam) if shrinks else rollouts(c.decision, nodes, beam)
+    return {
+        "gflops_paper": (encoder + beam * solution_paper(c.decision, nodes)) / 1e9,
+        "gflops_shrinking": (encoder + decisions) / 1e9,
+    }
+
+
+def revised_path(c: Counts, nodes: int) -> int:
+    """Count a path that is built anew: its encoder, and one construction from either end."""
+    return c.encoder(nodes) + 2 * _all_sizes(c.decision, 4, nodes)
+
+
+def revised_tour(c: Counts, n: int, how: Revision | str, blocks: tuple[int, ...]) -> int:
+    """Count a tour of n nodes that is revised; unless it is said how, of ten, at a quarter of a block's places."""
+    if not isinstance(how, Revision):
+        how = Revision(blocks=tuple((nodes, max(1, nodes // 4)) for nodes in blocks), width=10)
+    total = 0
+    for number, (nodes, iterations) in enumerate(how.blocks):
+        tours = how.width * (4 if how.flips == "tours" else 1) if number == 0 or not how.prune else 1
+        flips = 4 if how.flips == "blocks" else 1
+        total += tours * iterations * (n // nodes) * flips * revised_path(c, nodes)
+    return total
+
+
+#
+# A sub-path of w stops has w - 3 decisions of the TSP, on w to 4 tokens (both ends are given, the last choice goes
+# without saying), and w - 1 of the CVRP, on w + 1 to 3: its first stop is given, and the depot is a token.
+
+
+def sub_paths(decision: Flops, lengths: range, *, cvrp: bool) -> Iterator[tuple[int, int]]:
+    """(stops, FLOPs of all decisions) of sub-paths of these lengths."""
+    last = 3 if cvrp else 4  # tokens of the last decision
+    sums = accumulate(decision(k) for k in range(last, lengths.stop + cvrp))
+    total = dict(enumerate(sums, last - cvrp))
+    yield from ((stops, total.get(stops, 0)) for stops in lengths)
+
+
+@cache  # many runs are of one network
+def trained_sample(decision: Flops, encoder: Flops, lengths: range, step: Step, *, cvrp: bool) -> float:
+    """Count the expected cost of one training instance; a backward pass counts as two forward passes.
+
+    The sub-path's length is uniform on `lengths`.  With `decision` only the first decision is trained; `sub-path` and
+    `summed` train all and cost the same.  Each decision runs the encoder on all stops, of the CVRP on the depot too.
+    """
+    if step == "decision":
+        total = sum(encoder(stops + cvrp) + decision(stops + cvrp) for stops in lengths)
+    else:
+        fewer = 1 if cvrp else 3
+        paths = sub_paths(decision, lengths, cvrp=cvrp)
+        total = sum(max(0, stops - fewer) * encoder(stops + cvrp) + each for stops, each in paths)
+    return 3 * total / len(lengths)
+
+
+def lengths_of(nodes: int, cut: SubPaths = "random", *, cvrp: bool = False) -> range:
+    """Lengths of the sub-paths of an instance: 4..n (`random`), 3..n (`suffix`) or 4..n + 1 (`pairs`).
+
+    A suffix of the CVRP may begin at the depot: 3..n + 1.
+    """
+    more = cut == "pairs" or (cvrp and cut == "suffix")
+    return range(3 if cut == "suffix" else min(SHORTEST, nodes), nodes + 1 + more)
+
+
+@cache
+def reconstruction(
+    decision: Flops, encoder: Flops, stops: int, longest: int, most_blocks: int | None = None, *, cvrp: bool
+) -> float:
+    """Count the expected cost of one iteration of parallel local re-construction of so many stops (sit, Alg. 1-4).
+
+    The length of its blocks is uniform on 4 to `longest`; there are as many as fit.
+    """
+    lengths = lengths_of(longest)
+    blocks = ((stops // w, encoder(w + cvrp) + each) for w, each in sub_paths(decision, lengths, cvrp=cvrp))
+    return sum((n if most_blocks is None else min(n, most_blocks)) * each for n, each in blocks) / len(lengths)
+
+
+def training_per_sample(run: Run) -> float:
+    """Count one training instance: forward and backward, and its share of making the solutions it is trained on."""
+    c, t = counts(run.network), run.training
+    cvrp = run.validation.dataset.problem != "tsp"  # the other problems have a depot
+    if isinstance(t, Reconstruction):
+        return _reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
+    if isinstance(t, OwnTraining) or hasattr(t, "flops_per_sample"):
+        return float(t.flops_per_sample(c, run))
+    if isinstance(t, Reinforced):
+        return _reinforced_per_sample(c, t, cvrp=cvrp)
+    lengths = lengths_of(run.n, t.sub_paths, cvrp=cvrp)
+    total = trained_sample(c.decision, c.encoder, lengths, t.step, cvrp=cvrp)
+    if isinstance(t, SelfImprovement):  # rounds of beam searches, over the passes that their solution is trained on
+        nodes = run.n + cvrp
+        total += (c.encoder(nodes) + t.rounds * solution(c.decision, nodes, t.beam)) / t.passes
+    return total
+
+
+def _reconstruction_per_sample(c: Counts, stops: int, training: Reconstruction, *, cvrp: bool) -> float:
+    """Count sub-paths, and re-constructions over a round's epochs; greedy first solutions over all epochs."""
+    longest = longest_sub_path(training.longest, stops)
+    total = trained_sample(c.decision, c.encoder, lengths_of(longest), training.step, cvrp=cvrp)
+    each = reconstruction(c.decision, c.encoder, stops, longest, training.most_blocks, cvrp=cvrp)
+    total += training.reconstructions * each / training.epochs_per_round
+    if training.initial == "greedy":
+        nodes = stops + cvrp
+        total += (c.encoder(nodes) + solution(c.decision, nodes)) / training.epochs
+    return total
+
+
+def _reinforced_per_sample(c: Counts, training: Reinforced, *, cvrp: bool) -> float:
+    """Count the mean over all sizes: solutions are sampled, and all their decisions made once more to be learnt.
+
+    With a greedy baseline its solutions are built too.  Ways back to the depot are not counted.
+    """
+    total, more = 0.0, not training.shares_baseline
+    for stage in training.stages:
+        for n, instances in stage.expected_instances().items():
+            nodes, moves = n + cvrp, n if cvrp else n - 2
+            decisions = stage.starts_of(n) * moves * c.decision(nodes + 1)
+            total += instances * stage.images * ((3 + more) * c.encoder(nodes) + (4 + more) * decisions)
+    return total / (training.samples * training.epochs)
+
+
+@dataclass(frozen=True)
+class RunFlops:
+    """FLOPs of a run's training and of its solutions."""
+
+    run: Run
+
+    def train(self) -> float:
+        """Count updates, and the solutions that validations build."""
+        t = self.run.training
+        starts = t.validated_starts if isinstance(t, Reinforced) else 1
+        sets = (self.run.validation, *self.run.also_validation)
+        validation = sum(self.construct(labels.dataset, Decoding(starts=starts)) for labels in sets)
+        return t.samples * t.epochs * training_per_sample(self.run) + (t.validations + 1) * validation
+
+    def evaluate(self, evaluation: RunEvaluation) -> float:
+        """Count the solutions that an evaluation builds; what else it does is not known beforehand."""
+        total = 0.0
+        for e in evaluation.members():
+            pairs = product(self.instances(e), e.decodings) if isinstance(e, BenchmarkEvaluation) else e.solved()
+            for dataset, decoding in pairs:
+                total += self.construct(dataset, decoding) if decoding.start == "greedy" else 0.0
+                total += self.improve(dataset, decoding)
+        return total
+
+    def construct(self, dataset: Dataset, decoding: Decoding = GREEDY) -> float:
+        """Count the first solutions of all instances."""
+        starts = dataset.n if decoding.starts == "all" else decoding.starts
+        images = decoding.number_of_images
+        # Models that are trained from many starts mask nodes instead of dropping them.
+        shrinks = decoding.method == "beam" or not isinstance(self.run.training, Reinforced)
+        return (
+            decoding.repeats
+            * dataset.count
+            * self._solution(dataset.nodes, images * starts * decoding.beam, images, shrinks)
+        )
+
+    def instances(self, evaluation: BenchmarkEvaluation) -> list[Dataset]:
+        """The sizes of a public benchmark's instances, as data sets of one each."""
+        e, like = evaluation, self.run.validation.dataset
+        depots = int(like.problem != "tsp")
+        each = study_instances(e.max_nodes, e.min_nodes, e.benchmark, e.sets, e.names)
+        return [like.model_copy(update={"n": k.nodes - depots, "count": 1}) for k in each]
+
+    def improve(self, dataset: Dataset, decoding: Decoding) -> float:
+        """Count their re-construction."""
+        network = self.run.network
+        if decoding.method == "revise":
+            blocks = tuple(network.arguments.get("blocks", (100, 50, 20)))
+            return dataset.count * revised_tour(counts(network), dataset.n, decoding.revision, blocks)
+        if decoding.method == "prc":
+            c, longest = counts(network), longest_sub_path(decoding.longest, dataset.n)
+            cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
+            each = reconstruction(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
+        else:  # a segment has half the nodes on average, and costs go with their square at least
+            each = self._solution(decoding.longest or dataset.n) / 3
+        return dataset.count * decoding.iterations * each
+
+    def _solution(self, nodes: int, at_a_time: int = 1, images: int = 1, shrinks: bool = True) -> float:
+        return per_solution(self.run.network, nodes, at_a_time, images, shrinks=shrinks)["gflops_shrinking"] * 1e9

@@ -1,0 +1,135 @@
+"""One protocol for all: `neuroute compare`."""
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from neuroute.core.errors import NeurouteError
+from neuroute.pipeline.cli.options import ConfigFile, ScaleName, load_plan
+
+
+def compare(
+    set: Annotated[
+        list[str] | None,
+        typer.Option(help="tsplib, x, ags, national, vlsi, dimacs, or files of your own; several, as in tsplib,x"),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="solvers, shipped networks, checkpoints, runs of the plan, a paper's, `trained` (all finished ones), "
+            "module:function, module:Net=FILE, each under a name of its own as name=...; several, as in lkh,tsp; "
+            "none: only results are set out"
+        ),
+    ] = None,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="others' results (.csv: method, instance, cost, seconds, and what else records.csv has) as rows"
+        ),
+    ] = None,
+    published: Annotated[
+        list[str] | None, typer.Option(help="a survey's results as rows: all, or methods, as in lehd,icam,sil")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="method to which paired differences are; default: the best cheap construction")
+    ] = None,
+    seconds: Annotated[
+        str | None,
+        typer.Option(
+            help="of each search, for an instance; default 5; several, as in 0.5,1,2, show which orders change"
+        ),
+    ] = None,
+    limit: Annotated[
+        float | None, typer.Option(help="wall-clock seconds after which an instance counts as unsolved")
+    ] = None,
+    min_nodes: Annotated[int | None, typer.Option(help="of the smallest instance; of the CVRP, customers")] = None,
+    max_nodes: Annotated[int | None, typer.Option(help="of the largest instance; default 200")] = None,
+    groups: Annotated[str | None, typer.Option(help="sizes at which groups begin, as in 100,200,500")] = None,
+    seeds: Annotated[int | None, typer.Option(help="of methods that draw")] = None,
+    threads: Annotated[int | None, typer.Option(help="of networks on a CPU; solvers have one")] = None,
+    clock: Annotated[
+        str | None, typer.Option(help="by which searches end: wall, or cpu where the machine does other work, too")
+    ] = None,
+    benchmarks: Annotated[
+        Path | None, typer.Option(help="a folder with copies of the libraries; default: the config's, else downloaded")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder of records, table and pictures; default: <results_dir>/compare")
+    ] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's, else auto")] = None,
+) -> None:
+    """Compare networks and solvers on public instances.
+
+    Others' results, too: gap, time, instances solved, FLOPs.
+
+    Each network solves greedily and within --seconds, each solver that searches within --seconds.  What is not said
+    here is as `compare` of config.yaml has it.  A killed call goes on where it was.
+    """
+    from neuroute.api.solve_file import split_names
+    from neuroute.core.yaml_files import validate
+    from neuroute.pipeline.comparison.compare import compare as run
+    from neuroute.pipeline.plan.config import Compare, load_config, parse_config
+
+    there = config is not None or Path("config.yaml").exists()
+    settings = load_config(config, scale=scale, device=device) if there else parse_config({}, "options")
+    folder = benchmarks or (Path(settings.benchmarks_dir) if settings.benchmarks_dir else None)
+    options: dict[str, Any] = {
+        "sets": split_names(set) if set else None,
+        "methods": split_names(method) if method else None,
+        "results": [str(path) for path in results] if results else None,
+        "published": split_names(published) if published else None,
+        "against": against,
+        "seconds": _numbers(seconds),
+        "limit": limit,
+        "min_nodes": min_nodes,
+        "max_nodes": max_nodes,
+        "groups": split_names([groups]) if groups is not None else None,
+        "seeds": seeds,
+        "threads": threads,
+        "clock": clock,
+    }
+    options = {key: value for key, value in options.items() if value is not None}
+    settings_here = validate(Compare, settings.compare.model_dump() | options, "compare")
+    comparison = run(
+        settings_here.methods if "methods" in options else None,
+        out=out or Path(settings.results_dir) / "compare",
+        benchmarks=folder,
+        settings=settings_here,
+        device=device or settings.device,
+        memory_gb=settings.memory_gb,
+        work=settings.work_dir,
+        checkpoints=lambda name: _checkpoints(config, scale, name) if there else {},
+        trusted=settings.networks,
+    )
+    print(comparison)
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    try:
+        numbers = None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = [0.0]
+    if numbers and not all(0 < number < math.inf for number in numbers):
+        raise NeurouteError(f"--seconds {text}: numbers above 0 are expected, as in 5 or 0.5,1,2")
+    return numbers
+
+
+def _checkpoints(config: Path | None, scale: str | None, name: str) -> dict[str, str]:
+    """Return the finished runs that a name stands for: a run, a paper's, or `trained`, all of them."""
+    from neuroute.networks.weights import is_bundled
+
+    p = load_plan(config, scale)
+    runs = [run for run in p.runs if name in (run, run.partition("/")[0], "trained")]
+    checkpoints = {run: str(p.checkpoint(run)) for run in runs if p.checkpoint(run).is_file()}
+    for run, file in checkpoints.items():
+        if not is_bundled(kind := p.runs[run].network.kind):  # the plan names it, so it is trusted
+            checkpoints[run] = f"{kind}={file}"
+    if runs and not checkpoints:
+        raise NeurouteError(
+            f"--method {name}: has no finished run at scale {p.scale.name}; train it: neuroute train {runs[0]}"
+        )
+    return checkpoints

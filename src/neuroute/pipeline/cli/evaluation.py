@@ -1,0 +1,265 @@
+"""Solutions of a trained model: evaluate, on the plan's test sets or on the user's instances; solve, on one file."""
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuroute.core.errors import NeurouteError
+from neuroute.pipeline.cli.options import (
+    Changes,
+    ConfigFile,
+    Device,
+    ScaleName,
+    Threads,
+    begin_planned,
+    load_plan,
+    parse_part,
+)
+
+if TYPE_CHECKING:
+    from neuroute.pipeline.plan.plan import Plan
+
+STANDS_IN = 3  # exit code, where another method stands in for the one that was asked for
+# How a model builds solutions: `choose_decoding` says which go together.
+DecodingName = Annotated[
+    str | None,
+    typer.Option(
+        "--decoding",
+        help="how the network builds solutions: greedy, multistart, multistart-x8, beam16, rrc100, prc100, ...; "
+        "default: multistart for networks of many starts, else greedy",
+    ),
+]
+Beam = Annotated[int, typer.Option(min=1, help="beam search of this width; 1 is greedy")]
+Rrc = Annotated[int, typer.Option(min=0, help="rebuild random pieces of the solution, so many times")]
+Prc = Annotated[int, typer.Option(min=0, help="rebuild all pieces of the solution in parallel, so many times (sit)")]
+Start = Annotated[
+    str | None, typer.Option(help="what --prc starts from: greedy (default), insertion, nearest and other insertions")
+]
+Longest = Annotated[int | None, typer.Option(help="most stops of a sub-path of --prc; default 1000, or all")]
+Revise = Annotated[
+    str | None,
+    typer.Option(help="revision of random insertion: nodes of a block x iterations, as in 100x20,50x25,noflips"),
+]
+Rescale = Annotated[float, typer.Option(help="stretch the coordinates that the model sees (pens)")]
+Starts = Annotated[
+    str | None, typer.Option(help="try this many first nodes and keep the best solution, or all (POMO, ICAM)")
+]
+Augment = Annotated[bool, typer.Option("--augment", help="also solve the 8 rotations and reflections (x8)")]
+Images = Annotated[int, typer.Option(min=1, help="number of random rotations and reflections, instance included")]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore-section", help="leave this key or section of a file out, as in PICKUP_SECTION; repeatable"),
+]
+
+
+def evaluate(
+    evaluation: Annotated[
+        str | None, typer.Argument(help="an evaluation of the plan, e.g. scaling/base_6x128/all")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="instead: a checkpoint, module:Net=FILE, or one of `neuroute models`, to measure on --data"),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help=".npz, .csv, .txt, .pkl, .tsp, .vrp or a folder; or a name in `testsets_dir` or of the plan"),
+    ] = None,
+    decoding: DecodingName = None,
+    beam: Beam = 1,
+    rrc: Rrc = 0,
+    prc: Prc = 0,
+    start: Start = None,
+    longest: Longest = None,
+    rescale: Rescale = 1.0,
+    starts: Starts = None,
+    augment: Augment = False,
+    images: Images = 1,
+    revise: Revise = None,
+    reference: Annotated[
+        str | None, typer.Option(help="with --model: report the gaps to this solver; kept beside --out")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="with --reference: processes; default: all cores")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
+    ignore: Ignore = None,
+    out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
+    part: Annotated[
+        str | None, typer.Option(help="of an evaluation of the plan: 2/4 measures each fourth test from the second on")
+    ] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    device: Device = None,
+    threads: Threads = None,
+    changes: Changes = None,
+) -> None:
+    """Measure a trained run, or any checkpoint on any instances.
+
+    Decode the test sets of an evaluation of the plan and record every number; or measure --model on --data.  --decoding
+    to --revise need --model.
+
+    A killed call goes on where it was.  Several calls with --part, on several machines of one kind, share the work of
+    one; a call without it then writes the records.
+    """
+    from neuroute.api.options import choose_decoding
+
+    how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
+    if model is not None and data is not None and evaluation is None and part is None:
+        from neuroute.api.evaluate import evaluate as measure
+        from neuroute.api.evaluate import find_instances
+        from neuroute.api.model import load_model
+        from neuroute.pipeline.plan.config import parse_config
+
+        has_plan = config or changes or Path("config.yaml").exists()  # without one only files are found
+        p = load_plan(config, scale, device, changes) if has_plan else None
+        settings = p.config if p else parse_config({"device": device or "auto"}, "options")
+        jobs, folders = (p.label_jobs, p.label_dirs) if p else ({}, [])
+        instances = find_instances(data, settings.testsets_dir, jobs, folders, "--data", ignore or [])
+        loaded = load_model(model, settings.device, settings.networks)
+        instances = instances.first(limit) if limit else instances
+        about: dict[str, Any] = {"reference": reference, "workers": workers, "threads": threads}
+        print(measure(loaded, instances, how, settings.memory_gb, out, **about))
+    elif evaluation is not None and (model, data, out, limit, reference, workers, how, ignore) == (*[None] * 8,):
+        _evaluate_test_sets(load_plan(config, scale, device, changes), evaluation, threads, parse_part(part))
+    else:
+        raise NeurouteError(
+            "give either an evaluation of the plan (`neuroute plan --all` lists them), or --model and --data"
+        )
+
+
+def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: tuple[int, int] | None) -> None:
+    """Record every number of an evaluation of the plan, or keep those of a part of it."""
+    from neuroute.datasets.labels import restore_labels
+    from neuroute.datasets.stored_labels import check_made, labels_digest
+    from neuroute.decoding.memory import in_precision_of_device
+    from neuroute.evaluation import driver
+    from neuroute.evaluation.loaded import RunContext
+
+    e = p.find(p.evaluations, evaluation, "evaluation")
+    out = p.evaluation_file(evaluation)
+    begin_planned(p, evaluation, out.with_name(f".{out.stem}") / ".lock0")
+    if not p.checkpoint(e.run).exists():
+        raise NeurouteError(f"{p.checkpoint(e.run)}: no such checkpoint; train it with `neuroute train {e.run}`")
+    restore_labels(e.labels, p.label_store, p.solutions)
+    check_made(e.labels, p.label_dirs)
+    threads = threads or p.scale.evaluate_threads
+    context = RunContext(
+        scale=p.scale.name,
+        code=p.evaluate_code(evaluation),
+        network_code=p.network_code(e.run),
+        device=p.config.device,
+        threads=threads,
+        memory_gb=p.config.memory_gb,
+        jobs_per_gpu=p.config.jobs_per_gpu,
+        tf32=p.config.tf32,
+        label_dirs=p.label_dirs,
+        data=labels_digest([m for j in p.label_jobs_of_evaluation(evaluation) if (m := p.manifest(j)).exists()]),
+        benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_to_fetch(evaluation)},
+        stages=next(iter(p.checkpoints_of_evaluation(evaluation)[1:]), None),
+        rescaling=p.rescaling_of_evaluation(evaluation),
+    )
+    run = in_precision_of_device(p.runs[e.run], p.config)
+    driver.evaluate(e, run, p.checkpoint(e.run), out, context, part)
+
+
+def solve(
+    file: Annotated[
+        Path,
+        typer.Argument(help="of one instance: .tsp, .vrp, Solomon's .txt, .csv, .npz"),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(help="a checkpoint, module:Net=FILE, or one of `neuroute models`; default: the one for this file"),
+    ] = None,
+    solver: Annotated[
+        list[str] | None,
+        typer.Option(help="instead of a network: lkh, hgs, ... (`neuroute doctor`); several, as in lkh,insertion"),
+    ] = None,
+    reference: Annotated[str | None, typer.Option(help="also report the gap to this solver")] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=0, help="how long to search, without loading; default 10, and of a solver its own"),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="random seed of the search")] = 0,
+    decoding: DecodingName = None,
+    beam: Beam = 1,
+    rrc: Rrc = 0,
+    prc: Prc = 0,
+    start: Start = None,
+    start_file: Annotated[
+        Path | None, typer.Option("--from", help="a solution of your own (.tour or .sol) to improve")
+    ] = None,
+    longest: Longest = None,
+    rescale: Rescale = 1.0,
+    starts: Starts = None,
+    augment: Augment = False,
+    images: Images = 1,
+    revise: Revise = None,
+    out: Annotated[Path | None, typer.Option(help="drawing of the solution (.svg, .pdf or .png)")] = None,
+    save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
+    ignore: Ignore = None,
+    fallback: Annotated[
+        bool, typer.Option("--fallback", help="a construction that stands in for a solver is no failure (exit code 3)")
+    ] = False,
+    config: ConfigFile = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads of a network; default: one or all, by which is faster")
+    ] = None,
+) -> None:
+    """Solve an instance of a file.
+
+    A network or a solver solves it, or improves a solution of it.
+
+    The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--decoding to
+    --revise).
+    """
+    from neuroute.api.options import choose_decoding
+    from neuroute.api.solve_file import solve_file, split_names
+    from neuroute.pipeline.plan.config import load_config
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the best so far is kept
+    how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
+    if how is not None and seconds is not None:
+        raise NeurouteError("--seconds: --decoding to --revise say how long it takes; leave one of them out")
+    solvers = split_names(solver or [])
+    if solvers and (model, how, start_file) != (None, None, None):
+        raise NeurouteError("--solver: --model, --from and --decoding to --revise are for networks; leave them out")
+    settings = load_config(config) if config or Path("config.yaml").exists() else None
+    memory_gb, trusted = (settings.memory_gb, settings.networks) if settings else (None, [])
+    line, stands_in = solve_file(
+        file,
+        model,
+        how,
+        out,
+        device,
+        memory_gb,
+        solvers=solvers,
+        reference=reference,
+        seconds=seconds,
+        seed=seed,
+        start=start_file,
+        save=save,
+        ignore=ignore or [],
+        trusted=trusted,
+        threads=threads,
+        say=print,
+    )
+    print(line)
+    if stands_in and not fallback:
+        raise typer.Exit(STANDS_IN)
+
+
+def models(
+    name: Annotated[str | None, typer.Argument(help="one of them, with all that was measured of it")] = None,
+) -> None:
+    """List the networks that come along: what for, how good; with NAME one of them in detail."""
+    from neuroute.api.zoo import FOLDER, card_of, cards, table
+
+    if name is not None:
+        print(card_of(name))
+    elif there := list(cards().values()):
+        print(table(there))
+        print("Gaps are of the largest tests within the sizes trained on; `neuroute models NAME` says more.")
+    else:
+        print(f"no networks in {FOLDER}; give a checkpoint of your own to `solve` and `evaluate` with --model")

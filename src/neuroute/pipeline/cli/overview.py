@@ -1,0 +1,150 @@
+"""What there is to do, and what there is to do it with: plan, doctor, schema."""
+
+import importlib.util
+import keyword
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.parts import PARTS
+from neuroute.pipeline.cli.options import Changes, ConfigFile, ScaleName, load_plan
+
+
+def plan(
+    target: Annotated[
+        str | None, typer.Argument(help="a paper (sit), table12, scaling/figure2, a run ... ; default: everything")
+    ] = None,
+    lists_all: Annotated[bool, typer.Option("--all", help="list every job, of whole papers, too")] = False,
+    array: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="write there what is to do as job arrays of SLURM")
+    ] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    changes: Changes = None,
+) -> None:
+    """List what a target needs and costs before anything runs."""
+    from neuroute.pipeline.plan.arrays import write_arrays
+    from neuroute.pipeline.plan.overview import describe
+
+    if array and changes:
+        raise NeurouteError("--array: its jobs read the config file alone; write there what --set changes")
+    p = load_plan(config, scale, changes=changes)
+    if array:
+        print(*write_arrays(p, target, array, config, scale), sep="\n")
+    else:
+        print(describe(p, target, lists_all=lists_all))
+
+
+def why(
+    target: Annotated[str | None, typer.Argument(help="as of `neuroute plan`; default: everything")] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    changes: Changes = None,
+) -> None:
+    """Say what Snakemake would make again for a target, and what changed: `learning_rate: 0.002 -> 0.0002`."""
+    from neuroute.pipeline.plan.why import why as causes
+
+    for line in causes(load_plan(config, scale, changes=changes), target):
+        print(line)
+
+
+def doctor() -> None:
+    """Say which solvers are there, and how to get the others.
+
+    Each solves a small instance.  Say, too, which package does the work of each one that was asked for.
+    """
+    from neuroute.solvers.doctor import examine, packages
+
+    for line in examine():
+        print(line)
+    from neuroute.networks.kernels.library import describe
+
+    print(f"operators on this CPU: {describe()}")
+    print("asked for           done by")
+    for line in packages():
+        print(line)
+
+
+def schema(folder: Annotated[Path, typer.Argument(help="where to write")] = Path("workflow/schemas")) -> None:
+    """Write the JSON schemas of config.yaml and of scale files."""
+    from neuroute.core.files import write_json
+    from neuroute.pipeline.plan.config import schemas
+
+    for name, values in schemas().items():
+        write_json(folder / f"{name}.schema.json", values)
+
+
+# -- a folder to work in ----------------------------------------------------------------------------------------------
+
+PACKED = Path(__file__).resolve().parents[2] / "checkout"  # setup.py puts it into wheels
+CHECKOUT = Path(__file__).resolve().parents[4]  # where the package is not installed from a wheel
+EXAMPLE = "toy"  # the paper that a new one begins as
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="where to; made if it is not there")] = Path(),
+    paper: Annotated[
+        str | None, typer.Option(help="also begin a paper of this name: a network, a table, a figure, a test")
+    ] = None,
+) -> None:
+    """Copy the workflow into a folder to work in, perhaps with a paper of your own.
+
+    Snakefile, rules, scales, config.yaml and the worked examples.
+    """
+    source = PACKED if PACKED.is_dir() else CHECKOUT
+    if paper is not None:
+        _check_name(paper)
+    parts = [part for part in PARTS if (source / part).exists()]
+    tops = list(dict.fromkeys(Path(part).parts[0] for part in parts))
+    if there := [part for part in tops if (folder / part).exists()]:
+        raise NeurouteError(f"{folder / there[0]}: is there already; name another folder, or move it away")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".neuroute-") as name:
+            copy = Path(name)
+            for part in parts:
+                (copy / part).parent.mkdir(parents=True, exist_ok=True)
+                if (source / part).is_dir():
+                    shutil.copytree(source / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+                else:
+                    shutil.copy(source / part, copy / part)
+            if paper is not None:
+                _begin_paper(paper, copy)
+            made = sorted(path.name for path in copy.iterdir())
+            for each in made:
+                os.replace(copy / each, folder / each)
+    except OSError as error:
+        raise NeurouteError(f"{folder}: cannot be written ({error.strerror}); choose another place") from None
+    print(f"{folder.resolve()}: {', '.join(made)}; next: neuroute plan")
+
+
+def _check_name(paper: str) -> None:
+    """Raises NeurouteError for what names no module, or names one that is there."""
+    from neuroute.pipeline.plan.papers import all_papers
+
+    if not re.fullmatch("[a-z]+", paper) or keyword.iskeyword(paper):
+        raise NeurouteError(
+            f"--paper {paper}: give lower-case letters, digits and '_': it names a module, as in my_net"
+        )
+    if paper in all_papers() or importlib.util.find_spec(paper) is not None:
+        raise NeurouteError(f"--paper {paper}: a paper or module of this name is there already; give another name")
+
+
+def _begin_paper(paper: str, folder: Path) -> None:
+    """Write a paper that begins as the worked example, with a network of its own."""
+    examples = folder / "docs" / "examples"
+    files = {path.relative_to(examples / "start"): path for path in (examples / "start").iterdir()}
+    files |= {path.relative_to(examples): path for path in (examples / "papers" / EXAMPLE).glob("*.py")}
+    files[Path(f"{EXAMPLE}.yaml")] = examples / f"{EXAMPLE}.yaml"
+    for name, path in files.items():
+        text = path.read_text().replace("neuroute.networks.decoder_only:DecoderOnly", f"{EXAMPLE}:Net")
+        text = text.replace("Toy", paper.title()).replace('"A toy"', f'"{paper}"')
+        to = folder / str(name).replace(EXAMPLE, paper).replace("gitignore", ".gitignore")
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text(re.sub(rf"\b(test_)?{EXAMPLE}\b", rf"\1{paper}", text))

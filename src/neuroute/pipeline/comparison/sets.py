@@ -1,0 +1,143 @@
+"""Sets of instances that methods are compared on: of the public libraries, or files of one's own.
+
+Instances and best costs are those of the survey of neural routing solvers (Ba et al., arXiv 2602.21761): TSPLIB with
+plane coordinates, the National and VLSI collections, the clustered ones of the 8th DIMACS challenge, and of CVRPLIB the
+sets X and AGS (`datasets/benchmarks.py`).
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroute.api.files import load_all
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.benchmarks import PublishedInstance, place_of, published_instances, read_known
+from neuroute.pipeline.plan.config import LIBRARIES
+from neuroute.problems.instances.instance import Instance
+
+SETS = tuple(LIBRARIES)
+CVRP = ("x", "ags")
+Places = Callable[[str], Path]  # a benchmark -> the folder where its files are
+
+
+@dataclass(frozen=True)
+class Member:
+    """An instance of a set, and the best cost known."""
+
+    set: str
+    name: str
+    instance: Instance
+    best_known: float
+
+    @property
+    def n(self) -> int:
+        """Nodes (TSP) or customers (CVRP), as the survey counts."""
+        return self.instance.n
+
+    @cached_property
+    def digest(self) -> str:
+        """Of what there is to solve."""
+        hashed = hashlib.sha256(self.instance.distances.encode())
+        for array in (self.instance.coords, self.instance.demand, self.instance.capacity):
+            hashed.update(b"" if array is None else np.ascontiguousarray(array, dtype="<f8").tobytes())
+        return hashed.hexdigest()[:16]
+
+
+def describe(member: Member) -> dict[str, Any]:
+    """Return the columns of records that an instance gives."""
+    return _columns(member.instance.problem, member.set, member.name, member.n, member.best_known)
+
+
+def describe_listed(names: Sequence[str], least: int, most: int) -> dict[str, dict[str, Any]]:
+    """Return the same of all instances of named sets with `least` to `most` nodes, wherever their files are."""
+    rows = [
+        _columns("cvrp" if name in CVRP else "tsp", name, k.name, k.nodes - (name in CVRP), k.optimum)
+        for name in names
+        if name in SETS
+        for k in listed(name)
+    ]
+    return {row["instance"]: row for row in rows if least <= row["n"] <= most}
+
+
+def _columns(problem: str, name: str, instance: str, n: int, best_known: float) -> dict[str, Any]:
+    return {"problem": problem, "set": name, "instance": instance, "n": n, "best_known": best_known}
+
+
+def collect(names: Sequence[str], least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
+    """Return the instances of sets with `least` to `most` nodes, smallest first, and a line for each that is not whole.
+
+    Names are of `SETS`, or of files and folders of one's own; `places`: where a library's files are, beside those that
+    come with the package.  Raises NeurouteError for an unknown set, an altered file, an instance without a best cost,
+    or if none is left.
+    """
+    members, notes = list[Member](), list[str]()
+    for name in dict.fromkeys(names):
+        if name in LIBRARIES:
+            more, lacking = _of_library(name, least, most, places)
+        elif Path(name).exists():
+            more, lacking = _of_file(Path(name), least, most), []
+        else:
+            raise NeurouteError(f"--set {name}: no such file or folder, nor one of the sets {', '.join(SETS)}")
+        members += more
+        if lacking:
+            notes.append(
+                f"Of {name} {len(more)} of {len(more) + len(lacking)} instances of {least} to {most} nodes are there; "
+                f"not {_some(lacking)}."
+            )
+    if not members:
+        why = f" ({notes[0].rstrip('.')})" if notes else ""
+        raise NeurouteError(
+            f"--set {','.join(names)}: no instance of {least} to {most} nodes is there{why}; name a folder with copies "
+            "(`benchmarks_dir` in config.yaml, or --benchmarks), or widen --min-nodes and --max-nodes"
+        )
+    if doubled := first_double([(m.instance.problem, m.name) for m in members]):
+        raise NeurouteError(f"--set: two instances are called {doubled[1]}; rename one, or leave one of its sets out")
+    return sorted(members, key=lambda m: (m.instance.problem != "tsp", m.n, m.name)), notes
+
+
+def listed(name: str) -> tuple[PublishedInstance, ...]:
+    """Return the instances of a set that this package knows, those of the survey."""
+    benchmark, part = LIBRARIES[name]
+    return tuple(k for k in published_instances(benchmark).values() if not part or k.set == part)
+
+
+def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
+    benchmark, _ = LIBRARIES[name]
+    listed_here = [k for k in listed(name) if least <= k.nodes - (name in CVRP) <= most]
+    folder = places(benchmark) if listed_here else None
+    there = {k: place for k in listed_here if (place := place_of(folder, k.name, benchmark))}
+    members = []
+    for k, place in there.items():
+        instance = replace(read_known(place, k.name, benchmark), name=k.name, best_known=k.optimum)
+        members.append(Member(name, k.name, instance, k.optimum))
+    return members, [k.name for k in listed_here if k not in there]
+
+
+def _of_file(path: Path, least: int, most: int) -> list[Member]:
+    members = []
+    for number, each in enumerate(load_all(path)):
+        if each.problem not in ("tsp", "cvrp") or each.ways is not None:
+            raise NeurouteError(f"--set {path}: {each.name} is a {each.variant}; coordinates of a TSP or CVRP go here")
+        if each.best_known is None:
+            raise NeurouteError(
+                f"--set {path}: no best cost of {each.name} is known, to which gaps could be; put a solution beside it "
+                "(.tour, .sol), or into the .npz (tour or length)"
+            )
+        if least <= each.n <= most:
+            name = each.name if each.file else f"{path.stem}_{number}"
+            members.append(Member(path.stem, name, each, each.best_known))
+    return members
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def first_double(values: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """Return the first pair that stands there a second time; None if each is there once."""
+    return next((value for i, value in enumerate(values) if value in values[:i]), None)

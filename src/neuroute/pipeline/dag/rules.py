@@ -1,0 +1,240 @@
+"""What the rules of the workflow ask: which files a job reads, how jobs are told apart, and what goes together."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+from snakemake.exceptions import WorkflowError
+from snakemake.io import ancient, local
+from snakemake.logging import logger
+
+import neuroute
+from neuroute.core.errors import NeurouteError
+from neuroute.core.job import CONFIG_ENV, SOCKET_ENV
+from neuroute.core.yaml_files import read_yaml
+from neuroute.datasets.benchmarks import instance_file, published_instances
+from neuroute.pipeline.dag.engine import Engine
+from neuroute.pipeline.dag.targets import ExplainTargets
+from neuroute.pipeline.dag.warm import start_warm_process
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.estimates import Estimates
+from neuroute.pipeline.plan.plan import Plan
+from neuroute.pipeline.plan.preflight import gpus
+from neuroute.pipeline.plan.stand_ins import settle
+from neuroute.specs.objects import Artifact, GivenRun, Reinforced, formats
+
+T = TypeVar("T")
+
+
+def clear(function: Callable[..., T]) -> Callable[..., T]:
+    """What a user can mend becomes Snakemake's one-line error."""
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> T:
+        try:
+            return function(*arguments, **options)
+        except NeurouteError as error:
+            raise WorkflowError(str(error)) from None
+
+    return call
+
+
+class Rules:
+    """A plan as jobs: `w` are the wildcards of one.
+
+    Attributes:
+        plan: what there is to do.
+        requests: what jobs ask a cluster for; `--cores` is what one of them may have there, and all of them share here.
+        gpus: of a training.
+        running: what ends with this Snakemake.
+    """
+
+    def __init__(self, plan: Plan, engine: Engine) -> None:
+        self.plan, self.engine = plan, engine
+        self.requests = Estimates(plan, engine.cores or 16)
+        self.gpus = gpus(plan.config)
+        self.given = [run for run, r in plan.runs.items() if isinstance(r, GivenRun)]
+        self.running = ExitStack()
+
+    @classmethod
+    @clear
+    def of(cls, workflow: Any, config: dict[str, Any]) -> "Rules":
+        """The rules of a config.  Jobs get the same config, and the code and the environment of this process.
+
+        Raises WorkflowError for a config that is none.
+        """
+        engine = Engine(workflow)
+        for file in engine.config_files:
+            read_yaml(Path(file))  # what Snakemake says nothing of: a key that comes twice
+        # In messages files as they are called; `config.yaml` where another workflow's config holds ours.
+        where = " with ".join(engine.config_files) or "config.yaml"
+        plan = settle(build_plan(parse_config(config, where)))
+        config["substitutes"] = plan.config.substitutes  # settled once: a solver that comes or goes changes no job
+        os.environ.pop(SOCKET_ENV, None)  # of the machine that sent this job, if it was sent
+        os.environ[CONFIG_ENV] = json.dumps(config)
+        # The environment that runs Snakemake, activated or not; of a checkout its own package.
+        folder = Path(neuroute.__file__).parents[1]
+        source = [str(folder)] if folder.name == "src" else []
+        os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+        os.environ["PYTHONPATH"] = os.pathsep.join([*source, *filter(None, [os.environ.get("PYTHONPATH")])])
+        return cls(plan, engine)
+
+    @clear
+    def begin(self) -> None:
+        """When all rules are known, and before it is decided what there is to do."""
+        logger.addFilter(ExplainTargets(self.plan, self.engine.rules))
+        if self.engine.is_main:
+            self.engine.check_storage()
+        if self.engine.starts_jobs:
+            self._fetch_what_was_missing()
+        if self.engine.runs_group:
+            self.start_warm_process()  # hooks are for the process that sends jobs
+
+    def _fetch_what_was_missing(self) -> None:
+        """What came of a network that was not there before is new input."""
+        plan = self.plan
+        if plan.config.benchmarks_dir:
+            return
+        names = {b for e in plan.evaluations for b in plan.benchmarks_to_fetch(e)}
+        manifests = {b: plan.benchmark_manifest(b) for b in sorted(names) if plan.benchmark_manifest(b).exists()}
+        if manifests:
+            from neuroute.datasets.fetch import fetch_again
+
+            if came := fetch_again(manifests):
+                logger.info(f"{came} public instances were fetched that were missing before.")
+
+    def start_warm_process(self) -> None:
+        if self.plan.scale.warm_jobs:
+            start_warm_process(self.running)
+
+    # -- which jobs a rule makes --------------------------------------------------------------------------------------
+
+    @property
+    def trained_here(self) -> str:
+        """A wildcard that matches runs that are trained."""
+        return _one_of(self.plan.runs.keys() - set(self.given))
+
+    @property
+    def imported(self) -> str:
+        """A wildcard that matches runs whose weights config.yaml gives."""
+        return _one_of(self.given)
+
+    def artifacts_of(self, kind: str) -> str:
+        """A wildcard that matches all tables or all figures, as their files are called in the results folder."""
+        stems = [self.plan.artifact_stem(a) for a, o in self.plan.artifacts.items() if o.kind == kind]
+        return _one_of(str(stem.relative_to(self.plan.config.results_dir)) for stem in stems)
+
+    def artifact(self, w: Any) -> Artifact:
+        return self.plan.artifacts[self.plan.full_id(w.artifact)]
+
+    def paper(self, w: Any) -> str:
+        """The title of an artifact's paper, as the heading of a report."""
+        return self.plan.papers[self.artifact(w).paper].title
+
+    # -- what a job reads ---------------------------------------------------------------------------------------------
+
+    def drawings(self) -> list[str]:
+        """All files of all artifacts: one that is lost is made again."""
+        artifacts = self.plan.artifacts.values()
+        return [f"{self.plan.artifact_stem(a.id)}.{suffix}" for a in artifacts for suffix in formats(a.kind)]
+
+    def artifact_inputs(self, w: Any) -> list[Any]:
+        return self._behind(self.artifact(w))
+
+    def _behind(self, a: Artifact) -> list[Any]:
+        plan = self.plan
+        return (
+            [file for e in a.evaluations for file in plan.measured_files(e)]
+            + [plan.run_dir(r) / file for r in a.runs for file in ("log.jsonl", "run.json")]
+            + self._summaries(plan.evaluations[e].run for e in a.evaluations)
+            + [plan.manifest(b) for b in a.label_jobs]
+        )
+
+    def report_inputs(self) -> list[Any]:
+        """What is drawn, and all that claims are judged by."""
+        behind = (file for a in self.plan.artifacts.values() for file in self._behind(a))
+        return [*self.drawings(), *dict.fromkeys(behind)]
+
+    def published_files(self, w: Any) -> list[Any]:
+        return [local(str(file)) for file in self.plan.published_files(w.labels)]
+
+    def own_instances(self, w: Any) -> list[Any]:
+        """Instances of a benchmark in the user's copy: one that comes, goes or changes is new input."""
+        folder = self.plan.config.benchmarks_dir
+        names = published_instances(w.benchmark) if folder else ()
+        files = (instance_file(Path(folder), name, w.benchmark) for name in names)  # type: ignore[arg-type]
+        return [local(str(file)) for file in files if file.is_file()]
+
+    def evaluation_inputs(self, w: Any) -> list[Any]:
+        """The weights that are measured, the labels, the public benchmarks, and a sweep that went before."""
+        e, plan = evaluation_of(w), self.plan
+        return (
+            plan.checkpoints_of_evaluation(e)
+            + self._summaries([plan.evaluations[e].run])
+            + plan.label_files(plan.label_jobs_of_evaluation(e))
+            + [plan.benchmark_manifest(b) for b in plan.benchmarks_to_fetch(e)]
+            + [file for file in [plan.rescaling_of_evaluation(e)] if file]
+        )
+
+    def training_inputs(self, w: Any) -> list[Any]:
+        plan, start = self.plan, (self.plan.runs[w.run].start or "").partition("@")[0]
+        files = plan.label_files(plan.label_jobs_of_run(w.run)) + plan.files_to_start(w.run)
+        return [*files, *self._summaries([start] if start else [])]
+
+    def _summaries(self, runs: Iterable[str]) -> list[Any]:
+        """What says which weights a run's are.  They also say how long it took, so their age and content count for
+        nothing here.
+        """
+        return [ancient(str(self.plan.run_dir(run) / "run.json")) for run in dict.fromkeys(runs)]
+
+    def compare_inputs(self, w: Any) -> list[Any]:
+        """Libraries, the weights of runs that are named, and others' results."""
+        settings = self.plan.config.compare
+        runs = [run for run in settings.sources if run in self.plan.runs]
+        return (
+            [self.plan.benchmark_manifest(b) for b in settings.benchmarks]
+            + [self.plan.checkpoint(run) for run in runs]
+            + [local(file) for file in settings.results]
+        )
+
+    # -- how a job runs -----------------------------------------------------------------------------------------------
+
+    def group(self, stage: str, name: str) -> str | None:
+        """Which short jobs go to a cluster together; a profile says how many (group-components: short=16)."""
+        group = self.requests.group(stage, name)
+        if group:
+            self.engine.send_together(group, "short")
+        return group
+
+    def urgency(self, run: str) -> int:
+        """Trainings that make their own labels come first, as others start from them: runs that hang on each other are
+        what takes longest in the end.
+        """
+        training = self.plan.runs[run].training
+        return 2 if isinstance(training, Reinforced) else int(training.kind != "supervised")
+
+    def products(self) -> Mapping[str, str]:
+        """A parameter where a GPU keeps all digits of fp32 products, which gives other results than TF32."""
+        return {"products": "fp32"} if self.gpus and not self.plan.config.tf32 else {}
+
+
+def evaluation_of(w: Any) -> str:
+    """The id of an evaluation."""
+    return f"{w.paper}/{w.name}/{w.group}"
+
+
+def launcher(w: Any, resources: Any) -> str:
+    """Several GPUs of a training: a process for each."""
+    return f"-m torch.distributed.run --standalone --nproc-per-node {resources.gpu}" if resources.gpu > 1 else ""
+
+
+def _one_of(ids: Iterable[str]) -> str:
+    """A wildcard that matches these alone."""
+    return "|".join(map(re.escape, sorted(ids))) or "(?!)"

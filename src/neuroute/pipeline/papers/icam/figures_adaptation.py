@@ -1,0 +1,381 @@
+"""Figures 1, 2 and 4 of paper `icam`: how near the next node is, the adaptation function, and its module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from neuroute.core.lazy import mpl
+from neuroute.pipeline.papers.icam.figures_network import alphas_of_layers
+from neuroute.pipeline.papers.icam.roles import structure_needs
+from neuroute.pipeline.papers.icam.selections import RANKS, SHARE
+from neuroute.pipeline.papers.icam.snapshot import Structure, adaptation_slope, draw_alphas
+from neuroute.pipeline.plan.needs import artifact
+from neuroute.pipeline.rendering import diagram as dg
+from neuroute.pipeline.rendering import maps, style
+from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.style import MEASURED, Drawing
+
+MOST_NODES = 100  # nodes of a distance matrix at most, along the tour
+CHANNELS = 16  # of the maps of queries, keys and values
+LAYER = "layers.0"
+
+
+@artifact("Adaptation to an instance, drawn from a trained model", needs=structure_needs)
+def figure2(study: Study) -> Drawing:
+    """From instance to bias at two sizes (a), where the bias enters (b), and what was learnt of it (c)."""
+    net = Structure.of_icam(study)
+    model, alpha, instances = net.model, net.number("decoder_alpha"), labelled_instances(net)
+    alphas = [
+        f"{name}: α = {maps.short(net.alphas[key])}"
+        for name, key in (("AAFM", "decoder"), ("compatibility", "compatibility"))
+    ]
+    layers = f"{model.depth} layer{'s' * (model.depth > 1)}: AAFM, FFN"
+    first, last = instances[0][0], instances[-1][0]
+
+    def panel(name: str, n: int, title: str) -> dg.Element:
+        return dg.panel(f"{name}{n}", 1.15, 1.15, title if n == first else "")
+
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading("(a) What an instance tells: its distances and its number of nodes"),
+            dg.row(
+                dg.column(*(dg.row(dg.words(f"N = {n:,}", 6.3, bold=True), panel("instance", n, "instance"),
+                             panel("distances", n, "distance matrix"), gap=0.3) for n, *_ in instances), gap=0.2),
+                dg.panel("function", 1.15, 0.84, "f(N, d) = −α log₂(N) d", before=0.2, below=0.25),
+                dg.column(*(panel("weights", n, "weight exp(A) of the nodes") for n, *_ in instances), gap=0.2),
+            ),
+            dg.row(
+                dg.column(
+                    dg.heading("(b) Where the bias enters"),
+                    dg.row(
+                        dg.space(1.0), dg.words("in every layer", above=True),
+                        dg.box("A", "A = f(N, d)", fill="representatives"),
+                        dg.words("twice per decision", above=True), dg.space(0.3), tight=True, gap=0.1,
+                    ),
+                    dg.row(
+                        dg.box("instance", "instance", "N × 2"),
+                        dg.box("encoder", "encoder", layers, alphas_of_layers(net), fill="nodes", width=1.1),
+                        dg.box("H", "H", f"N × {model.width}"),
+                        dg.box("decoder", "decoder", *alphas, fill="nodes", width=1.3),
+                    ),
+                    top=True, width=4.6,
+                ),
+                dg.column(
+                    dg.heading("(c) Learnt α"), dg.panel("alphas", 1.45, 0.75, before=0.25, below=0.25), top=True
+                ),
+            ),
+        )
+    )  # fmt: skip
+    for n, coords, tour in instances:
+        axes = {name: sheet.axes[f"{name}{n}"] for name in ("instance", "distances", "weights")}
+        maps.draw_nodes(axes["instance"], coords, slice(None), style.INK, s=min(9.0, max(0.8, 700 / n)), linewidths=0)
+        maps.frame_square(axes["instance"])
+        maps.draw_matrix(axes["distances"], maps.pairwise_distances(coords[tour[:MOST_NODES]]), colours="Greys")
+        _draw_weights(axes["weights"], coords, alpha)
+        sheet.chain(f"instance{n}", f"distances{n}")
+        shift = 0 if first == last else 0.25 if n == first else -0.25
+        sheet.arrow(f"distances{n}", "function", enter=shift, bend="across")
+        sheet.arrow("function", f"weights{n}", leave=shift, bend="across")
+    _draw_function(sheet.axes["function"], [n for n, *_ in instances], alpha)
+    sheet.chain("instance", "encoder", "H", "decoder")
+    sheet.arrow("A", "encoder")
+    sheet.arrow("A", "decoder")
+    draw_alphas(sheet.axes["alphas"], net.alphas)
+    maps.label_small(sheet.axes["alphas"], "layer; D: decoder, C: compatibility")
+    alt = "Two instances, their distance matrices, the learnt adaptation function and the weights that it gives nodes."
+    return Drawing(
+        sheet.figure, [*net.alpha_rows("c"), *_idea_rows(alpha, instances)], _idea_notes(study, net, instances), alt
+    )
+
+
+def labelled_instances(net: Structure) -> list[tuple[int, maps.Array, maps.Array]]:
+    """(n, coords (n, 2), tour (n,)), smallest first: those with optimal tours, else the one of the decision."""
+    if "sizes" not in net.arrays:
+        return [(net.n, net.coords, net.order)]
+    sizes = sorted(int(n) for n in net.array("sizes"))
+    return [(n, net.array(f"coords_{n}", float), net.array(f"tour_{n}", int)) for n in sizes]
+
+
+def middle_node(coords: maps.Array) -> int:
+    """The node nearest to the mean of all."""
+    return int(np.square(coords - coords.mean(axis=0)).sum(axis=1).argmin())
+
+
+def _draw_function(axes: mpl.axes.Axes, sizes: list[int], alpha: float) -> None:
+    """f(N, d) of each size with a learnt alpha."""
+    reach = np.array([0, np.sqrt(2)])
+    for n, colour in zip(sizes, style.ramp("orange", len(sizes) + 1)[1:], strict=True):
+        axes.plot(reach, adaptation_slope(alpha, n) * reach, color=colour, label=f"N = {n:,}")
+    axes.set_xlim(0, 1.42)
+    maps.label_small(axes, "distance d")
+    axes.grid(visible=True)
+    axes.legend(fontsize=5.8, loc="best", handlelength=1.2)
+
+
+def _draw_weights(axes: mpl.axes.Axes, coords: maps.Array, alpha: float) -> None:
+    """Nodes by exp(A) of the node in the middle: what they count."""
+    current = middle_node(coords)
+    weights = np.exp(adaptation_slope(alpha, len(coords)) * maps.pairwise_distances(coords)[current])
+    weights /= weights.max() or 1
+    order = np.argsort(weights, kind="stable")
+    colours = maps.color_values("Oranges", (weights[order] + 0.12) / 1.12)
+    maps.draw_nodes(axes, coords, order, colours, s=min(15.0, max(1.6, 1100 / len(coords))), edgecolors="#b5651d66")
+    maps.draw_mark(axes, coords[current], "current", 6)
+    maps.frame_square(axes)
+
+
+def _idea_rows(alpha: float, instances: list[tuple[int, maps.Array, maps.Array]]) -> list[dict[str, Any]]:
+    rows = []
+    for n, coords, tour in instances:
+        distances = maps.pairwise_distances(coords)[middle_node(coords)]
+        columns = {"stop": np.argsort(tour), "distance": distances, "bias": adaptation_slope(alpha, n) * distances}
+        rows += maps.node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, columns)
+    return rows
+
+
+def _idea_notes(study: Study, net: Structure, instances: list[tuple[int, maps.Array, maps.Array]]) -> tuple[str, ...]:
+    alpha, sizes = net.number("decoder_alpha"), [n for n, *_ in instances]
+    counts = " and ".join(f"TSP{n:,}" for n in sizes)
+    cut = f"; of larger ones the first {MOST_NODES} nodes" if any(n > MOST_NODES for n in sizes) else ""
+    fall = "; ".join(f"N = {n:,}: {np.log(2) / max(-adaptation_slope(alpha, n), 1e-9):.3f}" for n in sizes)
+    halves = f" exp(A) halves every so far: {fall}." if alpha > 0 else " As α is not above 0, far nodes do not fade."
+    return notes(study, net=net, counts=counts, cut=cut, alpha=alpha, halves=halves)
+
+
+@artifact("The adaptation attention-free module", needs=structure_needs)
+def figure4(study: Study) -> Drawing:
+    """The module in the encoder, where all nodes ask all (a), and in the decoder, where tours do (b)."""
+    net = Structure.of_icam(study)
+    model, n, layer = net.model, net.n, int(net.number("layer"))
+    width, module = model.width, "adaptation attention-free module"
+    decoder_count = model.count("context.") + model.count("key_value.") + 1
+
+    def function(name: str, title: str, alpha: float) -> dg.Element:
+        text = f"{maps.short(-alpha)} × {net.number('log_n'):.2f} × d"
+        return dg.box(name, title, text, fill="representatives", width=0.9, height=0.36)
+
+    def linear(name: str, shape: str) -> dg.Element:
+        return dg.box(name, "linear", shape, fill="nodes", height=0.36)
+
+    linears = [
+        dg.column(dg.panel(name, 0.54, 0.54, before=0.15), linear(f"linear_{name}", f"{width} × {width}"))
+        for name in ("query", "key", "value")
+    ]
+    of = f"nodes after layer {layer}" if layer else "embedded nodes"
+    encoder_count = model.count(f"{LAYER}.qkv") + 1
+    encoder = dg.column(
+        dg.heading("(a) In a layer of the encoder"),
+        dg.box("output", f"Y: {n:,} × {width}", fill="output", width=1.2),
+        dg.box(
+            "module",
+            module,
+            f"no heads, no projection behind it; {encoder_count:,} parameters",
+            fill="nodes",
+            stretch=True,
+        ),
+        dg.row(
+            dg.column(dg.row(*linears, tight=True, gap=0.1), dg.box("nodes", f"{of}: {n:,} × {width}", width=2.0)),
+            dg.column(
+                dg.panel("adaptation", 0.54, 0.54, before=0.15),
+                function("function", "f(N, d)", float(net.array("layer_alphas")[layer])),
+                dg.box("X", f"X: {n:,} × 2"),
+            ),
+        ),
+        top=True,
+    )
+    decoder = dg.column(
+        dg.heading("(b) In the decoder, at each step"),
+        dg.box("context", f"new context: {n:,} × {width}", fill="output", width=1.4),
+        dg.box("module2", module, f"one for all decisions; {decoder_count:,} parameters", fill="nodes", stretch=True),
+        dg.row(
+            dg.column(
+                dg.space(0.7, 0.54), linear("of_query", f"2 × {width} × {width}"),
+                dg.box("ends", "first, current", f"of {n:,} tours"),
+            ),
+            dg.column(
+                dg.space(0.7, 0.54), linear("of_key", model.shape("key_value")), dg.box("H", f"H: {n:,} × {width}")
+            ),
+            dg.column(
+                dg.column(dg.words("A of one tour; grey: −∞", name="row_title"), dg.panel("row", 0.95, 0.34), gap=0.05),
+                function("masked", "f(N, d) + mask", net.number("decoder_alpha")),
+                dg.box("distances", "distances", "from the current node"),
+            ),
+        ),
+        top=True,
+    )  # fmt: skip
+    sheet = dg.Sheet(dg.row(encoder, decoder))
+    sheet.arrow("module", "output")
+    for name, letter in (("query", "Q"), ("key", "K"), ("value", "V")):
+        sheet.chain("nodes", f"linear_{name}", name, "module")
+        maps.draw_matrix(sheet.axes[name], net.array(name, float)[net.order, :CHANNELS])
+        _write_letter(sheet, name, letter)
+    sheet.chain("X", "function", "adaptation", "module")
+    maps.draw_matrix(sheet.axes["adaptation"], net.array("adaptation", float)[np.ix_(net.order, net.order)])
+    _write_letter(sheet, "adaptation", "A")
+    sheet.chain("distances", "masked", "row")
+    sheet.arrow("row_title", "module2")
+    sheet.chain("ends", "of_query")
+    sheet.chain("H", "of_key")
+    sheet.arrow("of_query", "module2", label=f"query\n{n:,} × {width}")
+    sheet.arrow("of_key", "module2", label=f"key, value\n{n:,} × {width}")
+    sheet.arrow("module2", "context")
+    decision = net.decision
+    bias = adaptation_slope(net.number("decoder_alpha"), n) * maps.pairwise_distances(net.coords)[decision.current]
+    bias[decision.path] = np.nan
+    maps.draw_matrix(sheet.axes["row"], bias[net.order][None])
+    rows = [*model.rows("a, b"), *net.alpha_rows("a, b")]
+    texts = notes(study, net=net, layer=layer + 1, n=n, path=len(decision.path))
+    alt = "The attention-free module with its linears and shapes, on matrices of a real instance."
+    return Drawing(sheet.figure, rows, texts, alt)
+
+
+def _write_letter(sheet: dg.Sheet, name: str, letter: str) -> None:
+    """Before a matrix."""
+    place = sheet.places[name]
+    sheet.write(place.left - 0.08, place.y, letter, fontweight="bold", fontsize=6.5)
+
+
+CHOOSERS = {"optimal": "optimal tours", "model": "ICAM, greedy"}
+DASHES: dict[str, Any] = {"optimal": "-", "model": (0, (1.2, 1))}
+SHOWN_RANKS = 8
+NEAR, FAR, TOUR = style.RAMPS["blue"][1], "#aeb5c0", "#cdd2da"
+
+
+@artifact("Where optimal tours go, in small and large instances", needs=structure_needs)
+def figure1(study: Study) -> Drawing:
+    """Instances of two sizes with the region of preferred nodes (a), distances and ranks of all choices (b, c)."""
+    net = Structure.of_icam(study)
+    sizes = [int(n) for n in np.sort(net.array("sizes"))]
+    colours = dict(zip(sizes, style.ramp("blue", len(sizes) + 1)[1:], strict=True))
+    titles = {
+        n: f"{n:,} nodes: radius {net.number(f'radius_{n}_optimal'):.3f}, "
+        f"{net.number(f'within_{n}_optimal'):.1f} others inside"
+        for n in sizes
+    }
+    side = min(1.95, 6.2 / len(sizes))
+    point = maps.MARKS["candidate"] | {"markeredgecolor": "none"}
+    marks = {
+        "current node": point | {"color": maps.RED},
+        "nodes within the circle": point | {"color": NEAR},
+        "other nodes": point | {"color": FAR},
+        "optimal tour": {"color": TOUR},
+    }
+    charts = {"distances": "(b) Distance to the next node", "ranks": "(c) Its rank among unvisited nodes"}
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"(a) Within the circle: {100 * SHARE:.0f} % of all next nodes in optimal tours"),
+            dg.row(dg.space(), *(dg.panel(f"map{n}", side, side, title) for n, title in titles.items()), dg.space()),
+            dg.legend(marks, across=True),
+            dg.row(*(dg.panel(name, 2.75, 1.05, before=0.4, below=0.3) for name in charts)),
+            gap=0.2,
+        )
+    )
+    for n in sizes:
+        _draw_region(sheet.axes[f"map{n}"], net, n)
+    _draw_distances(sheet.axes["distances"], net, colours)
+    _draw_ranks(sheet.axes["ranks"], net, colours)
+    for name, title in charts.items():
+        sheet.axes[name].set_title(title, pad=4)
+    alt = "Instances of two sizes with a circle around the current node; below, how far away next nodes are chosen."
+    return Drawing(sheet.figure, _rows(net, sizes), _notes(study, net, sizes), alt)
+
+
+def _inside(net: Structure, n: int) -> Any:
+    """(n,) whether nodes lie within the circle around the middle node, which is drawn as the current one."""
+    coords = net.array(f"coords_{n}", float)
+    return maps.pairwise_distances(coords)[middle_node(coords)] <= net.number(f"radius_{n}_optimal")
+
+
+def _draw_region(axes: mpl.axes.Axes, net: Structure, n: int) -> None:
+    coords, tour, inside = net.array(f"coords_{n}", float), net.array(f"tour_{n}"), _inside(net, n)
+    current, area = coords[middle_node(coords)], float(np.clip(1400 / n, 1.2, 16))
+    axes.plot(*coords[np.append(tour, tour[0])].T, color=TOUR, linewidth=0.6, zorder=1)
+    maps.draw_nodes(axes, coords, ~inside, FAR, s=area, linewidths=0, zorder=2)
+    maps.draw_nodes(axes, coords, inside, NEAR, s=area, linewidths=0)
+    radius = net.number(f"radius_{n}_optimal")
+    axes.add_patch(
+        mpl.patches.Circle(tuple(current), radius, facecolor="#3f8fc622", edgecolor="#1c5a9c", linewidth=0.9, zorder=2)
+    )
+    axes.plot(*current, "o", color=maps.RED, markersize=max(3.0, area**0.5 + 1), zorder=5, markeredgecolor="white")
+    maps.frame_square(axes, margin=0.02)
+
+
+def _draw_distances(axes: mpl.axes.Axes, net: Structure, colours: dict[int, str]) -> None:
+    """The share of choices that are not farther away, by size: solid the optimal tours', dotted the model's."""
+    levels, reach = net.array("levels"), 0.0
+    for n, colour in colours.items():
+        for who, dash in DASHES.items():
+            quantiles = net.array(f"quantiles_{n}_{who}")
+            axes.plot(quantiles, 100 * levels, color=colour, linestyle=dash)
+            reach = max(reach, float(np.interp(0.985, levels, quantiles)))
+        radius = net.number(f"radius_{n}_optimal")
+        axes.plot([radius, radius], [0, 100 * SHARE], color=colour, linewidth=0.7, linestyle="--")
+        axes.plot([], [], color=colour, label=f"{n:,} nodes")
+    for who, name in CHOOSERS.items():
+        axes.plot([], [], color=style.INK, linestyle=DASHES[who], label=name)
+    axes.axhline(100 * SHARE, color=style.GREY, linewidth=0.6, linestyle="--")
+    axes.set_xlim(0, 1.4 * reach or 1)  # room for the legend beside all radii
+    axes.set_ylim(0, 102)
+    axes.set_xlabel("distance in the unit square", labelpad=2)
+    axes.set_ylabel("choices within (%)", labelpad=2)
+    axes.legend(loc="lower right", fontsize=6)
+
+
+def _draw_ranks(axes: mpl.axes.Axes, net: Structure, colours: dict[int, str]) -> None:
+    """Optimal tours' shares by rank, sizes side by side; what is beyond is the last."""
+    width = 0.8 / len(colours)
+    for k, (n, colour) in enumerate(colours.items()):
+        x = np.arange(1, SHOWN_RANKS + 2) - 0.4 + (k + 0.5) * width
+        shares = {}
+        for who in CHOOSERS:
+            ranks = net.array(f"ranks_{n}_{who}")
+            shares[who] = 100 * np.append(ranks[:SHOWN_RANKS], ranks[SHOWN_RANKS:].sum()) / ranks.sum()
+        axes.bar(x, shares["optimal"], width, color=colour, label=f"{n:,} nodes")
+        size = 72 * 2.75 / (SHOWN_RANKS + 1.4) * width * 0.8
+        axes.plot(x, shares["model"], "_", color=maps.RED, markeredgewidth=1.3, markersize=size)
+    axes.plot([], [], color=maps.RED, linewidth=1.3, label=CHOOSERS["model"])
+    axes.set_xticks(range(1, SHOWN_RANKS + 2), [*map(str, range(1, SHOWN_RANKS + 1)), f"≥ {SHOWN_RANKS + 1}"])
+    axes.set_xlabel("1: the nearest", labelpad=2)
+    axes.set_ylabel("choices (%)", labelpad=2)
+    axes.grid(visible=False, axis="x")
+    axes.legend(fontsize=6)
+
+
+def _rows(net: Structure, sizes: list[int]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for n in sizes:
+        coords = net.array(f"coords_{n}", float)
+        place = np.where(_inside(net, n), "within", "other").astype(object)
+        place[middle_node(coords)] = "current"
+        columns = {"stop": np.argsort(net.array(f"tour_{n}")), "place": place}
+        rows += maps.node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, columns)
+        for who in CHOOSERS:
+            about = {"side": MEASURED, "n": n, "chooser": who}
+            rows.append(about | {"panel": "a"} | {k: net.number(f"{k}_{n}_{who}") for k in ("radius", "within")})
+            rows += [
+                about | {"panel": "b", "level": round(float(level), 4), "distance": float(distance)}
+                for level, distance in zip(net.array("levels"), net.array(f"quantiles_{n}_{who}"), strict=True)
+            ]
+            counts = enumerate(net.array(f"ranks_{n}_{who}"), 1)
+            rows += [about | {"panel": "c", "rank": k, "decisions": int(count)} for k, count in counts]
+    return rows
+
+
+def _notes(study: Study, net: Structure, sizes: list[int]) -> tuple[str, ...]:
+    counts, solved, solvers = (
+        dict(zip(net.array("sizes"), net.array(key), strict=True)) for key in ("counts", "solved", "solvers")
+    )
+    sets = ", ".join(f"{counts[n]:,} of TSP{n:,} by {solvers[n]}" for n in sizes)
+    solved_text = ", ".join(f"{solved[n]:,} of TSP{n:,}" for n in sizes)
+    ratio = ""
+    if len(sizes) > 1:
+        first, last = sizes[0], sizes[-1]
+        change = net.number(f"radius_{last}_optimal") / net.number(f"radius_{first}_optimal")
+        ratio = (
+            f"From {first:,} to {last:,} nodes the radius changes by a factor of {change:.2f}; (n1/n2)^0.5, which "
+            f"keeps the number of nodes inside, is {(first / last) ** 0.5:.2f}."
+        )
+    return notes(study, net=net, sets=sets, solved=solved_text, quantile=100 * SHARE, most=RANKS - 1, ratio=ratio)

@@ -1,0 +1,334 @@
+"""Figures 5 and 7 of paper `mvmoe`: curves of training on an unseen problem, their ends as a table, and OVRPTW."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroute.analysis.intervals import percentile_interval
+from neuroute.core.lazy import mpl
+from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe.cells import models_here, references_note, rule_notes
+from neuroute.pipeline.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, X8, run_id
+from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.plan.config import Scale
+from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
+from neuroute.pipeline.rendering import style
+from neuroute.pipeline.rendering.cells import MEAN_OF_GAPS, number, printed_numbers, resampled_mean_of_gaps
+from neuroute.pipeline.rendering.columns import described
+from neuroute.pipeline.rendering.grid import MEAN_GAP, Grid, Method, Quantity, grid_table, needs_of
+from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.plots import line
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.pipeline.rendering.table import Column, Table
+from neuroute.problems.vrp import SWITCHES
+from neuroute.specs.objects import Reinforced, StageEvaluation, Test
+
+
+def few_shot_stages(scale: Scale) -> tuple[str, ...]:
+    """Names of the stages of a few-shot training."""
+    return tuple(stage.name for stage in scale[MvmoeScale].few_shot.stages)
+
+
+def few_shot_needs(scale: Scale) -> Iterator[Need]:
+    """The checkpoints before, after each stage and at the end on the problem's test set; of one stage the log."""
+    *earlier, _ = few_shot_stages(scale)
+    for method in MULTI_TASK:
+        for variant in FEW:
+            run = run_id(roles.few(method, variant))
+            if not earlier:
+                yield Log(run)
+                continue
+            labels = roles.adapted(scale, variant)
+            test = Test(labels=labels, decoding=X8)
+            yield StageEvaluation(run=run, stages=tuple(earlier), tests=(test,))
+            yield from tested([run, run_id(roles.multi(scale, method, SIZES[0]))], labels, X8)
+
+
+def few_shot_points(study: Study, method: str, variant: str) -> list[tuple[float, int, int, float]]:
+    """Return (epoch, batch, instances, mean of the instances' gaps in %) before training and after each stage."""
+    scale, run = study.scale, run_id(roles.few(method, variant))
+    dataset = roles.adapted(scale, variant).dataset
+    *earlier, _ = few_shot_stages(scale)
+    weights = [run_id(roles.multi(scale, method, SIZES[0])), *(f"{run}@{stage}" for stage in earlier), run]
+    gaps, epoch, batch, samples = [], 0, 0, 0
+    for name, stage in zip(weights, (None, *scale[MvmoeScale].few_shot.stages), strict=True):
+        if stage is not None:
+            epoch, batch = epoch + stage.epochs, batch + stage.batches
+            samples += stage.batches * stage.batch_size
+        gap = study.value(MEAN_OF_GAPS, name, dataset, X8)
+        if gap is not None:
+            gaps.append((float(epoch), batch, samples, gap))
+    return gaps
+
+
+LOOKS = {  # method -> colour and marker
+    "POMO-MTL": (style.GREY, "s"),
+    "MVMoE/4E": (style.RAMPS["blue"][2], "o"),
+    "MVMoE/4E-L": (style.RAMPS["orange"][1], "^"),
+}
+WITH, WITHOUT = "with OVRPTW", "without OVRPTW"
+BOTH = tuple(variant for variant in VARIANTS if SWITCHES[variant].open and SWITCHES[variant].windows)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Validations of one problem in a run's log."""
+
+    run: str
+    variant: str
+    series: str
+    points: tuple[tuple[float, int, int, float], ...]  # epoch, batch, instances, gap in % (ratio of mean lengths)
+
+    @property
+    def xy(self) -> tuple[list[float], list[float]]:
+        return [epoch for epoch, *_ in self.points], [
+            gap if math.isfinite(gap) else math.nan for *_, gap in self.points
+        ]
+
+    @property
+    def last(self) -> float:
+        return self.points[-1][3] if self.points else math.nan
+
+    def rows(self) -> list[dict[str, Any]]:
+        about = {"side": MEASURED, "series": self.series, "variant": self.variant, "run": self.run}
+        return [
+            about | {"epoch": round(epoch, 4), "batch": batch, "samples": samples, "gap_pct": gap}
+            for epoch, batch, samples, gap in self.points
+        ]
+
+
+def curve(study: Study, run: str, variant: str, series: str) -> Curve:
+    """All validations on the problem's validation instances, that before training included."""
+    training, dataset = _training(study, run), roles.validation(study.scale, variant, SIZES[0]).dataset
+    points = []
+    for validation in study.log(run, "validation").to_dict("records"):
+        gaps = validation.get("gaps_pct")
+        if isinstance(gaps, dict) and dataset.id in gaps:
+            batch = int(validation["batch"])
+            points.append((epochs(training, batch), batch, int(validation["samples"]), float(gaps[dataset.id])))
+    return Curve(run, variant, series, tuple(points))
+
+
+def epochs(training: Reinforced, batches: int) -> float:
+    """How many epochs the first so many batches are."""
+    total, remaining = 0.0, batches
+    for stage in training.stages:
+        total += min(remaining, stage.batches) / stage.batches_per_epoch
+        remaining = max(0, remaining - stage.batches)
+    return total
+
+
+def _few_curve(study: Study, method: str, variant: str) -> Curve:
+    run = run_id(roles.few(method, variant))
+    if len(few_shot_stages(study.scale)) > 1:
+        return Curve(run, variant, method, tuple(few_shot_points(study, method, variant)))
+    return curve(study, run, variant, method)
+
+
+@artifact("Few-shot training on two unseen problems", needs=few_shot_needs, printed_files=("table2",))
+def figure5(study: Study) -> Drawing:
+    """Gaps while models of six problems go on with one that they have not seen."""
+    figure = new_figure(height=2.6)
+    panels = figure.subplots(1, len(FEW), sharey=True)
+    every: list[Curve] = []
+    zero = {variant: _zero_shot(study, variant) for variant in FEW}
+    for axes, letter, variant in zip(panels, "ab", FEW, strict=True):
+        curves = [_few_curve(study, method, variant) for method in MULTI_TASK]
+        for each in curves:
+            colour, marker = LOOKS[each.series]
+            x, y = each.xy
+            axes.plot(x, y, color=colour, marker=marker, markersize=3, markeredgewidth=0, linewidth=1.1)
+        _of_epochs(axes, curves)
+        axes.set_title(f"({letter}) {variant}", pad=14)
+        text = ", ".join(f"{gap:.3f}" for gap in zero[variant].values())
+        axes.text(0, 1.03, f"zero-shot in print (Table 2): {text} %", transform=axes.transAxes, fontsize=6.5)
+        every += curves
+    gap = "Gap" if len(few_shot_stages(study.scale)) > 1 else "Validation gap"
+    panels[0].set_ylabel(f"{gap}, n = {study.scale[MvmoeScale].sizes[SIZES[0]]} (%)")
+    handles = [line(method, color=colour, marker=marker, markersize=3.5) for method, (colour, marker) in LOOKS.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    alt = "Gaps of three models over the epochs of training on one unseen problem, in two panels."
+    rows = [row for each in every for row in each.rows()]
+    rows += [{"side": PUBLISHED, "series": method, "variant": variant, "epoch": 0.0, "gap_pct": gap}
+             for variant, of in zero.items() for method, gap in of.items()]  # fmt: skip
+    return Drawing(figure, rows, _few_notes(study, every), alt)
+
+
+AFTER = 0  # in the place of a size, as no such gap is printed
+
+
+def table_figure5_grids(scale: Scale) -> list[Grid]:
+    grids = []
+    for variant in FEW:
+        test = roles.adapted(scale, variant)
+        at = described(test.dataset)
+        columns = [
+            Quantity(Column("gap_before_pct", "Before", "gap %", at=at), MEAN_GAP, test, SIZES[0]),
+            Quantity(Column("gap_after_pct", "After", "gap %", at=at), MEAN_GAP, test, AFTER),
+        ]
+        methods = []
+        for name in MULTI_TASK:
+            runs = {SIZES[0]: run_id(roles.multi(scale, name, SIZES[0])), AFTER: run_id(roles.few(name, variant))}
+            methods.append(Method(name, {"method": name}, runs=runs, decoding=X8))
+        grids.append(Grid(methods, columns, (variant,), {"problem": variant}, "table2", models_here))
+    return grids
+
+
+@artifact("Before and after few-shot training", needs=needs_of(table_figure5_grids), printed_files=("table2",))
+def table_figure5(study: Study) -> Table:
+    """The ends of Figure 5's curves."""
+    grids = table_figure5_grids(study.scale)
+    return grid_table(
+        study,
+        ("Problem", "Method"),
+        grids,
+        samples=_training(study, grids[0].runs[-1]).samples,
+        references=references_note(study.scale, FEW),
+        **rule_notes(study, [test for grid in grids for test in grid.tests], grids[0].runs),
+    )
+
+
+def _zero_shot(study: Study, variant: str) -> dict[str, float]:
+    """Method -> the printed gap of Table 2, before any training on the problem."""
+    gaps = {
+        method: number(printed_numbers(study, "table2", problem=variant, method=method), SIZES[0], "gap_pct")
+        for method in MULTI_TASK
+    }
+    return {method: float(gap) for method, gap in gaps.items() if isinstance(gap, float)}
+
+
+def _of_epochs(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
+    """Label the epochs, or say that no gap is drawn over them."""
+    last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0) or 1.0
+    axes.set_xlim(-0.03 * last, 1.02 * last)
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=last >= 5))
+    axes.set_xlabel("Epochs")
+    if not any(math.isfinite(gap) for each in curves for gap in each.xy[1]):
+        style.empty_axes(axes, "no finite gap to draw")
+
+
+def _few_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
+    scale = study.scale[MvmoeScale]
+    count, n, samples = scale.validation_count, scale.sizes[SIZES[0]], _training(study, every[0].run).samples
+    gaps_text = (
+        f"Gaps of one training each are ratios of mean lengths, greedy from many starts without augmentation, on "
+        f"{count:,} validation instances, which are not those of Table 2; nothing is selected on them."
+    )
+    if len(few_shot_stages(study.scale)) > 1:
+        count = roles.adapted(study.scale, FEW[0]).dataset.count
+        gaps_text = f"Gaps are means over {count:,} test instances, those of Table 2 first, with its 8 images."
+    changes = []
+    for variant in FEW:
+        texts = [
+            f"{each.series} {each.points[0][3]:.2f} to {each.last:.2f} %{_gain(study, each)}"
+            for each in every
+            if each.variant == variant and each.points
+        ]
+        if texts:
+            changes.append(f"{variant} here, from before to after: {'; '.join(texts)}.")
+    return notes(study, n=n, samples=samples, gaps=gaps_text, changes=changes, trouble=_trouble(every))
+
+
+def _gain(study: Study, each: Curve) -> str:
+    """Say how much lower a gap is after than before, with its interval; of trainings in one stage nothing."""
+    if len(few_shot_stages(study.scale)) == 1:
+        return ""
+    dataset = roles.adapted(study.scale, each.variant).dataset
+    runs = (run_id(roles.multi(study.scale, each.series, SIZES[0])), each.run)
+    before, after = (resampled_mean_of_gaps(study, run, dataset, X8) for run in runs)
+    if before is None or after is None:
+        return ""
+    interval = percentile_interval(before - after)
+    return f" (lower by {each.points[0][3] - each.last:.2f} [{interval.low:.2f}, {interval.high:.2f}] points)"
+
+
+def _training(study: Study, run: str) -> Reinforced:
+    training = study.runs[run].training
+    assert isinstance(training, Reinforced)
+    return training
+
+
+def _trouble(every: Sequence[Curve]) -> list[str]:
+    """What is missing from the curves."""
+    lacking = []
+    if odd := sum(not math.isfinite(gap) for each in every for *_, gap in each.points):
+        lacking.append(f"{odd} of {sum(len(each.points) for each in every)} gaps are not finite and not drawn.")
+    if bare := [f"{each.run} ({each.variant})" for each in every if not each.points]:
+        lacking.append(f"Without a validation on the problem: {', '.join(bare)}.")
+    return lacking
+
+
+@artifact(
+    "POMO-MTL trained with and without OVRPTW",
+    needs=lambda scale: [Log(run_id(roles.multi(scale, "POMO-MTL", SIZES[0]))), Log(run_id(WITHOUT_OVRPTW))],
+)
+def figure7(study: Study) -> Drawing:
+    """Validation curves on all 16 problems of POMO-MTL, trained on five or six of them."""
+    runs = {WITH: run_id(roles.multi(study.scale, "POMO-MTL", SIZES[0])), WITHOUT: run_id(WITHOUT_OVRPTW)}
+    looks: dict[str, Any] = {WITH: style.RAMPS["blue"][2], WITHOUT: style.RAMPS["orange"][1]}
+    figure = new_figure(height=6.0)
+    panels = figure.subplots(4, 4, sharex=True)
+    every: list[Curve] = []
+    for axes, variant in zip(panels.flat, VARIANTS, strict=True):
+        curves = [curve(study, run, variant, series) for series, run in runs.items()]
+        for each in curves:
+            later = [(epoch, gap) for epoch, gap in zip(*each.xy, strict=True) if epoch > 0]
+            look: dict[str, Any] = {"marker": "o", "markersize": 2, "linewidth": 1.1}
+            axes.plot([epoch for epoch, _ in later], [gap for _, gap in later], color=looks[each.series], **look)
+        _of_epochs(axes, curves)
+        axes.set_xlabel("Epochs" if axes in panels[-1] else "")
+        axes.set_title(variant, fontweight="bold" if variant in TRAINED else "normal", fontsize=7, pad=3)
+        axes.tick_params(labelsize=6)
+        axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
+        every += curves
+    figure.supylabel(f"Validation gap, n = {study.scale[MvmoeScale].sizes[SIZES[0]]} (%)", fontsize=7.5)
+    handles = [line(f"trained {series}", color=colour) for series, colour in looks.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    alt = "Sixteen panels, one for each problem, with two validation curves each."
+    rows = [row | {"trained": row["variant"] in TRAINED} for each in every for row in each.rows()]
+    scale = study.scale[MvmoeScale]
+    count, n = scale.validation_count, scale.sizes[SIZES[0]]
+    training = _training(study, every[0].run)
+    texts = []
+    for variants, name in ((BOTH, "open routes and time windows"), ([v for v in VARIANTS if v not in BOTH], "others")):
+        ends = {series: np.mean([c.last for c in every if c.variant in variants and c.series == series])
+                for series in (WITHOUT, WITH)}  # fmt: skip
+        texts.append(f"{name} {ends[WITHOUT]:.2f} % without, {ends[WITH]:.2f} % with")
+    worse = [v for v in BOTH if _last(every, v, WITHOUT) > _last(every, v, WITH)]
+    seen_notes = notes(
+        study,
+        n=n,
+        training=training,
+        count=count,
+        ends="; ".join(texts),
+        both=len(BOTH),
+        worse=len(worse),
+        names=f"{': ' * bool(worse)}{', '.join(worse)}",
+        idle=idle_limits(every),
+        trouble=_trouble(every),
+    )
+    return Drawing(figure, rows, seen_notes, alt)
+
+
+def idle_limits(every: Sequence[Curve]) -> list[str]:
+    """Say which problems with a limit have the curves of the one without it: the limit never binds there."""
+    of = {(each.variant, each.series): [gap for *_, gap in each.points] for each in every}
+    variant_of = {switches: variant for variant, switches in SWITCHES.items()}
+    pairs = {v: variant_of[SWITCHES[v]._replace(limit=False)] for v in VARIANTS if SWITCHES[v].limit}
+    same = [v for v, other in pairs.items() if all(of[v, series] == of[other, series] for series in (WITH, WITHOUT))]
+    if not same:
+        return []
+    return [
+        f"The limit of a route's length never binds here for {', '.join(same)}: each has the curves of the same "
+        "problem without it."
+    ]
+
+
+def _last(every: Sequence[Curve], variant: str, series: str) -> float:
+    return next(each.last for each in every if (each.variant, each.series) == (variant, series))

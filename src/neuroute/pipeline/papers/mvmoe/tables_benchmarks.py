@@ -1,0 +1,291 @@
+"""Tables 6 to 8 of paper `mvmoe`: large instances one at a time, CVRPLIB's Set-X and Solomon's instances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from neuroute.analysis.contrasts import Gap
+from neuroute.core.lazy import pd
+from neuroute.datasets.benchmarks import PublishedInstance, published_instances
+from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe.cells import models_note, of_each
+from neuroute.pipeline.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, X8, run_id
+from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.plan.config import Scale
+from neuroute.pipeline.plan.needs import Need, artifact
+from neuroute.pipeline.rendering.benchmark import none_there
+from neuroute.pipeline.rendering.cells import number, printed_numbers, select, with_budget
+from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, Value, duration
+from neuroute.specs.decodings import Decoding
+
+# -- rows of Tables 7 and 8 of paper `mvmoe`: one for each instance of a public benchmark, and their mean ------------
+
+
+@dataclass(frozen=True)
+class Library:
+    """A set of a benchmark, as the paper calls it and as it is called here."""
+
+    title: str
+    benchmark: str
+    problem: str  # in print
+    set: str  # of the benchmark's; "": any
+    rounded: bool  # whether the paper's lengths are sums of rounded legs
+
+    def length(self, value: float | None) -> Value:
+        """As the paper has it: a whole number where legs are rounded."""
+        return round(value) if value is not None and self.rounded else value
+
+
+@dataclass(frozen=True)
+class Solver:
+    """One pair of columns: what singles out its printed numbers, and how it is measured here."""
+
+    label: str
+    printed: Mapping[str, object]
+    run: str
+    group: str
+    decoding: Decoding
+
+
+def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) -> tuple[list[Row], list[str]]:
+    """A row for each instance that is printed or measured, and the mean of those printed; what was not measured.
+
+    A row: the best length known, then each method's length and gap in %.  Means here are over the instances that every
+    method measured here has solved.  Notes: by instances and methods; how to get the instances where there are none.
+    """
+    published = printed_numbers(study, study.artifact.name, problem=library.problem)
+    gaps, instances, best = _gaps(study, library, solvers), _set(library), published[published.metric == "best_known"]
+    names, solved = [str(name) for name in best.instance], {name for of in gaps for name in of}
+    others = [name for name in instances if name in solved and name not in names]
+    of_each = [select(published, **solver.printed) for solver in solvers]
+    rows = []
+    for name in (*names, *others):
+        known_here = instances[name].optimum if name in solved else None
+        known_in_print = _one(best[best.instance == name].value)
+        at = f"{name}, as listed here"
+        cells = [Cell(library.length(known_here), library.length(known_in_print), at=at)]
+        for solver, of, printed_rows in zip(solvers, gaps, of_each, strict=True):
+            there = printed_rows[printed_rows.instance == name]
+            length_in_print, gap_in_print = (_one(there[there.metric == key].value) for key in ("obj", "gap_pct"))
+            length, behind = None, None
+            gap = None
+            if (each := of.get(name)) is not None:
+                gap = fmean(each)
+                length = instances[name].optimum * (1 + gap / 100)
+                behind = _behind(study, solver, instances[name].nodes - 1, each)
+            cells.append(Cell(library.length(length), library.length(length_in_print)))
+            cells.append(Cell(gap, gap_in_print, behind=behind))
+        rows.append(Row((library.title, name), tuple(cells)))
+    rows.append(_mean(library, gaps, names, of_each))
+    if not any(gaps):
+        return rows, [none_there(library.benchmark)]
+    notes = []
+    if lacking := sum(name not in solved for name in names):
+        notes.append(f"{library.title}: {lacking} of the {len(names)} printed instances were not measured here.")
+    if others:
+        notes.append(
+            f"{library.title}: {len(others)} of the instances here are not in the paper's table; they come last."
+        )
+    common = _common(gaps, names)
+    if 0 < len(common) < len(names):
+        parts = []
+        for solver, printed_rows in zip(solvers, of_each, strict=True):
+            there = printed_rows[(printed_rows.metric == "gap_pct") & printed_rows.instance.isin(common)]
+            parts.append(f"{solver.label.partition(',')[0]} {there.value.mean():.3f} %")
+        means = ", ".join(parts)
+        notes.append(f"{library.title}: over the instances of the mean here, printed means are {means}.")
+    if without := [solver.label for solver, of in zip(solvers, gaps, strict=True) if not of]:
+        notes.append(f"Not measured on {library.title}: {', '.join(without)}.")
+    return rows, notes
+
+
+Gaps = dict[str, tuple[float, ...]]  # instance -> the gap in % of each training
+
+
+def _gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> list[Gaps]:
+    """Return what is measured of a set by each method."""
+    metric, gaps = "gap_rounded_pct" if library.rounded else "gap_pct", []
+    of_set = study.records[(study.records.distribution == library.benchmark) & (study.records.metric == metric)]
+    for solver in solvers:
+        rows = of_set[(of_set.group == solver.group) & (of_set.decoding == solver.decoding.name)]
+        rows = rows[rows.run.isin(study.trainings(solver.run))]
+        study.mark(rows)
+        study.note_seeds(solver.run, rows.run.nunique())
+        of = {
+            str(test).removeprefix(f"{library.benchmark}_"): tuple(of_test.value)
+            for test, of_test in rows.groupby("test")
+        }
+        gaps.append({name: gap for name, gap in of.items() if name in _set(library)})
+    return gaps
+
+
+def _common(gaps: Sequence[Gaps], names: Sequence[str]) -> list[str]:
+    """Keep the instances that every method measured here has solved."""
+    some = [of for of in gaps if of]
+    return [name for name in names if some and all(name in of for of in some)]
+
+
+def _behind(study: Study, solver: Solver, customers: int, gaps: tuple[float, ...]) -> Gap | None:
+    """Say which trainings of which model stand behind a gap on one instance."""
+    model = study.runs.get(solver.run)
+    if model is None:
+        return None
+    kind = model.network.kind.partition(":")[2]
+    return Gap(gaps, np.zeros(1), "", 1, kind, "vrp", customers / model.n, solver.run)
+
+
+def _mean(library: Library, gaps: Sequence[Gaps], names: list[str], of_each: Sequence[pd.DataFrame]) -> Row:
+    common, cells = _common(gaps, names), [Cell()]
+    for of, printed_rows in zip(gaps, of_each, strict=True):
+        mean = fmean(fmean(of[name]) for name in common) if of and common else None
+        in_print = _one(printed_rows[printed_rows.instance == f"mean of {len(names)}"].value)
+        at = "" if mean is None else f"{len(common)} of {len(names)} instances"
+        cells += [Cell(), Cell(mean, in_print, at=at)]
+    label = f"Mean of {len(names)}" + (f", here of {len(common)}" if common and len(common) < len(names) else "")
+    return Row((library.title, label), tuple(cells))
+
+
+def _set(library: Library) -> dict[str, PublishedInstance]:
+    every = published_instances(library.benchmark).items()
+    return {name: k for name, k in every if not library.set or k.set == library.set}
+
+
+def _one(values: pd.Series[float]) -> float | None:
+    return float(values.item()) if len(values) else None
+
+
+LARGER = SIZES[-1]  # customers of the instances that Tables 6 to 8's models are trained on
+SET_X = Library("Set-X", "cvrplib", "CVRP", "X", rounded=True)
+SOLOMON = Library("Set-Solomon", "solomon", "VRPTW", "", rounded=False)
+
+
+PARAMETERS = "Parameters"  # label of the last row
+IN_PRINT = {"POMO-MTL": "1.25M", "MVMoE/4E": "3.68M"}  # Section 5; that of 4E-L is not printed
+
+
+@artifact(
+    "Seconds of one large instance", needs=lambda scale: [roles.construction(scale, method) for method in MULTI_TASK]
+)
+def table6(study: Study) -> Table:
+    published, scale = printed_numbers(study, "table6"), study.scale
+    runs = {method: run_id(roles.multi(scale, method, LARGER)) for method in MULTI_TASK}
+    rows = []
+    for variant in VARIANTS:
+        cells, dataset = [], roles.constructed(scale, variant)
+        for method, run in runs.items():
+            rows_printed = published[(published.problem == variant) & (published.method == method)]
+            seconds = study.value("time_s", run, dataset, MULTI)
+            cells.append(Cell(seconds, number(rows_printed, roles.CONSTRUCTED, "time_s")))
+        rows.append(Row((variant,), tuple(cells)))
+    dataset = roles.constructed(scale, VARIANTS[0])
+    counts = [study.value("parameters", run, dataset, MULTI) for run in runs.values()]
+    sizes = [None if count is None else f"{count:,.0f}" for count in counts]
+    rows.append(Row((PARAMETERS,), tuple(map(Cell, sizes, (IN_PRINT.get(method) for method in runs)))))
+    at = of_each(scale[MvmoeScale].construction_size, scale[MvmoeScale].construction_count)
+    heads = f"n={scale[MvmoeScale].construction_size}", at, f"n={roles.CONSTRUCTED}"
+    columns = [Column(f"time_{roles.MULTI_TASK[method]}_s", method, "", duration, *heads) for method in runs]
+    return draw_table(study, ("Problem",), columns, rows, models=models_note(study, runs), slower=_slower(rows))
+
+
+def _slower(rows: Sequence[Row]) -> list[str]:
+    """On how many problems the light decoder was the slower one here."""
+    both = [(row.cells[1].measured, row.cells[2].measured) for row in rows]
+    times = [(base, light) for base, light in both if isinstance(base, float) and isinstance(light, float)]
+    slower = sum(light > base for base, light in times)
+    return [f"Here MVMoE/4E-L is slower than MVMoE/4E on {slower} of {len(times)} problems."] if times else []
+
+
+def _table7_needs(scale: Scale) -> Iterator[Need]:
+    multi = [roles.multi(scale, method, LARGER) for method in MULTI_TASK]
+    for name in (roles.single(scale, "CVRP", LARGER), *multi):
+        yield roles.on_set_x(scale, run_id(name), "set_x")
+    for name in (roles.single(scale, "VRPTW", LARGER), *multi):
+        yield roles.on_solomon(scale, run_id(name))
+
+
+@artifact("CVRPLIB's Set-X and Solomon's instances", needs=_table7_needs)
+def table7(study: Study) -> Table:
+    """Lengths and gaps on Set-X up to 250 customers and on Solomon's R1, RC1 and RC2."""
+    solvers_of, rows, instances = {}, list[Row](), list[str]()
+    for library, group in ((SET_X, "set_x"), (SOLOMON, "solomon")):
+        solvers = [solver("POMO", roles.single(study.scale, library.problem, LARGER), group)]
+        solvers += [solver(name, roles.multi(study.scale, name, LARGER), group) for name in MULTI_TASK]
+        solvers_of[library] = solvers
+        rows_of, notes_of = rows_and_notes(study, library, solvers)
+        rows, instances = rows + rows_of, instances + notes_of
+    models = {f"POMO ({library.problem})": of[0].run for library, of in solvers_of.items()}
+    models |= {name: run_id(roles.multi(study.scale, name, LARGER)) for name in MULTI_TASK}
+    return draw_table(
+        study,
+        ("Set", "Instance"),
+        _columns(["POMO", *MULTI_TASK]),
+        rows,
+        instances=instances,
+        models=models_note(study, models),
+    )
+
+
+def _table8_needs(scale: Scale) -> Iterator[Need]:
+    for name in (roles.single(scale, "CVRP", LARGER), *(roles.multi(scale, method, LARGER) for method in MULTI_TASK)):
+        yield roles.on_set_x(scale, run_id(name), "set_x_large", roles.on_large(scale))
+    for run in roles.lehd(scale).values():
+        yield roles.on_set_x(scale, run, "set_x_large", roles.GREEDY, roles.rrc(scale))
+
+
+@artifact("Larger instances of Set-X", needs=_table8_needs)
+def table8(study: Study) -> Table:
+    """Lengths and gaps on Set-X above 500 customers, also by LEHD with and without experts."""
+    scale, rrc = study.scale, roles.rrc(study.scale)
+    models = {"POMO": roles.single(scale, "CVRP", LARGER)}
+    models |= {name: roles.multi(scale, name, LARGER) for name in MULTI_TASK}
+    how = roles.on_large(scale)
+    solvers = [solver(name, run, "set_x_large", how) for name, run in models.items()]
+    lehd = roles.lehd(scale)
+    for decoding, words in ((GREEDY, "greedy"), (rrc, "RRC")):
+        for name, run in lehd.items():
+            label = name if words == "greedy" else with_budget(f"{name} RRC100", 100, rrc.iterations)
+            row = {"method": name, "decoding": words}
+            solvers.append(Solver(label, row, run, roles.group(run, "set_x_large"), decoding))
+    rows, instances = rows_and_notes(study, SET_X, solvers)
+    of = sorted({study.runs[run].training.epochs for run in lehd.values() if run in study.runs})
+    plural = "s" * (of != [1])
+    epochs = f"LEHD is trained for {' or '.join(map(str, of))} epoch{plural} here, for 20 in the paper." if of else ""
+    return draw_table(
+        study,
+        ("Set", "Instance"),
+        _columns([solver.label for solver in solvers]),
+        rows,
+        instances=instances,
+        models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
+        epochs=epochs,
+        unlike="" if how == X8 else "Not so here: each instance is solved without images. In the paper: ",
+    )
+
+
+def solver(name: str, run: str, group: str, decoding: Decoding = X8) -> Solver:
+    return Solver(name, {"method": name}, run_id(run), group, decoding)
+
+
+def _columns(labels: Sequence[str]) -> tuple[Column, ...]:
+    """The best length known, and length and gap of each method."""
+    out = [Column("best_known", "Best known", "", _length)]
+    for label in labels:
+        key = "".join(c if c.isalnum() else "_" for c in label.partition(",")[0].lower())
+        at = "the instance of the row"
+        out += [
+            Column(f"obj_{key}", "Obj.", "", _length, label, at),
+            Column(f"gap_{key}_pct", "Gap", "%", group=label, at=at),
+        ]
+    return tuple(out)
+
+
+def _length(value: Any) -> str:
+    """27,591 and 1,249.0: integers as Set-X has them, others with the one decimal that is printed of Solomon's."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"

@@ -1,0 +1,125 @@
+"""Figure 2 of paper `pens`: a path-TSP solved decision by decision, and the network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroute.core.lazy import mpl
+from neuroute.evaluation.snapshot import NetworkSnapshot
+from neuroute.pipeline.papers.pens import roles
+from neuroute.pipeline.plan.needs import artifact
+from neuroute.pipeline.rendering import diagram as dg
+from neuroute.pipeline.rendering import maps, style
+from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.style import MEASURED, Drawing
+from neuroute.problems.tsp import tour_length
+
+SIDE = 0.96  # of the maps, in inches
+
+
+@dataclass(frozen=True)
+class Attention(NetworkSnapshot):
+    """A run, its modules and the arrays of its attention evaluation."""
+
+    group, weight = "attention", "layers.0.qkv.weight"
+
+    @property
+    def walk(self) -> Walk:
+        return Walk(*(self.array(f"small_{name}") for name in ("coords", "tour", "probabilities")))
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A small instance that was solved greedily."""
+
+    coords: maps.Array  # (m, 2)
+    tour: maps.Array  # (m,) from node 0
+    probabilities: maps.Array  # (m - 1, m)
+
+    def name(self, node: int) -> str:
+        return chr(ord("A") + node) if len(self.coords) <= 26 else str(node)
+
+    def rows(self) -> list[dict[str, Any]]:
+        place, rows = np.argsort(self.tour), []  # stop of the tour
+        for k, chances in enumerate(self.probabilities):
+            kinds = np.where(place < k, "visited", np.where(place == k, "origin", "candidate"))
+            columns = {
+                "place": kinds, "probability": {i: float(chances[i]) for i in np.flatnonzero(place > k)},
+                "chosen": place == k + 1,
+            }  # fmt: skip
+            for each in maps.node_rows(self.coords, {"panel": "a", "side": MEASURED, "decision": k + 1}, columns):
+                x, y = (float(v) for v in self.coords[each["node"]])
+                rows.append(each | {"node": self.name(each["node"]), "x": x, "y": y})
+        return rows
+
+
+@artifact("Path-TSP and the model, drawn from the live network", needs=lambda scale: roles.attention(scale, "pens_a"))
+def figure2(study: Study) -> Drawing:
+    """One path-TSP step by step (a), and the model that solves it (b)."""
+    net = Attention.read(study, roles.run_id("pens_a"))
+    walk, decisions = net.walk, range(len(net.walk.probabilities))
+    steps = [
+        dg.column(dg.panel(f"map{k}", SIDE, SIDE, f"decision {k + 1}"), dg.panel(f"bars{k}", SIDE, 0.42, below=0.1),
+                  top=True, gap=0.06)
+        for k in decisions
+    ]  # fmt: skip
+    marks = {
+        "origin": maps.MARKS["current"], "destination": maps.MARKS["destination"], "visited": maps.MARKS["visited"],
+    }  # fmt: skip
+    sheet = dg.Sheet.of(study, net.model, steps=steps, marks=marks, cities=len(walk.coords))
+    for k in decisions:
+        _draw_step(sheet.axes[f"map{k}"], walk, k)
+        _draw_bars(sheet.axes[f"bars{k}"], walk, k)
+    _draw_step(sheet.axes["tour"], walk, len(decisions))
+    first = sheet.axes["bars0"]
+    first.set_yticks([0, 1])
+    first.set_ylabel("probability", fontsize=5.5, labelpad=1)
+    first.tick_params(axis="y", pad=1)
+    alt = "Steps of a path-TSP with the probabilities of its candidates, and the network's modules with their shapes."
+    texts = notes(study, net=net, m=net.model, length=tour_length(walk.coords, walk.tour))
+    return Drawing(sheet.figure, [*walk.rows(), *net.model.rows()], texts, alt)
+
+
+def _draw_step(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
+    """The state before a decision, its candidates coloured by their probability; last the closed tour."""
+    is_last = step == len(walk.probabilities)
+    path = [*walk.tour, walk.tour[0]] if is_last else walk.tour[: step + 1]
+    axes.plot(*walk.coords[path].T, color=style.INK, linewidth=1.3, zorder=2)
+    faces: dict[int, Any] = {int(node): maps.VISITED for node in path}
+    if not is_last:
+        axes.plot(*walk.coords[walk.tour[step : step + 2]].T, color=style.INK, linewidth=0.9, linestyle=":", zorder=1)
+        faces |= {int(node): _shade(walk.probabilities[step][node]) for node in walk.tour[step + 1 :]}
+        maps.draw_mark(axes, walk.coords[walk.tour[step]], "current", 10.5)
+        # at the shoulder of its node, so that both are seen
+        axes.annotate("★", walk.coords[walk.tour[0]], (4.4, 4.4), textcoords="offset points", ha="center", va="center",
+                      fontsize=7, color=maps.MARKS["destination"]["color"], zorder=6)  # fmt: skip
+    for node, face in faces.items():
+        at = tuple(walk.coords[node])
+        axes.plot(*at, "o", color=face, markersize=7, markeredgecolor=style.INK, markeredgewidth=0.7, zorder=3)
+        ink = style.INK if face == maps.VISITED or sum(face[:3]) >= 1.5 else "white"
+        axes.annotate(walk.name(node), at, ha="center", va="center_baseline", fontsize=5, color=ink, zorder=4)
+    maps.frame_square(axes, walk.coords, margin=0.22)
+
+
+def _shade(chance: float) -> Any:
+    return maps.color_values("Blues", float(chance)) if np.isfinite(chance) else (1.0, 1.0, 1.0, 1.0)
+
+
+def _draw_bars(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
+    """A bar for each candidate, in the colour that it has on the map."""
+    chances, nodes = walk.probabilities[step], sorted(int(node) for node in walk.tour[step + 1 :])
+    if np.isfinite(chances[nodes]).all():
+        colours = [_shade(c) for c in chances[nodes]]
+        axes.bar(nodes, chances[nodes], width=0.7, color=colours, edgecolor=style.INK, linewidth=0.5)
+    else:
+        maps.write_not_finite(axes)
+    axes.set_xticks(nodes, [walk.name(node) for node in nodes])
+    axes.set_xlim(-0.6, len(walk.coords) - 0.4)
+    axes.set_ylim(0, 1.05)
+    axes.set_yticks([])
+    axes.tick_params(labelsize=5.5, length=0, pad=1.5)
+    axes.grid(visible=False)

@@ -1,0 +1,150 @@
+"""The models and test sets of paper `pens`, by the paper's own numbers, whatever they are at a scale."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from neuroute.pipeline.papers.pens.scale import SIZES as SIZES
+from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.plan.config import Scale
+from neuroute.pipeline.plan.needs import Need, group_of, tested
+from neuroute.specs.evaluations import RunEvaluation
+from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, RescalingEvaluation, Sweep
+
+PAPER = "pens"
+
+SMALL_SIZES = (20, 50, 100)  # Figure 5
+POSITIONS = {"coordns": "coordinates", "pens_a": "alibi", "pens_r": "rope", "pens_ar": "both"}
+NAMES = {"coordns": "CoordNS", "pens_a": "PENS-A", "pens_r": "PENS-R", "pens_ar": "PENS-AR"}
+RESCALED = ("pens_a", "pens_r", "pens_ar")  # Tables 1 to 3
+SMALL = {  # Figure 5: name -> (positions, initial embeddings)
+    "small_a_zero": ("alibi", "zero"),
+    "small_a_gauss": ("alibi", "gaussian"),
+    "small_r_zero": ("rope", "zero"),
+    "small_r_gauss": ("rope", "gaussian"),
+}
+MAPPED = ("coordns", "pens_a", "pens_r")  # Figure 6
+DGL = "rivals/dgl"
+INVIT = {"INViT-2V": "rivals/invit_2v", "INViT-3V": "rivals/invit_3v"}
+RIVALS: tuple[str, ...] = (DGL, *INVIT.values())  # of `rivals`, where the scale has them
+BQ, LEHD = "scaling/bq", "scaling/lehd_6x128"  # the same trainings as there
+GREEDY, ESF = Decoding(), Decoding(esf=True)
+TIMED = Decoding(batch_size=1)  # one instance at a time, as the paper times (Section 5.1)
+
+
+run_id = f"{PAPER}/{{}}".format  # name -> id
+
+
+def reference(scale: Scale, size: int, count: int | None = None) -> Labels:
+    """The labelled test set that stands for the paper's TSP`size`, or its first instances."""
+    p = scale[PensScale]
+    dataset = Dataset(split="test", n=p.sizes[size], count=count or p.test_counts[size])
+    return scale.reference(dataset, p.largest_solver if size == max(SIZES) else scale.reference_solver)
+
+
+def validation(scale: Scale, size: int) -> Labels:
+    dataset = Dataset(split="val", n=scale[PensScale].sizes[size], count=scale[PensScale].validation_count)
+    return Labels(dataset=dataset, solver=scale.reference_solver)
+
+
+def held_out(scale: Scale, size: int) -> Dataset:
+    """Instances of a sweep over scaling factors: of the validation stream, never of the test sets."""
+    return Dataset(split="val", n=scale[PensScale].sizes[size], count=scale[PensScale].sweep_counts[size])
+
+
+def repeated(scale: Scale) -> Decoding:
+    """Greedy, each instance with several draws of its embeddings (pens, Section 5.1)."""
+    return Decoding(repeats=scale[PensScale].repeats)
+
+
+def rescaled(scale: Scale) -> Decoding:
+    """The same at the best scaling factor found on held-out instances."""
+    return repeated(scale).model_copy(update={"rescale": "best"})
+
+
+class AttentionEvaluation(RunEvaluation):
+    """Where the origin of a path looks: its attention logits on all nodes, by scaling factor (pens, Figure 6).
+
+    Besides, what a drawing of the model needs: its modules, and its decisions on one small instance (Figure 2).
+    """
+
+    entry: ClassVar[str] = "neuroute.pipeline.papers.pens.probe:measure"
+    kind: Literal["attention"] = "attention"
+    group: str = "attention"
+    dataset: Dataset
+    instance: int = 0
+    factors: tuple[float | Literal["best"], ...]
+    small: Dataset = Dataset(split="val", n=6, first=9, count=1)  # whose instance is walked: its cities lie apart
+
+    def reads_best_factor(self) -> bool:
+        return "best" in self.factors
+
+
+def rescaling(scale: Scale, name: str) -> RescalingEvaluation:
+    """Sweeps over scaling factors: at all sizes, or at the largest for a model that no table shows rescaled."""
+    sizes, factors = SIZES if name in RESCALED else SIZES[-1:], scale[PensScale].factors
+    sweeps = tuple(Sweep(dataset=held_out(scale, n), factors=tuple(sorted(set(factors[n])))) for n in sizes)
+    return RescalingEvaluation(run=run_id(name), sweeps=sweeps)
+
+
+def attention(scale: Scale, name: str) -> list[Need]:
+    """Where the origin looks at the largest size, up to the best factor."""
+    factors: tuple[float | Literal["best"], ...] = (*sorted(set(scale[PensScale].attention_factors)), "best")
+    maps = AttentionEvaluation(run=run_id(name), dataset=held_out(scale, SIZES[-1]), factors=factors)
+    return [rescaling(scale, name), maps]
+
+
+def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
+    alone = {BQ: (GREEDY, ESF), LEHD: (GREEDY,), DGL: (GREEDY,)} | dict.fromkeys(INVIT.values(), (repeated(scale),))
+    decodings = alone.get(run, (repeated(scale), rescaled(scale)))
+    group, limit = group_of(PAPER, run, "tsplib"), scale[PensScale].tsplib_max_nodes
+    names = scale.instances_of("tsplib")
+    return BenchmarkEvaluation(run=run, group=group, max_nodes=limit, names=names, decodings=decodings)
+
+
+@dataclass(frozen=True)
+class Method:
+    """One of the solvers, by its printed name; without a run it is not measured here."""
+
+    name: str
+    run: str | None = None
+    tsplib: str = ""  # the run's evaluation on TSPLIB
+    decoding: Decoding = GREEDY
+    rescaled: Decoding | None = None  # at the best scaling factor
+
+    def decoded(self, scaled: bool) -> Decoding:
+        """How it is decoded in a cell that the paper prints as rescaled, or not."""
+        return self.rescaled if scaled and self.rescaled else self.decoding
+
+    @property
+    def timed(self) -> Decoding:
+        """How it is timed: one instance at a time, once.  Rescaling is one product, so it is not timed anew."""
+        return TIMED.model_copy(update={"esf": self.decoding.esf})
+
+
+def methods(scale: Scale) -> tuple[Method, ...]:
+    """In the order of Tables 2 and 3."""
+    baselines = (
+        Method("BQ-NCO", BQ, f"{BQ}/tsplib_{PAPER}"),
+        Method("BQ-NCO + ESF", BQ, f"{BQ}/tsplib_{PAPER}", ESF),
+        Method("LEHD", LEHD, f"{LEHD}/tsplib_{PAPER}"),
+        *(Method(name, run, f"{run}/tsplib_{PAPER}", repeated(scale)) for name, run in INVIT.items()),
+        Method("DGL", DGL, f"{DGL}/tsplib_{PAPER}"),
+    )
+    pens = (
+        Method(NAMES[name], run_id(name), f"{run_id(name)}/tsplib", repeated(scale), rescaled(scale))
+        for name in RESCALED
+    )
+    return (*baselines, *pens)
+
+
+def compared_needs(scale: Scale) -> Iterator[Need]:
+    """The methods on all sizes, timed and not, and on TSPLIB."""
+    for m in methods(scale):
+        if m.run is None:
+            continue
+        yield on_tsplib(scale, m.run)
+        for size, count in scale[PensScale].timed_counts.items():
+            yield from tested(m.run, reference(scale, size), m.decoding, *([m.rescaled] if m.rescaled else []))
+            yield from tested(m.run, reference(scale, size, count), m.timed)
+    yield from (rescaling(scale, name) for name in RESCALED)

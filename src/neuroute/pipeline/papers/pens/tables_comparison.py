@@ -1,0 +1,186 @@
+"""Tables 2, 3 and 4 of paper `pens`: beside other neural solvers, on uniform instances and TSPLIB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from neuroute.core.lazy import pd
+from neuroute.datasets.benchmarks import study_instances
+from neuroute.pipeline.papers.pens import roles
+from neuroute.pipeline.papers.pens.cells import gap_notes, not_trained, reference_notes
+from neuroute.pipeline.papers.pens.roles import (
+    BQ,
+    DGL,
+    INVIT,
+    LEHD,
+    NAMES,
+    SIZES,
+    Method,
+    methods,
+    reference,
+    repeated,
+    run_id,
+)
+from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.plan.config import Scale
+from neuroute.pipeline.plan.needs import Need, artifact, tested
+from neuroute.pipeline.rendering.benchmark import Nodes, Solved, measured_here, not_measured
+from neuroute.pipeline.rendering.cells import mean_of_gaps_cell, model_here, number, printed_numbers
+from neuroute.pipeline.rendering.columns import HERE, described
+from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.settings import parse
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.specs.objects import Dataset
+
+GROUPS: dict[str, Nodes] = {  # of TSPLIB, by nodes, as the printed numbers name them
+    "1-100": (1, 100), "101-1000": (101, 1000), "1001-10000": (1001, 10_000)
+}  # fmt: skip
+MAX_NODES = 10_001  # the paper's instances of TSPLIB have fewer nodes: 72
+DECODING = "original_decoding"
+
+
+@artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=roles.compared_needs)
+def table2(study: Study) -> Table:
+    """Gap and time of all solvers, PENS rescaled where the paper has it so."""
+    view = _View.of(study)
+    rows = [_row(view, m, m.name, printed_numbers(study, "table2", method=m.name)) for m in methods(study.scale)]
+    return _comparison(view, rows)
+
+
+@artifact("All results, with and without rescaling", needs=roles.compared_needs)
+def table3(study: Study) -> Table:
+    view = _View.of(study)
+    rows = []
+    for m in methods(study.scale):
+        if m.rescaled is None:
+            rows.append(_row(view, m, m.name, printed_numbers(study, "table3", method=m.name)))
+            continue
+        for scaled, label in (("no", m.name), ("yes", f"{m.name} (scaled)")):
+            rows.append(_row(view, m, label, printed_numbers(study, "table3", method=m.name, scaled=scaled)))
+    return _comparison(view, rows)
+
+
+@dataclass(frozen=True)
+class _View:
+    """What the rows of both tables read."""
+
+    study: Study
+    sets: dict[int, Dataset]
+    timed: dict[int, Dataset]  # their first instances
+    tsplib: Solved
+
+    @classmethod
+    def of(cls, study: Study) -> _View:
+        counts = study.scale[PensScale].timed_counts
+        sets, timed = (
+            {size: roles.reference(study.scale, size, count).dataset for size, count in of.items()}
+            for of in (dict.fromkeys(SIZES), {size: counts[size] for size in SIZES})
+        )
+        evaluations = dict.fromkeys(m.tsplib for m in methods(study.scale) if m.run)
+        return cls(study, sets, timed, Solved.by_all(study, evaluations))
+
+
+def _row(view: _View, method: Method, label: str, rows: pd.DataFrame) -> Row:
+    """Gap and time for every size and every group of TSPLIB; `rows` holds the printed numbers."""
+    study, cells = view.study, []
+    for size, dataset in view.sets.items():
+        gap, time = number(rows, size, "gap_pct"), number(rows, size, "time_s")
+        if method.run is None:
+            cells += [Cell(None, gap), Cell(None, time)]
+            continue
+        cells.append(mean_of_gaps_cell(study, method.run, dataset, gap, method.decoded(_is_scaled(rows, size))))
+        cells.append(Cell(study.value("time_s", method.run, view.timed[size], method.timed), time))
+    for name, nodes in GROUPS.items():
+        how = (method.run, method.decoded(_is_scaled(rows, name)).name, nodes)
+        times = view.tsplib.values("time_s", *how)
+        cells.append(view.tsplib.gap_cell(study, *how, number(rows, name, "gap_pct")))
+        cells.append(Cell(float(times.sum()) if len(times) else None, number(rows, name, "time_s")))
+    return Row((label, model_here(study, method.run)), tuple(cells))
+
+
+def _is_scaled(rows: pd.DataFrame, n: object) -> bool:
+    """Whether the paper's number for a size or a group is with rescaled coordinates."""
+    return bool("scaled" in rows and (rows.loc[rows.n.astype(str) == str(n), "scaled"] == "yes").any())
+
+
+def _comparison(view: _View, rows: list[Row]) -> Table:
+    study, columns = view.study, []
+    for size, dataset in view.sets.items():
+        group, paper = f"TSP{dataset.n}", f"TSP{size}"
+        columns.append(Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), group, described(dataset), paper))
+        columns.append(Column(f"time_tsp{size}_s", "Time", "", duration, group, described(view.timed[size]), paper))
+    for name, nodes in GROUPS.items():
+        there = sum(nodes[0] <= k.nodes <= nodes[1] for k in study_instances(MAX_NODES))
+        at = f"{view.tsplib.count(nodes)} of {there} instances"
+        group, key = f"TSPLIB {name}", name.replace("-", "_")
+        columns.append(Column(f"gap_tsplib_{key}_pct", "Gap", "%", fixed(2), group, at))
+        columns.append(Column(f"time_tsplib_{key}_s", "Time", "", duration, group, at))
+    methods_here = [m for m in methods(study.scale) if m.run in study.runs]
+    decodings = dict.fromkeys(how for m in methods_here for how in (m.decoding, m.rescaled) if how)
+    limit = study.scale[PensScale].tsplib_max_nodes
+    return draw_table(
+        study,
+        ("Method", HERE),
+        columns,
+        rows,
+        gaps=gap_notes(study, dict.fromkeys(m.run for m in methods_here if m.run), view.sets.values(), *decodings),
+        references=reference_notes(study, view.sets[max(SIZES)]),
+        here=measured_here(study, 0, limit),
+        not_measured=not_measured(study, view.tsplib.records, limit, {m.name: m.run for m in methods_here if m.run}),
+        not_trained=not_trained(study),
+    )
+
+
+def _table4_needs(scale: Scale) -> Iterator[Need]:
+    yield from tested([*map(run_id, NAMES), *INVIT.values()], reference(scale, SIZES[0]), repeated(scale))
+    yield from tested((BQ, LEHD, DGL), reference(scale, SIZES[0]))
+
+
+@artifact("Overview of the solvers", needs=_table4_needs)
+def table4(study: Study) -> Table:
+    """Graph type, parameters, venue and original decoding of the solvers."""
+    frame = study.published(4)
+    facts = dict(zip(frame.key, frame.value, strict=True))
+    runs = {"LEHD": LEHD, "BQ-NCO": BQ, "BQ-NCO+ESF": BQ, "DGL": DGL, "PENS": run_id("pens_a")}
+    dataset = roles.reference(study.scale, SIZES[0]).dataset
+
+    def row(name: str) -> Row:
+        run = runs.get(name)
+        count = study.value("parameters", run, dataset, _counted(study, run)) if run else None
+        cells = (
+            Cell(None, facts[f"{name}.graph_type"]),
+            Cell(count / 1e6 if count is not None else None, parse(facts[f"{name}.params_m"])),
+            *(Cell(None, fact if (fact := facts[f"{name}.{key}"]) != "-" else None) for key in ("venue", DECODING)),
+        )
+        both = tuple(INVIT.values()) if name == "INViT-2V/3V" else (run,)
+        return Row((name, model_here(study, *both)), cells)
+
+    # The parameters of the other models trained here.
+    texts = []
+    for name, run in ({NAMES[name]: run_id(name) for name in NAMES} | INVIT).items():
+        count = study.value("parameters", run, dataset, _counted(study, run)) if run in study.runs else None
+        texts += [f"{name} {count:,.0f}"] if count is not None else []
+    return draw_table(
+        study,
+        ("Method", HERE),
+        (
+            Column("graph_type", "Graph type", format=str),
+            Column(
+                "parameters_millions",
+                "Parameters",
+                "M",
+                lambda value: value if isinstance(value, str) else f"{value:.3g}",
+            ),
+            Column("venue", "Venue", format=str),
+            Column("original_decoding", "Original decoding", format=str),
+        ),
+        [row(name) for name in dict.fromkeys(key.split(".")[0] for key in facts)],
+        counts=[f"Here: {', '.join(texts)}."] if texts else [],
+    )
+
+
+def _counted(study: Study, run: str) -> str:
+    is_ours = run.startswith(f"{roles.PAPER}/") or run in INVIT.values()
+    return roles.repeated(study.scale).name if is_ours else "greedy"

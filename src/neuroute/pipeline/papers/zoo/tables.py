@@ -1,0 +1,118 @@
+"""What the networks that come with the package reach: Tables 1 (TSP), 2 (CVRP), 3 (sixteen VRPs), 4 (libraries)."""
+
+from collections.abc import Iterator
+
+from neuroute.pipeline.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, ZooScale, test_sets, vrp_labels
+from neuroute.pipeline.plan.config import Scale
+from neuroute.pipeline.plan.needs import Need, artifact, tested
+from neuroute.pipeline.rendering.benchmark import Solved, not_measured
+from neuroute.pipeline.rendering.cells import RANGES, gap_cell
+from neuroute.pipeline.rendering.columns import described
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.specs.objects import Benchmark, BenchmarkEvaluation, Decoding, Labels, Start
+
+GREEDY = Decoding()
+IMAGES = Decoding(starts="all", augment=True)
+STARTS = Decoding(starts="all")
+LIBRARIES: dict[str, tuple[str, Benchmark]] = {"TSPLIB": (TSP, "tsplib"), "CVRPLIB": (CVRP, "cvrplib")}
+ONE = "One training of each network, where no note names more."
+
+
+def _decodings(scale: Scale, run: str) -> list[Decoding]:
+    """How a network of the TSP or the CVRP is measured; only the TSP's is improved by re-construction."""
+    starts: tuple[Start, ...] = ("greedy", "insertion") if run == TSP else ()
+    improved = [Decoding(method="prc", iterations=scale[ZooScale].prc, start=start) for start in starts]
+    return [GREEDY, STARTS, IMAGES, *improved]
+
+
+def _sized_needs(run: str, scale: Scale) -> Iterator[Need]:
+    return tested(run, test_sets(scale, "tsp" if run == TSP else "cvrp").values(), *_decodings(scale, run))
+
+
+def _sized_table(study: Study, run: str, *notes: str) -> Table:
+    """Gaps and seconds of an instance, by size and decoding."""
+    name = "TSP" if run == TSP else "CVRP"
+    sets: dict[int, Labels] = test_sets(study.scale, "tsp" if run == TSP else "cvrp")
+    columns = []
+    for n, labels in sets.items():
+        at, key = described(labels.dataset), f"{name}{n}"
+        columns.append(Column(f"gap_{n}_pct", "Gap", "%", fixed(2), key, at))
+        columns.append(Column(f"time_{n}_s", "Time", "", duration, key, at))
+    rows = []
+    for decoding in _decodings(study.scale, run):
+        cells: list[Cell] = []
+        for labels in sets.values():
+            seconds = study.value("time_s", run, labels.dataset, decoding)
+            cells.append(gap_cell(study, run, labels.dataset, None, decoding))
+            cells.append(Cell(None if seconds is None else seconds / labels.dataset.count))
+        rows.append(Row((decoding.name,), tuple(cells)))
+    return Table(study.artifact.title, ("Decoding",), tuple(columns), tuple(rows), (ONE, RANGES, *notes))
+
+
+EACH = "Times are of one instance, in batches, on one thread."
+
+
+@artifact("The network for the TSP", needs=lambda scale: _sized_needs(TSP, scale))
+def table1(study: Study) -> Table:
+    """Gaps to optimal tours by size and decoding."""
+    return _sized_table(study, TSP, EACH)
+
+
+@artifact("The network for the CVRP", needs=lambda scale: _sized_needs(CVRP, scale))
+def table2(study: Study) -> Table:
+    """Gaps to HGS by size and decoding."""
+    return _sized_table(study, CVRP, "Gaps are to HGS, which is not proven optimal.", EACH)
+
+
+def _table3_needs(scale: Scale) -> Iterator[Need]:
+    return tested(VRP, [vrp_labels(scale, "test", variant) for variant in VARIANTS], STARTS, IMAGES)
+
+
+@artifact("The network for sixteen VRPs", needs=_table3_needs)
+def table3(study: Study) -> Table:
+    """Gaps to the reference solver on each variant."""
+    sets = {variant: vrp_labels(study.scale, "test", variant) for variant in VARIANTS}
+    at = described(next(iter(sets.values())).dataset)
+    columns = (
+        Column("gap_pct", f"Gap, {STARTS.name}", "%", fixed(2), at=at),
+        Column("gap_x8_pct", f"Gap, {IMAGES.name}", "%", fixed(2), at=at),
+    )
+    rows = [
+        Row(
+            (variant, labels.solver),
+            tuple(gap_cell(study, VRP, labels.dataset, None, decoding) for decoding in (STARTS, IMAGES)),
+        )
+        for variant, labels in sets.items()
+    ]
+    notes = (ONE, RANGES, "References are within a budget, not optimal: a gap may be negative.")
+    return Table(study.artifact.title, ("Problem", "Reference"), columns, tuple(rows), notes)
+
+
+def _on_library(scale: Scale, name: str) -> BenchmarkEvaluation:
+    run, benchmark = LIBRARIES[name]
+    return BenchmarkEvaluation(
+        run=run,
+        group=benchmark,
+        benchmark=benchmark,
+        max_nodes=scale[ZooScale].largest_benchmark,
+        names=scale.instances_of(benchmark),
+        decodings=tuple(_decodings(scale, run)),
+    )
+
+
+@artifact("TSPLIB and CVRPLIB", needs=lambda scale: [_on_library(scale, name) for name in LIBRARIES])
+def table4(study: Study) -> Table:
+    """Mean gaps to the best known costs of the libraries' small instances."""
+    below, rows, notes = study.scale[ZooScale].largest_benchmark, list[Row](), list[str]()
+    for name, (run, benchmark) in LIBRARIES.items():
+        evaluation = _on_library(study.scale, name)
+        solved = Solved.by_all(study, [evaluation.id], benchmark)
+        for decoding in _decodings(study.scale, run):
+            how = run, decoding.name
+            cells = Cell(solved.mean("gap_pct", *how, (2, below))), Cell(solved.mean("time_s", *how, (2, below)))
+            rows.append(Row((name, decoding.name, solved.count((2, below))), cells))
+        notes += not_measured(study, solved.records, below, {name: run}, benchmark, 2)
+    columns = Column("gap_pct", "Gap", "%", fixed(2)), Column("time_s", "Time", "", duration)
+    notes = [ONE, f"Instances below {below} nodes. Means; times of one instance, one at a time, on one thread.", *notes]
+    return Table(study.artifact.title, ("Library", "Decoding", "Instances"), columns, tuple(rows), tuple(notes))

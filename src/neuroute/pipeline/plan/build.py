@@ -1,0 +1,232 @@
+"""Build the plan: what the chosen papers declare at a scale, each thing once."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from neuroute.core.dotted import code_in, place_of
+from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.pipeline.plan.changes import can_be_met, change_networks, give_weights, left_out, lost_runs, with_seed
+from neuroute.pipeline.plan.config import Config, load_scale
+from neuroute.pipeline.plan.needs import TOGETHER, Log, Need, Solved, Tested, group_of
+from neuroute.pipeline.plan.paper import Paper
+from neuroute.pipeline.plan.papers import load_paper
+from neuroute.pipeline.plan.plan import Plan
+from neuroute.pipeline.plan.rehearsal import short_scale
+from neuroute.pipeline.plan.scale import Scale, changed, find_test_files
+from neuroute.pipeline.plan.shapes import SWEEP
+from neuroute.specs.objects import (
+    LAST_SEED,
+    Artifact,
+    BenchmarkEvaluation,
+    CombinedEvaluation,
+    Evaluation,
+    RescalingEvaluation,
+    Run,
+    RunEvaluation,
+    StageEvaluation,
+)
+
+
+def count_seeds(config: Config, scale: Scale, run: str) -> int:
+    """Return how many trainings a run (its id) has, by config.yaml, else by the scale; of given weights as many."""
+    change = config.runs.get(run)
+    if change is None or (change.seeds is None and change.weights is None):
+        return scale.seeds_of(run)
+    return change.seeds or next(i for i in itertools.count(1) if with_seed(run, i) not in config.runs)
+
+
+def repeat_runs(config: Config, scale: Scale, runs: Iterable[Run]) -> Iterator[Run]:
+    """Yield each run and its further trainings.
+
+    What starts from a run of several trainings starts from the one of its own seed, or, where there is none, the first.
+    Raises NeurouteError if one of several is to be changed, or for seeds beyond the last.
+    """
+    for run in runs:
+        yield run
+        count = count_seeds(config, scale, run.id)
+        if run.seed + count - 1 > LAST_SEED:
+            raise NeurouteError(
+                f"{run.id}: {count} seeds from {run.seed} on go beyond the last, {LAST_SEED}; begin lower"
+            )
+        for i in range(1, count):
+            start = run.start
+            if start is not None and i < count_seeds(config, scale, start.partition("@")[0]):
+                start = with_seed(start, i)
+            copy = run.model_copy(update={"name": with_seed(run.name, i), "seed": run.seed + i, "start": start})
+            if copy.id in config.runs and config.runs[copy.id].weights is None:
+                raise NeurouteError(
+                    f"{config.where}: runs.{copy.id}: changes hold for all seeds; make them to {run.id}"
+                )
+            yield copy
+
+
+def repeat_needs(config: Config, scale: Scale, needs: Iterable[Need]) -> Iterator[Need]:
+    """Yield each need, and the same of a run's further trainings: gaps and times, and logs of which all are shown."""
+    for need in needs:
+        yield need
+        if isinstance(need, Solved):
+            continue
+        for copy in _copies(config, scale, need.run):
+            if isinstance(need, Tested):
+                yield need._replace(run=copy)
+            elif isinstance(need, BenchmarkEvaluation | StageEvaluation):
+                yield need.model_copy(update={"run": copy})
+            elif isinstance(need, Log) and need.all_seeds:
+                yield replace(need, run=copy)
+
+
+def repeat_factors(config: Config, scale: Scale, evaluations: Iterable[RunEvaluation]) -> Iterator[RunEvaluation]:
+    """Yield searches for the best scaling factor of further trainings: their tests read what is found."""
+    for each in evaluations:
+        if isinstance(each, RescalingEvaluation):
+            yield from (each.model_copy(update={"run": copy}) for copy in _copies(config, scale, each.run))
+
+
+def _copies(config: Config, scale: Scale, run: str) -> list[str]:
+    return [with_seed(run, i) for i in range(1, count_seeds(config, scale, run))]
+
+
+def check_seeds(scale: Scale, runs: Iterable[str], papers: Iterable[str]) -> None:
+    """Raise NeurouteError if `seeds` or `printed_times` of the scale name a run of these papers that is not there."""
+    ids, keys = list(runs), set(papers)
+    for key in ("seeds", "printed_times"):
+        for name in getattr(scale, key):
+            if name.partition("/")[0] in keys and not scale.matching(name, ids):
+                raise NeurouteError(f"scale {scale.name}: {key}.{name}: no such run; `neuroute plan` lists them")
+
+
+def build_plan(config: Config) -> Plan:
+    """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run, and for nothing to make."""
+    substitutes = config.substitutes or {}
+    scale = _scale_of(config).with_solvers(substitutes)
+    if config.rehearse:
+        scale = short_scale(scale)
+    test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels", config.where)
+    scale = scale.model_copy(update={"test_files": test_files})
+    swept = [SWEEP] if config.sweep else []
+    papers = {key: load_paper(key) for key in dict.fromkeys([*(config.papers or scale.usual_papers), *swept])}
+    parts = [_of_paper(config, scale, paper) for paper in papers.values()]
+    label_jobs, runs, evaluations, artifacts, needs, lost = (
+        {name: value for part in parts for name, value in part[number].items()} for number in range(6)
+    )
+    check_seeds(scale, runs, papers)
+    if not artifacts:
+        raise NeurouteError(
+            f"{config.where}: papers: scale {scale.name} has nothing of {', '.join(papers)}; take another scale"
+        )
+    plan = Plan(config, scale, label_jobs, runs, evaluations, artifacts, papers, needs, frozenset(lost))
+    _check(plan)
+    files = {labels.dataset.file or "" for labels in plan.label_jobs.values()}
+    used = {t for t in plan.scale.test_files if any(file.endswith(f"_{t.source.stem}.npz") for file in files)}
+    for test in plan.scale.test_files:
+        if test.stem is not None and test not in used:
+            raise NeurouteError(
+                f"{plan.config.where}: test_sets.{test.stem}: no test set of this plan; `neuroute plan --all` lists all"
+            )
+    if plan.config.test_sets == "published" and not used:
+        raise NeurouteError(
+            f"{plan.config.where}: test_sets: {plan.config.testsets_dir} holds no test set of the sizes of scale "
+            f"{plan.scale.name}; give others, or `test_sets: drawn`"
+        )
+    if substitutes:
+        plan = replace(plan, artifacts={a.id: _with_stand_ins(plan, a) for a in artifacts.values()})
+    for name in config.runs:
+        if name not in plan.runs and not (config.sweep and config.sweep.run == name):
+            meant = did_you_mean(near(name, plan.runs)) or ";"
+            raise NeurouteError(f"{config.where}: runs.{name}: no such run{meant} `neuroute plan --all` lists all")
+    return plan
+
+
+def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any], ...]:
+    """Return a paper's label jobs, runs, evaluations, artifacts, needs and lost runs, by id.
+
+    It does not look at what another one brings: which are chosen changes nothing of a paper.  Raises NeurouteError for
+    two runs of one name, and for what is no run.
+    """
+    with code_in(paper.folder):
+        own_runs: Any = paper.runs(config, scale)
+    if not isinstance(own_runs, list | tuple) or not all(isinstance(run, Run) for run in own_runs):
+        raise NeurouteError(f"{place_of(paper.runs)}: runs are {own_runs!s:.100}; return a list of Run")
+    changed_runs = change_networks(config, own_runs)
+    declared = [give_weights(config, run) for run in repeat_runs(config, scale, changed_runs)]
+    runs = {run.id: run for run in declared}
+    if other := [run.id for run in declared if runs[run.id] != run]:
+        raise NeurouteError(f"{paper.key}: two of its runs are called {other[0]}; rename one")
+    all_needs = {d: list(repeat_needs(config, scale, each)) for d, each in paper.needs(scale).items()}
+    lost = lost_runs(runs.values())
+    absent = lost | left_out((need for each in all_needs.values() for need in each), runs)
+    needs = {d: [need for need in each if can_be_met(need, runs, absent)] for d, each in all_needs.items()}
+    trainings = [run for run in runs.values() if run.id not in lost]
+    evaluations = paper.evaluations(scale, needs)
+    evaluations += list(repeat_factors(config, scale, evaluations))  # of these, not of what is added
+    evaluations = [e for e in evaluations if can_be_met(e, runs, lost)]
+    labels = paper.labels(scale, trainings, evaluations, needs)
+    artifacts = paper.artifacts(scale, labels, needs)
+    if scale.evaluate_together:
+        evaluations, artifacts = _combine(paper.key, evaluations, artifacts)
+    by_id = ({each.id: each for each in of_kind} for of_kind in (labels, trainings, evaluations, artifacts))
+    return *by_id, {f"{paper.key}/{d.name}": each for d, each in needs.items()}, dict.fromkeys(lost)
+
+
+def _scale_of(config: Config) -> Scale:
+    """Return the scale, with a block and seeds for what config.yaml sweeps, and the block of the run that is swept."""
+    changes, papers = config.scale_changes, config.papers
+    if config.sweep:
+        added = {SWEEP: config.sweep.model_dump(), "seeds": {f"{SWEEP}/*": config.sweep.seeds}}
+        changes = changed(changes, added)
+        papers = papers and [*papers, SWEEP, config.sweep.run.partition("/")[0]]
+    return load_scale(config.scale, papers, changes, config.where)
+
+
+def _with_stand_ins(plan: Plan, artifact: Artifact) -> Artifact:
+    """The artifact, which knows whose labels, behind whatever it shows, another solver made."""
+    runs = {*artifact.runs, *(plan.evaluations[e].run for e in artifact.evaluations)}
+    jobs = {*artifact.label_jobs, *(job for run in runs for job in plan.label_jobs_of_run(run))}
+    jobs |= {job for e in artifact.evaluations for job in plan.label_jobs_of_evaluation(e)}
+    used = {plan.label_jobs[job].solver for job in jobs}
+    stand_ins = {name: other for name, other in (plan.config.substitutes or {}).items() if other in used}
+    return artifact.model_copy(update={"stand_ins": stand_ins})
+
+
+def _check(plan: Plan) -> None:
+    """Raises NeurouteError that names the artifact and which run of its needs is not there."""
+    for a in plan.artifacts.values():
+        for each in a.evaluations:
+            if (run := plan.evaluations[each].run) not in plan.runs:
+                raise NeurouteError(f"{a.id}: needs {each}, but no paper declares run {run}; add it to its runs")
+        for run in a.runs:
+            if run not in plan.runs:
+                raise NeurouteError(f"{a.id}: needs the log of {run}, which no paper declares; add it to its runs")
+    for e in plan.evaluations.values():
+        if e.reads_best_factor() and f"{e.run}/rescaling" not in plan.evaluations:
+            rescaling = f"{e.run}/rescaling"
+            raise NeurouteError(f"{e.id}: needs the best scaling factor; let an artifact need {rescaling}, too")
+
+
+def _combine(
+    paper: str, evaluations: list[RunEvaluation], artifacts: list[Artifact]
+) -> tuple[list[RunEvaluation], list[Artifact]]:
+    """All of a paper's evaluations of a model as one, and artifacts that read it instead of its parts."""
+    of_run: dict[str, list[RunEvaluation]] = {}
+    for e in evaluations:
+        of_run.setdefault(e.run, []).append(e)
+    combined = {run: _one(run, group_of(paper, run, TOGETHER), each) for run, each in of_run.items()}
+    return list(combined.values()), [
+        a.model_copy(
+            update={"evaluations": tuple(dict.fromkeys(combined[e.rpartition("/")[0]].id for e in a.evaluations))}
+        )
+        for a in artifacts
+    ]
+
+
+def _one(run: str, group: str, evaluations: list[RunEvaluation]) -> RunEvaluation:
+    """One evaluation for several of a model; scaling factors come first, as others may ask for the best."""
+    tests = dict.fromkeys(t for e in evaluations if isinstance(e, Evaluation) for t in e.tests)
+    tested = [Evaluation(run=run, group=group, tests=tuple(tests))] if tests else []
+    others = [e for e in evaluations if not isinstance(e, Evaluation | CombinedEvaluation)]
+    first = [e for e in others if isinstance(e, RescalingEvaluation)]
+    parts = (*first, *tested, *(e for e in others if e not in first))
+    return tested[0] if parts == tuple(tested) else CombinedEvaluation(run=run, group=group, parts=parts)

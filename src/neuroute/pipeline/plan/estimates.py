@@ -1,0 +1,289 @@
+"""What each job takes: as Snakemake has measured it, else by its FLOPs and one rate; what a cluster is asked for it."""
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json
+from neuroute.evaluation.accounting.counts import counts
+from neuroute.evaluation.accounting.flops import RunFlops
+from neuroute.pipeline.plan.plan import Plan
+from neuroute.pipeline.plan.preflight import gpus
+from neuroute.pipeline.plan.rates import DECISION_S, START_S, Kind, flops_per_second, solver_s
+from neuroute.solvers.registry import FROM_FILES, get
+from neuroute.specs.data import with_count
+from neuroute.specs.objects import GivenRun, Labels, Run
+
+PROCESS_MB = 1000  # torch, pandas and the plan
+CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries
+WORKER_MB = 300  # a solver's process
+ACTIVATIONS_GB = 4.0  # on a CPU, where config.yaml says nothing (core/device.py)
+DRAWING_S = 0.7  # of a table or figure in its five formats
+WARM_START_S = 0.3  # a copy of a process that has loaded all
+LEAST_S = {"cpu": 0.01, "cuda": 0.1}  # of a job by its FLOPs, to say how far these are off
+CORE_S = 300.0  # of solving for each core of a label job: shorter ones run side by side, as soon as a core is free
+# Of a network's activations, of which config.yaml bounds the sum
+OPERATIONS_PER_BYTE = 8.0  # of a batch's updates for each byte that they keep: measured, more in all trainings of smoke
+TOKENS_AT_ONCE = 8192  # that are decoded together on a CPU (decoding/memory.py)
+WIDTH = 256  # of a network that states none
+# Of what a cluster is asked for
+MARGIN = 2.0  # estimates have been off by less, mostly: docs/measured/log.md
+LEAST_MINUTES = 10
+SHORT_S = 120.0  # jobs that take less are sent together
+LEAST_MINUTES_TOGETHER = 2
+CPUS_TOGETHER, MB_TOGETHER = 4, 7000  # of jobs that are sent together, where each alone asks for less
+UNKNOWN_S = 4 * 3600.0  # of a network or a solver without a rate
+RETRIES = 2
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One job: where its result lies, whether it is there, and what it takes."""
+
+    stage: str
+    id: str
+    path: Path
+    seconds: float = 0.0  # with these threads and GPUs
+    threads: int = 1
+    gpus: int = 0
+    flops: float = 0.0
+    memory_mb: float = PROCESS_MB
+    disk_mb: float = 0.0
+    scale: str = ""  # for artifacts, which all scales write to the same place
+    stale: bool = False  # made of another spec, by other code, or from what is made again
+
+    @property
+    def cpu_hours(self) -> float:
+        return 0.0 if self.gpus else self.seconds * self.threads / 3600
+
+    @property
+    def gpu_hours(self) -> float:
+        return self.seconds * self.gpus / 3600
+
+    @property
+    def is_done(self) -> bool:
+        return self.there and not self.stale
+
+    @property
+    def there(self) -> bool:
+        """Raises NeurouteError if an artifact's .json does not say at which scale it was measured."""
+        if not self.path.exists() or not self.scale:
+            return self.path.exists()
+        mend = f"draw it again: neuroute render {self.id}"
+        try:
+            return bool(read_json(self.path, mend)["measured_on"]["scale"] == self.scale)
+        except (KeyError, TypeError):
+            raise NeurouteError(f"{self.path}: does not say where it was measured; {mend}") from None
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Of each job of a plan on its machine; a label job has `cpus` cores at most.
+
+    What a cluster is asked for it: each method takes the stage (labels, train, evaluate) and the id of the job.
+    """
+
+    plan: Plan
+    cpus: int = field(default_factory=lambda: os.cpu_count() or 1)
+
+    @cached_property
+    def kind(self) -> Kind:
+        return "cuda" if self.gpus else "cpu"
+
+    @cached_property
+    def gpus(self) -> int:
+        """GPUs of one training."""
+        return gpus(self.plan.config)
+
+    @property
+    def start_s(self) -> float:
+        return WARM_START_S if self.plan.scale.warm_jobs else START_S
+
+    def took(self, stage: str, job: str) -> float | None:
+        """Seconds of a job that is done, as Snakemake has measured them; None where it has not."""
+        path = self.plan.work / "usage" / stage / f"{job}.tsv"
+        try:
+            return float(path.read_text().splitlines()[1].split("\t")[0])
+        except (OSError, IndexError, ValueError):
+            return None
+
+    # -- labels -------------------------------------------------------------------------------------------------
+
+    def labels(self, job: str) -> Cost:
+        """A label job; unless the config says how many, on as many cores as it keeps busy for a while."""
+        labels = self.plan.label_jobs[job]
+        n, fresh = labels.dataset.n, labels.dataset.count - self._at_hand.get(job, 0)
+        seconds = self.label_seconds(labels) * fresh / labels.dataset.count
+        busy = 1 if math.isnan(seconds) else max(1, int(seconds / CORE_S))
+        threads = self.plan.config.label_workers or min(busy, self.cpus, labels.dataset.count)
+        memory = get(labels.solver).memory
+        worker_mb = WORKER_MB + (memory(labels.dataset.nodes) / 1e6 if memory else 0.0)
+        return Cost(
+            "labels",
+            job,
+            self.plan.manifest(job),
+            seconds=self.start_s + seconds / threads,
+            threads=threads,
+            memory_mb=PROCESS_MB + threads * worker_mb,
+            disk_mb=fresh * n * (1 if n <= 256 else 2) / 1e6,
+        )
+
+    def label_seconds(self, labels: Labels) -> float:
+        """Core-seconds to solve all instances; not a number for a solver that nobody has measured."""
+        if labels.solver in FROM_FILES:
+            return 0.0
+        return labels.dataset.count * solver_s(labels.solver, labels.dataset.n)
+
+    @cached_property
+    def _at_hand(self) -> dict[str, int]:
+        """Label job -> how many of its labels the next shorter one on the same stream makes."""
+        sizes: dict[Labels, list[int]] = {}
+        for labels in self.plan.label_jobs.values():
+            sizes.setdefault(with_count(labels, 0), []).append(labels.dataset.count)
+        return {
+            with_count(stream, longer).id: shorter
+            for stream, each in sizes.items()
+            for shorter, longer in pairwise(sorted(each))
+        }
+
+    # -- networks -----------------------------------------------------------------------------------------------
+
+    def train(self, run: str) -> Cost:
+        """A training; of given weights, what reading them takes."""
+        r, path = self.plan.runs[run], self.plan.run_dir(run) / "model.safetensors"
+        weights_mb = 4 * counts(r.network).parameters / 1e6
+        if isinstance(r, GivenRun):
+            file_mb = Path(r.weights).stat().st_size / 1e6  # which may hold an optimizer's state, too
+            memory = PROCESS_MB + file_mb + 2 * weights_mb
+            return Cost("weights", run, path, self.start_s, memory_mb=memory, disk_mb=weights_mb)
+        flops, threads = RunFlops(r).train(), self.plan.scale.train_threads
+        data_mb = sum(labels.dataset.count * labels.dataset.n * 9 for labels in r.data) / 1e6  # coordinates and tours
+        batch_gb = flops / max(1, r.training.batches) / OPERATIONS_PER_BYTE / 1e9
+        memory = self._memory_mb(self.gpus, batch_gb) + 5 * weights_mb + data_mb
+        seconds = self.took("train", run) or self.start_s + self._off_in_trainings * self.training_s(r, flops)
+        # On disk: weights, and weights with two moments in the state.
+        return Cost("train", run, path, seconds, threads, self.gpus, flops, memory, 4 * weights_mb)
+
+    def evaluate(self, evaluation: str) -> Cost:
+        e = self.plan.evaluations[evaluation]
+        r, devices = self.plan.runs[e.run], min(self.gpus, 1)
+        flops, threads = RunFlops(r).evaluate(e), self.plan.scale.evaluate_threads
+        seconds = self.took("evaluate", evaluation)
+        seconds = seconds or self.start_s + self._off_in_evaluations * self.evaluation_s(flops)
+        parts = e.members()
+        sets = [labels.dataset for labels in e.labels]
+        sets += [dataset for part in parts for dataset in getattr(part, "datasets", ())]
+        sets += [sweep.dataset for part in parts for sweep in getattr(part, "sweeps", ())]
+        tokens = 1 + max([*(dataset.nodes for dataset in sets), *(getattr(part, "max_nodes", 0) for part in parts)])
+        beam = max((decoding.beam for decoding in e.decodings_used()), default=1)
+        networks = [r.network, *(network for part in parts for network in getattr(part, "networks", {}).values())]
+        width = max(int(network.arguments.get("width", WIDTH)) for network in networks)
+        decoding_gb = (4 * 16 * width * max(TOKENS_AT_ONCE, tokens * beam) + 64 * tokens**2) / 1e9
+        memory = self._memory_mb(devices, decoding_gb) + 4 * counts(r.network).parameters / 1e6
+        disk = sum(8 * labels.dataset.count for labels in e.labels) / 1e6
+        path = self.plan.evaluation_file(evaluation)
+        return Cost("evaluate", evaluation, path, seconds, threads, devices, flops, memory, disk)
+
+    def training_s(self, run: Run, flops: float) -> float:
+        """Seconds of a training by its FLOPs, and by its decisions: a narrow network takes long for few FLOPs."""
+        decisions = run.training.batches * (1 if getattr(run.training, "step", "") == "decision" else run.n)
+        rate = flops_per_second(self.plan.config, self.kind) * (self.gpus or self.plan.scale.train_threads)
+        return flops / rate + decisions * DECISION_S[self.kind]
+
+    def evaluation_s(self, flops: float) -> float:
+        """Seconds of an evaluation, or of a part of one, by its FLOPs."""
+        threads = 1 if self.gpus else self.plan.scale.evaluate_threads
+        return flops / (flops_per_second(self.plan.config, self.kind) * threads)
+
+    def _memory_mb(self, devices: int, activations_gb: float) -> float:
+        """Of a process with its libraries, and its activations on a CPU, which memory_gb bounds."""
+        most = self.plan.config.memory_gb or ACTIVATIONS_GB
+        return PROCESS_MB + (CUDA_MB * devices if devices else 1000 * min(most, activations_gb))
+
+    @cached_property
+    def _off_in_trainings(self) -> float:
+        """How many times the seconds by their FLOPs trainings took that are done: so do those that are not."""
+        runs = (r for r in self.plan.runs.values() if not isinstance(r, GivenRun))
+        done = ((took, r) for r in runs if (took := self.took("train", r.id)))
+        return self._off((took, self.training_s(r, RunFlops(r).train())) for took, r in done)
+
+    @cached_property
+    def _off_in_evaluations(self) -> float:
+        done = ((took, e) for e in self.plan.evaluations.values() if (took := self.took("evaluate", e.id)))
+        return self._off((took, self.evaluation_s(RunFlops(self.plan.runs[e.run]).evaluate(e))) for took, e in done)
+
+    def _off(self, pairs: Iterable[tuple[float, float]]) -> float:
+        return typical_ratio(((max(0.0, took - self.start_s), s) for took, s in pairs), LEAST_S[self.kind])
+
+    # -- drawings -----------------------------------------------------------------------------------------------
+
+    def render(self, artifact: str) -> Cost:
+        path = self.plan.artifact_stem(artifact).with_suffix(".json")
+        return Cost("render", artifact, path, seconds=self.start_s + DRAWING_S, disk_mb=0.3, scale=self.plan.scale.name)
+
+    # -- of a cluster: each job's estimate with a margin, capped, and more at each attempt ----------------------------
+
+    @cached_property
+    def cost(self) -> Callable[[str, str], Cost]:
+        """(stage, id) -> the estimate, made once."""
+        return cache(lambda stage, name: getattr(self, stage)(name))
+
+    def seconds(self, stage: str, name: str) -> float:
+        seconds = self.cost(stage, name).seconds
+        return UNKNOWN_S if math.isnan(seconds) else seconds
+
+    def runtime(self, stage: str, name: str, attempt: int = 1) -> int:
+        """Minutes: the estimate with a margin, more at each attempt, and never above what a job may have."""
+        least = LEAST_MINUTES_TOGETHER if self.group(stage, name) else LEAST_MINUTES
+        minutes = least + math.ceil(MARGIN * self.seconds(stage, name) / 60)
+        return min(attempt * minutes, round(60 * self.plan.config.machine.job_hours))
+
+    def mem_mb(self, stage: str, name: str, attempt: int = 1) -> int:
+        """Memory: half as much again, and as much more at each attempt, as one may have ended for want of it."""
+        return math.ceil(self.cost(stage, name).memory_mb * (0.5 + attempt))
+
+    def share(self, stage: str, name: str, attempt: int = 1) -> int:
+        """Percent of what jobs that are sent together ask for at most, CPUs or memory: as many run at once as fit."""
+        cpus = self.cost(stage, name).threads / CPUS_TOGETHER
+        return min(100, math.ceil(100 * max(cpus, self.mem_mb(stage, name, attempt) / MB_TOGETHER)))
+
+    def retries(self, stage: str, names: Iterable[str]) -> int:
+        """How often the longest of these jobs may be started again: as often as its time needs, and for mishaps."""
+        longest = max((self.seconds(stage, name) for name in names), default=0.0)
+        return RETRIES + math.ceil(MARGIN * longest / (3600 * self.plan.config.machine.job_hours)) - (longest > 0)
+
+    def group(self, stage: str, name: str) -> str | None:
+        """Short jobs of one stage that do not hang on each other are sent together; None: a job goes alone.
+
+        Those with a GPU go alone: jobs that are sent together may run at once.
+        """
+        if self.cost(stage, name).gpus or self.seconds(stage, name) > SHORT_S:
+            return None
+        return f"{stage}{self.depth(stage, name)}"
+
+    def depth(self, stage: str, name: str) -> int:
+        """How many jobs of the same stage come before it, one after the other."""
+        if stage == "train":
+            run = self.plan.runs[name]
+            start = None if isinstance(run, GivenRun) else run.start
+            return 0 if start is None else 1 + self.depth(stage, start.partition("@")[0])
+        return int(stage == "evaluate" and self.plan.rescaling_of_evaluation(name) is not None)
+
+
+def typical_ratio(pairs: Iterable[tuple[float, float]], least_s: float) -> float:
+    """The median of (took, reckoned) seconds' ratios, each with the weight of what was reckoned; 1 where there is none.
+
+    What is less than `least_s` by its FLOPs takes the time of its calls, which says nothing of the rest.
+    """
+    comparable = [(took / reckoned, reckoned) for took, reckoned in pairs if reckoned >= least_s]
+    if not comparable:
+        return 1.0
+    ratios, weights = zip(*comparable, strict=True)
+    return float(np.quantile(ratios, 0.5, weights=weights, method="inverted_cdf"))

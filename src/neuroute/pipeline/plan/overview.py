@@ -1,0 +1,259 @@
+"""What a target costs before anything runs, as text: hours, memory and disk, for whatever is not there yet."""
+
+import json
+import math
+import os
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from neuroute.core.digest import without_modules
+from neuroute.core.errors import NeurouteError
+from neuroute.core.gpus import count_visible
+from neuroute.core.stated import is_of_other_weights
+from neuroute.pipeline.plan.estimates import Cost, Estimates
+from neuroute.pipeline.plan.papers import paper_folders, with_all_before
+from neuroute.pipeline.plan.plan import TRAINED, Plan
+from neuroute.pipeline.plan.preflight import gpus
+from neuroute.pipeline.plan.systems import uninstalled
+from neuroute.solvers.base import fitting_workers
+from neuroute.solvers.registry import get
+from neuroute.specs.objects import GivenRun
+
+WHOLE = (None, "all", "report")  # targets that need every paper
+ON_DEVICE = ("train", "evaluate")  # stages whose jobs run networks
+WIDTHS = (13, 11, 11, 10, 8)  # of the columns of `totals`
+NOTES = Path(".snakemake/metadata")
+LONGEST_NAME = 255  # of a file; Snakemake cuts longer names into folders
+
+
+def costs(plan: Plan, target: str | None) -> list[Cost]:
+    """Every job behind a target: labels, trainings, evaluations, drawings, each after those that it waits for."""
+    jobs, estimates = with_all_before(_targets(plan, target), partial(_before, plan)), Estimates(plan)
+    stages = (
+        (plan.label_jobs, estimates.labels),
+        (plan.runs, estimates.train),
+        (plan.evaluations, estimates.evaluate),
+        (plan.artifacts, estimates.render),
+    )
+    return _with_stale(plan, [cost(job) for of_stage, cost in stages for job in jobs if job in of_stage])
+
+
+def _with_stale(plan: Plan, all_costs: list[Cost]) -> list[Cost]:
+    """Mark what Snakemake will make again, as its digests or what it hangs on have changed."""
+    marked = dict[str, Cost]()
+    for c in all_costs:
+        waits_for = (marked[job] for job in _before(plan, c.id) if job in marked)
+        waits = any(not each.is_done for each in waits_for)
+        stale = c.there and (waits or _is_stale(c.path, plan.digested(c.id)) or is_replaced(plan, c.id))
+        marked[c.id] = replace(c, stale=stale)
+    return list(marked.values())
+
+
+def _is_stale(result: Path, parameters: Iterable[str]) -> bool:
+    """Whether Snakemake made the result with other parameters; False where it noted nothing."""
+    noted = note_of(result).get("params")
+    return noted is not None and not {repr(value) for value in parameters} <= set(noted)
+
+
+def is_replaced(plan: Plan, job: str) -> bool:
+    """Whether a model of other settings lies in a run's folder that Snakemake has not left or accepted there.
+
+    Or, of an evaluation, whether other weights were measured than lie there.  As `neuroute train --set` leaves both, or
+    a work folder from elsewhere.
+    """
+    if evaluation := plan.evaluations.get(job):
+        try:
+            return is_of_other_weights(plan.evaluation_file(job), plan.run_dir(evaluation.run) / TRAINED[-1], "")
+        except NeurouteError:  # damaged: said where it is drawn from
+            return False
+    if job not in plan.runs or isinstance(plan.runs[job], GivenRun):
+        return False
+    summary = plan.run_dir(job) / TRAINED[-1]
+    try:
+        spec = json.loads(summary.read_bytes())["spec"]
+        spec["training"]["precision"] = plan.runs[job].training.precision  # which may have been the device's
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    is_same = json.loads(without_modules(json.dumps(spec))) == json.loads(plan.runs[job].canonical())
+    return not is_same and note_of(summary).get("endtime") != summary.stat().st_mtime
+
+
+def note_of(result: Path) -> dict[str, Any]:
+    """What Snakemake has noted of a file when its job ended: nothing of one that it did not make."""
+    name, cut = urlsafe_b64encode(str(result).encode()).decode(), LONGEST_NAME - 1
+    parts = [name[i : i + cut] for i in range(0, len(name), cut)]
+    note = NOTES.joinpath(*("@" + part for part in parts[:-1]), parts[-1])
+    try:
+        return dict(json.loads(note.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _targets(plan: Plan, target: str | None) -> list[str]:
+    """Ids of the jobs that a target names.  Raises NeurouteError, for any other name, with what is near."""
+    if target in WHOLE:
+        return list(plan.artifacts)
+    if target in plan.titles:
+        return [a for a, artifact in plan.artifacts.items() if artifact.paper == target]
+    name = target.removeprefix(f"{plan.config.results_dir}/")
+    if name not in plan.runs and name not in plan.evaluations:  # whose names may hold dots of their own
+        name = name.rsplit(".", 1)[0]
+    if name in plan.runs or name in plan.evaluations or name in plan.label_jobs:
+        return [name]
+    if name in paper_folders():
+        raise NeurouteError(f"paper {name}: not in this plan; `papers` or `scale` of {plan.config.where} leaves it out")
+    if not plan.declares(plan.full_id(name)):
+        short = [a.name for a in plan.artifacts.values() if plan.full_id(a.name) == a.id]
+        ids = [*plan.titles, *short, *plan.artifacts, *plan.runs, *plan.evaluations, *plan.label_jobs]
+        plan.find(dict.fromkeys(ids), name, "target")
+    return [plan.artifact(plan.full_id(name)).id]
+
+
+def _before(plan: Plan, job: str) -> list[str]:
+    """Jobs that one waits for."""
+    if artifact := plan.artifacts.get(job):
+        return [*artifact.evaluations, *artifact.runs, *artifact.label_jobs]
+    if evaluation := plan.evaluations.get(job):
+        return [evaluation.run, *plan.label_jobs_of_evaluation(job)]
+    if run := plan.runs.get(job):
+        return [*([run.start.partition("@")[0]] if run.start else []), *plan.label_jobs_of_run(job)]
+    return []
+
+
+def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
+    """The plan of a target: totals by paper of what is missing, and the jobs of what is no whole paper.
+
+    A scale that is made for a GPU is reckoned on one, unless config.yaml says `device: cpu`.
+    lists_all: list the jobs in any case.
+    """
+    here, plan = plan, _on_gpu(plan) if plan.scale.for_gpu and plan.config.device == "auto" else plan
+    all_costs = costs(plan, target)
+    missing = [c for c in all_costs if not c.is_done]
+    limit = plan.config.machine.job_hours
+    lines = [f"scale {plan.scale.name}: {plan.scale.summary}"]
+    lines += [f"{other} stands in for {name}" for name, other in (plan.config.substitutes or {}).items()]
+    lines += [
+        f"not trained: {run}, which starts from a stage of a run whose weights are given" for run in sorted(plan.lost)
+    ]
+    if names := uninstalled(plan.scale):
+        lines.append(
+            f"as printed: rows of {', '.join(names)}, systems of no package that is installed; those of the papers' "
+            "tables are in extras/systems: pip install -e extras/systems"
+        )
+    lines += ["", *totals(plan, all_costs)]
+    if gpus(plan.config) and not gpus(here.config):
+        hours = sum(c.cpu_hours for c in costs(here, target) if c.stage in ON_DEVICE and not c.is_done)
+        lines.append(f"No GPU is here: on its processor networks would take {_short(hours)} core-hours.")
+    unknown = sum(math.isnan(c.seconds) for c in missing)
+    if unknown:
+        lines.append(f"{counted(unknown, 'job')} without an estimate of time: not in the hours.")
+    if too_long := [c for c in missing if _goes(c, limit)]:
+        one = "needs" if len(too_long) == 1 else "need"
+        lines.append(
+            f"{counted(len(too_long), 'job')} {one} more than the {limit:g} h that one may have "
+            f"(`machine` in {plan.config.where}), so several goes."
+        )
+    lines += [*_beside_print(plan, all_costs), *_too_large(plan, missing)]
+    if stale := sum(c.stale for c in missing):
+        lines.append(f"{counted(stale, 'result')} stale: of other code or settings than today's, so made again.")
+    lines.append("Times go by FLOPs and by jobs that are done. Labels that a cache holds are free.")
+    if lists_all or not (target in WHOLE or target in plan.titles):
+        return "\n".join([*lines, "", *_list(all_costs, limit)])
+    return "\n".join([*lines, "`neuroute plan --all` lists every job."])
+
+
+def _on_gpu(plan: Plan) -> Plan:
+    return plan if gpus(plan.config) else replace(plan, config=plan.config.model_copy(update={"device": "cuda"}))
+
+
+def _beside_print(plan: Plan, all_costs: list[Cost]) -> Iterator[str]:
+    """What papers say that trainings take, and what these are reckoned to take."""
+    for name, text in plan.scale.printed_times.items():
+        hours = [c.seconds / 3600 for c in all_costs if c.stage == "train" and plan.scale.matching(name, [c.id])]
+        if hours:
+            span = dict.fromkeys(map(_short, (min(hours), max(hours))))
+            yield f"{name}: {text} in print, {' to '.join(span)} h by this plan."
+
+
+def _too_large(plan: Plan, missing: list[Cost]) -> list[str]:
+    """What solvers say of instances that do not fit into this machine's memory."""
+    lines: dict[str, None] = {}
+    for labels in (plan.label_jobs[c.id] for c in missing if c.stage == "labels"):
+        try:
+            fitting_workers(get(labels.solver), labels.dataset.nodes, 1)
+        except NeurouteError as error:
+            lines[str(error)] = None
+    return list(lines)
+
+
+def counted(count: int, noun: str) -> str:
+    """1 job, 2 jobs."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def totals(plan: Plan, all_costs: list[Cost], *, anew: bool = False) -> list[str]:
+    """A line for the labels, which papers share, one for each paper, and one for all; anew: as if nothing was there."""
+    papers: dict[str, list[Cost]] = {key: [] for key in ("labels", *plan.titles)}
+    for c in all_costs:
+        papers.setdefault("labels" if c.stage == "labels" else c.id.partition("/")[0], []).append(c)
+    papers = {key: jobs for key, jobs in papers.items() if jobs}
+    here = counted(os.cpu_count() or 1, "core")
+    if has_gpus := any(c.gpus for c in all_costs):
+        here += f", {counted(count_visible() or 1, 'GPU')}"
+    # Of networks alone: what a plan without a GPU would take on one.
+    estimates = Estimates(_on_gpu(plan))
+    gpu_hours = {stage: getattr(estimates, stage) for stage in ON_DEVICE}
+    rows: list[tuple[str, tuple[str, ...]]] = [("paper", ("to do", "time", "core-hours", "GPU-hours", "disk GB"))]
+    for key, jobs in (papers if len(papers) == 1 else papers | {"all": all_costs}).items():
+        missing = [c for c in jobs if anew or not c.is_done]
+        timed = [c for c in missing if not math.isnan(c.seconds)]
+        gpu = sum(gpu_hours[c.stage](c.id).gpu_hours for c in timed if c.stage in gpu_hours)
+        time = _time(_seconds_here(plan, timed)) if missing else "0"
+        numbers = (sum(c.cpu_hours for c in timed), gpu, sum(c.disk_mb for c in missing) / 1000)
+        rows.append((key, (f"{len(missing)} of {len(jobs)}", time, *map(_short, numbers))))
+    order = (0, 3, 2, 1, 4) if plan.scale.for_gpu else range(5)
+    lines = [f"{key:9} {' '.join(f'{columns[i]:>{WIDTHS[i]}}' for i in order)}" for key, columns in rows]
+    instead = "" if has_gpus else "  GPU-hours: of trainings and tests, on a GPU instead."
+    return [*lines, "", f"Time: at least, on {here}.{instead}"]
+
+
+def _seconds_here(plan: Plan, jobs: list[Cost]) -> float:
+    """At least: what cores and GPUs have to do, or the longest chain of jobs."""
+    on_cores = sum(c.seconds * c.threads for c in jobs if not c.gpus) / (os.cpu_count() or 1)
+    on_gpus = sum(c.seconds * c.gpus for c in jobs) / (count_visible() or 1)
+    seconds, ends = {c.id: c.seconds for c in jobs}, dict[str, float]()
+    for job in with_all_before(seconds, partial(_before, plan)):
+        ends[job] = seconds.get(job, 0.0) + max((ends[each] for each in _before(plan, job)), default=0.0)
+    return max(on_cores, on_gpus, *ends.values())
+
+
+def _list(all_costs: list[Cost], limit: float) -> list[str]:
+    lines = [f"{'stage':9} {'':5} {'FLOP':>8} {'time':>9} {'on':>8} {'memory':>8} {'disk':>9} {'':8} id"]
+    for c in all_costs:
+        amount = ("?" if math.isnan(c.flops) else f"{c.flops:.1e}") if c.flops else ""
+        on = f"{c.gpus} GPU" if c.gpus else f"{c.threads} CPU"
+        columns = f"{amount:>8} {_time(c.seconds):>9} {on:>8} {c.memory_mb / 1000:5.1f} GB {c.disk_mb:6.1f} MB"
+        state = "done" if c.is_done else "stale" if c.there else "to do"
+        lines.append(f"{c.stage:9} {state:5} {columns} {_goes(c, limit):8} {c.id}")
+    return lines
+
+
+def _time(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "?"
+    if seconds < 90:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{_short(seconds / 3600)} h"
+
+
+def _short(amount: float) -> str:
+    return f"{amount:,.2f}" if amount < 10 else f"{amount:,.1f}" if amount < 100 else f"{amount:,.0f}"
+
+
+def _goes(job: Cost, limit: float) -> str:
+    """In how many goes a job ends, if not within the longest time that one may have: it goes on where it was."""
+    return f"{math.ceil(job.seconds / (3600 * limit))} goes" if job.seconds > 3600 * limit else ""

@@ -1,0 +1,274 @@
+"""Kept measurements as tables that claims can be judged by, and their verdicts as rows.
+
+`behind.csv`, which `neuroute keep` writes, says what stands behind each cell.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuroute.analysis.contrasts import Gap
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_text
+from neuroute.core.lazy import pd
+from neuroute.core.text import csv_text
+from neuroute.pipeline.plan.papers import all_papers, load_paper
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table
+from neuroute.pipeline.rendering.verdicts import Claimed, Judged, effect, in_unit, judge_all, number, with_holm
+
+BEHIND = "behind.csv"
+HEADS = (
+    "paper", "artifact", "load", "row", "column", "run", "network", "problem", "times", "instances", "drawn", "error",
+    "gaps", "draws",
+)  # fmt: skip
+ABOUT = ("scale", "device", "commit", "date")
+
+
+@dataclass(frozen=True)
+class KeptTables:
+    """The kept artifacts of one paper."""
+
+    folder: Path  # docs/measured/<scale>
+    paper: str
+    is_headline: bool = False  # its artifacts lie in the folder itself
+
+    def busy(self, artifact: str) -> str:
+        """Say why times do not count; nothing where they do."""
+        return next((row["load"] for row in self._behind.values() if row["artifact"] == artifact), "")
+
+    @property
+    def _place(self) -> Path:
+        return self.folder if self.is_headline else self.folder / self.paper
+
+    @cached_property
+    def _tables(self) -> dict[str, Table]:
+        return {}
+
+    @cached_property
+    def _behind(self) -> dict[tuple[str, str, str], dict[str, str]]:
+        path = self.folder / BEHIND
+        if not path.is_file():
+            raise NeurouteError(f"{path}: no such file; `neuroute keep` writes it")
+        every = _read_behind(self.folder)
+        return {(r["artifact"], r["row"], r["column"]): r for r in every if r["paper"] == self.paper}
+
+    def points(self, name: str) -> list[dict[str, Any]]:
+        """Read the lines of a kept table or figure.
+
+        Raises NeurouteError where it was not kept, or is not valid.
+        """
+        path = self._place / f"{name}.csv"
+        if not path.is_file():
+            raise NeurouteError(f"{name} is not among what was kept; run `neuroute keep`")
+        if not (lines := _read_lines(path)):
+            raise NeurouteError(f"{path}: no rows; run `neuroute keep` again")
+        return lines
+
+    def check(self) -> None:
+        """Raise NeurouteError if a kept table or figure is of several commits, or a table is not as it was kept."""
+        for path in sorted(path for kind in ("table", "figure") for path in self._place.glob(f"{kind}*.csv")):
+            stated = dict.fromkeys(line.get("commit") or "" for line in _read_lines(path))
+            commits = dict.fromkeys(commit for each in stated for commit in each.split("; "))
+            if len(commits) > 1:
+                raise NeurouteError(f"{path}: rows of commits {' and '.join(commits)}; keep those of one, or --commit")
+            if path.stem.startswith("table"):
+                self.table(path.stem)
+
+    def table(self, name: str) -> Table:
+        """Read a kept table, once.
+
+        Raises NeurouteError as `points` does, where an interval is no number, or where behind.csv says otherwise.
+        """
+        if name not in self._tables:
+            self._tables[name] = self._read(name)
+        return self._tables[name]
+
+    def _read(self, name: str) -> Table:
+        lines, path = self.points(name), self.folder / BEHIND
+        heads = list(lines[0])
+        keys = [head.removesuffix("_measured") for head in heads if head.endswith("_measured")]
+        of_values = {f"{key}_{end}" for key in keys for end in ("measured", "published")}
+        labels = [head for head in heads if head not in of_values and "_measured_" not in head and head not in ABOUT]
+        rows = []
+        for line in lines:
+            of_row = tuple(line[label] for label in labels)
+            rows.append(Row(of_row, tuple(self._cell(line, of_row, key, name, path) for key in keys)))
+        behind = [place[1:] for place in self._behind if place[0] == name]
+        if not behind:
+            raise NeurouteError(f"{path}: nothing of {self.paper}/{name}; run `neuroute keep` again")
+        cells = {("", ""), *((", ".join(map(str, row.labels)), key) for row in rows for key in keys)}
+        if lost := [place for place in behind if place not in cells]:
+            raise NeurouteError(
+                f"{self._place / name}.csv: no {' '.join(lost[0])}, which {BEHIND} has; keep both again"
+            )
+        return Table(name, tuple(labels), tuple(Column(key, key) for key in keys), tuple(rows))
+
+    def _cell(self, line: Mapping[str, str], row: tuple[str, ...], key: str, name: str, path: Path) -> Cell:
+        """The cell with what stands behind it, as far as what was kept says."""
+        low, high = (_value(line.get(f"{key}_measured_{end}")) for end in ("low", "high"))
+        if isinstance(low, str) or isinstance(high, str):
+            raise NeurouteError(f"{name}: {key} has an interval that is no number; run `neuroute keep` again")
+        about, at = self._behind.get((name, ", ".join(row), key)), line.get(f"{key}_measured_at") or ""
+        behind = _gap_of(about, path, f"{name} {row} {key}", at or key) if about else None
+        if not behind and line.get(f"{key}_measured_trainings"):
+            raise NeurouteError(f"{path}: nothing of {name} {row} {key}; run `neuroute keep` again")
+        measured = _value(line[f"{key}_measured"])
+        if behind and (not isinstance(measured, float) or abs(measured - fmean(behind.values)) > 1e-3 * abs(measured)):
+            raise NeurouteError(f"{path}: {name} {row} {key} is not the {measured} of the table; keep both again")
+        return Cell(measured, _value(line.get(f"{key}_published")), low, high, at, behind)
+
+
+def keep_behind(folder: Path, tables: Mapping[tuple[str, str], Table], loads: Mapping[tuple[str, str], str]) -> Path:
+    """Write what stands behind the cells of kept tables, and how busy the machine was; others' rows stay.
+
+    tables, loads: (paper, name of the table) -> it.
+    """
+    rows: list[Mapping[str, object]] = [
+        row for row in _read_behind(folder) if (row["paper"], row["artifact"]) not in tables
+    ]
+    for (paper, name), table in tables.items():
+        about = {"paper": paper, "artifact": name, "load": loads[paper, name]}
+        loadings = _loadings([cell.behind for row in table.rows for cell in row.cells if cell.behind])
+        rows.append(about | dict.fromkeys(("row", "column"), ""))  # of the table: its load
+        for row in table.rows:
+            for column, cell in zip(table.columns, row.cells, strict=True):
+                if (b := cell.behind) is not None:
+                    values = {name: getattr(b, name) for name in ("run", "network", "problem", "times", "instances")}
+                    values |= {
+                        "drawn": b.drawn,
+                        "error": float(np.sqrt(np.sum(np.square(b.errors)))),
+                        "gaps": " ".join(str(float(gap)) for gap in b.values),
+                        "draws": " ".join(f"{loading:.8g}" for loading in next(loadings)),
+                    }
+                    rows.append(about | {"row": ", ".join(map(str, row.labels)), "column": column.key} | values)
+    rows.sort(key=lambda row: (row["paper"], row["artifact"]))  # whichever was kept first
+    path = folder / BEHIND
+    write_text(path, csv_text(pd.DataFrame(rows, columns=list(HEADS), dtype=object)))
+    return path
+
+
+def _loadings(gaps: Sequence[Gap]) -> Iterator[NDArray[np.float64]]:
+    """Yield factors of the covariance of gaps that share draws, as few numbers as there are such gaps."""
+    factors: dict[str, Iterator[NDArray[np.float64]]] = {}
+    by_draws: dict[str, list[Gap]] = defaultdict(list)
+    for gap in gaps:
+        by_draws[gap.drawn].append(gap)
+    for name, same in by_draws.items():
+        errors = np.stack([gap.errors for gap in same])
+        values, vectors = np.linalg.eigh(errors @ errors.T)
+        there = values > 1e-9 * max(float(values.max()), 1e-300)
+        factors[name] = iter(vectors[:, there] * np.sqrt(values[there]))
+    return (next(factors[gap.drawn]) for gap in gaps)
+
+
+def _read_behind(folder: Path) -> list[dict[str, str]]:
+    path = folder / BEHIND
+    if not path.is_file():
+        return []
+    rows = _read_lines(path)
+    if lacking := [head for head in HEADS if any(row.get(head) is None for row in rows)]:
+        raise NeurouteError(f"{path}: rows without {lacking[0]}; run `neuroute keep` again")
+    return rows
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    """Raises NeurouteError for bytes that are no CSV."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise NeurouteError(f"{path}: not valid CSV ({error}); run `neuroute keep` again") from None
+
+
+def _gap_of(row: Mapping[str, str], path: Path, name: str, at: str) -> Gap:
+    """Raises NeurouteError for what is no number."""
+    try:
+        gaps, error = tuple(map(float, row["gaps"].split())), float(row["error"])
+        draws = np.array(row["draws"].removeprefix("'").split(), float)  # a spreadsheet takes -1 2 for a formula
+        if not (gaps and np.isfinite([*gaps, error, *draws]).all()):
+            raise ValueError
+        # Without draws a gap varies as if unrelated to any other: its interval is too long, never too short.
+        drawn = f"{row['drawn'] or row['artifact']} {at}" if len(draws) else name
+        errors = draws if len(draws) else np.array([error])
+        count = int(row["instances"])
+        return Gap(gaps, errors, drawn, count, row["network"], row["problem"], float(row["times"]), row["run"])
+    except ValueError:
+        raise NeurouteError(f"{path}: what stands behind {name} is no number; run `neuroute keep` again") from None
+
+
+def _value(text: str | None) -> float | str | None:
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+# -- verdicts on all claims as rows: what `neuroute claims` writes, and pages show -----------------------------------
+
+
+def judge_kept(folder: Path) -> Claimed:
+    """Judge what the papers claim by the tables that lie in a folder of docs/measured.
+
+    Raises NeurouteError if there is no such folder, behind.csv there is missing, not valid or of other tables, a table
+    is of several commits, or a claim names cells that a kept table lacks.
+    """
+    if not folder.is_dir():
+        raise NeurouteError(f"{folder}: no such folder; `neuroute keep {folder}` makes one")
+    papers = {key: load_paper(key) for key in all_papers()}
+    tables = {key: KeptTables(folder, key, paper.headline) for key, paper in papers.items()}
+    for each in tables.values():
+        each.check()
+    judged = {key: judge_all(paper, tables[key]) for key, paper in papers.items()}
+    return with_holm({key: claims for key, claims in judged.items() if claims})
+
+
+def rows_of(claimed: Claimed) -> list[dict[str, Any]]:
+    """One row a claim: what it says, what its printed numbers say, and what became of it here."""
+    return [_row(paper, judged) for paper, of_paper in claimed.items() for judged in of_paper]
+
+
+def _row(paper: str, judged: Judged) -> dict[str, Any]:
+    claim, finding = judged.claim, judged.weakest
+    estimate = finding.estimate if finding else None
+    ends = estimate.interval() if estimate else None
+    unit = finding.unit if finding else "share"
+    return {
+        "id": f"{paper}.{claim.id}",
+        "paper": paper,
+        "weight": claim.weight,
+        "gpu": claim.gpu,
+        "form": claim.form or "",
+        "claim": claim.claim,
+        "where": claim.where,
+        "printed": claim.printed,
+        "note": claim.note,
+        "printed_effect": in_unit(finding.printed, unit) if finding else None,
+        "of": finding.quantity if finding else "",
+        "unit": {"share": "% of the gap", "exponent": "exponent", "log": "log ratio"}[unit] if finding else "",
+        "estimate": in_unit(estimate.value, unit) if estimate else None,
+        "low": in_unit(ends[0], unit) if ends else None,
+        "high": in_unit(ends[1], unit) if ends else None,
+        "trainings": estimate.trainings if estimate and estimate.trainings else None,
+        "cells": judged.signs,
+        "p": judged.p if judged.measured else None,
+        "p_holm": judged.p_of_family,
+        "power": judged.power,
+        "gate": judged.regime.sensitivity if judged.compares_trainings else "",
+        "verdict": judged.verdict,
+        "why": judged.why,
+        "cost": judged.cost,
+        "here": effect(finding),
+        "in_print": number(finding.printed, unit) if finding else "",
+    }

@@ -1,0 +1,399 @@
+"""The report: every artifact, measured beside published, on one self-contained page."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import datetime
+import io
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from jinja2 import Environment
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json, write_json, write_text
+from neuroute.core.source import short_commit, source
+from neuroute.pipeline.plan.claims import SAYS
+from neuroute.pipeline.plan.config import Scale
+from neuroute.pipeline.rendering.comparisons import Finding
+from neuroute.pipeline.rendering.protocol import HEADS, LEGEND, Line
+from neuroute.pipeline.rendering.stories import with_stories
+from neuroute.pipeline.rendering.style import with_suffix
+from neuroute.pipeline.rendering.table import QUOTED
+from neuroute.pipeline.rendering.verdicts import (
+    NO_VERDICT,
+    RULE,
+    VERDICTS,
+    Judged,
+    Verdict,
+    by_chance,
+    effect,
+    in_unit,
+    number,
+    tally,
+    told_in_short,
+)
+
+# -- The first page of the report: what became of each paper's claims, its main figures in small; a summary in JSON
+
+THUMBNAIL = (560, 220)  # at most so many pixels: twice what the page shows, for dense screens
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the first page shows of a paper."""
+
+    claims: Sequence[Judged] = ()
+    figures: Sequence[str] = ()  # names of its main ones
+
+
+MOST = 8  # findings of a claim that the page lists
+
+
+def shown_claim(judged: Judged) -> dict[str, Any]:
+    """What the template shows of a claim."""
+    claim, findings = judged.claim, judged.measured or judged.findings
+    return {
+        "id": claim.id,
+        "sentence": claim.claim,
+        "where": claim.where,
+        "is_headline": claim.weight == "headline",
+        "says": claim.printed,
+        "note": claim.note,
+        "form": claim.form,
+        "verdict": judged.verdict,
+        "why": judged.why,
+        "findings": [
+            (finding.quantity, effect(finding) or "–", number(finding.printed, finding.unit) or "–")
+            for finding in findings[:MOST]
+        ],
+        "more": max(len(findings) - MOST, 0),
+        "signs": judged.signs,
+        "power": "" if judged.power is None else f"{judged.power:.2f}",
+        "at": "; ".join(dict.fromkeys(finding.at for finding in findings if finding.at)),
+    }
+
+
+def thumbnail(stem: Path) -> str:
+    """A drawn figure in small, as the base64 of a PNG; empty where it was not drawn."""
+    png = with_suffix(stem, "png")
+    if not png.is_file():
+        return ""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    with Image.open(png) as image:
+        small = image.convert("RGB")
+        small.thumbnail(THUMBNAIL, Image.Resampling.LANCZOS)
+        small.quantize(64).save(buffer, "PNG", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def summary(
+    scale: Scale,
+    overviews: Mapping[str, Overview],
+    titles: Mapping[str, str],
+    coverage: Mapping[str, Mapping[str, Coverage]],
+) -> dict[str, Any]:
+    """Verdicts, and how many numbers stand behind them.
+
+    coverage: paper -> table -> its cells; a number is a measured cell of a table.
+    """
+    judged = [(paper, each) for paper, overview in overviews.items() for each in overview.claims]
+    verdicts: Sequence[Verdict] = VERDICTS if scale.verdicts else ("not judged",)
+    by_printed = Counter((each.claim.printed, each.verdict) for _, each in judged)
+    cells_of_tables = [cells for tables in coverage.values() for cells in tables.values()]
+    return {
+        "scale": scale.name,
+        "verdicts": tally([each for _, each in judged]) if judged else dict.fromkeys(verdicts, 0),
+        "by_printed": {says: {verdict: by_printed[says, verdict] for verdict in verdicts} for says in SAYS},
+        "numbers": {
+            "measured": sum(cells.measured for cells in cells_of_tables),
+            "beside_printed": sum(cells.beside for cells in cells_of_tables),
+            "quoted": sum(cells.quoted for cells in cells_of_tables),
+        },
+        "coverage": {
+            paper: {name: cells._asdict() for name, cells in tables.items()} for paper, tables in coverage.items()
+        },
+        "claims": [_line(paper, titles.get(paper, paper), each) for paper, each in judged],
+    }
+
+
+def _line(paper: str, title: str, judged: Judged) -> dict[str, Any]:
+    claim = judged.claim
+    names = ("id", "claim", "where", "weight", "form", "artifact")
+    return {name: getattr(claim, name) for name in names} | {
+        "paper": paper,
+        "title": title,
+        "printed": claim.printed,
+        "verdict": judged.verdict,
+        "why": judged.why,
+        "cost": judged.cost,
+        "power": judged.power,
+        "p": judged.p,
+        "p_holm": judged.p_of_family,
+        "findings": [_numbers(finding) for finding in judged.findings],
+    }
+
+
+def _numbers(finding: Finding) -> dict[str, Any]:
+    of, unit = finding.estimate, finding.unit
+    low, high = (of.interval() if of else None) or (None, None)
+    values = {"measured": of.value if of else None, "low": low, "high": high, "published": finding.printed}
+    about = {"quantity": finding.quantity, "unit": unit, "measured_on": finding.at}
+    return about | {name: in_unit(value, unit) for name, value in values.items()}
+
+
+# -- How much of the papers' tables is measured: cells that a run has filled, that are quoted, that nobody could fill
+
+COVERAGE_LEGEND = (
+    "Cells of the tables: measured here, or as configured here where they are of settings; quoted, where the printed "
+    "number stands alone; impossible, where the paper prints no number (out of memory or time, not reported) and "
+    "nothing is measured."
+)
+COVERAGE_HEADS = (
+    "Table",
+    "Measured",
+    "of them beside a printed one",
+    "Quoted",
+    "Impossible",
+    "Measured of what is printed",
+)
+
+
+ENDS = ("_measured", "_published")  # of a CSV's columns
+
+
+class Coverage(NamedTuple):
+    """Cells of a table, or of several."""
+
+    measured: int
+    beside: int  # of them, those that have a printed number, too
+    quoted: int
+    impossible: int
+
+    @classmethod
+    def of(cls, table: Path) -> Coverage:
+        """Count in the CSV that `render` has written."""
+        with table.open(newline="", encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
+        stems = {name.rpartition("_")[0] for line in lines[:1] for name in line if name.endswith(ENDS)}
+        cells = [[line.get(f"{stem}{end}") for end in ENDS] for stem in stems for line in lines]
+        return cls(
+            measured=sum(bool(here) for here, _ in cells),
+            beside=sum(bool(here) and _is_number(in_print) for here, in_print in cells),
+            quoted=sum(not here and _is_number(in_print) for here, in_print in cells),
+            impossible=sum(not here and bool(in_print) and not _is_number(in_print) for here, in_print in cells),
+        )
+
+    def cells(self, name: str) -> tuple[str, ...]:
+        """A line under `COVERAGE_HEADS`."""
+        numbers = self.beside + self.quoted
+        share = f"{100 * self.beside / numbers:.0f} %" if numbers else "–"
+        return (name, *(f"{count:,}" for count in self), share)
+
+
+def coverage_lines(tables: Mapping[str, Coverage]) -> list[tuple[str, ...]]:
+    """A line for each table that has cells (name -> its cells), and one for all."""
+    filled = {name: coverage for name, coverage in tables.items() if any(coverage)}
+    total = Coverage(*(sum(counts) for counts in zip(*filled.values(), strict=True))) if filled else None
+    return [coverage.cells(name) for name, coverage in filled.items()] + ([total.cells("all")] if total else [])
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return not math.isnan(float(text or "nan"))
+    except ValueError:
+        return False
+
+
+WIDE = 8  # columns that a page shows without scrolling
+LINKED = {"table": ("csv", "tex", "md"), "figure": ("pdf", "svg", "png", "csv")}
+
+
+def write_report(
+    stems: Mapping[str, Sequence[Path]],
+    out: Path,
+    scale: Scale,
+    titles: Mapping[str, str] | None = None,
+    overviews: Mapping[str, Overview] | None = None,
+    protocols: Mapping[str, Sequence[Line]] | None = None,
+    digest: str = "",
+) -> None:
+    """Write the page `out` from what `render` left at the stems (paths without suffix) of each paper.
+
+    titles: the heading of each paper; its key where there is none.  overviews: its claims and main figures, with which
+    the page opens.  protocols: how it tests, beside how is tested here.  digest: of the claims' files.  Links to data
+    files are relative to `out`.  An artifact that was not drawn yet is listed as such.  Beside the page lies
+    `summary.json`.  Raises NeurouteError when a file of a drawn artifact is missing or empty.
+    """
+    titles, overviews, protocols = titles or {}, overviews or {}, protocols or {}
+    coverage = {
+        paper: {
+            stem.name: Coverage.of(with_suffix(stem, "csv"))
+            for stem in of_paper
+            if stem.name.startswith("table") and all(with_suffix(stem, kind).is_file() for kind in ("json", "csv"))
+        }
+        for paper, of_paper in stems.items()
+    }
+    papers: list[dict[str, Any]] = [
+        {
+            "title": titles.get(paper, paper),
+            "anchor": paper,
+            "protocol": [line.cells() for line in protocols.get(paper, ())],
+            "coverage": coverage_lines({_number(name): cells for name, cells in coverage[paper].items()}),
+            "artifacts": [_artifact(paper, stem, out, scale) for stem in paper_stems],
+            "claims": _claims(paper, paper_stems, overviews.get(paper, Overview()).claims),
+            "regime": _regime(overviews.get(paper, Overview()).claims) if scale.verdicts else "",
+            "pictures": _pictures(paper, paper_stems, overviews.get(paper, Overview()).figures),
+        }
+        for paper, paper_stems in stems.items()
+    ]
+    scales = {a["scale"] for paper in papers for a in paper["artifacts"] if a.get("other_scale")}
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(
+        (files("neuroute.pipeline.rendering") / "report.html").read_text(encoding="utf-8")
+    )
+    summary_values = summary(scale, overviews, titles, coverage) | {"claims_digest": digest}
+    judged = [each for overview in overviews.values() for each in overview.claims]
+    commit = f", commit {short}" if (short := short_commit(source())) else ""
+    template_values = {
+        "short": told_in_short(scale.name, judged),
+        "verdicts": summary_values["verdicts"],
+        "by_printed": summary_values["by_printed"],
+        "rule": f"{RULE} {by_chance(summary_values['verdicts'])}" if scale.verdicts else NO_VERDICT,
+        "digest": digest,
+        "protocol_heads": HEADS,
+        "protocol_legend": LEGEND,
+        "coverage_heads": COVERAGE_HEADS,
+        "coverage_legend": COVERAGE_LEGEND,
+        "claimed": bool(summary_values["claims"]),
+        "judges": scale.verdicts,
+        "numbers": summary_values["numbers"],
+        "kept": _kept(out),
+        "other_scales": sorted(scales),
+        "written": f"{datetime.date.today().isoformat()}{commit}",
+        "devices": sorted({device for paper in papers for a in paper["artifacts"] for device in a.get("devices", ())}),
+    }
+    write_text(out, template.render(scale=scale, papers=papers, **template_values))
+    write_json(out.with_name("summary.json"), summary_values)
+
+
+KEPT = Path("docs/results/what_reproduces.md")  # of a checkout: verdicts at scale laptop
+
+
+def _kept(out: Path) -> str:
+    """The link from a page to the verdicts that a checkout keeps; empty where there is none."""
+    kept = out.parent.parent / KEPT
+    return quote(os.path.relpath(kept, out.parent)) if kept.is_file() else ""
+
+
+def _claims(paper: str, stems: Sequence[Path], claims: Sequence[Judged]) -> list[dict[str, Any]]:
+    """What the template shows of claims, headlines first, and where their artifacts stand on the page, if they do."""
+    names = {stem.name for stem in stems}
+    by_weight = sorted(claims, key=lambda judged: judged.claim.weight != "headline")
+    return [
+        shown_claim(judged) | ({"anchor": f"{paper}-{name}", "number": _number(name)} if name in names else {})
+        for judged in by_weight
+        for name in [judged.claim.artifact]
+    ]
+
+
+def _regime(claims: Sequence[Judged]) -> str:
+    """The line above a paper's claims: whether its trainings move."""
+    return claims[0].regime.words if claims else ""
+
+
+def _pictures(paper: str, stems: Sequence[Path], names: Sequence[str]) -> list[dict[str, str]]:
+    """The main figures of a paper that are drawn, in small."""
+    of = {stem.name: thumbnail(stem) for stem in stems if stem.name in names}
+    return [{"anchor": f"{paper}-{name}", "number": _number(name), "image": of[name]} for name in names if of.get(name)]
+
+
+def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]:
+    """What the template shows of one artifact."""
+    values: dict[str, Any] = {"anchor": f"{paper}-{stem.name}", "number": _number(stem.name), "drawn": False}
+    if not with_suffix(stem, "json").is_file():
+        return values
+    about = read_json(with_suffix(stem, "json"), "draw it again", "title", "kind", "notes", "measured_on")
+    on = about["measured_on"]
+    values |= {
+        "drawn": True,
+        **{key: about[key] for key in ("title", "kind", "notes")},
+        **{key: about.get(key, "") for key in ("alt", "fits")},
+        "scale": on["scale"],
+        "devices": on.get("devices", ()),
+        "other_scale": on["scale"] != scale.name,
+        "measured_on": describe(on),
+        "files": [
+            {"name": kind.upper(), "href": quote(os.path.relpath(with_suffix(stem, kind), out.parent))}
+            for kind in LINKED[about["kind"]]
+        ],
+    }
+    if about["kind"] == "table":
+        file = with_suffix(stem, "csv")
+        plain = _read_bytes(with_suffix(stem, "html")).decode()
+        values["table"] = with_stories(plain, file, os.path.relpath(file, out.parent.parent), about)
+        values["wide"] = values["table"].count('scope="col"') > WIDE
+        values["quoted"] = values["table"].count(QUOTED)
+    else:
+        values["image"] = base64.b64encode(_read_bytes(with_suffix(stem, "svg"))).decode()
+    return values
+
+
+def describe(measured_on: Mapping[str, Any]) -> list[str]:
+    """Short phrases on what an artifact was measured on."""
+    phrases = []
+    tests = measured_on.get("tests", [])
+    for test in (t for t in tests if not _of_benchmark(t)):
+        problem = str(test["test"]).split("_")[0].upper()
+        set_of = f"{problem}{test['n']} {test['distribution']} × {test['n_instances']:,}"
+        phrases.append(set_of if test["reference"] == "none" else f"{set_of} (against {test['reference']})")
+    for name in dict.fromkeys(str(t["distribution"]) for t in tests if _of_benchmark(t)):
+        nodes = [t["n"] for t in tests if t["distribution"] == name]
+        size = f"{min(nodes)} to {max(nodes):,} nodes"
+        phrases.append(f"{name.upper()} × {len(nodes)}, {size} (against the best costs published)")
+    if measured_on.get("models"):
+        seeds = ", ".join(map(str, measured_on.get("seeds", [])))
+        models = measured_on["models"]
+        phrases.append(f"{models} model{'s' if models != 1 else ''}" + (f", seed {seeds}" if seeds else ""))
+    if sources := measured_on.get("weights"):
+        kinds = Counter(source.partition(" (")[0] for source in sources.values())
+        phrases += [f"{kind} of {count} of them" for kind, count in kinds.items()]
+    if measured_on.get("devices"):
+        threads = "/".join(map(str, measured_on.get("threads", [])))
+        threads = f", {threads} thread{'s' if threads != '1' else ''}" if threads else ""
+        phrases.append(" and ".join(measured_on["devices"]) + threads)
+    if measured_on.get("torch"):
+        phrases.append(f"torch {', '.join(measured_on['torch'])}")
+    return phrases or ["Follows from the configuration; nothing is measured"]
+
+
+def _of_benchmark(test: Mapping[str, Any]) -> bool:
+    """One instance of a public benchmark (tsplib_eil51), of which there may be many."""
+    return str(test["test"]).startswith(f"{test['distribution']}_")
+
+
+def _number(name: str) -> str:
+    """table12 -> Table 12, table_figure4 -> Table of Figure 4"""
+    name = name.replace("table_figure", "table of Figure ")
+    word = name.rstrip("0123456789")
+    return f"{word[:1].upper()}{word[1:].rstrip()} {name[len(word) :]}".strip()
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise NeurouteError(f"{path}: missing; draw this artifact again") from None
+    if not content:
+        raise NeurouteError(f"{path}: empty; draw this artifact again")
+    return content

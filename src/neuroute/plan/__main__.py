@@ -1,9 +1,0 @@
-"""Count the networks of ./config.yaml, else counted at their first estimate: `python -m neuroute.plan`."""
-
-from neuroute.accounting.counts import counts
-from neuroute.plan.build import build_plan
-from neuroute.plan.config import load_config
-
-if __name__ == "__main__":
-    for run in build_plan(load_config(None)).runs.values():
-        counts(run.network)

@@ -1,0 +1,357 @@
+"""`import neuroute`: instances and solutions in users' hands, solved and evaluated, and one line for what is wrong."""
+
+import pkgutil
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from refusals import one_line
+
+import neuroute
+from neuroute.pipeline.rendering import style
+from stand_ins import Ship, checkpoint
+
+BERLIN = Path(neuroute.__file__).parent / "datasets" / "instances" / "tsplib" / "berlin52.tsp"
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+POINTS = np.random.default_rng(1).random((12, 2))
+SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+
+
+def test_only_public_names_are_listed() -> None:
+    """Each of which is documented."""
+    assert all(getattr(neuroute, name).__doc__ for name in neuroute.__all__)
+    assert sorted(dir(neuroute)) == sorted(neuroute.__all__)
+    assert not {"Any", "TYPE_CHECKING", "importlib"} & set(vars(neuroute))
+    with pytest.raises(AttributeError, match="no attribute 'slove'"):
+        neuroute.slove  # noqa: B018
+
+
+# -- instances and solutions ------------------------------------------------------------------------------------------
+
+
+def test_costs_are_in_the_instances_own_units() -> None:
+    square = neuroute.Instance.from_arrays(100 * SQUARE)
+    assert (square.problem, square.variant, square.n) == ("tsp", "TSP", 4)
+    assert square.cost([0, 1, 2, 3]) == 400
+    assert square.cost([0, 2, 1, 3]) == pytest.approx(200 + 200 * 2**0.5)
+    routes = neuroute.Instance.from_arrays(SQUARE, demand=np.array([0, 1, 1, 1]), capacity=2)
+    assert (routes.problem, routes.variant, routes.n) == ("cvrp", "CVRP", 3)
+    assert routes.cost([[1], [2, 3]]) == pytest.approx(2 + 2 + 2**0.5)
+    opened = neuroute.Instance.from_arrays(SQUARE, demand=np.array([0, 1, 1, 1]), capacity=2, open=True)
+    assert (opened.problem, opened.variant) == ("vrp", "OVRP")
+    assert opened.cost([[1], [3, 2]]) == pytest.approx(3)
+    with pytest.raises(neuroute.NeurouteError, match="limit"):
+        neuroute.Instance.from_arrays(SQUARE, np.array([0, 1, 1, 1]), 2, limit=0.5)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "solution", "says"),
+    [
+        ({}, [0, 1, 2, 2], "not a tour of its 4 nodes"),
+        ({}, [0, 1, 2], "with n = 4 is expected, not int64 of shape \\(3,\\)"),
+        ({}, [0.0, 1.0, 2.0, 3.0], "a tour of whole numbers"),
+        ({}, [[0, 1], [2, 3]], "a tour of whole numbers"),
+        ({"demand": [0, 1, 1, 1], "capacity": 2}, [[1, 2, 3]], "route 1 carries 3, more than the capacity 2"),
+        ({"demand": [0, 1, 1, 1], "capacity": 2}, [[1, 2]], "customer 3 is served 0 times"),
+        ({"demand": [0, 1, 1, 1], "capacity": 2}, [[0, 1, 2], [3]], "leave the depot out of the routes"),
+        ({"demand": [0, 1, 1, 1], "capacity": 2}, [1, 2, 3], "a list of routes is expected"),
+        ({"demand": [0, 1, 1, 1], "capacity": 3, "limit": 3.0}, [[1, 2, 3]], "more than the limit 3"),
+    ],
+)
+def test_what_is_no_solution_is_said(arrays: dict[str, Any], solution: Any, says: str) -> None:
+    instance = neuroute.Instance.from_arrays(SQUARE, **arrays)
+    with one_line(says):
+        instance.check(solution)
+    with pytest.raises(neuroute.NeurouteError, match=says):
+        neuroute.Solution(instance, solution)
+
+
+@pytest.mark.parametrize("problem", ["tsp", "cvrp", "ovrptw", "VRPB"])
+def test_generated_instances_are_functions_of_their_number(problem: str) -> None:
+    several, third = neuroute.generate(problem, 10, 3), neuroute.generate(problem, 10, first=2)[0]
+    assert [each.variant for each in several] == [problem.upper()] * 3
+    assert np.array_equal(several[2].coords, third.coords)
+    assert not np.array_equal(several[1].coords, third.coords)
+    assert (third.n, third.name) == (10, f"{problem.lower()}10_2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"problem": "xyz"}, "no routing problem 'XYZ'"),
+        ({"n": 3}, "give n from 4"),
+        ({"count": 0}, "count from 1"),
+        ({"distribution": "normal"}, "distribution"),
+        ({"problem": "cvrp", "capacity": 3}, "capacity"),
+        ({"problem": "tsp", "capacity": 30}, "for problems with vehicles"),
+    ],
+)
+def test_what_cannot_be_generated_is_said(arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(neuroute.NeurouteError, match=says):
+        neuroute.generate(**arguments)
+
+
+def test_files_of_many_hold_instances_by_index(tmp_path: Path) -> None:
+    coords = np.random.default_rng(0).random((3, 6, 2))
+    np.savez(tmp_path / "many.npz", coords=coords, tour=np.tile(np.arange(6), (3, 1)))
+    assert [len(neuroute.load_all(tmp_path / "many.npz")), neuroute.load(tmp_path / "many.npz", 1).n] == [3, 6]
+    instance = neuroute.load(tmp_path / "many.npz", 2)
+    assert np.array_equal(instance.coords, coords[2])
+    assert instance.gap(np.arange(6)) == pytest.approx(0)
+    with pytest.raises(neuroute.NeurouteError, match="holds 3 instances; give the index"):
+        neuroute.load(tmp_path / "many.npz")
+    with pytest.raises(neuroute.NeurouteError, match="no instance 3; give an index from 0 to 2"):
+        neuroute.load(tmp_path / "many.npz", 3)
+
+
+def test_a_notebook_shows_a_drawing_without_pyplot() -> None:
+    instance = neuroute.Instance.from_arrays(POINTS)
+    for drawing in (instance.plot(), neuroute.Solution(instance, np.arange(12)).plot()):
+        assert drawing._repr_png_().startswith(b"\x89PNG")  # what IPython asks an object for
+
+
+def test_a_drawing_takes_any_name_and_any_number_of_routes() -> None:
+    """A line a route took half a minute of 3,000."""
+    stops = 3000
+    coords, demand = np.random.default_rng(0).random((stops + 1, 2)), np.append(0, np.ones(stops, dtype=int))
+    instance = neuroute.Instance.from_arrays(coords, demand, 1, name=r"a$b_{c$ \frac{$")
+    drawing = instance.plot([[customer] for customer in range(1, stops + 1)])
+    drawing.draw_without_rendering()
+    assert len(drawing.findobj()) < 1000
+
+
+def test_pictures_fill_no_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Of one who follows trainings at level INFO, and then compares."""
+    caplog.set_level("INFO")
+    figure = style.new_figure()
+    figure.subplots().set_xlabel("n")
+    style.save_figure(figure, tmp_path / "a")
+    assert not caplog.records
+
+
+def test_solutions_are_drawn_and_kept(tmp_path: Path) -> None:
+    instance = neuroute.Instance.from_arrays(POINTS, name="dozen")
+    solution = neuroute.Solution(instance, np.arange(12))
+    solution.plot(tmp_path / "tour.svg")
+    solution.save(tmp_path / "dozen.tour")
+    assert (tmp_path / "tour.svg").read_text().rstrip().endswith("</svg>")
+    assert f"dozen, length {solution.cost:.10g} (EXACT_2D)" in (tmp_path / "dozen.tour").read_text()
+    instance.plot(path=tmp_path / "nodes.png")
+    assert (tmp_path / "nodes.png").stat().st_size > 1000
+    routes = neuroute.generate("ovrp", 10)[0]
+    served = neuroute.Solution(routes, [[c] for c in range(1, 11)])
+    served.save(tmp_path / "r.sol")
+    served.plot(tmp_path / "r.pdf")
+    assert f"Cost {served.cost:.10g}" in (tmp_path / "r.sol").read_text()
+    assert served.routes == [[c] for c in range(1, 11)]
+    for wrong, says in ((lambda: served.save("r.tour"), "ends in .sol"), (lambda: served.tour, "`routes`")):
+        with pytest.raises(neuroute.NeurouteError, match=says):
+            wrong()
+    with pytest.raises(neuroute.NeurouteError, match="must end in .svg, .pdf or .png"):
+        solution.plot("tour.txt")
+
+
+# -- solving and evaluating -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", ["tsp", "cvrp", "ovrptw"])
+@pytest.mark.usefixtures("built")
+def test_a_shipped_network_solves_what_it_is_for(ship: Ship, problem: str) -> None:
+    for each in ("tsp", "cvrp", "vrp"):
+        ship(each)
+    instance = neuroute.generate(problem, 10)[0]
+    solution = neuroute.solve(instance, seconds=1.0)
+    model, *firsts = {
+        "tsp": ("tsp", "greedy", "savings", "insertion"),
+        "cvrp": ("cvrp", "greedy", "savings", "insertion-angle"),
+        "ovrptw": ("vrp", "multistart", "nearest"),
+    }[problem]  # whichever is shorter
+    assert solution.method in {f"{model}, {first} + search" for first in firsts}
+    costs = [cost for _, cost in solution.trace]
+    assert costs == sorted(costs, reverse=True)
+    assert solution.cost == pytest.approx(costs[-1]) == instance.cost(solution.stops)
+    assert neuroute.solve(instance, seconds=0).method == f"{model}, {firsts[0]}"
+
+
+def test_a_solution_of_ones_own_never_gets_longer(ship: Ship) -> None:
+    ship("tsp")
+    instance = neuroute.Instance.from_arrays(POINTS)
+    before = neuroute.Solution(instance, np.arange(12))
+    assert neuroute.solve(instance, start=before, seconds=0).cost <= before.cost
+    assert neuroute.solve(instance, start=before, seconds=0.2).cost <= before.cost
+
+
+def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
+    tsp, cvrp, ovrp = (neuroute.generate(p, 10)[0] for p in ("tsp", "cvrp", "ovrp"))
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        (tsp, {}, "no network for TSP comes with this copy of neuroute; give a checkpoint"),
+        (tsp, {"method": "lhk"}, "no solver 'lhk'; did you mean lkh\\? of the TSP there are: "),
+        (ovrp, {"method": "hgs"}, "hgs does not solve the OVRP; take one of: "),
+        (tsp, {"model": "tsp"}, "no network 'tsp'; give a checkpoint .*this copy comes with none"),
+        (tsp, {"model": tmp_path / "none.safetensors"}, "no such checkpoint"),
+        (cvrp, {"model": checkpoint(tmp_path / "t.safetensors", "tsp")}, "is a CVRP, but zoo/tsp solves TSP"),
+        (tsp, {"seconds": -1}, "no time"),
+        (tsp, {"method": "insertion", "model": "tsp"}, "of method 'network'; leave them out"),
+        (str(tmp_path / "none.tsp"), {}, "none.tsp"),
+        ([tsp], {}, "a list of 1, where one instance is solved; give one of them"),
+    ]
+    for instance, arguments, says in cases:
+        with one_line(says):
+            neuroute.solve(instance, **arguments)
+    ship("tsp", nodes=(4, 9))
+    ship("vrp", variants=("CVRP", "VRPTW"))
+    assert neuroute.solve(tsp, seconds=0.1).method.startswith("tsp, ")  # of any size
+    assert neuroute.solve(tsp, model="tsp", seconds=0).method == "tsp, greedy"
+    with pytest.raises(neuroute.NeurouteError, match="no network for OVRP comes .* there are: tsp, vrp"):
+        neuroute.solve(ovrp)
+    with pytest.raises(neuroute.NeurouteError, match="is a OVRP, but vrp solves CVRP, VRPTW"):
+        neuroute.solve(ovrp, model="vrp")
+    assert neuroute.solve(cvrp, seconds=0).method == "vrp, multistart"
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes", "decoding"),
+    [("tsp", {10: 3, 12: 2}, neuroute.Decoding()), ("vrp", {8: 3}, neuroute.Decoding(starts="all"))],
+)
+def test_instances_are_evaluated_together(
+    ship: Ship, model: str, sizes: dict[int, int], decoding: neuroute.Decoding
+) -> None:
+    ship(model)
+    problem = {"tsp": "tsp", "vrp": "ovrpbltw"}[model]
+    instances = [each for n, count in sizes.items() for each in neuroute.generate(problem, n, count)]
+    result = neuroute.evaluate(model, instances, decoding, device="cpu")
+    alone = [neuroute.solve(each, model=model, decoding=decoding).cost for each in instances]
+    np.testing.assert_allclose(result.lengths, alone, rtol=1e-6)
+    assert result.gaps == {}
+    with pytest.raises(neuroute.NeurouteError, match="of one problem are evaluated together, not of CVRP, "):
+        neuroute.evaluate(model, [*instances, *neuroute.generate("cvrp", 10)])
+
+
+def test_arrays_and_lists_of_files_are_evaluated_as_they_are_solved(tmp_path: Path) -> None:
+    instances = neuroute.generate("tsp", 10, 2)
+    lengths = neuroute.evaluate("tsp", instances, device="cpu").lengths
+    coords = np.stack([instance.coords for instance in instances])
+    assert np.allclose(neuroute.evaluate("tsp", coords, device="cpu").lengths, lengths)
+    for number in range(2):
+        np.savez(tmp_path / f"{number}.npz", coords=coords[number : number + 1])
+    files = [tmp_path / "0.npz", str(tmp_path / "1.npz")]
+    assert np.allclose(neuroute.evaluate("tsp", files, device="cpu").lengths, lengths)
+
+
+def test_records_of_an_evaluation_go_where_a_text_says(tmp_path: Path) -> None:
+    instances = neuroute.generate("tsp", 12, 2)
+    neuroute.evaluate("tsp", instances, out=str(tmp_path / "records.csv"), reference="nearest", workers=1)
+    assert {path.name for path in tmp_path.iterdir()} == {"records.csv", "records.npz", "records.nearest.npz"}
+    assert set(pd.read_csv(tmp_path / "records.csv").reference) == {"nearest"}  # to which the gaps are
+    with pytest.raises(neuroute.NeurouteError, match="records are written as .csv"):
+        neuroute.evaluate("tsp", instances, out="records.txt")
+
+
+# -- what a user sees in a session ------------------------------------------------------------------------------------
+
+
+def test_what_is_shown_of_objects_is_one_short_line(ship: Ship) -> None:
+    ship("tsp")
+    instances = neuroute.generate("tsp", 30, 2)
+    evaluation = neuroute.evaluate("tsp", instances, reference="nearest", workers=1)
+    solution = neuroute.solve(instances[0], "nearest")
+    for each in (instances[0], neuroute.load_model("tsp"), evaluation, solution, neuroute.models()[0]):
+        assert "\n" not in repr(each)
+        assert len(repr(each)) < 160
+    assert {"network", "insertion", "nearest"} <= set(neuroute.methods("tsp"))
+    assert repr(instances[0]) == "<Instance tsp30_0: TSP, n=30, EXACT_2D>"
+    assert "greedy, gap " in repr(evaluation)
+
+
+def test_instances_of_arrays_and_files_of_many_have_names_of_their_own(tmp_path: Path) -> None:
+    assert neuroute.Instance.from_arrays(POINTS).name == "tsp12"
+    assert neuroute.Instance.from_arrays(POINTS, name="plant 1.5").name == "plant 1.5"
+    routes = neuroute.Instance.from_arrays(SQUARE, demand=np.array([0, 1, 1, 1]), capacity=2, open=True)
+    assert routes.name == "ovrp3"
+    assert neuroute.solve(POINTS, "nearest").instance.name == "tsp12"
+    np.savez(tmp_path / "many.npz", coords=np.stack([POINTS, POINTS[::-1]]))
+    assert [each.name for each in neuroute.load_all(tmp_path / "many.npz")] == ["many_0", "many_1"]
+
+
+def test_seeds_give_other_instances_and_first_goes_on_in_one() -> None:
+    for problem in ("tsp", "cvrp", "ovrptw"):
+        of_seed = [neuroute.generate(problem, 20, 2, seed=seed) for seed in (0, 1, 400_000)]
+        assert len({each.coords.tobytes() for several in of_seed for each in several}) == 6
+        (second,) = neuroute.generate(problem, 20, first=1, seed=1)
+        assert (second.coords == of_seed[1][1].coords).all()
+        assert second.name == of_seed[1][1].name == f"{problem}20_s1_1"
+    for seed in (-1, 400_001):
+        with pytest.raises(neuroute.NeurouteError, match=f"seed {seed}: .* from 0 to 400,000"):
+            neuroute.generate(seed=seed)
+
+
+def test_a_typo_of_tsp_is_one() -> None:
+    with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; is tsp meant"):
+        neuroute.generate("tps")
+    with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; did you mean tsp"):
+        neuroute.methods("tps")
+
+
+def test_demands_below_0_are_backhauls() -> None:
+    assert neuroute.Instance.from_arrays(SQUARE, np.array([0, 3, -2, 4]), 6).variant == "VRPB"
+
+
+def test_what_docstrings_name_can_be_imported() -> None:
+    texts = [getattr(neuroute, name).__doc__ or "" for name in neuroute.__all__]
+    named = set(re.findall(r"`(neuroute(?:\.\w+)+)`", "\n".join(texts)))
+    assert "neuroute.specs.trainings.Supervised" in named
+    for dotted in named:
+        pkgutil.resolve_name(dotted)
+
+
+# -- in notebooks -----------------------------------------------------------------------------------------------------
+
+
+def test_an_evaluation_has_gaps_of_instances_in_the_order_given() -> None:
+    given = [*neuroute.generate("tsp", 12, 2), *neuroute.generate("tsp", 9, 2), neuroute.load(BERLIN)]
+    measured = neuroute.evaluate("tsp", given, "greedy", reference="nearest", device="cpu", threads=1)
+    frame = measured.to_frame()
+    assert frame.instance.tolist() == [each.name for each in given]
+    assert frame.n.tolist() == [12, 12, 9, 9, 52]
+    assert measured.lengths.tolist() == frame.length.tolist()
+    assert np.allclose(frame.gap_pct[:4], 100 * (frame.length / frame.reference - 1)[:4])
+    assert frame.time_s.sum() == pytest.approx(measured.seconds)
+    assert "<table" in measured._repr_html_()
+    assert len(measured.plot().axes[0].lines[0].get_xdata()) == 5
+    unknown = neuroute.evaluate("tsp", given[:2], "greedy", device="cpu", threads=1)
+    assert unknown.to_frame().gap_pct.isna().all()
+    with one_line("has no reference solutions"):
+        unknown.plot()
+
+
+def test_a_solution_says_when_each_customer_is_reached() -> None:
+    instance = neuroute.Instance.from_arrays(
+        np.array([[0, 0], [3, 4], [3, 0], [0, 3]]), np.array([0, 1, 1, 1]), 9,
+        windows=np.array([[0, 100], [7, 20], [0, 50], [0, 50]]), service=np.array([0, 2, 1, 1]),
+    )  # fmt: skip
+    frame = neuroute.Solution(instance, [[1, 2], [3]]).to_frame()  # type: ignore[arg-type]
+    assert frame.route.tolist() == [0, 0, 0, 1, 1]
+    assert frame.node.tolist() == [1, 2, 0, 3, 0]
+    assert frame.driven.tolist() == [5, 9, 12, 3, 6]
+    assert frame.arrival.tolist() == [5, 13, 17, 3, 7]
+    assert frame.start.tolist() == [7, 13, 17, 3, 7]  # it waits for the window to open
+    assert frame.departure.tolist() == [9, 14, 17, 4, 7]
+
+
+def test_tours_cards_and_methods_are_shown() -> None:
+    tour = neuroute.solve(BERLIN, "nearest")
+    frame = tour.to_frame()
+    assert frame.node.tolist() == tour.tour
+    assert list(frame) == ["node", "driven"]
+    assert "berlin52" in tour._repr_html_()
+    (card,) = [card for card in neuroute.models() if card.name == "tsp"]
+    assert card.to_frame()["set"].tolist() == [gap.set for gap in card.gaps]
+    assert card.gap is not None
+    assert f"{card.gap.gap:.2f} %" in repr(card)
+    assert "<table" in card._repr_html_()
+    assert {"hgs-long", "ortools-x10"}.isdisjoint(neuroute.methods("tsp"))

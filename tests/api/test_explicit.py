@@ -1,0 +1,197 @@
+"""Files of distances: read in every format, and solved by every solver that takes distances."""
+
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from refusals import one_line
+
+import neuroute
+from neuroute.api.classical import available, solve_with
+from neuroute.core.errors import NeurouteError
+from neuroute.problems.instances.instance import Instance
+from neuroute.problems.instances.tsplib import parse
+
+N = 8
+WAYS = np.random.default_rng(5).integers(1, 100, (N, N))
+np.fill_diagonal(WAYS, 0)
+SYMMETRIC = np.triu(WAYS) + np.triu(WAYS).T
+DEMAND = np.array([0, 3, 2, 4, 1, 2, 3, 2])
+CUTS = {
+    "FULL_MATRIX": np.ones((N, N), dtype=bool),
+    "UPPER_ROW": np.triu(np.ones((N, N), dtype=bool), 1),
+    "LOWER_ROW": np.tril(np.ones((N, N), dtype=bool), -1),
+    "UPPER_DIAG_ROW": np.triu(np.ones((N, N), dtype=bool)),
+    "LOWER_DIAG_ROW": np.tril(np.ones((N, N), dtype=bool)),
+}
+
+
+def text(ways: np.ndarray, form: str = "FULL_MATRIX", kind: str = "TSP", more: str = "") -> str:
+    """A file whose lines break anywhere, as those of TSPLIB do."""
+    numbers = list(map(str, ways[CUTS[form]].tolist()))
+    rows = "\n".join(" ".join(numbers[i : i + 5]) for i in range(0, len(numbers), 5))
+    return (
+        f"NAME: t\nTYPE: {kind}\nDIMENSION: {len(ways)}\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: {form}\n"
+        f"EDGE_WEIGHT_SECTION\n{rows}\n{more}EOF\n"
+    )
+
+
+def loads(demand: np.ndarray = DEMAND, depot: int = 1) -> str:
+    rows = "\n".join(f"{i} {d}" for i, d in enumerate(demand.tolist(), 1))
+    return f"CAPACITY: 7\nDEMAND_SECTION\n{rows}\nDEPOT_SECTION\n{depot}\n-1\n"
+
+
+def shortest(ways: np.ndarray) -> int:
+    every = np.array([(0, *p) for p in permutations(range(1, N))])
+    return int(ways[every, np.roll(every, -1, axis=1)].sum(1).min())
+
+
+@pytest.mark.parametrize("form", CUTS)
+def test_every_format_gives_the_same_distances(form: str) -> None:
+    assert (parse(text(SYMMETRIC, form), "f", "f").ways == SYMMETRIC).all()
+
+
+def test_asymmetric_distances_are_of_rows_to_columns() -> None:
+    instance = parse(text(WAYS + 9 * np.eye(N, dtype=int), kind="ATSP"), "f", "f")
+    assert (instance.ways == WAYS).all()
+    assert instance.length(np.arange(N)) == WAYS[np.arange(N), np.roll(np.arange(N), -1)].sum()
+
+
+def test_the_depot_comes_first_wherever_the_file_has_it() -> None:
+    order = np.array([3, 0, 1, 2, 4, 5, 6, 7])
+    back = np.argsort(order)
+    instance = parse(text(SYMMETRIC[np.ix_(back, back)], kind="CVRP", more=loads(DEMAND[back], depot=4)), "f", "f")
+    assert instance.demand[0] == 0
+    assert sorted(instance.demand) == sorted(DEMAND)
+    assert instance.ways[0, 1:].sum() == SYMMETRIC[0].sum()
+
+
+@pytest.mark.parametrize("solver", ["concorde", "lkh", "lkh3", "hgs-short", "ortools", "pyvrp"])
+@pytest.mark.parametrize("ways", [SYMMETRIC, 1_000_000 * SYMMETRIC, WAYS], ids=["small", "large", "one way"])
+def test_strong_solvers_find_the_shortest_tour(solver: str, ways: np.ndarray) -> None:
+    instance = Instance.from_distances(ways, name="t")
+    if solver not in available("tsp", instance):
+        pytest.skip(f"{solver} is not installed, or takes no such distances")
+    if solver == "concorde" and ways[0, 1] > 10**6:
+        with pytest.raises(NeurouteError, match="concorde: a tour's length of .* scale the instance down"):
+            solve_with(solver, Instance.from_distances(10 * ways, name="t"))
+    assert instance.length(solve_with(solver, instance).stops) == shortest(ways)
+
+
+@pytest.mark.parametrize("solver", ["insertion", "nearest"])
+def test_quick_solvers_return_tours(solver: str) -> None:
+    instance = Instance.from_distances(WAYS, name="t")
+    assert instance.length(solve_with(solver, instance).stops) >= shortest(WAYS)
+
+
+def test_routes_agree_among_solvers() -> None:
+    instance = Instance.from_distances(SYMMETRIC, DEMAND, 7, name="t")
+    lengths = {s: instance.length(solve_with(s, instance).stops) for s in ("hgs-short", "pyvrp-short", "nearest")}
+    assert lengths["hgs-short"] == lengths["pyvrp-short"] <= lengths["nearest"]
+
+
+def test_solvers_that_cannot_are_not_offered() -> None:
+    assert "hgs" not in available("tsp", Instance.from_distances(WAYS, name="t"))
+    with pytest.raises(NeurouteError, match=r"hgs does not solve the asymmetric TSP in distances; take one of: lkh"):
+        solve_with("hgs", Instance.from_distances(WAYS, name="t"))
+    says = r"insertion does not solve the CVRP in distances; take one of: (lkh3, )?hgs"  # lkh3 where it has a wheel
+    with pytest.raises(NeurouteError, match=says):
+        solve_with("insertion", Instance.from_distances(SYMMETRIC, DEMAND, 7, name="t"))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (text(SYMMETRIC).replace("FULL_MATRIX", "FUNCTION"), "EDGE_WEIGHT_FORMAT FUNCTION is not read"),
+        (text(SYMMETRIC).replace("DIMENSION: 8", "DIMENSION: 9"), "64 numbers in EDGE_WEIGHT_SECTION; .* has 81"),
+        (text(SYMMETRIC).replace("DIMENSION: 8", "DIMENSION: 3"), "DIMENSION says 3"),
+        (text(WAYS), "a TSP is symmetric: is TYPE ATSP meant"),
+        (text(SYMMETRIC).replace("TYPE: TSP", "TYPE: SOP"), r"TYPE SOP \(a sequential ordering\) is not read"),
+        (text(np.where(SYMMETRIC[0, 1] == SYMMETRIC, 0.5, SYMMETRIC)), "a distance of 0.5 from node 0 to 1"),
+        (text(0 * SYMMETRIC), "all distances are 0"),
+        (text(SYMMETRIC, kind="CVRP"), "CAPACITY says nothing"),
+        (text(SYMMETRIC, kind="CVRP", more=loads(DEMAND + 5)), "node 1, has a demand of 5"),
+    ],
+)
+def test_damaged_files_say_what_is_wrong(given: str, says: str) -> None:
+    with pytest.raises(NeurouteError, match=says):
+        parse(given, "f", "f")
+
+
+# -- from Python ------------------------------------------------------------------------------------------------------
+
+
+def test_files_of_distances_are_solved_from_python(tmp_path: Path) -> None:
+    (tmp_path / "t.atsp").write_text(text(WAYS, kind="ATSP"))
+    (tmp_path / "t.tsp").write_text(text(SYMMETRIC))
+    (tmp_path / "t.vrp").write_text(text(SYMMETRIC, kind="CVRP", more=loads()))
+    for name, variant, n, method in (
+        ("t.atsp", "ATSP", N, "lkh"),
+        ("t.tsp", "TSP", N, "lkh"),
+        ("t.vrp", "CVRP", N - 1, "hgs-short"),
+    ):
+        instance = neuroute.load(tmp_path / name)
+        assert (instance.variant, instance.n, instance.distances) == (variant, n, "EXPLICIT")
+        if method not in available(instance.problem, instance):
+            pytest.skip(f"{method} is not installed")
+        solution = neuroute.solve(instance, method)
+        assert solution.cost == instance.cost(solution) == instance.length(solution.stops)
+        solution.save(tmp_path / f"s{'.sol' if variant == 'CVRP' else '.tour'}")
+        if variant != "CVRP":
+            assert solution.cost == shortest(instance.ways)
+        assert f"length {solution.cost:,.0f} (EXPLICIT)" in str(solution)
+    assert f"length {shortest(SYMMETRIC)} (EXPLICIT)" in (tmp_path / "s.tour").read_text()
+
+
+def test_arrays_of_distances_make_an_instance() -> None:
+    plain = neuroute.Instance.from_distances(WAYS.astype(float) + np.diag([np.inf] * N))
+    assert (plain.ways == WAYS).all()
+    routes = neuroute.Instance.from_distances(SYMMETRIC, DEMAND, 7)
+    assert (routes.problem, routes.variant, routes.n) == ("cvrp", "CVRP", N - 1)
+    assert neuroute.Instance.from_distances(WAYS, DEMAND, 7).variant == "ACVRP"
+    assert routes.cost([[c] for c in range(1, N)]) == 2 * SYMMETRIC[0].sum()
+    for wrong, says in (([[1, 2, 3, 4, 5, 6, 7]], "route 1 carries 17, more than the capacity 7"), ([[1]], "served 0")):
+        with pytest.raises(NeurouteError, match=says):
+            routes.check(wrong)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ((SYMMETRIC[:3],), r"distances of shape \(3, 8\); give \(n, n\)"),
+        ((SYMMETRIC[:3, :3],), "n from 4 on"),
+        ((SYMMETRIC + 0.5,), "a distance of .*5 from node 0 to 1; give whole numbers from 0"),
+        ((-SYMMETRIC,), "give whole numbers from 0"),
+        ((SYMMETRIC * np.nan,), "a distance of nan"),
+        ((0 * SYMMETRIC,), "all distances are 0"),
+        ((SYMMETRIC, DEMAND), "give both or none"),
+        ((SYMMETRIC, DEMAND + 1, 7), "with 0 first, at the depot"),
+        ((SYMMETRIC, DEMAND[:-1], 7), "demand is .8,. whole numbers"),
+        ((SYMMETRIC, DEMAND, 3), "a capacity of 3; give a whole number that no demand is above .4."),
+    ],
+)
+def test_arrays_that_are_no_instance_say_why(arrays: tuple[Any, ...], says: str) -> None:
+    with one_line(says):
+        neuroute.Instance.from_distances(*arrays)
+
+
+def test_what_needs_coordinates_says_so(tmp_path: Path) -> None:
+    instance = neuroute.Instance.from_distances(SYMMETRIC, name="mine")
+    for wrong, says in (
+        (
+            lambda: neuroute.solve(instance),
+            "mine: holds distances, not coordinates, which networks need; solve it with",
+        ),
+        (
+            lambda: neuroute.solve(instance, "lhk"),
+            "no solver 'lhk'; did you mean lkh\\? of the TSP in distances there are: ",
+        ),
+        (lambda: neuroute.solve(instance, "network", model="tsp"), "which networks need"),
+        (lambda: neuroute.evaluate("tsp", [instance]), "holds distances, not coordinates"),
+        (lambda: instance.plot(path=tmp_path / "x.svg"), "which networks and drawings need"),
+        (lambda: instance.coords, "not coordinates"),
+    ):
+        with pytest.raises(NeurouteError, match=says):
+            wrong()

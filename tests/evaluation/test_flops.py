@@ -1,0 +1,203 @@
+"""Sums over decisions: by printed numbers, a hand-derived table (GFLOPs per TSP solution), and networks' counts."""
+
+from typing import Any
+
+import pytest
+
+from neuroute.evaluation.accounting import flops
+from neuroute.evaluation.accounting.counts import counts
+from neuroute.pipeline.papers.scaling.cells import DecoderOnly
+from neuroute.specs.objects import Dataset, Labels, Network, Reconstruction, Run, SelfImprovement, Supervised
+
+HEADS = {32: 8, 64: 8, 128: 8, 256: 16, 512: 16}
+
+PARAMETERS = {  # exact integers; scaling, Tables 1 and 2 print them in millions
+    (6, 128): 1_316_877,
+    (6, 256): 5_255_181,
+    (6, 512): 20_996_109,
+    (12, 128): 2_600_217,
+    (12, 256): 10_377_753,
+    (12, 512): 41_464_857,
+    (24, 128): 5_166_897,
+    (24, 256): 20_622_897,
+    (24, 512): 82_402_353,
+    (42, 128): 9_016_917,
+    (42, 256): 35_990_613,
+    (42, 512): 143_808_597,
+    (24, 64): 1_297_329,
+    (96, 32): 1_301_889,
+}
+
+GFLOPS = {  # (paper's convention, shrinking at TSP100, shrinking at TSP1000), the last two matrix products only
+    (6, 128): (28.8, 14.2, 2311),
+    (6, 256): (108.6, 54.8, 7185),
+    (6, 512): (421.7, 214.9, 24626),
+    (12, 128): (57.5, 28.5, 4621),
+    (12, 256): (217.2, 109.6, 14370),
+    (12, 512): (843.2, 429.7, 49248),
+    (24, 128): (115.0, 56.9, 9242),
+    (24, 256): (434.4, 219.1, 28738),
+    (24, 512): (1686.3, 859.4, 98494),
+    (42, 128): (201.2, 99.6, 16173),
+    (42, 256): (760.2, 383.4, 50291),
+    (42, 512): (2950.9, 1503.8, 172363),
+    (24, 64): (32.0, 15.3, 3339),
+    (96, 32): (38.9, 17.4, 5396),
+}
+
+
+def model(depth: int, width: int) -> DecoderOnly:
+    return DecoderOnly(depth, width, HEADS[width])
+
+
+@pytest.mark.parametrize(("shape", "count"), PARAMETERS.items())
+def test_parameter_counts(shape: tuple[int, int], count: int) -> None:
+    assert model(*shape).parameters == count
+
+
+@pytest.mark.parametrize(("shape", "expected"), GFLOPS.items())
+def test_conventions_for_all_shapes(shape: tuple[int, int], expected: tuple[float, float, float]) -> None:
+    (depth, width), heads, decision = shape, HEADS[shape[1]], model(*shape).decision
+
+    def products(k: int) -> int:
+        return decision(k) - depth * (heads * k**2 + 4 * width * k)  # one FLOP per softmax entry and ReLU output
+
+    paper, small, large = expected
+    assert flops.solution_paper(decision, 100) / 1e9 == pytest.approx(paper, abs=0.051)
+    assert flops.solution(products, 100) / 1e9 == pytest.approx(small, abs=0.051)
+    assert flops.solution(products, 1000) / 1e9 == pytest.approx(large, abs=0.51)
+
+
+def test_beams_start_with_one() -> None:
+    live = dict(flops.live_beams(nodes=10, beam=16))
+    assert list(live) == list(range(11, 2, -1))
+    assert [live[k] for k in (11, 10)] == [1, 9]
+    assert {live[k] for k in range(9, 2, -1)} == {16}
+    decision = model(6, 128).decision
+    assert flops.solution(decision, 100, 16) < 16 * flops.solution(decision, 100)
+
+
+def test_rollouts_decide_on_all_nodes() -> None:
+    assert flops.rollouts(decision, 100, 40) == sum(decision(101) for _ in range(40 * 98))
+
+
+# -- training ---------------------------------------------------------------------------------------------------------
+
+
+def decision(tokens: int) -> int:
+    return 5 * tokens * tokens + 3
+
+
+def encoder(nodes: int) -> int:
+    return 7 * nodes
+
+
+@pytest.mark.parametrize("cvrp", [False, True])
+@pytest.mark.parametrize("cut", ["random", "suffix", "pairs"])
+@pytest.mark.parametrize("nodes", [5, 9, 40])
+def test_a_sample_is_the_mean_over_the_lengths_of_sub_paths(cvrp: bool, cut: Any, nodes: int) -> None:
+    """Decision c sees L - c + 1 tokens, of the CVRP one more; all run the encoder on all L stops and the depot."""
+    longest = nodes + (cut == "pairs" or (cvrp and cut == "suffix"))  # a suffix of the CVRP may begin at the depot
+    lengths = range(3 if cut == "suffix" else 4, longest + 1)
+    for step in ("decision", "sub-path", "summed"):
+        total = 0
+        for length in lengths:
+            decisions = 1 if step == "decision" else length - (1 if cvrp else 3)
+            for c in range(1, decisions + 1):
+                total += encoder(length + cvrp) + decision(length - c + 1 + cvrp)
+        found = flops.trained_sample(decision, encoder, flops.lengths_of(nodes, cut, cvrp=cvrp), step, cvrp=cvrp)
+        assert found == 3 * total / len(lengths)
+
+
+@pytest.mark.parametrize("cvrp", [False, True])
+@pytest.mark.parametrize("most", [None, 2])
+def test_an_iteration_rebuilds_every_block(cvrp: bool, most: int | None) -> None:
+    expected = 0.0
+    for w in range(4, 13):
+        tokens = range(3, w + 2) if cvrp else range(4, w + 1)  # the last one first
+        one = encoder(w + cvrp) + sum(decision(k) for k in tokens)
+        expected += min(30 // w, most or 30) * one / 9
+    found = flops.reconstruction(decision, encoder, 30, 12, most, cvrp=cvrp)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+# -- by the counts of a network ----------------------------------------------------------------------------------------
+
+OURS, LEHD, BQ, BQ_CVRP, POMO, SIT = (
+    f"neuroute.networks.{kind}"
+    for kind in ("decoder_only:DecoderOnly", "lehd:Lehd", "bq:Bq", "bq:BqCvrp", "pomo:Pomo", "sit:Sit")
+)
+SHAPE = {"depth": 3, "width": 24, "heads": 3, "feed_forward": 40, "train_nodes": 20}
+
+
+def run(kind: str, training: Any, n: int = 20, problem: Any = "tsp") -> Run:
+    validation = Labels(dataset=Dataset(problem=problem, split="val", n=n, count=5), solver="lkh")
+    network = Network(kind=kind, arguments=SHAPE)
+    return Run(paper="p", name="r", network=network, training=training, n=n, data=(), validation=validation)
+
+
+@pytest.mark.parametrize("beam", [1, 16])
+def test_a_solution_encodes_once(beam: int) -> None:
+    network = Network(kind=LEHD, arguments={})
+    c, found = counts(network), flops.per_solution(network, 100, beam)
+    assert found["gflops_paper"] == pytest.approx((c.encoder(100) + beam * 99 * c.decision(101)) / 1e9, rel=1e-12)
+    live = sum(alive * c.decision(k) for k, alive in flops.live_beams(100, beam))
+    assert found["gflops_shrinking"] == pytest.approx((c.encoder(100) + live) / 1e9, rel=1e-12)
+
+
+def test_ours_is_counted_as_the_paper_counts() -> None:  # scaling, Table 17
+    network = Network(kind=OURS, arguments={"depth": 12, "width": 512, "heads": 16})
+    assert flops.per_solution(network, 100)["gflops_paper"] == pytest.approx(843.20, abs=0.005)
+    decision = counts(network).decision
+    assert flops.per_solution(network, 100, 4)["gflops_shrinking"] == flops.solution(decision, 100, 4) / 1e9
+
+
+def test_many_starts_and_images_encode_once_an_image() -> None:
+    network = Network(kind=POMO, arguments={})
+    c = counts(network)
+    paper = flops.per_solution(network, 100, 100)["gflops_paper"]
+    assert paper == pytest.approx((c.encoder(100) + 100 * 99 * c.decision(101)) / 1e9, rel=1e-12)
+    found = flops.per_solution(network, 100, 800, 8, shrinks=False)["gflops_shrinking"]
+    assert found == pytest.approx((8 * c.encoder(100) + 800 * 98 * c.decision(101)) / 1e9, rel=1e-12)
+
+
+def test_training_encodes_the_sub_path_at_every_decision() -> None:
+    e, d = (lambda c: (c.encoder, c.decision))(counts(Network(kind=LEHD, arguments=SHAPE)))
+    # n = 5: L is 4 (tokens 4) or 5 (tokens 5, 4)
+    each = run(LEHD, Supervised(samples=1), 5)
+    assert flops.training_per_sample(each) == 3 * (e(4) + d(4) + 2 * e(5) + d(5) + d(4)) / 2
+    first = run(LEHD, Supervised(samples=1, step="decision"), 5)
+    assert flops.training_per_sample(first) == 3 * (e(4) + d(4) + e(5) + d(5)) / 2
+    suffixes = run(LEHD, Supervised(samples=1, step="decision", sub_paths="suffix"), 5)  # L is 3, 4 or 5
+    assert flops.training_per_sample(suffixes) == 3 * sum(e(k) + d(k) for k in (3, 4, 5)) / 3
+
+
+@pytest.mark.parametrize(("problem", "kind"), [("tsp", BQ), ("cvrp", BQ_CVRP)])
+def test_self_improvement_pays_for_its_labels(problem: str, kind: str) -> None:
+    imitation = run(kind, Supervised(samples=1, step="decision"), problem=problem)
+    sampled = run(kind, SelfImprovement(epochs=1, instances=10, beam=8, rounds=3, passes=2), problem=problem)
+    nodes = imitation.n + (problem == "cvrp")
+    searches = 3 * flops.per_solution(imitation.network, nodes, 8)["gflops_shrinking"] * 1e9
+    expected = flops.training_per_sample(imitation) + searches / 2
+    assert flops.training_per_sample(sampled) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("problem", "kind"), [("tsp", SIT), ("cvrp", BQ_CVRP)])
+def test_a_round_shares_its_reconstructions_among_its_epochs(problem: str, kind: str) -> None:
+    def per_sample(**change: Any) -> float:
+        training = Reconstruction(samples=4, rounds=3, epochs_per_round=5, validations=3, longest=12, **change)
+        return flops.training_per_sample(run(kind, training, 30, problem))
+
+    c, cvrp = counts(Network(kind=kind, arguments=SHAPE)), problem == "cvrp"
+    warm_up = per_sample(reconstructions=0)
+    assert warm_up == flops.trained_sample(c.decision, c.encoder, range(4, 13), "sub-path", cvrp=cvrp)
+    one = flops.reconstruction(c.decision, c.encoder, 30, 12, cvrp=cvrp)
+    assert per_sample(reconstructions=10) - warm_up == pytest.approx(10 * one / 5, rel=1e-9)
+    first = c.encoder(30 + cvrp) + flops.solution(c.decision, 30 + cvrp)
+    assert per_sample(reconstructions=0, initial="greedy") - warm_up == pytest.approx(first / 15, rel=1e-9)
+
+
+def test_sub_paths_are_as_long_as_solutions_or_1000_stops() -> None:
+    training = Reconstruction(samples=1, rounds=1, validations=1, reconstructions=0)
+    costs = [flops.training_per_sample(run(SIT, training, n)) for n in (30, 1000, 5000)]
+    assert costs[0] < costs[1] == costs[2]
