@@ -70,6 +70,10 @@ AS_TYPED = {
 }
 
 
+def test_targets_that_stand_apart_stay_there() -> None:
+    assert separate_targets(["--resources", "gpu=1", "--", "all"]) == ["--resources", "gpu=1", "--", "all"]
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("typed", AS_TYPED)
 def test_targets_behind_values_are_targets(parser: ArgumentParser, typed: str) -> None:
@@ -131,7 +135,6 @@ def test_only_calls_by_users_on_this_snakefile_are_touched(folder: Path) -> None
     for program in ("/bin/snakemake", "/lib/site-packages/snakemake/__main__.py"):
         assert is_for_neuroute([program, *typed])
         assert not is_for_neuroute([program, "--mode", "remote", *typed])  # a job that Snakemake starts
-        assert not is_for_neuroute([program, "--resources", "gpu=1", "--", "all"])
         assert not is_for_neuroute([program, "-s", "other/Snakefile", *typed])
     assert not is_for_neuroute(["/bin/pytest", *typed])
     (folder / "Snakefile").write_text('module neuroute:\n    snakefile: "neuroute/Snakefile"\n')
@@ -178,6 +181,24 @@ def test_a_wrong_target_ends_in_one_line(checkout: Snakemake, target: str, answe
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("error: ")]
     assert line.endswith(answer)
     assert "No rule to produce" not in done.stdout + done.stderr
+
+
+@pytest.mark.dag
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("cluster: qsub", "cluster: unrecognized arguments: --cluster=qsub; snakemake --help"),  # of Snakemake 7
+        ("executor: flux", "executor: argument --executor/-e: invalid choice: 'flux'"),
+    ],
+)
+def test_a_profile_of_another_snakemake_ends_in_one_line(line: str, answer: str, tmp_path: Path) -> None:
+    run = copy_checkout(tmp_path, "pens")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.yaml").write_text(f"cores: 1\n{line}\n")
+    done = run("--profile", "mine", "-n", "--", "all", check=False)
+    assert done.returncode == 2
+    _, said = done.stderr.splitlines()  # behind which profiles are used
+    assert said.startswith(f"error: mine/config.yaml: {answer}")
 
 
 @pytest.mark.parametrize(
