@@ -1,6 +1,6 @@
 """Files of distances: read in every format, and solved by every solver that takes distances."""
 
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from refusals import one_line
 
 import neuroute
 from neuroute.api.classical import available, solve_with
+from neuroute.api.within_time import construct
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import parse
@@ -118,6 +119,107 @@ def test_solvers_that_cannot_are_not_offered() -> None:
 def test_damaged_files_say_what_is_wrong(given: str, says: str) -> None:
     with pytest.raises(NeurouteError, match=says):
         parse(given, "f", "f")
+
+
+# -- time windows, as EURO-NeurIPS has them ---------------------------------------------------------------------------
+
+OPENS = np.array([0, 0, 0, 30, 100, 0, 60, 0])
+THERE = np.maximum(OPENS, np.maximum(WAYS[0], SYMMETRIC[0]))
+WINDOWS = np.c_[OPENS, THERE + np.array([600, 20, 40, 30, 30, 90, 20, 60])]
+SERVICE = np.array([0, 10, 5, 20, 10, 5, 10, 15])
+
+
+def timed(ways: np.ndarray = WAYS, windows: np.ndarray = WINDOWS, kind: str = "VRPTW") -> str:
+    """Return a file whose sections come in the order of the competition's."""
+    rows = ["\n".join(" ".join(map(str, row)) for row in np.c_[1 : N + 1, part]) for part in (SERVICE, windows)]
+    where = "NODE_COORD_SECTION\n" + "".join(f"{i} {i} {i * i}\n" for i in range(1, N + 1))
+    more = f"SERVICE_TIME_SECTION\n{rows[0]}\nTIME_WINDOW_SECTION\n{rows[1]}\n"
+    return text(ways, kind=kind, more=where + loads() + more)
+
+
+def in_time(ways: np.ndarray, route: tuple[int, ...]) -> int | None:
+    """Return how long the ways of a route are; None: it is late or too heavy."""
+    clock, here = 0, 0
+    for node in (*route, 0):
+        clock = max(clock + SERVICE[here] + ways[here, node], WINDOWS[node, 0])
+        here = node
+        if clock > WINDOWS[node, 1]:
+            return None
+    return None if DEMAND[list(route)].sum() > 7 else int(ways[(0, *route), (*route, 0)].sum())
+
+
+def least(ways: np.ndarray) -> int:
+    """Return the least cost of all partitions of the customers into routes, subset by subset."""
+    cost = dict[frozenset[int], int]()
+    for size in range(1, N):
+        for route in permutations(range(1, N), size):
+            if (length := in_time(ways, route)) is not None:
+                cost[frozenset(route)] = min(length, cost.get(frozenset(route), length))
+    best = {frozenset[int](): 0}
+    for size in range(1, N):
+        for customers in map(frozenset, combinations(range(1, N), size)):
+            parts = [part for part in cost if part <= customers and min(customers) in part]
+            best[customers] = min(cost[part] + best[customers - part] for part in parts)
+    return best[frozenset(range(1, N))]
+
+
+@pytest.mark.parametrize("ways", [SYMMETRIC, WAYS], ids=["symmetric", "one way"])
+@pytest.mark.parametrize("solver", ["ortools-short", "pyvrp-short"])
+def test_time_windows_on_given_distances(tmp_path: Path, solver: str, ways: np.ndarray) -> None:
+    (tmp_path / "ORTEC.txt").write_text(timed(ways))
+    (tmp_path / "b.vrp").write_text(timed(ways, kind="CVRP"))
+    instance, other = (neuroute.load(tmp_path / name) for name in ("ORTEC.txt", "b.vrp"))
+    assert instance.variant == other.variant == ("VRPTW" if ways is SYMMETRIC else "AVRPTW")
+    if solver not in available("vrptw", instance):
+        pytest.skip(f"{solver} is not installed")
+    solution = neuroute.solve(instance, solver)
+    assert solution.cost == least(ways) <= construct(instance).cost
+    assert f"length {solution.cost:,.0f} (EXPLICIT)" in str(solution)
+
+
+def test_time_windows_on_given_distances_are_kept_to(tmp_path: Path) -> None:
+    (tmp_path / "a.vrp").write_text(timed())
+    instance = neuroute.load(tmp_path / "a.vrp")
+    for route in permutations((1, 2, 3, 5), 2):
+        routes = [list(route), *([c] for c in range(1, N) if c not in route)]
+        if in_time(WAYS, route) is None:
+            with pytest.raises(NeurouteError, match=r"route 1(, .*reached at| carries)"):
+                instance.check(routes)
+        else:
+            instance.check(routes)
+    assert instance.gap([[c] for c in range(1, N)]) is None
+    for wrong, says in (
+        (lambda: neuroute.solve(instance), "networks need; solve it with --solver ortools .or pyvrp"),
+        (
+            lambda: neuroute.solve(instance, "hgs"),
+            "hgs does not solve the .*VRPTW.* in distances; take one of: ortools",
+        ),
+        (lambda: neuroute.evaluate("mvmoe", tmp_path / "a.vrp"), "with --solver pyvrp"),
+    ):
+        with pytest.raises(NeurouteError, match=says):
+            wrong()
+
+
+@pytest.mark.parametrize(
+    ("node", "window", "says"),
+    [
+        (0, (5, 600), "the depot opens at 5"),
+        (0, (0, 30), "customer .: no vehicle that serves it is back"),
+        (3, (120, 30), "customer 3: its window closes before it opens"),
+        (3, (0, 1), "customer 3: no vehicle gets there"),
+    ],
+)
+def test_windows_that_no_vehicle_meets_are_one_line(
+    tmp_path: Path, node: int, window: tuple[int, int], says: str
+) -> None:
+    windows = WINDOWS.copy()
+    windows[node] = window
+    (tmp_path / "a.vrp").write_text(timed(windows=windows))
+    with one_line(says, "a.vrp"):
+        neuroute.load(tmp_path / "a.vrp")
+    (tmp_path / "b.vrp").write_text(timed().replace("\n4 30 ", "\n4 30.5 "))
+    with one_line("in whole numbers", "b.vrp"):
+        neuroute.load(tmp_path / "b.vrp")
 
 
 # -- from Python ------------------------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def test_type_is_judged_first_and_by_its_first_word(tmp_path: Path) -> None:
         ("a.txt", "0.1 0.2\n0.3 0.4\n0.5 0.6\n", "a table of nodes goes into a .csv"),
         ("a.vrp", VRP.replace("EOF", "PICKUP_SECTION\n1 0\nEOF"), "PICKUP_SECTION is not read with TYPE CVRP"),
         ("a.vrp", VRP.replace("EOF", f"{SERVICE}EOF"), "SERVICE_TIME_SECTION is not read with TYPE CVRP"),
-        ("a.vrp", WINDOWS.replace("EUC_2D", "EXPLICIT"), "EXPLICIT is not read with TYPE VRPTW"),
+        ("a.vrp", WINDOWS.replace("EUC_2D", "ATT"), "ATT is not read with TYPE VRPTW"),
     ],
 )
 def test_other_problems_are_refused_by_name_and_without_a_guess(

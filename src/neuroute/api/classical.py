@@ -56,7 +56,7 @@ def check_solver(name: str, instance: Instance) -> Solver:
     Raises NeurouteError, naming those that serve, if it is unknown, missing or not made for the problem, or if memory
     does not hold the distances of so many nodes.
     """
-    problem, has_ways = _problem(instance), instance.ways is not None
+    problem, has_ways = problem_of(instance), instance.ways is not None
     if name not in _able(problem) or not _takes_ways(name, instance):
         what = f"{problem.upper()}{' in distances' if has_ways else ''}"
         what = what if instance.is_symmetric else f"asymmetric {what}"
@@ -86,7 +86,7 @@ def solve_with(name: str, instance: Instance, seconds: float | None = None, seed
     """
     check_seconds(seconds)
     solver = check_solver(name, instance)
-    warm_up(name, _problem(instance))
+    warm_up(name, problem_of(instance))
     run = _prepare(solver, instance, seed)
     limited.say("ready")
     began = time.perf_counter()
@@ -112,8 +112,9 @@ def check_seconds(seconds: float | None) -> None:
         raise NeurouteError(f"seconds: {seconds:g} is no time for a search; give a number above 0, or leave it out")
 
 
-def _problem(instance: Instance) -> str:
-    return instance.problem if instance.problem != "vrp" else instance.variant.replace("CVRP", "cvrp")
+def problem_of(instance: Instance) -> str:
+    """Return the problem as `available` takes it."""
+    return instance.problem if instance.problem != "vrp" else instance.variant.removeprefix("A").replace("CVRP", "cvrp")
 
 
 def _prepare(solver: Solver, instance: Instance, seed: int) -> Callable[[float | None], np.ndarray]:
@@ -181,6 +182,7 @@ def _prepare_ways(
     assert by.routes is not None
     settings = _settings(solver.solve_cvrp or solver.solve_vrp)
     settings |= {"coords": instance.points} if by.takes_coords else {}
+    settings |= {"windows": instance.windows, "service": instance.service} if instance.windows is not None else {}
     routes = partial(by.routes, ways, instance.demand, instance.capacity, seed, **settings)
     return lambda seconds: from_routes(routes(seconds))
 
@@ -217,7 +219,7 @@ def _takes_ways(name: str, instance: Instance) -> bool:
     by = matrix.SOLVERS.get(_family(name))
     if by is None or not (by.asymmetric or instance.is_symmetric):
         return False
-    return instance.problem == "tsp" or by.routes is not None
+    return instance.problem == "tsp" or (by.routes is not None and (instance.windows is None or by.takes_windows))
 
 
 @cache

@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 FILES = ((".tsp", ".atsp"), (".vrp",), (".txt",))  # of one instance
 LIBRARIES = (".tsp", ".atsp", ".vrp", ".sop", ".hcp")  # of TSPLIB and VRPLIB; what is not solved is refused by name
 ENDINGS = (".npz", ".csv", ".txt", ".pkl", ".pickle", ".tsp", ".atsp", ".vrp")
+HOLDS = {"tsp": "lkh", "cvrp": "hgs", "vrp": "pyvrp"}  # a solver of distances
 SIZES = (25, 50, 100, 200, 400, 600, 800, 1000)  # customers of Solomon's and of Gehring and Homberger's instances
 IN_PARTS = re.compile(r"(?mi)^\s*(\w+_SECTION|TYPE\s*:|VEHICLE\s*$|CUSTOMER\s*$)")  # of a .txt that has one instance
 
@@ -117,7 +118,7 @@ def _in_coordinates(instance: Instance, path: Path) -> Instance:
     if instance.ways is not None:
         raise NotRead(
             f"{path}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` takes "
-            f"distances with --solver {'lkh' if instance.problem == 'tsp' else 'hgs'}"
+            f"distances with --solver {HOLDS[instance.problem]}"
         )
     return instance
 

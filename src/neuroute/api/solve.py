@@ -12,7 +12,7 @@ import numpy as np
 
 from neuroute.api import within_time
 from neuroute.api.best import Best
-from neuroute.api.classical import available, without_presets
+from neuroute.api.classical import available, problem_of, without_presets
 from neuroute.api.files import as_instance
 from neuroute.api.solution import Solution
 from neuroute.api.within_time import solve_within
@@ -141,7 +141,7 @@ def methods(problem: str = "tsp") -> list[str]:
 def check_coordinates(instance: Instance) -> None:
     """Raises NeurouteError, naming solvers, for an instance in distances, which networks do not take."""
     if instance.ways is not None:
-        names = [name for name in available(instance.problem, instance) if "-" not in name]
+        names = [name for name in available(problem_of(instance), instance) if "-" not in name]
         raise NeurouteError(
             f"{instance.name}: holds distances, not coordinates, which networks need; solve it with --solver "
             f"{names[0]} (or {', '.join(names[1:])})"

@@ -20,7 +20,7 @@ from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.unit_square import in_unit_square
 from neuroute.problems.vrp import from_routes
-from neuroute.solvers import limited, lkh, lkh3
+from neuroute.solvers import limited, lkh, lkh3, matrix
 
 CONSTRUCTIONS = {"tsp": ("savings", "insertion"), "cvrp": ("savings", "insertion-angle")}  # quick to compile first
 TINY_S = 1e-9
@@ -106,7 +106,10 @@ def construct(instance: Instance, seconds: float = TINY_S, seed: int = 0) -> Sol
     After so many seconds savings try no further shape.  Raises NeurouteError if there is none.
     """
     began = time.perf_counter()
-    if instance.problem == "vrp":
+    if instance.ways is not None and instance.windows is not None:
+        how = (instance.demand, instance.capacity, seed, None, instance.windows, instance.service)
+        stops = {"nearest": from_routes(matrix.nearest_routes(instance.ways, *cast(Any, how)))}
+    elif instance.problem == "vrp":
         from neuroute.solvers.nearest import vrp_solutions  # which compiles when it is imported
 
         stops = {"nearest": vrp_solutions(in_unit_square(instance.vrp, np.float64))[0]}

@@ -4,16 +4,18 @@ The same codes as those that take coordinates.  `settings` are what a variant of
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.solvers import concorde, hgs, lkh, lkh3, ortools, pyvrp
 from neuroute.solvers.base import check_demands, matrix_text
 from neuroute.solvers.vrp_grid import ways_grid
 
 Tour = Callable[..., np.ndarray]  # (ways, seed, seconds, **settings) -> (n,)
-Routes = Callable[..., list[list[int]]]  # (ways, demand, capacity, seed, seconds, **settings)
+Routes = Callable[..., list[list[int]]]  # (ways, demand, capacity, seed, seconds, **settings); windows and service, too
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class MatrixSolver:
     routes: Routes | None = None
     asymmetric: bool = False  # distances there and back may differ
     takes_coords: bool = False  # of routes, as a setting, to know which are near each other
+    takes_windows: bool = False  # of routes, as settings `windows` (n, 2) and `service` (n,)
 
 
 def _by_lkh(ways: np.ndarray, seed: int, seconds: float | None, runs: int = lkh.RUNS) -> np.ndarray:
@@ -46,7 +49,21 @@ def _tour_of(of_grid: Callable[..., np.ndarray]) -> Tour:
 
 
 def _routes_of(of_grid: Callable[..., list[list[int]]]) -> Routes:
-    return lambda ways, demand, capacity, *how, **settings: of_grid(ways_grid(ways, demand, capacity), *how, **settings)
+    def routes(
+        ways: np.ndarray,
+        demand: np.ndarray,
+        capacity: int,
+        *how: Any,
+        windows: np.ndarray | None = None,
+        service: np.ndarray | None = None,
+        **settings: Any,
+    ) -> list[list[int]]:
+        grid = ways_grid(ways, demand, capacity)
+        if windows is not None and service is not None:
+            grid = replace(grid, windows=windows.astype(np.int64), service=service.astype(np.int64))
+        return of_grid(grid, *how, **settings)
+
+    return routes
 
 
 def _nearest_tour(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
@@ -57,19 +74,32 @@ def _nearest_tour(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndar
     return np.array(tour)
 
 
-def _nearest_routes(
-    ways: np.ndarray, demand: np.ndarray, capacity: int, seed: int, seconds: float | None
+def nearest_routes(
+    ways: np.ndarray,
+    demand: np.ndarray,
+    capacity: int,
+    seed: int,
+    seconds: float | None,
+    windows: np.ndarray | None = None,
+    service: np.ndarray | None = None,
 ) -> list[list[int]]:
+    """Return routes that always go on to the nearest customer that fits; each alone keeps to its window."""
     check_demands("nearest", demand, capacity)
-    unserved, routes, load, here = np.arange(len(ways)) > 0, list[list[int]](), 0, 0
+    opens, closes = (0, np.iinfo(np.int64).max) if windows is None else windows.T
+    takes = np.zeros(len(ways)) if service is None else service
+    unserved, routes, load, here, clock = np.arange(len(ways)) > 0, list[list[int]](), 0, 0, 0.0
     while unserved.any():
-        fits = unserved & (demand <= capacity - load)
         if not here:
             routes.append([])
-            load = 0
-            fits = unserved
+            load, clock = 0, 0.0
+        begins = np.maximum(clock + ways[here], opens)
+        fits = unserved & (demand <= capacity - load)
+        fits &= (begins <= closes) & (begins + takes + ways[:, 0] <= np.ravel(closes)[0])
+        if not here and not fits.any():
+            raise NeurouteError("nearest: no vehicle can serve what is left; correct its windows")
         here = int(np.where(fits, ways[here], np.iinfo(np.int64).max).argmin()) if fits.any() else 0
         if here:
+            clock = float(begins[here] + takes[here])
             unserved[here] = False
             load += int(demand[here])
             routes[-1].append(here)
@@ -93,7 +123,7 @@ SOLVERS: Mapping[str, MatrixSolver] = {
     "lkh3": MatrixSolver(lkh3.tour_of_ways, lkh3.routes_of_ways, asymmetric=True),
     "hgs": MatrixSolver(hgs.tour_of_ways, hgs.routes_of_ways, takes_coords=True),
     "insertion": MatrixSolver(_inserted_tour, asymmetric=True),
-    "nearest": MatrixSolver(_nearest_tour, _nearest_routes, asymmetric=True),
-    "ortools": MatrixSolver(_tour_of(ortools.tour), _routes_of(ortools.routes), asymmetric=True),
-    "pyvrp": MatrixSolver(_tour_of(pyvrp.tour), _routes_of(pyvrp.routes), asymmetric=True),
+    "nearest": MatrixSolver(_nearest_tour, nearest_routes, asymmetric=True, takes_windows=True),
+    "ortools": MatrixSolver(_tour_of(ortools.tour), _routes_of(ortools.routes), asymmetric=True, takes_windows=True),
+    "pyvrp": MatrixSolver(_tour_of(pyvrp.tour), _routes_of(pyvrp.routes), asymmetric=True, takes_windows=True),
 }

@@ -249,6 +249,27 @@ def check_distances(
     return ways, loads.astype(np.int64)
 
 
+def check_windows(ways: np.ndarray, windows: np.ndarray, service: np.ndarray, name: str) -> None:
+    """Raises NeurouteError, naming the node, if a vehicle of its own could not serve each node in its time window.
+
+    ways (n, n), the depot first; windows (n, 2); service (n,).
+    """
+    opens, closes = windows.T
+    begins = np.maximum(ways[0], opens)
+    faults = {
+        "its window closes before it opens; swap the two": closes < opens,
+        "no vehicle gets there before its window closes; widen it": begins > closes,
+        "no vehicle that serves it is back before the depot closes; widen the depot's window": (
+            begins + service + ways[:, 0] > closes[0]
+        ),
+    }
+    if opens[0] or service[0]:
+        raise NeurouteError(f"{name}: the depot opens at {opens[0]:g}, with a service time of {service[0]:g}; give 0")
+    for why, bad in faults.items():
+        if bad.any():
+            raise NeurouteError(f"{name}, {_node_name(int(np.argmax(bad)))}: {why}")
+
+
 def _no_whole_numbers(values: np.ndarray) -> np.ndarray:
     """Whether each is no whole number from 0 to LARGEST."""
     inside = (values >= 0) & (values <= LARGEST)

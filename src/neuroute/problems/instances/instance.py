@@ -40,7 +40,8 @@ class Instance:
         limit: of the length of a route.
         windows: (1 + n, 2), the earliest and latest beginning of service.
         service: (1 + n,), how long service takes.
-        ways: int64 (n, n), with vehicles (1 + n, 1 + n), distances from the row's node to the column's.
+        ways: int64 (n, n), with vehicles (1 + n, 1 + n), distances from the row's node to the column's, and with time
+            windows how long a vehicle takes.
         distances: how distances are rounded, in TSPLIB's words: `EUC_2D`, `CEIL_2D`, `ATT`, `GEO`; `EXACT_2D`: not at
             all.  `EXPLICIT`: they are given one by one.
         library: whose rules the file keeps to: `tsplib`, `cvrplib`, `solomon`; empty for arrays.
@@ -151,10 +152,11 @@ class Instance:
     def variant(self) -> str:
         """`TSP`, or the name of the vehicle routing problem, such as `CVRP` or `OVRPTW`.
 
-        Of distances that differ there and back, `ATSP` or `ACVRP`.
+        Of distances that differ there and back, `ATSP`, `ACVRP` or `AVRPTW`.
         """
         if self.ways is not None:
-            return f"{'' if self.is_symmetric else 'A'}{self.problem.upper()}"
+            kind = self.problem.upper() if self.windows is None else "VRPTW"
+            return f"{'' if self.is_symmetric else 'A'}{kind}"
         return "TSP" if self.problem == "tsp" else str(self.vrp.variant)
 
     @property
@@ -237,7 +239,9 @@ class Instance:
                 raise NeurouteError(
                     f"{self.name}: not a tour of its {self.n} nodes; visit each of 0..{self.n - 1} once"
                 )
-        elif self.demand is not None and self.capacity is not None and self.problem == "cvrp":
+        elif (
+            self.demand is not None and self.capacity is not None and (self.ways is not None or self.problem == "cvrp")
+        ):
             routes = to_routes(stops)
             check_served(routes, len(self.demand) - 1, self.name)
             for number, route in enumerate(routes, 1):
@@ -246,6 +250,17 @@ class Instance:
                     raise NeurouteError(
                         f"{self.name}: route {number} carries {load}, more than the capacity {self.capacity}"
                     )
+                if self.ways is not None and self.windows is not None and self.service is not None:
+                    clock, here = 0.0, 0
+                    for node in [*route, 0]:
+                        clock = max(clock + self.service[here] + self.ways[here, node], self.windows[node, 0])
+                        if clock > (closes := self.windows[node, 1]):
+                            where = f"customer {node}" if node else "way home"
+                            raise NeurouteError(
+                                f"{self.name}: route {number}, {where}: reached at {clock:g}, after its window closes "
+                                f"at {closes:g}"
+                            )
+                        here = node
         else:
             in_own_units = rule == "network" and self.scale is not None
             instance: Any = self.vrp if in_own_units else self.inputs()

@@ -14,7 +14,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.text import printable
-from neuroute.problems.instances.arrays import LARGEST, check_distances
+from neuroute.problems.instances.arrays import LARGEST, check_distances, check_windows
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.sections import (
     NUMBER,
@@ -39,7 +39,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ATSP": (("EXPLICIT",), ()),
     "CVRP": ((*_PLANE, "EXPLICIT"), _FLEET),
     "ACVRP": (("EXPLICIT",), _FLEET),
-    "CVRPTW": (_PLANE, (*_FLEET, "TIME_WINDOW_SECTION", "SERVICE_TIME_SECTION")),
+    "CVRPTW": ((*_PLANE, "EXPLICIT"), (*_FLEET, "TIME_WINDOW_SECTION", "SERVICE_TIME_SECTION")),
 }
 KINDS["VRPTW"] = KINDS["CVRPTW"]
 PICKUP = "pickup and delivery"
@@ -103,6 +103,8 @@ def _kind(parts: Parts) -> str:
         kinds = {"TIME_WINDOW_SECTION": "CVRPTW", "DEMAND_SECTION": "CVRP"}
         return next((kind for section, kind in kinds.items() if section in parts.rows), "TSP")
     kind = (re.match(r"[A-Za-z0-9_-]*", text) or [""])[0].upper()
+    if kind in ("CVRP", "ACVRP") and "TIME_WINDOW_SECTION" in parts.rows:
+        return "CVRPTW"  # as some files of the field say it
     if kind not in KINDS:
         what = f"{kind or text[:60] or 'nothing'}{f' ({OTHERS[kind]})' if kind in OTHERS else ''}"
         raise NotRead(f"{parts.where}: TYPE {what} is not read; {', '.join(KINDS)} are")
@@ -153,15 +155,20 @@ def _loads(parts: Parts, nodes: list[int]) -> tuple[int, np.ndarray, np.ndarray]
 
 def _with_windows(parts: Parts, instance: Instance, nodes: list[int], order: np.ndarray) -> Instance:
     """Return the instance with its windows and times of service, which SERVICE_TIME may state for all customers."""
-    windows = of_nodes(parts, "TIME_WINDOW_SECTION", nodes, "window")[order]
+    largest = None if instance.ways is None else LARGEST  # distances are whole, and so is what is added to them
+    windows = of_nodes(parts, "TIME_WINDOW_SECTION", nodes, "window", largest)[order]
     if "SERVICE_TIME_SECTION" in parts.rows:
-        service = of_nodes(parts, "SERVICE_TIME_SECTION", nodes, "service time")[order, 0]
+        service = of_nodes(parts, "SERVICE_TIME_SECTION", nodes, "service time", largest)[order, 0]
     else:
         text = parts.header.get("SERVICE_TIME", "0")
-        if not NUMBER.fullmatch(text):
-            raise NeurouteError(f"{parts.where}: SERVICE_TIME says {text[:60] or 'nothing'}; give a number")
+        if not (NUMBER.fullmatch(text) if largest is None else whole(text) is not None):
+            kind = "number" if largest is None else "whole number"
+            raise NeurouteError(f"{parts.where}: SERVICE_TIME says {text[:60] or 'nothing'}; give a {kind}")
         service = np.full(len(nodes), float(text))
         service[0] = 0
+    if instance.ways is not None:
+        check_windows(instance.ways, windows, service, parts.where)
+        return replace(instance, windows=windows, service=service, is_vrp=True)
     if instance.distances != "EXACT_2D":
         log.warning("%s: %s is taken as EXACT_2D: ways take the time that they are long, not rounded", parts.where,
                     instance.distances)  # fmt: skip
