@@ -189,6 +189,20 @@ def test_a_method_that_cannot_take_part_is_refused_before_anything_is_solved(
         assert not Path("results").exists()
 
 
+def test_sections_of_files_are_left_out_on_request_and_the_page_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tsp_file(Path("own.tsp"), 9)
+    Path("own.tsp").write_text(Path("own.tsp").read_text().replace("EOF", "FIXED_EDGES_SECTION\n1 2\n-1\nEOF"))
+    options = ("--set", "own.tsp", "--method", "nearest", "--benchmarks", ".", "--out", "o")
+    code, said = call("compare", *options)
+    assert (code, "FIXED_EDGES_SECTION is not read" in said) == (2, True)
+    code, said = call("compare", *options, "--ignore-section", "FIXED_EDGES_SECTION")
+    assert code == 0, said
+    assert "Instances of own.tsp are without FIXED_EDGES_SECTION of their files." in Path("o/table.md").read_text()
+
+
 def test_a_network_of_ones_own_needs_its_weights_and_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("gated_of_mine.py").write_text((ROOT / "docs" / "examples" / "swiglu.py").read_text())

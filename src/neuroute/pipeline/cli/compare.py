@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.cli.options import ConfigFile, ScaleName, load_plan
+from neuroute.pipeline.cli.options import ConfigFile, Ignore, ScaleName, load_plan
 
 
 def compare(
@@ -15,6 +15,7 @@ def compare(
         list[str] | None,
         typer.Option(help="tsplib, x, ags, national, vlsi, dimacs, or files of your own; several, as in tsplib,x"),
     ] = None,
+    ignore: Ignore = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,6 +80,7 @@ def compare(
     folder = benchmarks or (Path(settings.benchmarks_dir) if settings.benchmarks_dir else None)
     options: dict[str, Any] = {
         "sets": split_names(set) if set else None,
+        "ignore_sections": ignore or None,
         "methods": split_names(method) if method else None,
         "results": [str(path) for path in results] if results else None,
         "published": split_names(published) if published else None,

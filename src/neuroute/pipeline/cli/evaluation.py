@@ -11,6 +11,7 @@ from neuroute.pipeline.cli.options import (
     Changes,
     ConfigFile,
     Device,
+    Ignore,
     ScaleName,
     Threads,
     begin_planned,
@@ -48,10 +49,6 @@ Starts = Annotated[
 ]
 Augment = Annotated[bool, typer.Option("--augment", help="also solve the 8 rotations and reflections (x8)")]
 Images = Annotated[int, typer.Option(min=1, help="number of random rotations and reflections, instance included")]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option("--ignore-section", help="leave this key or section of a file out, as in PICKUP_SECTION; repeatable"),
-]
 
 
 def evaluate(

@@ -24,6 +24,10 @@ Changes = Annotated[
     ),
 ]
 Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's")]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore-section", help="leave this key or section of a file out, as in PICKUP_SECTION; repeatable"),
+]
 Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: the scale's")]
 
 log = logging.getLogger(__name__)

@@ -144,7 +144,7 @@ def compare(
             failed[name] = why  # not installed, of the methods that config.yaml names
     members, notes, sizes = list[Member](), list[str](), (choice.min_nodes, choice.max_nodes)
     if sources:
-        members, notes = collect(choice.sets, *sizes, _places(hand, Path(work)))
+        members, notes = collect(choice.sets, *sizes, _places(hand, Path(work)), choice.ignore_sections)
     instances = {m.name: describe(m) for m in members} if sources else describe_listed(choice.sets, *sizes)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
     for name, why in failed.items():

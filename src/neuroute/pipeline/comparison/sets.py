@@ -68,19 +68,23 @@ def _columns(problem: str, name: str, instance: str, n: int, best_known: float) 
     return {"problem": problem, "set": name, "instance": instance, "n": n, "best_known": best_known}
 
 
-def collect(names: Sequence[str], least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
+def collect(
+    names: Sequence[str], least: int, most: int, places: Places, ignore: Sequence[str] = ()
+) -> tuple[list[Member], list[str]]:
     """Return the instances of sets with `least` to `most` nodes, smallest first, and a line for each that is not whole.
 
     Names are of `SETS`, or of files and folders of one's own; `places`: where a library's files are, beside those that
-    come with the package.  Raises NeurouteError for an unknown set, an altered file, an instance without a best cost,
-    or if none is left.
+    come with the package; ignore: keys and sections that are left out of files of one's own.  Raises NeurouteError for
+    an unknown set, an altered file, an instance without a best cost, or if none is left.
     """
     members, notes = list[Member](), list[str]()
     for name in dict.fromkeys(names):
         if name in LIBRARIES:
             more, lacking = _of_library(name, least, most, places)
         elif Path(name).exists():
-            more, lacking = _of_file(Path(name), least, most), []
+            more, lacking = _of_file(Path(name), least, most, ignore), []
+            if ignored := sorted({section for m in more for section in m.instance.ignored}):
+                notes.append(f"Instances of {name} are without {', '.join(ignored)} of their files.")
         else:
             raise NeurouteError(f"--set {name}: no such file or folder, nor one of the sets {', '.join(SETS)}")
         members += more
@@ -118,9 +122,9 @@ def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[
     return members, [k.name for k in listed_here if k not in there]
 
 
-def _of_file(path: Path, least: int, most: int) -> list[Member]:
+def _of_file(path: Path, least: int, most: int, ignore: Sequence[str]) -> list[Member]:
     members = []
-    for number, each in enumerate(load_all(path)):
+    for number, each in enumerate(load_all(path, ignore)):
         if each.problem not in ("tsp", "cvrp") or each.ways is not None:
             raise NeurouteError(f"--set {path}: {each.name} is a {each.variant}; coordinates of a TSP or CVRP go here")
         if each.best_known is None:

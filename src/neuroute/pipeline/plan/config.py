@@ -92,6 +92,9 @@ class Compare(Strict):
     sets: Annotated[
         list[str], Field(min_length=1, description="tsplib, x, ags, national, vlsi, dimacs, or files of your own")
     ] = ["tsplib", "x"]
+    ignore_sections: Annotated[
+        list[str], Field(description="keys and sections of files of your own that are left out, as PICKUP_SECTION")
+    ] = []
     methods: Annotated[
         list[str],
         Field(
