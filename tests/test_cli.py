@@ -37,6 +37,14 @@ def test_the_package_runs_as_a_module() -> None:
     assert done.stdout.startswith("Usage: neuroute [OPTIONS] COMMAND")
 
 
+def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("neuroute.pipeline.cli.data.load_plan", interrupted)
+    assert call("label", "x") == (130, "interrupted: run the same command again\n")
+
+
 @pytest.mark.parametrize(
     ("script", "heavy"),
     [

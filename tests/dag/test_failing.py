@@ -105,6 +105,16 @@ def test_a_rehearsal_finds_what_cannot_run_and_goes_on(tmp_path: Path) -> None:
     assert float(usage.splitlines()[1].split()[0]) > 0
 
 
+@pytest.mark.dag
+def test_ctrl_c_before_the_first_job_is_one_line(tmp_path: Path) -> None:
+    run = toy(tmp_path)
+    replace(tmp_path / "docs/examples/papers/toy/paper.py", "RUN = ", "raise KeyboardInterrupt\nRUN = ")
+    done = run("-n", "all", "--configfile", "docs/examples/config.yaml", check=False)
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[-1] == "interrupted: no job was running; run the same command again"
+    assert "Traceback" not in done.stderr
+
+
 def toy(folder: Path) -> Snakemake:
     """A copy of the checkout that can make the toy paper."""
     run = copy_checkout(folder)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
-from checkout import ROOT, copy_checkout
+from checkout import ROOT, copy_checkout, snakemake_in
 from neuroute.networks.weights import KEY, read_about
 
 pytestmark = pytest.mark.dag
@@ -63,6 +63,23 @@ def test_keep_names_what_was_not_drawn(toy: Path, tmp_path: Path) -> None:
         done = neuroute(toy, "keep", str(folder), "--commit", "abc1234", "--config", str(tmp_path / "config.yaml"))
         assert done.returncode == 0, done.stderr
         assert f"{said}{end}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [("    1 / 0\n", "ZeroDivisionError: division by zero"), ("    raise SystemExit\n", "SystemExit: ")],
+)
+def test_a_drawing_that_fails_is_one_line_with_file_and_line(toy: Path, mistake: str, says: str) -> None:
+    file, head = toy / "docs/examples/papers/toy/figures.py", "-> Drawing:\n"
+    text = file.read_text()
+    place = f"{file}, line {text[: text.index(head)].count(chr(10)) + 2}"
+    file.write_text(text.replace(head, head + mistake))
+    done = snakemake_in(toy)("results/toy/figure1.pdf", "--configfile", "docs/examples/config.yaml", check=False)
+    file.write_text(text)
+    said = done.stdout + done.stderr
+    assert done.returncode == 1
+    assert f"1 job failed:\nrender_figure toy/figure1: {place}: {says}" in said
+    assert "Traceback" not in said
 
 
 def test_another_number_is_named_with_its_distance(toy: Path) -> None:

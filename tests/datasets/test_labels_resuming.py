@@ -259,3 +259,20 @@ def test_one_bad_answer_costs_its_chunk_and_no_other(tmp_path, monkeypatch):
     make_labels(wanted_labels, tmp_path, [], workers=1)
     assert len(calls) == 35 + 10
     assert len(load_tours(wanted_labels, [tmp_path])) == 40
+
+
+def test_ctrl_c_ends_what_workers_are_at() -> None:
+    """An instance may take hours; and what a worker starts hears a Ctrl-C itself."""
+    hears = "import signal; signal.getsignal(signal.SIGINT) is signal.default_int_handler or 1 / 0"
+
+    def interrupted() -> None:
+        with chunks.solver_pool(2) as pool:
+            assert pool is not None
+            pool.submit(subprocess.run, [sys.executable, "-c", hears], check=True).result()
+            pool.submit(time.sleep, 600)
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert time.monotonic() - began < 300

@@ -5,6 +5,8 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from neuroute.core import digest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
-from neuroute.solvers import doctor, lkh3
+from neuroute.solvers import doctor, hgs, lkh3
 from neuroute.solvers.registry import SOLVERS, entry, get, is_installed
 
 SKIPPED = {n: pytest.mark.skipif(not is_installed(n), reason=f"{n} not installed") for n in SOLVERS}
@@ -197,3 +199,31 @@ def test_a_new_solver_reruns_no_labels_of_the_others():
     reached = digest.reach(["neuroute.datasets.labels:make_labels"])
     assert ("neuroute.solvers.registry", "get") in reached
     assert ("neuroute.solvers.registry", "SOLVERS") not in reached
+
+
+def test_the_best_of_hgs_s_legs_is_kept_and_told_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts processor time, of which a machine gives half to the first leg; the second finds nothing."""
+    clock, legs, told = {"wall": 0.0, "cpu": 0.0}, list[Any](), list[Any]()
+    finds = iter([(2, 9.0), (1, None), (1, 7.0)])
+
+    class Search:
+        def __init__(self, limits: Any, verbose: bool) -> None:
+            self.limits = limits
+
+        def solve_cvrp(self, data: object, rounding: bool) -> Any:
+            legs.append(self.limits)
+            slower, cost = next(finds)
+            clock["cpu"] += self.limits.timeLimit
+            clock["wall"] += slower * self.limits.timeLimit
+            return SimpleNamespace(cost=cost, routes=[] if cost is None else [[1, int(cost)]])
+
+    library = SimpleNamespace(AlgorithmParameters=SimpleNamespace, Solver=Search)
+    monkeypatch.setattr(hgs, "importlib", SimpleNamespace(import_module=lambda name: library))
+    clocks = {"perf_counter": lambda: clock["wall"], "process_time": lambda: clock["cpu"]}
+    monkeypatch.setattr(hgs, "time", SimpleNamespace(**clocks))
+    monkeypatch.setattr(hgs.limited, "folder", lambda: Path())
+    monkeypatch.setattr(hgs.limited, "say", lambda kind, routes: told.append(routes))
+    answer = hgs._search("solve_cvrp", {}, 5, 100, 8.0)
+    assert (answer.cost, told, clock["wall"]) == (7, [[[1, 9]], [[1, 7]]], 8)
+    assert [leg.timeLimit for leg in legs] == [2.0, 2.0, 2.0]  # a quarter, then what is left at the last leg's pace
+    assert len({leg.seed for leg in legs}) == 3

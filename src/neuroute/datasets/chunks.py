@@ -103,6 +103,10 @@ def solver_pool(workers: int) -> Iterator[Pool]:
     pool = process_pool(workers, _Context(), _start_worker)
     try:
         yield pool
+    except KeyboardInterrupt:  # an instance at hand may take hours yet
+        for process in [*pool._processes.values()]:
+            process.kill()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -128,7 +132,7 @@ class _Context(SpawnContext):
 def _start_worker() -> None:
     for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the parent's to handle; and ends what this one starts
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -119,6 +119,9 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             except Interrupted as stop:
                 print("interrupted: there is no solution yet" if stop.best is None else stop.best)
                 raise typer.Exit(130) from None
+            except KeyboardInterrupt:
+                print("interrupted: run the same command again", file=sys.stderr)
+                raise typer.Exit(130) from None
 
     return run
 
