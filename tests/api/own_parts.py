@@ -27,6 +27,32 @@ class Path(PathNetwork):
         return scores
 
 
+class Tied(Path):
+    """Two layers of one weight, and buffers that are parts of one tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.score = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 1))
+        self.score[1].weight = self.score[0].weight
+        parts = torch.arange(10.0)
+        self.register_buffer("head_part", parts[:6])
+        self.register_buffer("tail_part", parts.view(2, 5).t()[3:])
+
+
+class Complex(Path):
+    def __init__(self) -> None:
+        super().__init__()
+        self.phase = nn.Parameter(torch.zeros(3, dtype=torch.complex64))
+
+
+class Told(Path):
+    def get_extra_state(self) -> dict[str, int]:
+        return {"calls": 1}
+
+    def set_extra_state(self, state: dict[str, int]) -> None:
+        pass
+
+
 class Dropping(Path):
     def __init__(self) -> None:
         super().__init__()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from refusals import one_line
 
 import neuroute
@@ -69,6 +70,22 @@ def test_what_is_no_solution_is_said(arrays: dict[str, Any], solution: Any, says
         instance.check(solution)
     with pytest.raises(neuroute.NeurouteError, match=says):
         neuroute.Solution(instance, solution)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [torch.rand(6, 2, requires_grad=True), torch.rand(6, 2).to(torch.bfloat16), torch.rand(6, 2).to_sparse()],
+    ids=["gradients", "bfloat16", "sparse"],
+)
+def test_tensors_that_are_no_arrays_are_one_line(points: torch.Tensor) -> None:
+    with one_line("coords: no array .*detach"):
+        neuroute.solve(points, "nearest")
+    with one_line("mine: no array"):
+        neuroute.Instance.from_distances(points @ points.T if points.requires_grad else points, name="mine")
+    instance = neuroute.generate("tsp", 6)[0]
+    assert instance.cost(torch.arange(6)) == instance.cost(list(range(6)))
+    with one_line("tsp6.*: no array"):
+        instance.cost(points)
 
 
 @pytest.mark.parametrize("problem", ["tsp", "cvrp", "ovrptw", "VRPB"])

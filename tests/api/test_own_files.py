@@ -164,6 +164,15 @@ def test_type_is_judged_first_and_by_its_first_word(tmp_path: Path) -> None:
         ("a.vrp", VRP.replace("EOF", "PICKUP_SECTION\n1 0\nEOF"), "PICKUP_SECTION is not read with TYPE CVRP"),
         ("a.vrp", VRP.replace("EOF", f"{SERVICE}EOF"), "SERVICE_TIME_SECTION is not read with TYPE CVRP"),
         ("a.vrp", WINDOWS.replace("EUC_2D", "ATT"), "ATT is not read with TYPE VRPTW"),
+        (
+            "a.tsp",
+            "TYPE: TSP\nDIMENSION: 4\nEDGE_DATA_FORMAT: EDGE_LIST\nEDGE_DATA_SECTION\n1 2\n",
+            "EDGE_DATA_FORMAT is not",
+        ),
+        ("a.vrp", VRP.replace("CAPACITY : 12", "VEHICLE_TYPES : 2"), "VEHICLE_TYPES is not read"),
+        ("a.tsp", "TYPE : OP\nDIMENSION : 3\nCOST_LIMIT : 5\n", "TYPE OP is not read"),
+        ("a.tsp.gz", "packed", "a.tsp.gz: unpack it first"),
+        ("a.tsp", TSP[TSP.index("NODE_COORD") :], "no EDGE_WEIGHT_TYPE"),
     ],
 )
 def test_other_problems_are_refused_by_name_and_without_a_guess(

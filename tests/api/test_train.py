@@ -131,7 +131,9 @@ def test_what_draws_from_no_generator_of_its_own_goes_on_to_the_same_bytes(
     assert call("killed") == whole
 
 
-@pytest.mark.parametrize(("network", "how"), [("Path", "labels"), ("Path", "self-improvement"), ("Starts", None)])
+@pytest.mark.parametrize(
+    ("network", "how"), [("Path", "labels"), ("Tied", "labels"), ("Path", "self-improvement"), ("Starts", None)]
+)
 def test_networks_of_ones_own_learn_by_each_scheme(network: str, how: str | None, tmp_path: Path) -> None:
     more = {"epochs": 2, "beam": 2, "rounds": 1} if how == "self-improvement" else {}
     model = train(getattr(own_parts, network), tmp_path, how=how, **more)
@@ -279,6 +281,8 @@ NETWORKS = {
     "NotANumber": "no finite numbers",
     "NoMask": "add the mask to them",
     "NoNodes": "do not fit together",
+    "Complex": "its state .phase. is no tensor of real numbers",
+    "Told": "its state ._extra_state. is no tensor of real numbers",
 }
 SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "no such setting": ({"learning_rat": 1.0}, "unknown setting 'learning_rat'.*did you mean learning_rate"),

@@ -78,8 +78,8 @@ def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> Non
         ),
         (
             "DEPOT_SECTION",
-            "TIME_WINDOW_SECTION\n1 0 5\nDEPOT_SECTION",
-            "TIME_WINDOW_SECTION is not read",
+            "RELEASE_TIME_SECTION\n1 5\nDEPOT_SECTION",
+            "RELEASE_TIME_SECTION is not read",
         ),
         ("CAPACITY : 10", "CAPACITY : ten", "CAPACITY says ten"),
         ("CAPACITY : 10", "CAPACITY : ²", "CAPACITY says ²; give a whole number above 0"),

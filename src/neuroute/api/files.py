@@ -85,8 +85,10 @@ def read_instances(path: Path, ignore: Collection[str] = ()) -> Instances:
     if path.is_dir():
         instances = _folder(path, ignore)
     elif ending not in (*ENDINGS, *LIBRARIES):
+        packed = "unpack it first; " if ending in (".gz", ".bz2", ".xz", ".zip") else ""
         raise NeurouteError(
-            f"{path}: instances are read from {', '.join(ENDINGS)}, or a folder of .tsp, .vrp or Solomon's .txt files"
+            f"{path}: {packed}instances are read from {', '.join(ENDINGS)}, or a folder of .tsp, .vrp or Solomon's "
+            ".txt files"
         )
     elif ending == ".npz":
         instances = read_npz(path)

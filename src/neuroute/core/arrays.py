@@ -3,7 +3,7 @@
 import math
 import zipfile
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -43,6 +43,18 @@ def read_arrays(path: Path, mend: str = "save it again", *keys: str) -> dict[str
     except Exception as error:  # a damaged file can end in nearly any
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise NeurouteError(f"{path}: not a readable npz of numbers ({reason}); {mend}") from None
+
+
+def array_of(value: Any, what: str) -> np.ndarray:
+    """Return what a user gives as an array.
+
+    Raises NeurouteError, naming `what` it is, where its library makes none of it: of a tensor with gradients, say.
+    """
+    try:
+        return np.asarray(value)
+    except (RuntimeError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split())[:160]
+        raise NeurouteError(f"{what}: no array ({why}); of a tensor take .detach().cpu().numpy()") from None
 
 
 def _claimed(file: IO[bytes]) -> int:

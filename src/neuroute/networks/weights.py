@@ -46,6 +46,9 @@ def build(network: Network) -> RoutingNetwork:
             raise NeurouteError(f"{network.kind}: its constructor sets no `{name}`, which {need}")
         if isinstance(value, bool) or value < 1:
             raise NeurouteError(f"{network.kind}: its `{name}` is {value}; give a whole number from 1")
+    for name, value in net.state_dict().items():
+        if not isinstance(value, Tensor) or value.is_complex():
+            raise NeurouteError(f"{network.kind}: its state '{name}' is no tensor of real numbers, as checkpoints hold")
     return net
 
 
@@ -109,8 +112,11 @@ def save_checkpoint(path: Path, net: nn.Module, about: dict[str, Any]) -> None:
 
 def checkpoint_bytes(net: nn.Module, about: dict[str, Any]) -> bytes:
     """What `save_checkpoint` writes."""
-    tensors = {name: t.detach().cpu().contiguous() for name, t in net.state_dict().items()}
-    return save(tensors, metadata={KEY: json.dumps(about, sort_keys=True)})
+    # Copies: safetensors refuses tensors that share memory, as tied weights do.
+    copies = {
+        name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in net.state_dict().items()
+    }
+    return save(copies, metadata={KEY: json.dumps(about, sort_keys=True)})
 
 
 def weights_digest(net: nn.Module) -> str:

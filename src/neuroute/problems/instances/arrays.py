@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroute.core.arrays import array_of
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.problems.cvrp import check_instances as check_cvrp
 from neuroute.problems.cvrp import cost, is_feasible
@@ -221,7 +222,7 @@ def check_distances(
 
     Raises NeurouteError if they are no TSP or CVRP, with the first reason.
     """
-    values = np.array(distances, dtype=np.float64)
+    values = np.array(array_of(distances, name), dtype=np.float64)
     n = len(values) if values.ndim else 0
     if values.shape != (n, n) or n < FEWEST_NODES:
         raise NeurouteError(f"{name}: distances of shape {values.shape}; give (n, n), with n from {FEWEST_NODES} on")
@@ -239,7 +240,7 @@ def check_distances(
         return ways, None
     if demand is None or capacity is None:
         raise NeurouteError(f"{name}: demand and capacity make a CVRP together; give both or none")
-    loads = np.array(demand, dtype=np.float64)
+    loads = np.array(array_of(demand, name), dtype=np.float64)
     if loads.shape != (n,) or _no_whole_numbers(loads).any() or loads[0]:
         raise NeurouteError(f"{name}: demand is ({n},) whole numbers from 0 on here, with 0 first, at the depot")
     if not 0 < capacity <= LARGEST or capacity % 1 or loads.max() > capacity:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from neuroute.analysis.intervals import gap_pct
+from neuroute.core.arrays import array_of
 from neuroute.core.errors import NeurouteError
 from neuroute.core.text import printable
 from neuroute.problems.cvrp import check_served
@@ -108,10 +109,10 @@ class Instance:
             NeurouteError: if the arrays are no instance, with the first reason.
         """
         fields = {"demand": demand, "capacity": capacity, "limit": limit, "windows": windows, "service": service}
-        arrays = {key: np.asarray(value)[None] for key, value in fields.items() if value is not None}
+        arrays = {key: array_of(value, key)[None] for key, value in fields.items() if value is not None}
         if open is not None:
             arrays["open"] = np.asarray(open)
-        checked = check_arrays(Path(name or "arrays"), {"coords": np.asarray(coords)[None], **arrays})
+        checked = check_arrays(Path(name or "arrays"), {"coords": array_of(coords, "coords")[None], **arrays})
         instance = cls(name or "", **row(checked, 0))
         return instance if name else replace(instance, name=f"{instance.variant.lower()}{instance.n}")
 
@@ -353,7 +354,7 @@ class Instance:
                 raise NeurouteError(f"{self.name}: {what}") from None
             check_served(routes, self.n, self.name)
             solution = from_routes(routes)
-        stops = np.asarray(solution)
+        stops = array_of(solution, self.name)
         shape = (self.n,) if self.problem == "tsp" else (2, self.n)
         if stops.shape != shape or stops.dtype.kind not in "iu":
             what = "a tour of whole numbers (n,)" if self.problem == "tsp" else "routes, or customers and flags (2, n)"

@@ -8,12 +8,13 @@ import logging
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 from vrplib.parse import parse_vrplib
 
-from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.core.errors import NeurouteError, did_you_mean
 from neuroute.core.files import check_regular
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ COLUMNS = {  # of a row; numbers of other sections break into lines anywhere
 }
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 LONGEST = 40  # characters of a number
+SLIP = 0.85  # likeness of a name that is meant: EDGE_DATA_FORMAT is no slip for EDGE_WEIGHT_FORMAT
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # with which a file may begin
 
@@ -143,10 +145,10 @@ def check_known(parts: Parts, names: Iterable[str], kind: str) -> None:
         stems = {name.removesuffix("_SECTION"): name for name in names if name.endswith("_SECTION") == is_section}
         for name in there:
             if name.removesuffix("_SECTION") not in stems:
-                meant = [stems[stem] for stem in near(name.removesuffix("_SECTION")[:60], stems)]
+                slips = get_close_matches(name.removesuffix("_SECTION"), stems, 1, SLIP)
                 raise NotRead(
                     f"{parts.where}: {name[:60]} is not read with TYPE {kind}, and what it says would be lost"
-                    f"{did_you_mean(meant)}; leave it out, or ignore it (--ignore-section)"
+                    f"{did_you_mean(stems[stem] for stem in slips)}; leave it out, or ignore it (--ignore-section)"
                 )
 
 

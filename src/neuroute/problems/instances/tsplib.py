@@ -68,11 +68,12 @@ def parse(text: str, where: str, name: str, ignore: Collection[str] = ()) -> Ins
     parts = split(text, where, ignore)
     kind, edge_type = _kind(parts), parts.header.get("EDGE_WEIGHT_TYPE", "").upper()
     edge_types, more = KINDS[kind]
+    is_explicit, has_vehicles = edge_type == "EXPLICIT", bool(more)
+    no_matrix = edge_type in edge_types and not is_explicit
+    check_known(parts, (*HARMLESS, *more, *([] if no_matrix else ["EDGE_WEIGHT_SECTION"])), kind)
     if edge_type not in edge_types:
         what = f"EDGE_WEIGHT_TYPE {edge_type[:60]} is not read with TYPE {kind}" if edge_type else "no EDGE_WEIGHT_TYPE"
         raise NotRead(f"{where}: {what}; one of {', '.join(edge_types)} is expected")
-    is_explicit, has_vehicles = edge_type == "EXPLICIT", bool(more)
-    check_known(parts, (*HARMLESS, *more, *(["EDGE_WEIGHT_SECTION"] if is_explicit else [])), kind)
     name = parts.header.get("NAME", name)
     ways = coords = None
     if is_explicit:
