@@ -7,11 +7,12 @@ one of its options would take for a value of its own are set apart: see `command
 import sys
 from argparse import ArgumentParser
 
-from snakemake_logger_plugin_neuroute.command_line import is_for_neuroute, refuse, separate_targets
+from neuroute.pipeline.dag.options import refuse
+from snakemake_logger_plugin_neuroute.command_line import is_for_neuroute, separate_targets
 from snakemake_logger_plugin_neuroute.progress import LogHandler
 
 __all__ = ["LogHandler"]
 
 if is_for_neuroute(sys.argv):
     sys.argv[1:] = separate_targets(sys.argv[1:])
-    ArgumentParser.error = refuse  # type: ignore[method-assign]
+    ArgumentParser.error = refuse  # type: ignore[assignment, method-assign]

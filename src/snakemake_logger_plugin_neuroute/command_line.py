@@ -3,12 +3,7 @@
 These options take all words up to the next option, and then Snakemake fails on a target that is no value.
 """
 
-import re
-import sys
-from argparse import ArgumentParser
-from itertools import pairwise
 from pathlib import Path
-from typing import NoReturn
 
 PAIRS, FILES = ("--resources", "--config"), ("--configfile",)
 ELSEWHERE = {"--mode", "-s", "--snakefile"}  # a call of Snakemake's own, another Snakefile
@@ -43,15 +38,3 @@ def separate_targets(arguments: list[str]) -> list[str]:
 
 def _is_config(word: str) -> bool:
     return word.endswith((".yaml", ".yml")) or (Path(word).suffix in (".json", "") and Path(word).is_file())
-
-
-def refuse(parser: ArgumentParser, message: str) -> NoReturn:
-    """End in a line, not in a hundred of usage: what a profile of another Snakemake holds, and where."""
-    words = sys.argv[1:]
-    keys = [option[2:] for option in re.findall(r"--[\w-]+", message) if option not in words]
-    places = [value for option, value in pairwise(words) if option in ("--profile", "--workflow-profile")]
-    files = (file for place in [*places, "profiles/default"] for file in Path(place).glob("*.yaml"))
-    said = {key: file for file in files for key in keys if re.search(f"^{key}:", file.read_text(), re.MULTILINE)}
-    where = "".join(f"{file}: {key}: " for key, file in [*said.items()][:1])
-    needed = "pip install 'neuroute[slurm]'" if "'slurm'" in message else "snakemake --help lists what this one knows"
-    parser.exit(2, f"error: {where}{message}; {needed}\n")

@@ -12,7 +12,7 @@ from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 
-from checkout import copy_checkout
+from checkout import Snakemake, copy_checkout
 from neuroute.pipeline.dag.engine import Engine
 from neuroute.pipeline.plan.preflight import has_gpu
 
@@ -32,8 +32,8 @@ STAND_INS = {
 }
 
 
-def send(folder: Path, monkeypatch: pytest.MonkeyPatch, sinfo: str, target: str, *more: str, **copy: str) -> list[str]:
-    """What sbatch is asked for by a copy of the checkout on a node as `sinfo` has it; it takes nothing."""
+def checkout(folder: Path, monkeypatch: pytest.MonkeyPatch, sinfo: str, paper: str, **copy: str) -> Snakemake:
+    """A copy of the checkout on a node as `sinfo` has it."""
     commands = folder / "bin"
     commands.mkdir()
     for name, body in STAND_INS.items():
@@ -42,7 +42,12 @@ def send(folder: Path, monkeypatch: pytest.MonkeyPatch, sinfo: str, target: str,
         (commands / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
     (folder / "checkout").mkdir()
-    run = copy_checkout(folder / "checkout", target.split("/")[1] if target.count("/") > 1 else "scaling", **copy)
+    return copy_checkout(folder / "checkout", paper, **copy)
+
+
+def send(folder: Path, monkeypatch: pytest.MonkeyPatch, sinfo: str, target: str, *more: str, **copy: str) -> list[str]:
+    """What sbatch is asked for by a copy of the checkout; it takes nothing."""
+    run = checkout(folder, monkeypatch, sinfo, target.split("/")[1] if target.count("/") > 1 else "scaling", **copy)
     ended = run(target, "--workflow-profile", "profiles/slurm", "--cores", "16", *more, check=False)
     assert ended.returncode
     return (folder / "checkout" / "sent").read_text().splitlines()
@@ -69,6 +74,18 @@ def test_short_jobs_of_the_default_scale_fit_a_small_node(tmp_path: Path, monkey
     assert max(numbers(sent, "--cpus-per-task")) <= 4
     assert max(numbers(sent, "--mem")) <= 7000
     assert max(numbers(sent, "-t")) < 3 * 60
+
+
+def test_a_group_larger_than_any_node_stops_before_the_first_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = checkout(tmp_path, monkeypatch, "8000|1|(null)", "pens")
+    profile = ("--workflow-profile", "profiles/slurm", "--config", "device=cpu")
+    ended = run("results/pens/table2.csv", *profile, check=False)
+    assert ended.returncode
+    said = r"^a group of \d+ short jobs asks for \d CPUs, a node of partition main gives 1: set share"
+    assert len(re.findall(said, ended.stdout + ended.stderr, re.MULTILINE)) == 1
+    assert not (tmp_path / "checkout" / "sent").exists()
 
 
 def test_jobs_are_not_lost_where_slurm_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Files in a storage: no job sees a folder of another one, and what it reads and writes is what its rule names."""
 
+import os
 import re
 import shutil
 import socket
@@ -82,6 +83,32 @@ def test_a_folder(tmp_path: Path, weights: bytes) -> None:
     run, store = toy(tmp_path), tmp_path / "store"
     command = write_profile(tmp_path, "fs", **{"/data/store": store})
     make_elsewhere(tmp_path, run, command, lambda file: (store / file).read_bytes(), weights)
+    shutil.rmtree(store)
+    store.write_text("no folder")
+    done = run(*command, check=False)
+    assert done.returncode == 1
+    (line,) = [line for line in (done.stdout + done.stderr).splitlines() if f"{store}" in line]
+    assert line.startswith(f"--default-storage-prefix {store}: the storage gives no answer ({store}/")
+    assert "Traceback" not in done.stderr
+
+
+def test_an_executor_without_a_shared_folder(tmp_path: Path, weights: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each job has an empty folder, into which Snakemake brings Snakefiles and config, and the storage all else."""
+    pytest.importorskip("snakemake_storage_plugin_fs")
+    if shutil.which("rsync") is None:
+        pytest.skip("the plugin fs needs rsync")
+    (tmp_path / "jobs").mkdir()
+    monkeypatch.setenv("ELSEWHERE", str(tmp_path / "jobs"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "elsewhere"), prepend=os.pathsep)
+    (tmp_path / "checkout").mkdir()
+    run = toy(tmp_path / "checkout")
+    config = tmp_path / "checkout/docs/examples/config.yaml"
+    config.write_text(config.read_text().replace("docs/examples", f"{tmp_path}/checkout/docs/examples"))
+    store = ("--default-storage-provider", "fs", "--default-storage-prefix", str(tmp_path / "store"))
+    run("--executor", "elsewhere", "--jobs", "2", "--configfile", str(config), *store, "--", "results/toy/table1.csv")
+    assert (tmp_path / "store" / TRAINED).read_bytes() == weights
+    assert (tmp_path / "store/results/toy/table1.csv").read_text().startswith("method,")
+    assert len(list((tmp_path / "jobs").glob("*/log"))) == 6  # labels, training, test: drawings are made here
 
 
 def test_s3(tmp_path: Path, server: str, weights: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import wraps
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TypeVar
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import check_folder
 
 T = TypeVar("T")
 LOOKS_ONLY = ("-n", "--dry", "--lint", "--unlock", "--touch", "--summary", "--dag", "--rulegraph", "--list", "--report")
@@ -94,10 +96,12 @@ class Engine:
         return (settings.default_storage_prefix or "") if settings and settings.default_storage_provider else ""
 
     def check_storage(self) -> None:
-        """Raises NeurouteError if the storage gives no answer, or is a bucket that is not there."""
+        """Raises NeurouteError if the storage gives no answer, or is a bucket or a folder that is not there."""
         if not (place := self.storage):
             return
         try:
+            if self._workflow.storage_settings.default_storage_provider == "fs":
+                check_folder(Path(place))
             provider = self._workflow.storage_registry.default_storage_provider
             probe = provider.object(f"{place.rstrip('/')}/neuroute")
             probe.exists()

@@ -23,7 +23,7 @@ from neuroute.pipeline.dag.engine import Engine
 from neuroute.pipeline.dag.targets import ExplainTargets
 from neuroute.pipeline.dag.warm import start_warm_process
 from neuroute.pipeline.plan.build import build_plan
-from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.config import PLANNED_ENV, parse_config
 from neuroute.pipeline.plan.estimates import Estimates
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.pipeline.plan.preflight import gpus
@@ -78,6 +78,8 @@ class Rules:
         plan = settle(build_plan(parse_config(config, where)))
         config["substitutes"] = plan.config.substitutes  # settled once: a solver that comes or goes changes no job
         os.environ.pop(SOCKET_ENV, None)  # of the machine that sent this job, if it was sent
+        if not os.path.exists(os.environ.get(PLANNED_ENV, "")):
+            os.environ.pop(PLANNED_ENV, None)  # likewise, where no folder is shared
         os.environ[CONFIG_ENV] = json.dumps(config)
         # The environment that runs Snakemake, activated or not; of a checkout its own package.
         folder = Path(neuroute.__file__).parents[1]
