@@ -410,5 +410,9 @@ def _state() -> str:
 
 def _sources() -> Iterator[tuple[str, Path]]:
     """Names within their folder, so that a copy of the project knows them, too."""
-    folders = {ROOT, *roots().values(), *map(Path, importlib.import_module(f"{PACKAGE}.pipeline.papers").__path__)}
-    return ((str(file.relative_to(folder)), file) for folder in folders for file in folder.rglob("*.py"))
+    return ((str(file.relative_to(folder)), file) for folder in code_folders() for file in folder.rglob("*.py"))
+
+
+def code_folders() -> set[Path]:
+    """Return the folders whose code makes results: the package's, those of systems, and of papers."""
+    return {ROOT, *roots().values(), *map(Path, importlib.import_module(f"{PACKAGE}.pipeline.papers").__path__)}

@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+from neuroute.core.digest import code_folders
+
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -16,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 def source() -> dict[str, Any]:
     """Return version, commit and whether the source was edited since (dirty), of the package that runs.
 
-    commit and dirty are None where nothing tells them, as in a wheel of an index, whose version says it all.
+    The source is the package, and of its repository also the code of systems and papers (`extras`).  commit and dirty are None where nothing tells them, as in a wheel of an index, whose version says it all.
     """
     try:
         package = distribution("neuroute")
@@ -36,13 +38,15 @@ def short_commit(of: Mapping[str, Any]) -> str | None:
 
 
 def _checkout(folder: Path) -> tuple[str | None, bool | None]:
-    """Commit of the repository that tracks a folder, and whether the folder differs from it; None twice without one.
+    """Commit of the repository that tracks a folder, and whether its code differs from it; None twice without one.
 
     A repository around the folder that does not track it, as around a virtual environment, tells nothing.
     """
     if _git(folder, "ls-files", "--error-unmatch", "__init__.py") is None:
         return None, None
-    lines = (_git(folder, "status", "--porcelain=v2", "--branch", "--", ".") or "").splitlines()
+    top = Path((_git(folder, "rev-parse", "--show-toplevel") or "").strip())
+    code = [str(each) for each in code_folders() if each.is_relative_to(top)]
+    lines = (_git(folder, "status", "--porcelain=v2", "--branch", "--", ".", *code) or "").splitlines()
     commits = [line.split()[-1] for line in lines if line.startswith("# branch.oid ")]
     if not commits or commits[0] == "(initial)":
         return None, None
