@@ -125,7 +125,10 @@ def test_plan_of_one_target_lists_only_what_it_needs() -> None:
         (("plan", "--scale", "huge"), "known scales"),
         (("plan", "--config", "absent.yaml"), "no such file"),
         (("evaluate", "scaling/base_6x128/all", "--workers", "4"), "or --model and --data"),
-        (("claims", "--kept", "docs/measured/laptop", "--scale", "gpu"), "give either --kept or --scale"),
+        (
+            ("claims", "--kept", "docs/measured/laptop", "--scale", "gpu"),
+            "give either --kept (a folder of tables) or --scale",
+        ),
     ],
 )
 def test_unknown_names_end_in_one_line(arguments: tuple[str, ...], message: str) -> None:

@@ -123,7 +123,7 @@ def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["Snakefile", "workflow"]
     assert (tmp_path / "b" / "workflow" / "x.smk").read_text() == "x"
     (tmp_path / "b" / "Snakefile").write_text("mine")
-    assert "Snakefile: is there already; name another folder" in refused("init", tmp_path / "b")
+    assert "Snakefile: exists; name another folder" in refused("init", tmp_path / "b")
     assert (tmp_path / "b" / "Snakefile").read_text() == "mine"
     assert "cannot be written" in refused("init", packed / "Snakefile" / "c")
 
@@ -141,6 +141,10 @@ def test_a_paper_of_ones_own_begins_with_one_command(tmp_path: Path, monkeypatch
     for name in ("mynet/decoder", "table1", "figure1"):
         assert name in planned
     subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "test_mynet.py"], cwd=here, check=True)
-    for name, why in {"sit": "is there already", "json": "is there already", "My Net": "lower-case letters"}.items():
+    for name, why in {
+        "sit": "of this name exists",
+        "json": "of this name exists",
+        "My Net": "lower-case letters",
+    }.items():
         assert why in refused("init", tmp_path / "x", "--paper", name)
     assert not (tmp_path / "x").exists()

@@ -154,14 +154,14 @@ def _reason(before: Mapping[str, str], row: Mapping[str, Any]) -> str:
     if row["verdict"] == "not measured":
         return "no longer judged by cells that say another thing than the claim"
     if ONE_EACH in row["why"]:
-        return "other kinds of networks lend no spread to one that was trained once"
+        return "one training, and no seed variance from other kinds of networks"
     if "Holm" in row["why"]:
-        return "headlines count together"
+        return "headline claims are tested together"
     if before["verdict"] == "not measured":
         return {"level": "has a margin now", "law": "is computed now"}.get(row["form"], "is computed now")
     if " to " in before["here"]:
         return f"one number ({row['form']}), no longer every cell by itself"
-    return "ratios of gaps, with the models' own spreads moderated by their kind's"
+    return "ratios of gaps, with the models' own seed variance moderated by their kind's"
 
 
 def _coverage() -> str:

@@ -93,8 +93,15 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 def spreads() -> str:
-    """The pooled spreads that verdicts go by."""
-    lines = ["| kind of network | problem | at most so many times the training's size | spread | degrees of freedom |"]
+    """The pooled seed variance that verdicts use."""
+    heads = (
+        "kind of network",
+        "problem",
+        "up to this multiple of the training's size",
+        "standard deviation over seeds, of the gap",
+        "degrees of freedom",
+    )
+    lines = [f"| {' | '.join(heads)} |"]
     lines += ["|---|---|---:|---:|---:|"]
     for row in rows_of(SPREADS):
         share = f"{100 * float(row['spread']):.1f} %"

@@ -215,7 +215,7 @@ def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
         (tsp, {"seconds": -1}, "no time"),
         (tsp, {"method": "insertion", "model": "tsp"}, "of method 'network'; leave them out"),
         (str(tmp_path / "none.tsp"), {}, "none.tsp"),
-        ([tsp], {}, "a list of 1, where one instance is solved; give one of them"),
+        ([tsp], {}, "a list of 1 instances, but one is solved at a time; pass one of them"),
     ]
     for instance, arguments, says in cases:
         with one_line(says):

@@ -141,7 +141,7 @@ def test_what_a_format_cannot_hold_is_refused_before_writing(tmp_path: Path) -> 
         (cvrp(), "set", "tsplib", "--format tsplib: holds no CVRP that is read back; give one of npz, lehd, vrplib"),
         (tsp(), "set.xyz", None, "--format is missing: give one of npz"),
         (tsp(), "set", "csv", "--format csv: give one of npz"),
-        (tsp(), "full", "tsplib", "is there already; name a new folder"),
+        (tsp(), "full", "tsplib", "exists; name a new folder"),
     ):
         with pytest.raises(NeurouteError, match=says):
             export(made, tmp_path / place, form)
@@ -265,6 +265,6 @@ def test_messages_name_the_argument_and_the_part_that_is_missing(tmp_path: Path)
         (("export", "nofile", "--to", tmp_path / "a.npz"), "error: DATA nofile: no such file"),
         (("export", tmp_path / "empty.tsp", "--to", tmp_path / "a.npz"), "no EDGE_WEIGHT_TYPE; one of"),
         (("export", tmp_path / "empty.vrp", "--to", tmp_path / "a.npz"), "no EDGE_WEIGHT_TYPE; one of"),
-        (("export", tmp_path / "empty.vrp", "--to", tmp_path / "empty.vrp"), "empty.vrp: is what is read"),
+        (("export", tmp_path / "empty.vrp", "--to", tmp_path / "empty.vrp"), "empty.vrp: is the input file"),
     ):
         assert says in refused(*command)

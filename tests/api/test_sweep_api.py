@@ -45,7 +45,7 @@ def test_each_point_is_trained_with_each_seed(tmp_path: Path) -> None:
     ("grid", "more", "says"),
     [
         ({"learning_rat": [1]}, {}, "unknown setting 'learning_rat'.*did you mean learning_rate"),
-        ({"seed": [1]}, {}, "seed: is no key of a grid; give it beside the grid, as seeds=3"),
+        ({"seed": [1]}, {}, "seed: cannot vary in the grid; pass it as an argument of `sweep`, such as seeds=3"),
         ({"learning_rate": 1e-3}, {}, "learning_rate: give a list of values"),
         ({"learning_rate": [1e-3, 1e-3]}, {}, "has a value twice"),
         ({"learning_rate": [1e-3, -1]}, {}, "learning_rate"),

@@ -209,7 +209,7 @@ def test_a_model_whose_folder_another_training_took_is_not_taken_for_that_one(tm
     assert first.source == f"own_parts:Starts={first.path}"
     train(first, tmp_path, learning_rate=0.1)
     for use in (lambda: first.source, lambda: train(first, tmp_path, name="third")):
-        with one_line("model.safetensors holds other weights by now; `save` it, and load that"):
+        with one_line("model.safetensors changed since it was loaded; `save` this model and load that file"):
             use()
 
 

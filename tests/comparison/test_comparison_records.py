@@ -101,7 +101,7 @@ def test_the_best_construction_is_the_yardstick_and_of_the_cvrp_no_random_insert
     assert "best cheap construction, savings (TSP)" in notes_of(made)
     routes = records({"insertion": [150] * 6, "nearest": [140] * 6, "x": [105] * 6}).assign(problem="cvrp")
     assert cells("x", routes)["above_construction_points"].measured is None
-    assert "CVRP: no construction to stand above; add --method savings or insertion-angle." in notes_of(routes)
+    assert "CVRP: the column `above construction` needs --method savings or insertion-angle." in notes_of(routes)
     angle = records({"insertion": [110] * 6, "insertion-angle": [112] * 6, "x": [105] * 6}).assign(problem="cvrp")
     assert cells("x", angle)["above_construction_points"].measured == pytest.approx(-7)
 
@@ -165,8 +165,9 @@ def test_a_table_says_why_instances_are_unsolved() -> None:
 
 def test_a_table_says_that_costs_of_others_are_below_the_best_known() -> None:
     made = records({"mine": [90.0] + [99.0] + [100.0] * 4}, kinds={"mine": "file"})
-    assert "2 costs below the best one known (2 of results files), most of all mine on m6: 90, known 100" in notes_of(
-        made
+    assert (
+        "2 costs below the best one known (2 of results files), the largest by mine on m6: 90, best known 100"
+        in notes_of(made)
     )
     assert "1 cost below the best one known (1 measured here)" in notes_of(
         records({"mine": [90.0] + [100.0] * 5}, kinds={"mine": "network"})
@@ -243,7 +244,7 @@ def test_results_of_others_become_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["theirs,m6,-4,1"], r"line 2: cost '-4' is no number above 0"),
+        (["theirs,m6,-4,1"], r"line 2: cost '-4' is not a number above 0"),
         (["theirs,m6,ten,1"], r"line 2: cost 'ten' is no number"),
         (["theirs,m6,104,nan"], r"line 2: seconds 'nan' is no number"),
         (['theirs,m6,104,"1\n2"'], r"seconds '1\\n2' is no number"),
@@ -253,7 +254,7 @@ def test_results_of_others_become_rows(tmp_path: Path) -> None:
         (["theirs,m6,١٠٤,1"], r"line 2: cost '.*' is no number"),
         (["theirs,m6,104,1,5"], r"line 2: 5 cells where 4 columns are named"),
         (["theirs,m6,104,1", "theirs,m7"], r"line 3: 2 cells where 4 columns are named"),
-        (["theirs,other,104,1"], r"none of its instances is compared; these are m6, m7, m8"),
+        (["theirs,other,104,1"], r"none of its instances is compared; compared are m6, m7, m8"),
     ],
 )
 def test_results_that_are_none_are_refused_with_the_line(tmp_path: Path, lines: list[str], said: str) -> None:
@@ -309,7 +310,7 @@ def with_budgets(costs: dict[tuple[str, float | None], list[float | None]]) -> p
 
 def test_a_table_says_what_the_search_of_a_network_begins_with() -> None:
     made = with_budgets({("mine", None): [110.0] * 6, ("mine", 1): [105.0] * 6, ("lkh", 1): [100.0] * 6})
-    said = "A network's search begins with the best of savings and insertion (TSP)"
+    said = "A network's search begins with its own solution or the best of savings and insertion (TSP)"
     assert said not in notes_of(made)
     networks = made.assign(kind=made.kind.where(made.method != "mine", "network"))
     assert said in notes_of(networks)

@@ -182,7 +182,7 @@ def test_a_method_that_cannot_take_part_is_refused_before_anything_is_solved(
     for methods, why in {
         "nearest,mine=none.safetensors": "--method mine=none.safetensors: no such checkpoint",
         "nearest,quick=mine:solve": "--method quick=mine:solve: a function of (instance, seconds) is expected",
-        "nearest,vrp": "--method vrp: is for the CVRP; own.tsp has none; leave it out",
+        "nearest,vrp": "--method vrp: solves the CVRP, of which own.tsp has no instance; leave the method out",
     }.items():
         code, said = call("compare", "--set", "own.tsp", "--method", methods, "--benchmarks", ".")
         assert (code, f"error: {why}" in said) == (2, True), said
@@ -318,8 +318,11 @@ def test_the_pages_function_is_a_sensible_method(tmp_path: Path, monkeypatch: py
         (["--set", "own.tsp", "--method", "lkk"], "--method lkk: no solver"),
         (["--set", "own.tsp", "--seconds", "0"], "--seconds 0: numbers above 0"),
         (["--set", "own.tsp", "--groups", "1,b"], "compare: groups.1: Input should be a valid integer"),
-        (["--set", "own.tsp", "--method", "hgs@cvrp"], "--method hgs@cvrp: is for the CVRP; own.tsp has none"),
-        (["--set", "own.tsp", "--clock", "cpu", "--threads", "2"], "clock cpu: counts the time of one thread"),
+        (
+            ["--set", "own.tsp", "--method", "hgs@cvrp"],
+            "--method hgs@cvrp: solves the CVRP, of which own.tsp has no instance",
+        ),
+        (["--set", "own.tsp", "--clock", "cpu", "--threads", "2"], "--clock cpu: counts one thread"),
         (["--set", "own.tsp", "--out", "own.tsp"], "cannot be a folder"),
     ],
 )

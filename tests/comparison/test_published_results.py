@@ -62,7 +62,7 @@ def test_methods_are_named_alone_by_system_or_all() -> None:
         NeurouteError, match="--published icamm: no method of that name in the survey; did you mean icam"
     ):
         read_published(["icamm"], known)
-    with pytest.raises(NeurouteError, match="--published .*: none of its instances is compared; these are m6"):
+    with pytest.raises(NeurouteError, match="--published .*: none of its instances is compared; compared are m6"):
         read_published(["all"], {m.name: describe(m) for m in members()})
 
 
@@ -120,7 +120,7 @@ def test_kept_records_join_as_results_of_others(tmp_path: Path) -> None:
 
 
 def test_a_slip_in_the_method_that_differences_are_to_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="--against lhed: no method of that name is compared; did you mean lehd"):
+    with pytest.raises(NeurouteError, match="--against lhed: is not among the compared methods; did you mean lehd"):
         neuroute.compare(["none"], ["x"], published="lehd", against="lhed", out=tmp_path / "out")
 
 

@@ -217,7 +217,7 @@ def test_a_profile_of_another_snakemake_ends_in_one_line(line: str, answer: str,
             "results/icam/table12.csv",
             "is icam/table12: `papers: [scaling, pens]` in config.yaml leaves icam out: add icam",
         ),
-        ("results/table22.csv", "is scaling/table22: scale micro does not train what it shows; scales that do: "),
+        ("results/table22.csv", "is scaling/table22: scale micro does not train its models; scales that do: "),
         ("pens/pens_a", "did you mean work/micro/runs/pens/pens_a/model.safetensors?"),
         (
             "work/micro/runs/pens/pens_a/model.safetensor",

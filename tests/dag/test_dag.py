@@ -235,7 +235,7 @@ def test_an_edit_under_a_run_is_in_no_result_of_that_run(tmp_path: Path) -> None
     done = run(trained, check=False)
     thread.join()
     assert done.returncode
-    assert "pomo_tsp: its code or settings are no longer those that Snakemake has planned it by" in done.stderr
+    assert "pomo_tsp: its code or settings changed since Snakemake planned it" in done.stderr
     assert not (tmp_path / trained).exists()
     run(trained)
     replace(loop, "TELL_EVERY_S = 11.0", "TELL_EVERY_S = 10.0")

@@ -80,7 +80,7 @@ def test_distances_by_definition() -> None:
         ("EUC_2D", "EXPLICIT", "EDGE_WEIGHT_FORMAT nothing is not read"),
         ("TYPE: TSP", "TYPE: ATSP", "EDGE_WEIGHT_TYPE EUC_2D is not read with TYPE ATSP"),
         (GOOD[GOOD.index("1 0 0") :], "", "DIMENSION says 5, but 0 nodes"),
-        ("EOF", "VEHICLES : 3\nEOF", "VEHICLES is not read"),
+        ("EOF", "VEHICLES : 3\nEOF", "VEHICLES is not supported"),
         ("EOF", "NODE_COORD_SECTION\n6 1 1\nEOF", "a second NODE_COORD_SECTION"),
         ("EOF", "COMMENT : \x1b[31m\nEOF", "line 13: not a text file"),
         ("4 0 10", "4 0 ٣", "expected `node x y`"),

@@ -102,8 +102,8 @@ def test_public_test_sets_have_their_published_mean_lengths(
         ),
         ({}, {"coords": COORDS[:0]}, r"no instances in it: 'coords' has shape \(0, 6, 2\)"),
         ({}, {"points": COORDS}, "no array 'coords'.*it holds points"),
-        (CVRP, {"window": np.zeros((3, 6, 2))}, "array 'window' is not read"),
-        ({}, {"coords": COORDS, "demands": CVRP["demand"]}, "array 'demands' is not read"),
+        (CVRP, {"window": np.zeros((3, 6, 2))}, "array 'window' is not supported"),
+        ({}, {"coords": COORDS, "demands": CVRP["demand"]}, "array 'demands' is not supported"),
         ({}, {"coords": np.array([[1.0], [1.0, 2.0]], dtype=object)}, "not a readable npz"),
         (
             CVRP,
@@ -395,7 +395,9 @@ def test_a_comment_scales_only_in_the_words_of_export(tmp_path: Path, factor: st
 def test_what_a_file_says_is_followed_or_refused(tmp_path: Path, rows: str) -> None:
     """The rest is asked of the reader (`test_tsplib`)."""
     (tmp_path / "t.tsp").write_text(TEXT.format(comment="", kind="EUC_2D", rows=rows))
-    refused(tmp_path / "t.tsp", "FIXED_EDGES_SECTION is not read|DIMENSION says 5, and 4 above|expected `node x y`")
+    refused(
+        tmp_path / "t.tsp", "FIXED_EDGES_SECTION is not supported|DIMENSION says 5, and 4 above|expected `node x y`"
+    )
 
 
 def test_messages_are_short_and_free_of_control_characters() -> None:

@@ -74,12 +74,12 @@ def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> Non
         (
             "CAPACITY : 10",
             "CAPACITY : 10\nDISTANCES : 5",
-            "DISTANCES is not read.*did you mean DISTANCE",
+            "DISTANCES is not supported.*did you mean DISTANCE",
         ),
         (
             "DEPOT_SECTION",
             "RELEASE_TIME_SECTION\n1 5\nDEPOT_SECTION",
-            "RELEASE_TIME_SECTION is not read",
+            "RELEASE_TIME_SECTION is not supported",
         ),
         ("CAPACITY : 10", "CAPACITY : ten", "CAPACITY says ten"),
         ("CAPACITY : 10", "CAPACITY : ²", "CAPACITY says ²; give a whole number above 0"),
@@ -90,7 +90,7 @@ def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> Non
         ("\n2 5\n", f"\n2 {'9' * 30}\n", "line 14: expected `node demand`"),
         ("DEPOT_SECTION\n 3", "DEPOT_SECTION\n ²", "line 19: expected `numbers` in plain digits, got `²`"),
         ("2 3 4", "2 3 4e12", "coordinates beyond 1e12"),
-        ("TYPE : CVRP", "TYPE : TSP", "CAPACITY is not read with TYPE TSP"),
+        ("TYPE : CVRP", "TYPE : TSP", "CAPACITY is not supported for TYPE TSP"),
         (": EUC_2D", ": EXPLICIT", "EDGE_WEIGHT_FORMAT nothing is not read"),
         (UNSCALED, UNSCALED.replace("10", "1").replace("3 4", ".3 .4"), "span 1, and EUC_2D rounds"),
     ],

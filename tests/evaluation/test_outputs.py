@@ -81,7 +81,7 @@ def test_records_do_not_overwrite_the_instances_beside_them(tmp_path: Path, mode
     np.savez(data, coords=COORDS)
     before = data.read_bytes()
     said = refused("evaluate", "--model", model, "--data", data, "--out", tmp_path / "mine.csv")
-    assert "mine.npz, which holds something else; choose another name" in said
+    assert "mine.npz, which is another file; choose another name" in said
     assert data.read_bytes() == before
     assert not (tmp_path / "mine.csv").exists()
 
@@ -93,5 +93,5 @@ def test_records_may_be_written_again(tmp_path: Path, model: Path) -> None:
         done("evaluate", "--model", model, "--data", tmp_path / "d.npz", "--out", out)
     assert out.exists()
     out.with_suffix(".npz").write_bytes(b"no npz")
-    with pytest.raises(NeurouteError, match="which holds something else"):
+    with pytest.raises(NeurouteError, match="which is another file"):
         check_records("--out", out)

@@ -306,7 +306,7 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
         ((tsp_file, *of_tsp, "--prc", 5, "--rrc", 5), "exclude each other"),
         ((tsp_file, *of_tsp, "--prc", 5, "--beam", 2), "exclude each other"),
         ((tsp_file, *of_tsp, "--rrc", 5, "--from", own), "--from: the solution of a file is improved by --prc"),
-        ((tsp_file, *of_tsp, "--rrc", 5, "--seconds", 1), "--seconds: --decoding to --revise say how long it takes"),
+        ((tsp_file, *of_tsp, "--rrc", 5, "--seconds", 1), "--seconds: is for search"),
         ((tsp_file, *of_tsp, "--prc", 5, "--from", own, "--start", "nearest"), "without --start"),
         ((tsp_file, *of_tsp, "--prc", 5, "--from", routes), "--from"),
         ((vrp_file, *of_cvrp, "--prc", 5, "--from", own), "is a file that ends in .sol"),

@@ -58,7 +58,7 @@ def test_bad_config_is_one_clear_line(values: dict[str, Any], message: str) -> N
 def test_a_key_that_comes_twice_is_refused_as_the_first_would_be_lost(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("scale: smoke\nruns: {scaling/bq: {seeds: 2}}\nruns:\n  scaling/sigd: {seeds: 2}\n")
-    with pytest.raises(NeurouteError, match=r"config\.yaml: .*line 3: key 'runs' comes twice; put"):
+    with pytest.raises(NeurouteError, match=r"config\.yaml: .*line 3: key 'runs' comes twice; merge"):
         read_yaml(path)
     path.write_text("a: &a {x: 1, y: {z: 1}}\nb: {<<: *a, x: 2}\nc: [*a, {x: 3}]\n")  # an override is none
     assert read_yaml(path)["b"] == {"x": 2, "y": {"z": 1}}

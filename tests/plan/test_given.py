@@ -46,7 +46,7 @@ def test_a_plan_shows_what_a_table_costs_without_training(file: Path) -> None:
     text = describe(plan_with(file, *runs), "icam/table1")
     stages = {line.split()[0]: line for line in text.splitlines() if line and line.split()[-1] in runs}
     assert set(stages) == {"weights"}
-    assert "not trained: icam/k20_b0.5, which starts from a stage of a run whose weights are given" in text
+    assert "not trained: icam/k20_b0.5: it starts from a stage of a run that has imported weights" in text
 
 
 def test_ends_of_earlier_stages_are_lost(file: Path) -> None:

@@ -434,7 +434,7 @@ def test_headlines_count_together() -> None:
     judged = with_holm({"p": [Judged(headline, (near,)), Judged(headline, (near,)), Judged(detail, (near,))],
                         "q": [Judged(big, (near,))]})  # fmt: skip
     assert [each.verdict for each in judged["p"]] == ["inconclusive", "inconclusive", "supported"]
-    assert judged["p"][0].why == "decided alone, not beside the other headlines (Holm)"
+    assert judged["p"][0].why == "decided alone, not among all headline claims (Holm)"
     assert [is_small_headline(each) for each in (headline, detail, big)] == [True, False, False]
     assert judged["q"][0].verdict == "supported"
 

@@ -63,7 +63,7 @@ def check_solver(name: str, instance: Instance) -> Solver:
         names = ", ".join(without_presets(available(problem, instance))) or "none is installed"
         if name not in SOLVERS:
             meant = did_you_mean(near(name, ("network", *SOLVERS))) or ";"
-            raise NeurouteError(f"no solver '{name}'{meant} of the {what} there are: {names}")
+            raise NeurouteError(f"no solver '{name}'{meant} solvers of the {what}: {names}")
         raise NeurouteError(f"{name} does not solve the {what}; take one of: {names}")
     solver = get(name)
     solver.version()

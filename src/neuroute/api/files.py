@@ -253,5 +253,5 @@ def as_instance(source: Instance | str | Path | np.ndarray) -> Instance:
     if isinstance(source, Instance):
         return source
     if isinstance(source, list) and source and isinstance(source[0], Instance):
-        raise NeurouteError(f"a list of {len(source)}, where one instance is solved; give one of them")
+        raise NeurouteError(f"a list of {len(source)} instances, but one is solved at a time; pass one of them")
     return load(source) if isinstance(source, str | Path) else Instance.from_arrays(source)

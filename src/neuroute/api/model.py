@@ -116,7 +116,9 @@ class Model:
         if tensors.keys() != weights.keys() or any(
             not torch.equal(tensors[name], weights[name].cpu()) for name in weights
         ):
-            raise NeurouteError(f"{self.name}: {self.path} holds other weights by now; `save` it, and load that")
+            raise NeurouteError(
+                f"{self.name}: {self.path} changed since it was loaded; `save` this model and load that file"
+            )
         return self.path
 
     @property

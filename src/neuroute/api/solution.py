@@ -193,4 +193,4 @@ def describe(
 
 
 def _warn(solution: Solution) -> str:
-    return f"WARNING: {solution.fallback}; {solution.method} stands in\n" if solution.fallback else ""
+    return f"WARNING: {solution.fallback}; showing {solution.method} instead\n" if solution.fallback else ""

@@ -323,5 +323,5 @@ def _dotted(definition: type, argument: str) -> str:
 def _installed(solver: str) -> str:
     name = solver if is_installed(solver) else stand_in(solver)
     if name is None:
-        raise NeurouteError(f"{solver} is not installed, nor what could stand in for it; see `neuroute doctor`")
+        raise NeurouteError(f"{solver} is not installed, nor a substitute for it; see `neuroute doctor`")
     return name

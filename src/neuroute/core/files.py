@@ -28,7 +28,7 @@ def check_regular(path: Path) -> None:
     if stat.S_ISDIR(mode):
         raise NeurouteError(f"{path}: is a folder; a file is expected")
     if not stat.S_ISREG(mode):
-        raise NeurouteError(f"{path}: is a pipe or a device; copy what it holds into a file, and give that")
+        raise NeurouteError(f"{path}: is a pipe or a device; copy its content into a file, and give that file")
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:

@@ -44,7 +44,7 @@ def check_records(option: str, path: Path) -> None:
         check_writable(option, each)
     if twin.exists() and not _holds_lengths(twin):
         raise NeurouteError(
-            f"{option} {path}: lengths are written beside it to {twin}, which holds something else; choose another name"
+            f"{option} {path}: lengths would be written to {twin}, which is another file; choose another name"
         )
 
 

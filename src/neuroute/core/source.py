@@ -18,7 +18,8 @@ PACKAGE = Path(__file__).resolve().parents[1]
 def source() -> dict[str, Any]:
     """Return version, commit and whether the source was edited since (dirty), of the package that runs.
 
-    The source is the package, and of its repository also the code of systems and papers (`extras`).  commit and dirty are None where nothing tells them, as in a wheel of an index, whose version says it all.
+    The source is the package and, of its repository, the code of systems and papers.  commit
+    and dirty are None where nothing tells them, as in a wheel of an index, whose version says it all.
     """
     try:
         package = distribution("neuroute")

@@ -1,5 +1,6 @@
 """YAML files as typed models: what is wrong with one is one clear line."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -69,7 +70,7 @@ def _check_keys(node: yaml.Node | None, checked: set[int]) -> None:
         if isinstance(each, tuple) and isinstance(key := each[0], yaml.ScalarNode):
             if key.value in keys:
                 line = key.start_mark.line + 1
-                raise yaml.YAMLError(f"line {line}: key '{key.value}' comes twice; put what is under both under one")
+                raise yaml.YAMLError(f"line {line}: key '{key.value}' comes twice; merge the two")
             keys.add(key.value)
 
 
@@ -146,9 +147,10 @@ def _first_error(error: ValidationError, where: str, key: str, kind: type[BaseMo
     path = ".".join(str(p) for p in (key, *detail["loc"]) if p not in ("", "[key]"))
     message = detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "extra_forbidden":
-        name, names = str(detail["loc"][-1]), list(_keys(kind.model_json_schema()))
+        name, schema = str(detail["loc"][-1]), kind.model_json_schema()
+        names = list(_keys(schema))
         meant = did_you_mean(near(name, names, most=1))
-        message = "a key of another place, not of this one" if name in names else f"unknown key{meant}"
+        message = f"does not exist here; it is a key {_place(schema, name)}" if name in names else f"unknown key{meant}"
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     text = f"{where}: {path or 'top level'}: {message}{more}"
     return NeurouteError(f"{text}{'' if text.endswith('?') else ';'} see {see} for what is allowed")
@@ -160,3 +162,16 @@ def _keys(schema: Any) -> Iterator[str]:
         yield from schema.get("properties", {})
         for part in schema.values():
             yield from _keys(part)
+
+
+def _place(schema: dict[str, Any], name: str) -> str:
+    """Say below which keys the models with this field are."""
+    models = schema.get("$defs", {})
+    having = [f'"#/$defs/{model}"' for model, its in models.items() if name in its.get("properties", {})]
+    above = {
+        key
+        for model in (schema, *models.values())
+        for key, its in model.get("properties", {}).items()
+        if any(reference in json.dumps(its) for reference in having)
+    }
+    return f"below {' or '.join(f'`{key}`' for key in sorted(above))}" if above else "of the top level"

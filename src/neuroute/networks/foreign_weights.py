@@ -113,7 +113,9 @@ def fit(weights: Weights, network: Network) -> dict[str, Tensor]:
                 f"{weights.file}: '{name}' holds {tensor.dtype}, not {expected[name].dtype}; export it again"
             )
         if not bool(tensor.isfinite().all()):
-            raise NeurouteError(f"{weights.file}: holds weights that are not finite ('{name}'); get it again")
+            raise NeurouteError(
+                f"{weights.file}: has weights that are not finite ('{name}'); download or export it again"
+            )
     return {name: weights.tensors[name].to(expected[name].dtype).contiguous() for name in expected}
 
 

@@ -13,7 +13,7 @@ NAME_THE_FILE = "name the file in config.yaml: test_sets, testsets_dir"
 
 
 def _refuse(*_: Any) -> Any:
-    raise NeurouteError(f"published solutions are missing; {NAME_THE_FILE}, a file that holds solutions")
+    raise NeurouteError(f"published solutions are missing; {NAME_THE_FILE}, a file with solutions")
 
 
 PUBLISHED = Solver("published", False, NAME_THE_FILE, lambda: "published", _refuse, _refuse)

@@ -57,10 +57,10 @@ def import_weights(
     out: Annotated[Path, typer.Option(help="the checkpoint to write (.safetensors)")],
     network: Annotated[
         str | None,
-        typer.Option(help="where tensors are called as neuroute calls them: lehd, bq-cvrp, ...; or module:Net, yours"),
+        typer.Option(help="network of files with neuroute's tensor names: lehd, bq-cvrp, ... or your module:Net"),
     ] = None,
     argument: Annotated[
-        list[str] | None, typer.Option(help="of the network, where no tensor tells: heads=4, inputs=OVRP")
+        list[str] | None, typer.Option(help="constructor argument that no tensor tells: heads=4, inputs=OVRP")
     ] = None,
 ) -> None:
     """Turn weights from elsewhere into a checkpoint.

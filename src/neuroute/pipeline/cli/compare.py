@@ -19,42 +19,39 @@ def compare(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="solvers, shipped networks, checkpoints, runs of the plan, a paper's, `trained` (all finished ones), "
-            "module:function, module:Net=FILE, each under a name of its own as name=...; several, as in lkh,tsp; "
-            "none: only results are set out"
+            help="solvers, pretrained networks, checkpoints, runs, papers, `trained` (all finished runs), "
+            "module:function, module:Net=FILE, each renamed by name=...; several: lkh,tsp; "
+            "none: only --published and --results"
         ),
     ] = None,
     results: Annotated[
         list[Path] | None,
         typer.Option(
-            help="others' results (.csv: method, instance, cost, seconds, and what else records.csv has) as rows"
+            help="results to add as rows (.csv: method, instance, cost, seconds, other columns of records.csv)"
         ),
     ] = None,
     published: Annotated[
-        list[str] | None, typer.Option(help="a survey's results as rows: all, or methods, as in lehd,icam,sil")
+        list[str] | None,
+        typer.Option(help="published results of a survey to add as rows: all, or methods: lehd,icam,sil"),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="method to which paired differences are; default: the best cheap construction")
+        str | None, typer.Option(help="baseline of paired differences; default: the best cheap construction")
     ] = None,
     seconds: Annotated[
         str | None,
-        typer.Option(
-            help="of each search, for an instance; default 5; several, as in 0.5,1,2, show which orders change"
-        ),
+        typer.Option(help="search time for an instance; default 5; several (0.5,1,2) show which ranks depend on it"),
     ] = None,
     limit: Annotated[
-        float | None, typer.Option(help="wall-clock seconds after which an instance counts as unsolved")
+        float | None, typer.Option(help="seconds (wall clock) after which an instance counts as unsolved")
     ] = None,
-    min_nodes: Annotated[int | None, typer.Option(help="of the smallest instance; of the CVRP, customers")] = None,
-    max_nodes: Annotated[int | None, typer.Option(help="of the largest instance; default 200")] = None,
-    groups: Annotated[str | None, typer.Option(help="sizes at which groups begin, as in 100,200,500")] = None,
-    seeds: Annotated[int | None, typer.Option(help="of methods that draw")] = None,
-    threads: Annotated[int | None, typer.Option(help="of networks on a CPU; solvers have one")] = None,
-    clock: Annotated[
-        str | None, typer.Option(help="by which searches end: wall, or cpu where the machine does other work, too")
-    ] = None,
+    min_nodes: Annotated[int | None, typer.Option(help="smallest instance size, inclusive (CVRP: customers)")] = None,
+    max_nodes: Annotated[int | None, typer.Option(help="largest instance size, inclusive; default 200")] = None,
+    groups: Annotated[str | None, typer.Option(help="smallest sizes of groups: 100,200,500")] = None,
+    seeds: Annotated[int | None, typer.Option(help="seeds of randomized methods")] = None,
+    threads: Annotated[int | None, typer.Option(help="CPU threads of networks; solvers have one")] = None,
+    clock: Annotated[str | None, typer.Option(help="clock of --seconds: wall, or cpu on a busy machine")] = None,
     benchmarks: Annotated[
-        Path | None, typer.Option(help="a folder with copies of the libraries; default: the config's, else downloaded")
+        Path | None, typer.Option(help="folder with copies of the libraries; default: the config's, else downloaded")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="folder of records, table and pictures; default: <results_dir>/compare")

@@ -19,9 +19,7 @@ def label(
     workers: Annotated[
         int | None, typer.Option(min=1, help="solver processes; default: the config's, else all cores")
     ] = None,
-    part: Annotated[
-        str | None, typer.Option(help="2/4 solves each fourth chunk of instances from the second on")
-    ] = None,
+    part: Annotated[str | None, typer.Option(help="2/4: every fourth chunk of instances from the second on")] = None,
 ) -> None:
     """Solve the instances of a label job.
 
@@ -63,10 +61,10 @@ def generate(
     out: Annotated[Path, typer.Option(help="file (.npz, .txt) or new folder")],
     n: Annotated[int, typer.Option(help="nodes; with vehicles, customers")] = 50,
     count: Annotated[int, typer.Option(help="how many instances")] = 1,
-    seed: Annotated[int, typer.Option(help="other seeds give other instances; 0: the papers' test instances")] = 0,
+    seed: Annotated[int, typer.Option(help="random seed; 0: the papers' test instances")] = 0,
     first: Annotated[int, typer.Option(help="number of the first instance of the seed")] = 0,
     distribution: Annotated[str, typer.Option(help="of the TSP: uniform, cluster, explosion or implosion")] = "uniform",
-    capacity: Annotated[int | None, typer.Option(help="of vehicles; default: the papers' for this n")] = None,
+    capacity: Annotated[int | None, typer.Option(help="vehicle capacity; default: the papers' for this n")] = None,
     form: Format = None,
 ) -> None:
     """Write random instances, as the papers draw them; `solve`, `evaluate --data` and other people's code read them."""
@@ -95,7 +93,7 @@ def export(
     from neuroute.problems.instances.export import export as write
 
     if Path(data).is_file() and to.exists() and to.samefile(data):
-        raise NeurouteError(f"--to {to}: is what is read; name another file")
+        raise NeurouteError(f"--to {to}: is the input file; name another one")
     p = load_plan(config, scale) if config or scale or Path("config.yaml").exists() else None
     testsets = p.config.testsets_dir if p else None
     instances = find_instances(data, testsets, p.label_jobs if p else {}, p.label_dirs if p else [], "DATA")

@@ -36,7 +36,7 @@ Beam = Annotated[int, typer.Option(min=1, help="beam search of this width; 1 is 
 Rrc = Annotated[int, typer.Option(min=0, help="rebuild random pieces of the solution, so many times")]
 Prc = Annotated[int, typer.Option(min=0, help="rebuild all pieces of the solution in parallel, so many times (sit)")]
 Start = Annotated[
-    str | None, typer.Option(help="what --prc starts from: greedy (default), insertion, nearest and other insertions")
+    str | None, typer.Option(help="first solution of --prc: greedy (default), insertion, nearest and other insertions")
 ]
 Longest = Annotated[int | None, typer.Option(help="most stops of a sub-path of --prc; default 1000, or all")]
 Revise = Annotated[
@@ -57,7 +57,7 @@ def evaluate(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="instead: a checkpoint, module:Net=FILE, or one of `neuroute models`, to measure on --data"),
+        typer.Option(help="instead: a checkpoint, module:Net=FILE or a name of `neuroute models`, measured on --data"),
     ] = None,
     data: Annotated[
         str | None,
@@ -77,12 +77,14 @@ def evaluate(
     reference: Annotated[
         str | None, typer.Option(help="with --model: report the gaps to this solver; kept beside --out")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="with --reference: processes; default: all cores")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="processes of the --reference solver; default: all cores")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
     ignore: Ignore = None,
     out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
     part: Annotated[
-        str | None, typer.Option(help="of an evaluation of the plan: 2/4 measures each fourth test from the second on")
+        str | None, typer.Option(help="2/4: every fourth test from the second on, of an evaluation of the plan")
     ] = None,
     config: ConfigFile = None,
     scale: ScaleName = None,
@@ -162,11 +164,13 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
 def solve(
     file: Annotated[
         Path,
-        typer.Argument(help="of one instance: .tsp, .vrp, Solomon's .txt, .csv, .npz"),
+        typer.Argument(help="one instance: .tsp, .vrp, Solomon's .txt, .csv, .npz"),
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="a checkpoint, module:Net=FILE, or one of `neuroute models`; default: the one for this file"),
+        typer.Option(
+            help="a checkpoint, module:Net=FILE or a name of `neuroute models`; default: by the file's problem"
+        ),
     ] = None,
     solver: Annotated[
         list[str] | None,
@@ -175,7 +179,7 @@ def solve(
     reference: Annotated[str | None, typer.Option(help="also report the gap to this solver")] = None,
     seconds: Annotated[
         float | None,
-        typer.Option(min=0, help="how long to search, without loading; default 10, and of a solver its own"),
+        typer.Option(min=0, help="search time after loading; default: 10 for networks, the solver's own for solvers"),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="random seed of the search")] = 0,
     decoding: DecodingName = None,
@@ -183,9 +187,7 @@ def solve(
     rrc: Rrc = 0,
     prc: Prc = 0,
     start: Start = None,
-    start_file: Annotated[
-        Path | None, typer.Option("--from", help="a solution of your own (.tour or .sol) to improve")
-    ] = None,
+    start_file: Annotated[Path | None, typer.Option("--from", help="your solution (.tour or .sol) to improve")] = None,
     longest: Longest = None,
     rescale: Rescale = 1.0,
     starts: Starts = None,
@@ -196,7 +198,8 @@ def solve(
     save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
     ignore: Ignore = None,
     fallback: Annotated[
-        bool, typer.Option("--fallback", help="a construction that stands in for a solver is no failure (exit code 3)")
+        bool,
+        typer.Option("--fallback", help="exit with 0, not 3, when a construction replaces a solver without a solution"),
     ] = False,
     config: ConfigFile = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
@@ -218,7 +221,9 @@ def solve(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the best so far is kept
     how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
     if how is not None and seconds is not None:
-        raise NeurouteError("--seconds: --decoding to --revise say how long it takes; leave one of them out")
+        raise NeurouteError(
+            "--seconds: is for search, and --decoding to --revise do not search by time; leave one of them out"
+        )
     solvers = split_names(solver or [])
     if solvers and (model, how, start_file) != (None, None, None):
         raise NeurouteError("--solver: --model, --from and --decoding to --revise are for networks; leave them out")
@@ -248,9 +253,9 @@ def solve(
 
 
 def models(
-    name: Annotated[str | None, typer.Argument(help="one of them, with all that was measured of it")] = None,
+    name: Annotated[str | None, typer.Argument(help="a network, with all its measured gaps")] = None,
 ) -> None:
-    """List the networks that come along: what for, how good; with NAME one of them in detail."""
+    """List the pretrained networks: problem, sizes, gaps; with NAME one in detail."""
     from neuroute.api.zoo import FOLDER, card_of, cards, table
 
     if name is not None:

@@ -66,8 +66,8 @@ def begin_planned(p: "Plan", job: str, lock_file: Path) -> None:
     planned = read_json(Path(file), "start Snakemake again")
     if job in planned and tuple(planned[job]) != p.digested(job):
         raise NeurouteError(
-            f"{job}: its code or settings are no longer those that Snakemake has planned it by (an edit since then, "
-            "another branch): start Snakemake again"
+            f"{job}: its code or settings changed since Snakemake planned it (an edit, another branch); start "
+            "Snakemake again"
         )
     if lock_file.exists():
         with open_lock(lock_file) as lockable:
@@ -82,5 +82,5 @@ def parse_part(text: str | None) -> tuple[int, int] | None:
         return None
     first, _, of = text.partition("/")
     if not (first.isdigit() and of.isdigit() and 1 <= int(first) <= int(of)):
-        raise NeurouteError(f"--part {text}: give which part of how many, as in 2/4")
+        raise NeurouteError(f"--part {text}: give part/parts, as in 2/4")
     return int(first) - 1, int(of)

@@ -20,15 +20,15 @@ def plan(
     target: Annotated[
         str | None, typer.Argument(help="a paper (sit), table12, scaling/figure2, a run ... ; default: everything")
     ] = None,
-    lists_all: Annotated[bool, typer.Option("--all", help="list every job, of whole papers, too")] = False,
+    lists_all: Annotated[bool, typer.Option("--all", help="list every job")] = False,
     array: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="write there what is to do as job arrays of SLURM")
+        Path | None, typer.Option(metavar="FOLDER", help="write the jobs as SLURM job arrays into this folder")
     ] = None,
     config: ConfigFile = None,
     scale: ScaleName = None,
     changes: Changes = None,
 ) -> None:
-    """List what a target needs and costs before anything runs."""
+    """List the jobs, time and disk of a target; nothing runs."""
     from neuroute.pipeline.plan.arrays import write_arrays
     from neuroute.pipeline.plan.overview import describe
 
@@ -47,7 +47,7 @@ def why(
     scale: ScaleName = None,
     changes: Changes = None,
 ) -> None:
-    """Say what Snakemake would make again for a target, and what changed: `learning_rate: 0.002 -> 0.0002`."""
+    """Say what would rerun for a target, and why: `learning_rate: 0.002 -> 0.0002`."""
     from neuroute.pipeline.plan.why import why as causes
 
     for line in causes(load_plan(config, scale, changes=changes), target):
@@ -55,7 +55,7 @@ def why(
 
 
 def doctor() -> None:
-    """Say which solvers are there, and how to get the others.
+    """List the installed solvers, and how to install others.
 
     Each solves a small instance.  Say, too, which package does the work of each one that was asked for.
     """
@@ -66,7 +66,7 @@ def doctor() -> None:
     from neuroute.networks.kernels.library import describe
 
     print(f"operators on this CPU: {describe()}")
-    print("asked for           done by")
+    print("asked for           used")
     for line in packages():
         print(line)
 
@@ -88,12 +88,12 @@ EXAMPLE = "toy"  # the paper that a new one begins as
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="where to; made if it is not there")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="folder, new or existing")] = Path(),
     paper: Annotated[
-        str | None, typer.Option(help="also begin a paper of this name: a network, a table, a figure, a test")
+        str | None, typer.Option(help="also write a paper of this name: network, table, figure, test")
     ] = None,
 ) -> None:
-    """Copy the workflow into a folder to work in, perhaps with a paper of your own.
+    """Set up a working folder, with --paper also a paper of your own.
 
     Snakefile, rules, scales, config.yaml and the worked examples.
     """
@@ -103,7 +103,7 @@ def init(
     parts = [part for part in PARTS if (source / part).exists()]
     tops = list(dict.fromkeys(Path(part).parts[0] for part in parts))
     if there := [part for part in tops if (folder / part).exists()]:
-        raise NeurouteError(f"{folder / there[0]}: is there already; name another folder, or move it away")
+        raise NeurouteError(f"{folder / there[0]}: exists; name another folder, or move it away")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".neuroute-") as name:
@@ -133,7 +133,7 @@ def _check_name(paper: str) -> None:
             f"--paper {paper}: give lower-case letters, digits and '_': it names a module, as in my_net"
         )
     if paper in all_papers() or importlib.util.find_spec(paper) is not None:
-        raise NeurouteError(f"--paper {paper}: a paper or module of this name is there already; give another name")
+        raise NeurouteError(f"--paper {paper}: a paper or module of this name exists; give another name")
 
 
 def _begin_paper(paper: str, folder: Path) -> None:

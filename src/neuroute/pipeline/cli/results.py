@@ -26,7 +26,7 @@ def render(
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
-    """Draw tables and figures from the records that are there."""
+    """Draw tables and figures from records."""
     from neuroute.pipeline.rendering.render import render as render_artifact
     from neuroute.pipeline.rendering.study import Study
 
@@ -100,7 +100,7 @@ def claims(
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
-    """Judge what the papers claim, by records or by kept tables.
+    """Judge the papers' claims by records or kept tables.
 
     Each claim is one number, and by it supported, contradicted, inconclusive (with the cost of deciding), of a regime
     that is not sensitive, or not measured (with the reason).
@@ -113,7 +113,7 @@ def claims(
     from neuroute.pipeline.rendering.verdicts import told_in_short
 
     if tables is not None and scale:
-        raise NeurouteError("give either --kept or --scale, which says whose records")
+        raise NeurouteError("give either --kept (a folder of tables) or --scale (records of this scale)")
     if tables is not None:
         if config or Path("config.yaml").exists():
             load_config(config)  # which may say where papers of one's own lie
@@ -137,9 +137,10 @@ def difference(
             help="a run with all its seeds, e.g. scaling/deep_24x64, or folders of evaluations: seed0,seed1"
         ),
     ],
-    second: Annotated[str, typer.Argument(help="the model to compare it with, likewise")],
+    second: Annotated[str, typer.Argument(help="the model to compare it with, named the same way")],
     decodings: Annotated[
-        str | None, typer.Option(help="of the first and the second, as in multistart,greedy; default: each with itself")
+        str | None,
+        typer.Option(help="decodings of the two models: multistart,greedy; default: every decoding with itself"),
     ] = None,
     mean_of: Annotated[
         str | None,
@@ -192,17 +193,15 @@ def _pair(decodings: str | None) -> tuple[str, str] | None:
 
 def verify(
     file: Annotated[Path, typer.Argument(help="the .csv of a table or figure, of results or of docs/measured")],
-    cell: Annotated[
-        str | None, typer.Option(metavar="ROW,COLUMN", help="a cell alone, as in 'POMO,gap_100_pct': its model's tests")
-    ] = None,
+    cell: Annotated[str | None, typer.Option(metavar="ROW,COLUMN", help="one cell only: 'POMO,gap_100_pct'")] = None,
     start: Annotated[
-        Literal["weights", "labels"], typer.Option("--from", help="weights as they are, or labels: train again, too")
+        Literal["weights", "labels"], typer.Option("--from", help="weights: test again; labels: train again, too")
     ] = "weights",
-    cores: Annotated[str, typer.Option(help="for all jobs together")] = "all",
+    cores: Annotated[str, typer.Option(help="cores of all jobs together")] = "all",
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
-    """Remake a table or figure, and compare its numbers.
+    """Remake a table or figure and compare its numbers.
 
     Its models are tested again, in a folder of their own, and what is drawn is compared with what is there, but for
     times and memory.  Exit status: 0 if all is equal, 1 if something differs, 2 if it could not be remade.
@@ -238,12 +237,12 @@ def verify(
 
 
 def keep(
-    folder: Annotated[Path | None, typer.Argument(help="where to; default docs/measured/<scale>")] = None,
-    commit: Annotated[str | None, typer.Option(help="commit that measured; default: as measurements state")] = None,
+    folder: Annotated[Path | None, typer.Argument(help="target folder; default docs/measured/<scale>")] = None,
+    commit: Annotated[str | None, typer.Option(help="commit of the measurements; default: from their records")] = None,
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
-    """Copy the rendered artifacts, to keep them for the record.
+    """Copy tables and figures to a folder for the record.
 
     Commit, date and device stand in every row, behind.csv has what claims are judged by, and ro-crate-metadata.json
     what each file was made from, with checksums.

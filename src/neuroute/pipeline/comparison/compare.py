@@ -155,23 +155,25 @@ def compare(
         if not able and methods is not None:
             theirs = " and ".join(p.upper() for p in PROBLEMS if any(p in m.problems for m in of_name))
             where = ", ".join(choice.sets)
-            raise NeurouteError(f"--method {name}: is for the {theirs}; {where} has none; leave it out")
+            raise NeurouteError(
+                f"--method {name}: solves the {theirs}, of which {where} has no instance; leave the method out"
+            )
         rows |= dict.fromkeys(able)
     own = frozenset(m.name for m in rows if m.source not in SOLVERS and m.source not in zoo.cards())
     results = [read_results(Path(path), instances) for path in choice.results]
     for path, each in zip(choice.results, results, strict=True):
-        notes += [f"{each.left_out} lines of {path} are of other instances."] if each.left_out else []
+        notes += [f"{each.left_out} lines of {path} name instances that are not compared."] if each.left_out else []
     results += [read_published(choice.published, instances)] if choice.published else []
     check_rows(list(rows), results)
     names = {m.name for m in rows} | {row["method"] for each in results for row in each.rows}
     if choice.against is not None and choice.against not in names:
         meant = did_you_mean(near(choice.against, names)) or ";"
-        raise NeurouteError(f"--against {choice.against}: no method of that name is compared{meant} name one of them")
+        raise NeurouteError(f"--against {choice.against}: is not among the compared methods{meant} name one of those")
     if not rows and not results:
         why = " ".join(notes) or "None of the methods is for these instances."
         raise NeurouteError(f"nothing to compare; name other methods by --method.  {why}")
     if choice.clock == "cpu" and (choice.threads > 1 or devices.choose(device).type != "cpu"):
-        raise NeurouteError("clock cpu: counts the time of one thread on a CPU; leave --threads and --device cuda out")
+        raise NeurouteError("--clock cpu: counts one thread on a CPU; leave out --threads and --device cuda")
     check_folder(folder)
     machine = Machine(devices.choose(device).type, choice.threads, memory_gb, choice.clock)
     records = run(members, list(rows), results, folder, seeds=choice.seeds, limit=choice.limit, machine=machine)

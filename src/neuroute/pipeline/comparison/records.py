@@ -115,7 +115,7 @@ def read_results(
         rows.append(with_gap(instance | {"method": method, "cost": cost} | about))
     if not rows:
         some = ", ".join(list(instances)[:3])
-        raise NeurouteError(f"{option} {path}: none of its instances is compared; these are {some} ...")
+        raise NeurouteError(f"{option} {path}: none of its instances is compared; compared are {some} ...")
     if runs is None:
         _check_seeds(rows, f"{option} {path}")
     return Results(rows, elsewhere)
@@ -139,8 +139,8 @@ def _check_seeds(rows: Sequence[Row], where: str) -> None:
             if other != some:
                 one, two = (", ".join(map(str, sorted(each))) for each in (some, other))
                 raise NeurouteError(
-                    f"{where}: {' '.join(method.split())} has seed {one} on {first}, and {two} on {name}; give all "
-                    "instances the same seeds, with an empty cost where one is missing"
+                    f"{where}: {' '.join(method.split())} has seed {one} on {first}, and {two} on {name}; give every "
+                    "instance the same seeds, with an empty cost where a run is missing"
                 )
 
 
@@ -184,5 +184,5 @@ def _number(text: str | None, name: str, where: str, zero: bool = False) -> floa
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
-        raise NeurouteError(f"{where}: {name} {text!r} is no number above 0; leave it empty if it is unknown")
+        raise NeurouteError(f"{where}: {name} {text!r} is not a number above 0; leave it empty if unknown")
     return value

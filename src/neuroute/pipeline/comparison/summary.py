@@ -200,7 +200,7 @@ def left_out(problems: Mapping[str, Summary]) -> list[str]:
         for problem, summary in problems.items()
         for key in summary.apart
     ]
-    rule = "Left out of what all solved, as they would leave fewer than half of what the best one solved:"
+    rule = "Not ranked, and not counted for `Solved by all`: too few instances solved:"
     return [f"{rule} {'; '.join(names)}."] if names else []
 
 
@@ -215,11 +215,11 @@ def by_problem(records: pd.DataFrame) -> dict[str, Summary]:
 GAP = fixed(2)
 THEIRS = (
     "`published`: published weights as run by Ba et al. (A Survey on Neural Routing Solvers, arXiv 2602.21761), one "
-    "configuration a row, on the hardware under `on`: times do not compare across machines. Their `greedy` takes one "
-    "solution, or the best of so many starts; what they did not solve counts as they count it."
+    "configuration a row, on the hardware under `on`: times do not compare across machines. Their `greedy` is one "
+    "solution, or the best of several starts; unsolved instances are as they report them."
 )
-TITLE = "Networks, solvers and results of others on public instances"
-LEGEND = "Measured here, but for rows of results files and published ones."
+TITLE = "Networks, solvers and published systems on public instances"
+LEGEND = "Measured here, except published rows and results files."
 
 
 def table(
@@ -311,8 +311,8 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
     lines = [
         " ".join(_described(problem, summary) for problem, summary in problems.items()),
         "Gaps are means of the instances' gaps to the best cost known, in the instances' own distances (rounded in "
-        "libraries), over the instances solved; n: nodes (TSP) or customers (CVRP). Means over different instances do "
-        "not compare: see `Solved by all`.",
+        "libraries), over the instances solved; n: nodes (TSP) or customers (CVRP). Only `Solved by all` has the same "
+        "instances for all methods.",
         _unsolved(records),
         *_below_best(records),
         f"Ranges are 95 % bootstrap intervals over instances ({RESAMPLES:,} resamples){of_seeds}.",
@@ -326,12 +326,11 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
     firsts = [f"{' and '.join(CONSTRUCTIONS[problem])} ({problem.upper()})" for problem in searched]
     if firsts:
         lines.append(
-            f"A network's search begins with the best of {', '.join(firsts)} where that is shorter than its own "
-            "solution: a network that shortens none is as good as they are."
+            f"A network's search begins with its own solution or the best of {', '.join(firsts)}, whichever is shorter."
         )
     lines += [
         *(
-            f"{problem.upper()}: no construction to stand above; add --method {' or '.join(CONSTRUCTIONS[problem])}."
+            f"{problem.upper()}: the column `above construction` needs --method {' or '.join(CONSTRUCTIONS[problem])}."
             for problem, key in baselines.items()
             if not key and against is None
         ),
@@ -339,11 +338,7 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
         *left_out(problems),
         "`greedy`: one solution, `multistart`: the best of one from each start; no rotations, reflections or search. "
         f"Seconds: a budget of {clock} time, the same for all searches."
-        + (
-            " ortools knows the wall clock alone, and has more of it as the machine is busier."
-            if "cpu" in of_clocks
-            else ""
-        ),
+        + (" ortools stops by the wall clock, so on a busy machine it gets more of it." if "cpu" in of_clocks else ""),
         *_side_by_side(of_clocks),
         f"Times measured here are {clock} time of one instance, one at a time, without loading; GFLOPs are of a "
         "solution without search, all its starts together.",
@@ -383,7 +378,7 @@ def _unsolved(records: pd.DataFrame) -> str:
         f"{method} ({how}) {len(rows)}, by {_first_of(sorted(rows.unsolved.unique()))}"
         for (method, how), rows in missed.groupby(["method", "how"], sort=True)
     ]
-    return f"{rule}. Here: {'; '.join(counts)}." if counts else f"{rule}; here none is."
+    return f"{rule}. Here: {'; '.join(counts)}." if counts else f"{rule}; here: none."
 
 
 def _below_best(records: pd.DataFrame) -> list[str]:
@@ -397,9 +392,9 @@ def _below_best(records: pd.DataFrame) -> list[str]:
     origin = origin.where(~published, "published")
     of_kinds = ", ".join(f"{number} {kind}" for kind, number in origin.value_counts().items())
     return [
-        f"{count} cost{'s' * (count > 1)} below the best one known ({of_kinds}), most of all {most.method} on "
-        f"{most.instance}: {most.cost:,g}, known {most.best_known:,g}; a better solution, or not in the library's own "
-        "rounded distances?"
+        f"{count} cost{'s' * (count > 1)} below the best one known ({of_kinds}), the largest by {most.method} on "
+        f"{most.instance}: {most.cost:,g}, best known {most.best_known:,g}; either a better solution, or costs in "
+        "other than the library's rounded distances."
     ]
 
 

@@ -144,7 +144,9 @@ def sweep(
     check_writable("out", folder / "records.csv", levels=2)
     for key, values in grid.items():
         if key in OF_THE_CALL:
-            raise NeurouteError(f"sweep: {key}: is no key of a grid; give it beside the grid{_seeds(key)}")
+            raise NeurouteError(
+                f"sweep: {key}: cannot vary in the grid; pass it as an argument of `sweep`{_seeds(key)}"
+            )
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
             raise NeurouteError(f"sweep: {key}: give a list of values, as in {{'learning_rate': [1e-3, 1e-4]}}")
         if len(set(map(_word, values))) < len(values):
@@ -161,7 +163,7 @@ def sweep(
     if instances is None:
         problem = training.get("problem", "tsp")
         if not isinstance(problem, str) or problem == "vrp":
-            raise NeurouteError("sweep: instances: give those to measure on, as the training is of several problems")
+            raise NeurouteError("sweep: give `instances` to measure on, as the training covers several problems")
         instances = generate(problem, training.get("n", run.n), TEST_COUNT)
     tests, workers = gather(instances), training.get("workers")
     check_folder(folder)
@@ -213,4 +215,4 @@ def _word(value: Any) -> Any:
 
 
 def _seeds(key: str) -> str:
-    return ", as seeds=3" if key == "seed" else ""
+    return ", such as seeds=3" if key == "seed" else ""

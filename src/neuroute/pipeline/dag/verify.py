@@ -131,7 +131,9 @@ def verify(
     command += ["--config", *(f"{key}={value}" for key, value in settings.items())]
     command += ["--allowed-rules", *AFTER_WEIGHTS] if start == "weights" else []
     if targets and subprocess.run(command).returncode:
-        raise NeurouteError(f"{artifact.id} was not remade, for what is said above; the same command then goes on")
+        raise NeurouteError(
+            f"{artifact.id} was not remade, see above; mend it and run the same command again, which resumes"
+        )
     now = find_drawn(remade, _draw(remade, artifact))
     found = list(_differences(drawn, now, cell))
     if cell is None:

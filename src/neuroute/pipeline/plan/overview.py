@@ -137,30 +137,30 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}"]
     lines += [f"{other} stands in for {name}" for name, other in (plan.config.substitutes or {}).items()]
     lines += [
-        f"not trained: {run}, which starts from a stage of a run whose weights are given" for run in sorted(plan.lost)
+        f"not trained: {run}: it starts from a stage of a run that has imported weights" for run in sorted(plan.lost)
     ]
     if names := uninstalled(plan.scale):
         lines.append(
-            f"as printed: rows of {', '.join(names)}, systems of no package that is installed; those of the papers' "
-            "tables are in extras/systems: pip install -e extras/systems"
+            f"printed numbers only: {', '.join(names)}, whose packages are not installed; those of the papers' tables: "
+            "pip install -e extras/systems"
         )
     lines += ["", *totals(plan, all_costs)]
     if gpus(plan.config) and not gpus(here.config):
         hours = sum(c.cpu_hours for c in costs(here, target) if c.stage in ON_DEVICE and not c.is_done)
-        lines.append(f"No GPU is here: on its processor networks would take {_short(hours)} core-hours.")
+        lines.append(f"No GPU here: on this CPU networks would take {_short(hours)} core-hours.")
     unknown = sum(math.isnan(c.seconds) for c in missing)
     if unknown:
-        lines.append(f"{counted(unknown, 'job')} without an estimate of time: not in the hours.")
+        lines.append(f"{counted(unknown, 'job')} without a time estimate, not counted.")
     if too_long := [c for c in missing if _goes(c, limit)]:
         one = "needs" if len(too_long) == 1 else "need"
         lines.append(
-            f"{counted(len(too_long), 'job')} {one} more than the {limit:g} h that one may have "
-            f"(`machine` in {plan.config.where}), so several goes."
+            f"{counted(len(too_long), 'job')} {one} more than the limit of {limit:g} h "
+            f"(`machine` in {plan.config.where}), so several attempts."
         )
     lines += [*_beside_print(plan, all_costs), *_too_large(plan, missing)]
     if stale := sum(c.stale for c in missing):
         lines.append(f"{counted(stale, 'result')} stale: of other code or settings than today's, so made again.")
-    lines.append("Times go by FLOPs and by jobs that are done. Labels that a cache holds are free.")
+    lines.append("Estimated from FLOPs and finished jobs; cached labels cost nothing.")
     if lists_all or not (target in WHOLE or target in plan.titles):
         return "\n".join([*lines, "", *_list(all_costs, limit)])
     return "\n".join([*lines, "`neuroute plan --all` lists every job."])
@@ -217,8 +217,8 @@ def totals(plan: Plan, all_costs: list[Cost], *, anew: bool = False) -> list[str
         rows.append((key, (f"{len(missing)} of {len(jobs)}", time, *map(_short, numbers))))
     order = (0, 3, 2, 1, 4) if plan.scale.for_gpu else range(5)
     lines = [f"{key:9} {' '.join(f'{columns[i]:>{WIDTHS[i]}}' for i in order)}" for key, columns in rows]
-    instead = "" if has_gpus else "  GPU-hours: of trainings and tests, on a GPU instead."
-    return [*lines, "", f"Time: at least, on {here}.{instead}"]
+    instead = "" if has_gpus else "  GPU-hours: trainings and tests on a GPU instead."
+    return [*lines, "", f"Times: lower bounds for {here}.{instead}"]
 
 
 def _seconds_here(plan: Plan, jobs: list[Cost]) -> float:

@@ -292,7 +292,7 @@ class Plan:
             raise NeurouteError(f"{name}: {listed} leaves {key} out: add {key}")
         having = [scale for scale in scale_names() if self._is_shown_at(scale, load_paper(key), own_name)]
         which = f"scales that do: {', '.join(having)}" if having else "no scale in workflow/scales does"
-        raise NeurouteError(f"{name}: scale {self.scale.name} does not train what it shows; {which}")
+        raise NeurouteError(f"{name}: scale {self.scale.name} does not train its models; {which}")
 
     def _is_shown_at(self, scale: str, paper: Paper, name: str) -> bool:
         try:

@@ -23,7 +23,7 @@ MEAN_OF_GAPS = "gap_mean_of_ratios_pct"  # the metric whose mean is over instanc
 UNTRAINED = "–"  # for a method that is not measured here
 RANGES = (
     f"Ranges are 95 % bootstrap intervals over test instances ({RESAMPLES:,} resamples); they do not cover "
-    "the spread between training seeds."
+    "seed variance."
 )
 BOOTSTRAP = f"{RANGES} The paper gives none."
 ONE_SEED = "One training of each model (one seed), where no note names more."

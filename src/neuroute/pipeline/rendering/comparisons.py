@@ -288,7 +288,7 @@ def _side(comparison: Comparison, entries: Sequence[tuple[Mapping[str, str], Cel
                 raise NeurouteError(f"{where}: {comparison.by} '{value}' names several cells of {', '.join(key)}")
             cells[key] = cell
     if not cells:
-        raise NeurouteError(f"{where}: no cell whose {comparison.by} is '{value}'; correct it")
+        raise NeurouteError(f"{where}: no cell with {comparison.by} '{value}'; correct it")
     return cells
 
 

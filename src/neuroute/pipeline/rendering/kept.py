@@ -69,7 +69,7 @@ class KeptTables:
         """
         path = self._place / f"{name}.csv"
         if not path.is_file():
-            raise NeurouteError(f"{name} is not among what was kept; run `neuroute keep`")
+            raise NeurouteError(f"{name} was not kept; run `neuroute keep`")
         if not (lines := _read_lines(path)):
             raise NeurouteError(f"{path}: no rows; run `neuroute keep` again")
         return lines
@@ -203,7 +203,7 @@ def _gap_of(row: Mapping[str, str], path: Path, name: str, at: str) -> Gap:
         count = int(row["instances"])
         return Gap(gaps, errors, drawn, count, row["network"], row["problem"], float(row["times"]), row["run"])
     except ValueError:
-        raise NeurouteError(f"{path}: what stands behind {name} is no number; run `neuroute keep` again") from None
+        raise NeurouteError(f"{path}: the trainings of {name} have no number; run `neuroute keep` again") from None
 
 
 def _value(text: str | None) -> float | str | None:

@@ -22,9 +22,9 @@ VERDICTS: tuple[Verdict, ...] = (
 RULE = (
     "Each claim is one number, by a form that is fixed before anything is measured: the mean over the named cells of "
     "how much smaller one side's gap is. It is supported if its 95 % interval lies on the claim's side, contradicted "
-    "if it lies on the other, inconclusive otherwise. Where several rivals are named, all have to be behind. Instances "
-    "are drawn in pairs; trainings differ by their own spread, moderated by that of their kind of network. Headlines "
-    "count together (Holm). A verdict is on the models of this scale, not on those of the paper."
+    "if it lies on the other, inconclusive otherwise. Where several rivals are named, all must be behind. Instances "
+    "are resampled in pairs; seed variance is the model's own, moderated by that of its kind of network. Headline "
+    "claims are tested together (Holm). A verdict is about the models of this scale, not about those of the paper."
 )
 NO_VERDICT = (
     "No claim is judged at this scale: its networks are too small, and too shortly trained, to say anything of the "
@@ -226,7 +226,7 @@ class Judged:
         if not self.weakest.estimate.terms:
             return f"no interval: it takes {self.weakest.lacks}"
         if self.p <= ALPHA:
-            return "decided alone, not beside the other headlines (Holm)"
+            return "decided alone, not among all headline claims (Holm)"
         if self.claim.margin is not None:
             return "the interval holds the margin"
         low, high = self.weakest.estimate.interval() or (0.0, 0.0)
@@ -351,6 +351,4 @@ def told_in_short(scale: str, claims: Sequence[Judged]) -> str:
 def by_chance(verdicts: Mapping[Verdict, int]) -> str:
     """Say how many verdicts luck alone would decide."""
     judged = sum(verdicts.get(verdict, 0) for verdict in ("supported", "contradicted", "inconclusive"))
-    return (
-        f"Of {judged} claims that are judged, chance alone would decide up to {ALPHA * judged:.0f}; of headlines none."
-    )
+    return f"Of {judged} judged claims chance alone would decide up to {ALPHA * judged:.0f}; of headline claims none."

@@ -46,8 +46,8 @@ def check_arrays(path: Path, arrays: Arrays, numbers: Iterable[int] | None = Non
     names = ("coords", "length", "solver", *(VEHICLES if has_vehicles else ("tour",)), *(KEYS if is_vrp else ()))
     if strange := [key for key in arrays if key not in names]:
         raise NeurouteError(
-            f"{path}: array '{strange[0]}' is not read, and what it says would be lost"
-            f"{did_you_mean(near(strange[0], names))}; there are {', '.join(names)}"
+            f"{path}: array '{strange[0]}' is not supported{did_you_mean(near(strange[0], names))}; "
+            f"remove it; supported are {', '.join(names)}"
         )
     if has_vehicles:
         for key in ("demand", "capacity"):

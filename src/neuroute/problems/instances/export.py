@@ -66,7 +66,7 @@ def check_export(instances: Instances, to: Path, form: str | None, option: str =
         )
     if form not in ENDINGS.values():
         if to.exists() and (not to.is_dir() or any(to.iterdir())):
-            raise NeurouteError(f"{option} {to}: is there already; name a new folder")
+            raise NeurouteError(f"{option} {to}: exists; name a new folder")
         check_writable(option, to.with_name(f"{to.name}.part"))
     else:
         check_writable(option, to)

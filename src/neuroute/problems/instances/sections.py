@@ -147,8 +147,8 @@ def check_known(parts: Parts, names: Iterable[str], kind: str) -> None:
             if name.removesuffix("_SECTION") not in stems:
                 slips = get_close_matches(name.removesuffix("_SECTION"), stems, 1, SLIP)
                 raise NotRead(
-                    f"{parts.where}: {name[:60]} is not read with TYPE {kind}, and what it says would be lost"
-                    f"{did_you_mean(stems[stem] for stem in slips)}; leave it out, or ignore it (--ignore-section)"
+                    f"{parts.where}: {name[:60]} is not supported for TYPE {kind}{did_you_mean(stems[stem] for stem in slips)}; "
+                    f"remove it, or solve without it (--ignore-section {name[:60]})"
                 )
 
 
