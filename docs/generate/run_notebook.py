@@ -5,6 +5,7 @@ that is kept.
 """
 
 import ast
+import base64
 import contextlib
 import io
 import json
@@ -15,7 +16,7 @@ from typing import Any
 
 
 def run(cells: list[dict[str, Any]], changes: list[tuple[str, str]]) -> None:
-    """Put outputs into the cells: printed text, and the last expression as text or as a drawing."""
+    """Put outputs into the cells: printed text, and the last expression as text, table or picture."""
     module = ModuleType("__main__")  # as in a kernel, it has no file
     sys.modules["__main__"] = module
     for number, cell in enumerate(cell for cell in cells if cell["cell_type"] == "code"):
@@ -32,9 +33,11 @@ def run(cells: list[dict[str, Any]], changes: list[tuple[str, str]]) -> None:
         if text := printed.getvalue():
             cell["outputs"].append({"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)})
         if value is not None:
-            data = {"text/plain": [repr(value)]}
-            if hasattr(value, "_repr_svg_"):
-                data["image/svg+xml"] = value._repr_svg_().splitlines(keepends=True)
+            data: dict[str, Any] = {"text/plain": [repr(value)]}
+            if hasattr(value, "_repr_html_"):
+                data["text/html"] = value._repr_html_().splitlines(keepends=True)
+            if hasattr(value, "_repr_png_"):
+                data["image/png"] = base64.b64encode(value._repr_png_()).decode()
             result = {"output_type": "execute_result", "execution_count": number + 1, "metadata": {}, "data": data}
             cell["outputs"].append(result)
 
