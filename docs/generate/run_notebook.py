@@ -34,8 +34,8 @@ def run(cells: list[dict[str, Any]], changes: list[tuple[str, str]]) -> None:
             cell["outputs"].append({"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)})
         if value is not None:
             data: dict[str, Any] = {"text/plain": [repr(value)]}
-            if hasattr(value, "_repr_html_"):
-                data["text/html"] = value._repr_html_().splitlines(keepends=True)
+            if hasattr(value, "_repr_html_") and (html := value._repr_html_()) is not None:  # a figure gives None
+                data["text/html"] = html.splitlines(keepends=True)
             if hasattr(value, "_repr_png_"):
                 data["image/png"] = base64.b64encode(value._repr_png_()).decode()
             result = {"output_type": "execute_result", "execution_count": number + 1, "metadata": {}, "data": data}
