@@ -82,7 +82,7 @@ def test_a_network_of_ones_own_that_does_not_fit(tmp_path: Path) -> None:
 def test_a_bad_config(tmp_path: Path) -> None:
     run = copy_checkout(tmp_path, "pens")
     (tmp_path / "config.yaml").write_text("scale: micro\nlearning_rate: 1\n")
-    stops(tmp_path, run, "all", "learning_rate: does not exist here; it is a key below `training`")
+    stops(tmp_path, run, "all", "learning_rate: does not exist here; it is a key below")
 
 
 @pytest.mark.slow

@@ -342,8 +342,8 @@ def test_times_are_compared_by_their_mean_ratio() -> None:
 def test_cells_that_are_not_there_are_named() -> None:
     both = table(A=[gap(3.0)], B=[gap(10.0)])
     for change, message in (
-        ({"order": ["A", "C"]}, "claim 'a': table2: no cell whose model is 'C'"),
-        ({"column": "time_*"}, "no cell whose model is 'A'"),
+        ({"order": ["A", "C"]}, "claim 'a': table2: no cell with model 'C'"),
+        ({"column": "time_*"}, "no cell with model 'A'"),
         ({"by": "column", "column": [], "order": ["gap_0_pct", "gap_0_pct"]}, "column 'gap_0_pct' names several cells"),
     ):
         with pytest.raises(NeurouteError, match=message):
@@ -423,7 +423,7 @@ def test_the_gate_reads_an_exponent_and_two_sizes() -> None:
     with one_line(r"gate: table3: 0 cells of alpha where \{'model': 'N'\}; name one"):
         regime(wrong, evidence)
     other = Gate.model_validate({"updates": updates, "size": COMPARED | {"order": ["A", "C"]}})
-    with one_line("claim 'gate': table2: no cell whose model is 'C'"):
+    with one_line("claim 'gate': table2: no cell with model 'C'"):
         regime(other, evidence)
 
 
