@@ -147,8 +147,9 @@ def check_known(parts: Parts, names: Iterable[str], kind: str) -> None:
             if name.removesuffix("_SECTION") not in stems:
                 slips = get_close_matches(name.removesuffix("_SECTION"), stems, 1, SLIP)
                 raise NotRead(
-                    f"{parts.where}: {name[:60]} is not supported for TYPE {kind}{did_you_mean(stems[stem] for stem in slips)}; "
-                    f"remove it, or solve without it (--ignore-section {name[:60]})"
+                    f"{parts.where}: {name[:60]} is not supported for TYPE {kind}"
+                    f"{did_you_mean(stems[stem] for stem in slips)}; remove it, or solve without it "
+                    f"(--ignore-section {name[:60]})"
                 )
 
 
