@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from refusals import one_line
+
+from neuroute.core import systems
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = {
@@ -140,3 +143,27 @@ def test_an_edit_of_it_reruns_its_trainings(installed: Path) -> None:
     assert python(installed, DIGEST) == before
     network.write_text(network.read_text().replace("'''Still the same.'''", "best = 1"))
     assert python(installed, DIGEST) != before
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("raise RuntimeError('boom')", r"__init__.py, line 1: RuntimeError: boom"),
+        ("import no_such_package", r"__init__.py, line 1: ModuleNotFoundError: No module named 'no_such_package'"),
+        ("def (", r"__init__.py, line 1: SyntaxError"),
+        ("exit(3)", r"__init__.py, line 1: SystemExit: 3"),
+        (None, r"system 'bad': no package bad_\w+; install it anew"),
+    ],
+)
+def test_a_system_that_fails_is_one_line(
+    code: str | None, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"bad_{abs(hash(says))}"
+    if code is not None:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(systems, "packages", lambda: {"bad": name})
+    monkeypatch.setattr(systems, "roots", systems.roots.__wrapped__)
+    with one_line(says):
+        list(systems.parts("system", "SYSTEM"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks
@@ -50,6 +51,13 @@ def test_rounds_of_lkh_go_on_after_a_kill_with_the_same_tour(tmp_path: Path, mon
     assert lengths == sorted(lengths, reverse=True)
     assert spent_in(tmp_path / "whole") > 0
     assert length(whole) < 1.02 * length(lkh.solve_by_elkai(COORDS, 0))
+
+
+def test_a_tour_of_a_round_that_is_cut_is_one_line(tmp_path: Path) -> None:
+    for content in (b"", b"\x93NUMPY\x01\x00", b"no tour"):
+        (tmp_path / "0.npy").write_bytes(content)
+        with one_line("the tour of round 0 is damaged; delete the folder"):
+            solve_in_rounds(COORDS, 5, tmp_path, rounds=0)
 
 
 def test_time_that_is_over_ends_the_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

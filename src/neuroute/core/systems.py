@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from neuroute.core.dotted import code_in
 from neuroute.core.errors import NeurouteError
 
 GROUP = "neuroute.systems"
@@ -42,13 +43,17 @@ def roots() -> dict[str, Path]:
 
 
 def parts(module: str, name: str) -> Iterator[tuple[str, Any]]:
-    """(system, value) of all systems that have `name` in this module of theirs."""
+    """(system, value) of all systems that have `name` in this module of theirs.
+
+    Raises NeurouteError, in one line with file and line number, if a system's code fails.
+    """
     for system, package in packages().items():
-        try:
+        if (folder := roots().get(package.partition(".")[0])) is None:
+            raise NeurouteError(f"system '{system}': no package {package}; install it anew, or uninstall it")
+        with code_in(folder):
             there = importlib.util.find_spec(f"{package}.{module}")
-        except ModuleNotFoundError as error:
-            raise NeurouteError(f"system '{system}': {error}; install its package anew, or uninstall it") from None
-        if there and hasattr(found := importlib.import_module(f"{package}.{module}"), name):
+            found = importlib.import_module(f"{package}.{module}") if there else None
+        if hasattr(found, name):
             yield system, getattr(found, name)
 
 

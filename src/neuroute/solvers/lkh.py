@@ -110,12 +110,22 @@ def solve_in_rounds(
             log.warning("lkh: %d nodes: the time is over after %d of %d rounds", len(coords), number, rounds + 1)
             break
         if number:
-            before = np.load(folder / f"{number - 1}.npy")
+            before = _kept(folder, number - 1)
             tour = min(before, tour, key=lambda each: float(tour_length(coords[None], each[None])[0]))
         spent += time.monotonic() - began
         write_json(folder / "spent.json", {"seconds": spent})
         write_whole(folder / f"{number}.npy", lambda file, rows=tour: np.save(file, rows))  # type: ignore[misc]
-    return np.asarray(np.load(folder / f"{max(int(path.stem) for path in folder.glob('[0-9]*.npy'))}.npy"))
+    return _kept(folder, max(int(path.stem) for path in folder.glob("[0-9]*.npy")))
+
+
+def _kept(folder: Path, number: int) -> np.ndarray:
+    """Return the tour that a round left.  Raises NeurouteError if its file is damaged."""
+    try:
+        return np.asarray(np.load(folder / f"{number}.npy"))
+    except (ValueError, EOFError):
+        raise NeurouteError(
+            f"{folder}: the tour of round {number} is damaged; delete the folder and run again"
+        ) from None
 
 
 def spent_in(folder: Path) -> float:
@@ -132,7 +142,7 @@ def _round(folder: Path, text: str, seed: int, number: int, trials: int, seconds
         parameters += ["CANDIDATE_SET_TYPE = POPMUSIC", "INITIAL_PERIOD = 1000", "MAX_TRIALS = 1"]
         parameters.append(f"CANDIDATE_FILE = {new_candidates}")
     else:
-        before = np.load(folder / f"{number - 1}.npy")
+        before = _kept(folder, number - 1)
         nodes = "\n".join(map(str, before + 1))
         write_whole(
             folder / "tour",
