@@ -24,7 +24,7 @@ import yaml
 from neuroute.datasets import labels
 from neuroute.decoding import decode
 from neuroute.evaluation import loaded
-from neuroute.evaluation.records import CLOCK_ARRAYS, CLOCKS
+from neuroute.evaluation.loaded import CLOCK_ARRAYS, CLOCKS
 from neuroute.pipeline.cli.warm import _command
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import load_config

@@ -15,12 +15,12 @@ from pens import seconds_of
 from sit import matmul_rate_on_one_thread
 from torch import Tensor, nn
 
-from neuroute.decoding.rollout import complete
+from neuroute.decoding.environment import complete
 from neuroute.decoding.tsp import TspRollout
 from neuroute.evaluation.accounting.counts import counts
 from neuroute.evaluation.efficiency import measure_memory
 from neuroute.networks.blocks.aafm import AafmLayer
-from neuroute.networks.blocks.positions import pairwise_distances
+from neuroute.networks.blocks.attention import pairwise_distances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.specs.objects import Dataset, Labels, Network, Reinforced, Run, Stage

@@ -10,7 +10,7 @@ import torch
 from pens import in_turn, paired_ratio
 from torch import Tensor, nn
 
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
 from neuroute.networks.mvmoe import MvMoe

@@ -17,8 +17,7 @@ from neuroute.core import device as devices
 from neuroute.decoding.decode import decode
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.decoding.memory import pair_floats
-from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.positions import axial_frequencies, axial_rotation, rotate
+from neuroute.networks.blocks.attention import attend, axial_frequencies, axial_rotation, rotate
 from neuroute.networks.pens import Pens
 from neuroute.specs.objects import Decoding
 

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.core import device as devices
-from neuroute.datasets.streams import cvrp_dataset
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import cvrp_dataset, vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import inference
 from neuroute.decoding.prc.tsp import rebuild

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from neuroute.specs.data import Problem
-from neuroute.specs.reinforced import Elite, Reinforced, Stage
+from neuroute.specs.trainings import Elite, Reinforced, Stage
 from neuroute_systems.glop.system import Phase
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from neuroute.core import threads
-from neuroute.core.threads import Threads
+from neuroute.core import device
+from neuroute.core.device import Threads
 
 CPU = torch.device("cpu")
 
@@ -23,11 +23,11 @@ def two() -> Iterator[None]:
 def settle(
     monkeypatch: pytest.MonkeyPatch, costs: dict[int, float], share: float = 1.0, busy: bool = False
 ) -> tuple[Threads, list[int]]:
-    """Threads that are tried on pieces which cost so many seconds in so many threads, and those of each piece."""
+    """Threads that are tried on pieces which cost so many seconds in so many device, and those of each piece."""
     now, used = [0.0], [0.0]
     clock = SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: used[0])
-    monkeypatch.setattr(threads, "time", clock)
-    monkeypatch.setattr(threads, "is_busy", lambda: busy)
+    monkeypatch.setattr(device, "time", clock)
+    monkeypatch.setattr(device, "is_busy", lambda: busy)
     taken = list[int]()
     with Threads(None, CPU) as pace:
         while pace.chosen is None:
@@ -42,8 +42,8 @@ def settle(
 def test_the_faster_number_is_taken_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     pace, taken = settle(monkeypatch, {1: 1.0, 2: 0.6})
     assert (pace.chosen, pace.reason) == (2, "2 threads: 1.7 times as fast as 1")
-    assert taken[: 1 + threads.PIECES] == [1] * (1 + threads.PIECES)
-    assert taken.count(2) == threads.PIECES
+    assert taken[: 1 + device.PIECES] == [1] * (1 + device.PIECES)
+    assert taken.count(2) == device.PIECES
     assert torch.get_num_threads() == 2  # as before
     assert settle(monkeypatch, {1: 1.0, 2: 1.5})[0].reason == "1 thread: 2 take 1.5 times as long"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
+PAPERS = ROOT / "src" / "neuroute" / "pipeline" / "papers"
 CELLS, SEED = 100, 0
 REACH = 6  # neighbours on each side
 LEAST = 2  # neighbours that must stand where they should
@@ -53,7 +54,7 @@ def tokens_of(line: str) -> list[str]:
 
 def cells(paper: str) -> Iterator[Cell]:
     """All cells of a paper's tables that have a number."""
-    for file in sorted((ROOT / "src" / "neuroute" / "papers" / paper / "published").glob("table*.csv")):
+    for file in sorted((PAPERS / paper / "published").glob("table*.csv")):
         with file.open(newline="") as opened:
             rows = list(csv.DictReader(opened))
         yield from (Cell(paper, row) for row in rows if row.get("printed"))
@@ -94,7 +95,7 @@ def read_again(cell: Cell, every: Sequence[Cell], lines: Sequence[Sequence[str]]
 
 def main(texts: Path, out: Path) -> int:
     """Write what was compared; returns how many cells differ or were not found."""
-    papers = sorted(path.parent.name for path in (ROOT / "src" / "neuroute" / "papers").glob("*/published"))
+    papers = sorted(path.parent.name for path in PAPERS.glob("*/published"))
     papers = [paper for paper in papers if (texts / f"{paper}.txt").is_file()]
     every = {paper: list(cells(paper)) for paper in papers}
     numbers = [cell for paper in papers for cell in every[paper] if NUMBER.fullmatch(cell.printed)]

@@ -5,7 +5,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.norms import scaled_linear
+from neuroute.networks.blocks.layers import scaled_linear
 from neuroute.networks.decoder_only import DecoderOnly, GatedDecoderLayer
 
 

@@ -10,7 +10,7 @@ from neuroute.analysis.power_laws import fit
 from neuroute.pipeline.papers.scaling.claims import DEEPER, EXPONENTS, WIDER, directions
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.comparisons import spread_of
-from neuroute.pipeline.rendering.plots import mark
+from neuroute.pipeline.rendering.style import mark
 
 PICTURE = DOCS / "assets" / "headline.png"
 

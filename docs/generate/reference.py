@@ -6,7 +6,7 @@ from typing import Any
 import typer
 from typer.cli import get_docs_for_click
 
-from neuroute.evaluation import records
+from neuroute.evaluation import loaded
 from neuroute.pipeline.cli import app
 from neuroute.pipeline.plan.config import schemas
 
@@ -45,7 +45,7 @@ def scales() -> str:
 def record_columns() -> str:
     """The page of records."""
     rows = "\n".join(f"| `{column}` | {meaning} |" for column, meaning in _columns().items())
-    units = "\n".join(f"| `{metric}` | {unit or 'none'} |" for metric, unit in records.UNITS.items())
+    units = "\n".join(f"| `{metric}` | {unit or 'none'} |" for metric, unit in loaded.UNITS.items())
     return (
         "# Records\n\nAn evaluation writes one tidy CSV, a row for each measured number, to "
         "`work/<scale>/evaluations`; lengths of single instances lie in an `.npz` beside it. Tables and figures read "
@@ -82,9 +82,9 @@ def _columns() -> dict[str, str]:
         "weights": "where they come from, if no training here made them",
         "precision": "in which the run was trained: fp32 or bf16",
     }
-    if missing := set(records.COLUMNS) ^ set(meanings):
+    if missing := set(loaded.COLUMNS) ^ set(meanings):
         raise SystemExit(f"docs/generate/reference.py: say what these columns of records mean: {sorted(missing)}")
-    return {column: meanings[column] for column in records.COLUMNS}
+    return {column: meanings[column] for column in loaded.COLUMNS}
 
 
 def _keys(schema: Schema) -> str:

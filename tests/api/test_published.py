@@ -17,8 +17,8 @@ from neuroute.api.published import import_test_set
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.stored_labels import load_tours
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.store import load_tours
+from neuroute.datasets.streams import vrp_dataset
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import load_config, parse_config
 from neuroute.pipeline.rendering.protocol import protocol_lines

@@ -22,7 +22,7 @@ from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.problems.vrp import SWITCHES
-from neuroute.specs.reinforced import Reinforced
+from neuroute.specs.trainings import Reinforced
 from neuroute.training.train import Settings
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.decoding.prefixes import TourPrefixes
-from neuroute.decoding.sampling import sample_shortest
+from neuroute.decoding.sampling import TourPrefixes, sample_shortest
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly

@@ -12,8 +12,7 @@ import pretended
 from networks import MIXTURES, MULTI_START, PATH, decision, every_network, features, make, midway
 from neuroute.core import device as devices
 from neuroute.datasets.problem_spec import SPEC
-from neuroute.datasets.streams import cvrp_dataset
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import cvrp_dataset, vrp_dataset
 from neuroute.decoding.decode import decode, improve
 from neuroute.decoding.memory import autocast
 from neuroute.networks.blocks.experts.routing import Routing
@@ -22,8 +21,7 @@ from neuroute.networks.weights import build
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.problems.registry import PARTS
-from neuroute.problems.vrp import Vrp
-from neuroute.problems.vrp_checker import valid
+from neuroute.problems.vrp import Vrp, valid
 from neuroute.specs.decodings import revise
 from neuroute.specs.objects import Dataset, Decoding, Evaluation, Run
 from pretended import PLACE, OnGpu, pretended_gpu

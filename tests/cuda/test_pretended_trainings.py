@@ -14,7 +14,7 @@ import tiny_systems
 from networks import MULTI_START, PATH, every_network
 from neuroute.networks.weights import load_checkpoint
 from neuroute.specs.objects import Run
-from neuroute.specs.reinforced import Elite
+from neuroute.specs.trainings import Elite
 from neuroute.training.sampling_streams import Draw, noise_on
 from neuroute.training.train import Settings, train
 from pretended import PLACE, OnGpu, pretended_gpu

@@ -20,8 +20,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets import fetch
 from neuroute.datasets.benchmarks import (
     BENCHMARKS,
+    PACKAGED,
     library,
     optimum_of,
+    packaged_files,
     place_of,
     published_instances,
     read_known,
@@ -32,7 +34,6 @@ from neuroute.datasets.benchmarks import (
 )
 from neuroute.problems.instances.distances import all_distances
 from neuroute.problems.instances.tsplib import read_solution
-from neuroute.problems.public_instances import PACKAGED, packaged_files
 from neuroute.solvers.matrix import SOLVERS
 
 SOME = ("eil51", "berlin52", "st70")
@@ -386,6 +387,6 @@ def test_cvrplib_comes_from_a_folder_for_each_set(
 
 def test_one_benchmarks_code_is_no_part_of_anothers() -> None:
     for benchmark, others in (("TSPLIB", ("CVRPLIB", "SOLOMON")), ("CVRPLIB", ("TSPLIB", "SOLOMON"))):
-        reached = reach(("neuroute.datasets.fetch:provide", f"neuroute.datasets.libraries:{benchmark}"))
-        assert ("neuroute.datasets.libraries", benchmark) in reached
-        assert not reached & {("neuroute.datasets.libraries", other) for other in others}
+        reached = reach(("neuroute.datasets.fetch:provide", f"neuroute.datasets.benchmarks:{benchmark}"))
+        assert ("neuroute.datasets.benchmarks", benchmark) in reached
+        assert not reached & {("neuroute.datasets.benchmarks", other) for other in others}

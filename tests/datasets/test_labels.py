@@ -15,7 +15,7 @@ from neuroute.datasets import chunks, labels
 from neuroute.datasets.labels import make_labels, pack_labels, restore_labels, solve_part
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.problem_specs import CVRP
-from neuroute.datasets.stored_labels import check_made, iterate_shards, load_tours
+from neuroute.datasets.store import check_made, iterate_shards, load_tours
 from neuroute.datasets.streams import coordinates, cvrp_dataset, dataset_coordinates
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import tour_length

@@ -17,7 +17,7 @@ from neuroute.core import files
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
 from neuroute.datasets.labels import make_labels
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.store import load_tours
 from neuroute.solvers.base import Solver
 from tours import wanted
 

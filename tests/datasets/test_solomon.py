@@ -9,8 +9,7 @@ from refusals import one_line
 from neuroute.api.files import load
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.instances.tsplib import parse
-from neuroute.problems.vrp import from_routes, lengths
-from neuroute.problems.vrp_checker import valid
+from neuroute.problems.vrp import from_routes, lengths, valid
 
 HEAD = """T1
 

@@ -8,17 +8,18 @@ import pytest
 from pydantic import ValidationError
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets import vrp_stream
+from neuroute.datasets import streams
 from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.streams import (
     CAPACITIES,
     DISTRIBUTIONS,
+    VRP_CAPACITIES,
     coordinates,
     cvrp_capacity,
     cvrp_dataset,
     dataset_coordinates,
+    vrp_dataset,
 )
-from neuroute.datasets.vrp_stream import VRP_CAPACITIES, vrp_dataset
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
 from neuroute.problems.vrp import SWITCHES, Vrp
 from neuroute.specs.objects import SHARD, Dataset
@@ -196,7 +197,7 @@ def test_variants_share_ground_and_have_what_their_name_says(variant: str) -> No
 def test_an_instance_that_cannot_be_served_in_time_is_drawn_anew_alone(shift: int, monkeypatch) -> None:
     """With a day so short that it happens often."""
     usual = vrp_dataset(dataset("VRPTW", 5, 30))
-    monkeypatch.setattr(vrp_stream, "HORIZON", 2.0)
+    monkeypatch.setattr(streams, "HORIZON", 2.0)
     found = vrp_dataset(dataset("VRPTW", 5, 30))
     out = np.linalg.norm(found.coords.astype(float) - found.coords[:, :1], axis=-1)[:, 1:]
     assert (np.maximum(out, found.windows[:, 1:, 0]) + 0.2 + out <= 2 + 1e-5).all()

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from neuroute.datasets.problem_spec import SPEC
-from neuroute.datasets.streams import cvrp_dataset
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import cvrp_dataset, vrp_dataset
 from neuroute.decoding.environment import ENVIRONMENT, Batch, Environment
 from neuroute.decoding.multi_start import multi_start
 from neuroute.networks.base import MultiStartNetwork
@@ -17,8 +16,7 @@ from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.problems import cvrp, tsp, vrp
-from neuroute.problems.vrp import Vrp, lengths
-from neuroute.problems.vrp_checker import valid
+from neuroute.problems.vrp import Vrp, lengths, valid
 from neuroute.specs.objects import Dataset
 
 N = 11

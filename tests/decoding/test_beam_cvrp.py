@@ -12,7 +12,7 @@ from networks import make
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
-from neuroute.decoding.prefixes import RoutePrefixes, search_beams
+from neuroute.decoding.sampling import RoutePrefixes, search_beams
 from neuroute.networks.base import PathNetwork
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp

@@ -17,7 +17,7 @@ from neuroute.decoding.construct import construct
 from neuroute.decoding.decode import decode, improve
 from neuroute.decoding.greedy import complete_paths, greedy_tours
 from neuroute.decoding.memory import batch_size_for, pair_floats
-from neuroute.decoding.prefixes import TourPrefixes, search_beams
+from neuroute.decoding.sampling import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly

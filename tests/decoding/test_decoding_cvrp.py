@@ -14,8 +14,7 @@ from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.construct import construct
-from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.cvrp_paths import complete_routes
+from neuroute.decoding.cvrp import CvrpBatch, complete_routes
 from neuroute.decoding.decode import decode, improve
 from neuroute.decoding.prc.cvrp import RULES, prc
 from neuroute.networks.lehd import LehdCvrp

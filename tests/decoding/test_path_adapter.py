@@ -11,9 +11,8 @@ from networks import MULTI_START, make
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.greedy import greedy_tours
 from neuroute.decoding.multi_start import multi_start
-from neuroute.decoding.prefixes import TourPrefixes, search_beams
-from neuroute.decoding.tsp import TSP, TspBatch
-from neuroute.decoding.tsp_search import SEARCH, PathAdapter
+from neuroute.decoding.sampling import TourPrefixes, search_beams
+from neuroute.decoding.tsp import SEARCH, TSP, PathAdapter, TspBatch
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.specs.objects import Decoding
 

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from neuroute.decoding.greedy import complete_paths
 from neuroute.decoding.prc.tsp import prc
-from neuroute.decoding.tsp import TspBatch
-from neuroute.decoding.tsp_search import SEARCH
+from neuroute.decoding.tsp import SEARCH, TspBatch
 from neuroute.networks.lehd import Lehd
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw, draw_within

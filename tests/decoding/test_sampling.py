@@ -15,8 +15,15 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.prefixes import ANY, RoutePrefixes, TourPrefixes
-from neuroute.decoding.sampling import Begin, Lengths, sample_distinct, sample_shortest
+from neuroute.decoding.sampling import (
+    ANY,
+    Begin,
+    Lengths,
+    RoutePrefixes,
+    TourPrefixes,
+    sample_distinct,
+    sample_shortest,
+)
 from neuroute.decoding.tsp import TspBatch
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation, tour_length

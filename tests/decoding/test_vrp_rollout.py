@@ -13,7 +13,7 @@ from torch import Tensor
 
 from many_starts import CPU, AnyLogits, N, Taste, Vehicle, case_of
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.vrp import VRP, VrpBatch, VrpRollout, open_or_closed_lengths
@@ -21,8 +21,7 @@ from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import PomoCvrp
-from neuroute.problems.vrp import SWITCHES, Vrp, lengths, number_of_starts
-from neuroute.problems.vrp_checker import check_instances, valid
+from neuroute.problems.vrp import SWITCHES, Vrp, check_instances, lengths, number_of_starts, valid
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.specs.objects import Dataset, Decoding
 

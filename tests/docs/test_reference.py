@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from neuroute.api.zoo import Card, Gap
-from neuroute.evaluation.records import COLUMNS
+from neuroute.evaluation.loaded import COLUMNS
 from neuroute.pipeline.cli import COMMANDS
 from neuroute.pipeline.plan.config import Config, load_scale
 from neuroute.pipeline.plan.papers import load_paper

@@ -12,7 +12,7 @@ from neuroute.api.files import load
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import published_instances, write_manifest
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.records import COLUMNS
+from neuroute.evaluation.loaded import COLUMNS
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.vrp import Vrp, to_routes
 from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network

@@ -24,7 +24,7 @@ from neuroute.evaluation.efficiency import (
     sample_tokens,
     sum_decisions,
 )
-from neuroute.evaluation.records import COLUMNS
+from neuroute.evaluation.loaded import COLUMNS
 from neuroute.evaluation.single_step import Starts, pose_single_step
 from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network
 

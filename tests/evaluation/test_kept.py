@@ -18,7 +18,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json
 from neuroute.datasets.labels import make_labels
 from neuroute.decoding.cvrp_search import CvrpSearch
-from neuroute.decoding.tsp_search import TspSearch
+from neuroute.decoding.tsp import TspSearch
 from neuroute.evaluation import loaded
 from neuroute.evaluation.difference import read_lengths
 from neuroute.evaluation.loaded import MeasuredSteps

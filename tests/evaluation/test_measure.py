@@ -16,7 +16,7 @@ from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.accounting import flops

@@ -13,7 +13,7 @@ from untrained import evaluated, ready, run_of
 from neuroute.analysis.representations import separation
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.networks.base import PathNetwork
 from neuroute.pipeline.papers.scaling.probe import last_layer, success_by_rank

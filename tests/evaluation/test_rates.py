@@ -6,8 +6,8 @@ import pytest
 
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
-from neuroute.pipeline.plan.estimates import Estimates
-from neuroute.pipeline.plan.rates import (
+from neuroute.pipeline.plan.estimates import (
+    Estimates,
     at_size,
     flops_per_second,
 )

@@ -10,7 +10,7 @@ from refusals import one_line
 from untrained import Arrays, looked_into, ready, softmax, tiny_run
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
 from neuroute.pipeline.papers.mvmoe.roles import RoutingEvaluation

@@ -15,10 +15,10 @@ from neuroute.api.files import load
 from neuroute.api.solution import Solution
 from neuroute.api.solve_file import solve_file
 from neuroute.core.digest import locate
+from neuroute.datasets.benchmarks import packaged_files
 from neuroute.decoding.decode import decode
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
 from neuroute.problems.instances.tsplib import read_solution, read_tour
-from neuroute.problems.public_instances import packaged_files
 from neuroute.problems.vrp import from_routes
 from neuroute.specs.objects import Decoding, Network
 

@@ -10,7 +10,7 @@ from untrained import evaluated, ready, run_of
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import write_manifest
 from neuroute.datasets.labels import make_labels
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, decode_timed
 from neuroute.pipeline.papers.pens.roles import AttentionEvaluation

@@ -13,13 +13,13 @@ from neuroute.api.evaluate import GroupResult, evaluate, find_instances
 from neuroute.api.files import load, read_instances
 from neuroute.api.model import load_model
 from neuroute.core.errors import NeurouteError
+from neuroute.datasets.benchmarks import packaged_files
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.records import COLUMNS
+from neuroute.evaluation.loaded import COLUMNS
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import load_config
 from neuroute.problems.cvrp import cost
 from neuroute.problems.instances.instances import Instances
-from neuroute.problems.public_instances import packaged_files
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
 from neuroute.specs.decodings import revise

@@ -14,15 +14,14 @@ from neuroute.api.files import load
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import optimum_of, published_instances, survey
 from neuroute.datasets.problem_specs import VRP
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import construction, labelled
 from neuroute.evaluation.accounting import flops
 from neuroute.networks.weights import parameters
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import parse
-from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
-from neuroute.problems.vrp_checker import valid
+from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes, valid
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.specs.objects import (
     BenchmarkEvaluation,

@@ -14,7 +14,7 @@ from neuroute.api.files import load, read_instances
 from neuroute.api.model import load_model
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.problems.instances.unit_square import in_unit_square
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths

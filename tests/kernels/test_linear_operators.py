@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from neuroute.networks.blocks.norms import parameters
+from neuroute.networks.blocks.layers import parameters
 from neuroute.networks.kernels import library, linear
 
 compiled = pytest.mark.skipif(library.library() is None, reason=library.describe())

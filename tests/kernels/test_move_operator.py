@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.datasets.streams import cvrp_dataset
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import cvrp_dataset, vrp_dataset
 from neuroute.decoding.cvrp import CvrpBatch, RouteRollout
 from neuroute.decoding.vrp import VrpBatch
 from neuroute.networks.kernels import library, moves

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.residual_layer import ResidualLayer
+from neuroute.networks.blocks.layers import ResidualLayer
 
 
 def attention(heads: int, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | float = 0.0, scale: float = 0.0) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 import by_the_book
-from neuroute.networks.blocks.residual_layer import ResidualLayer
+from neuroute.networks.blocks.layers import ResidualLayer
 
 
 def half(layer: nn.Module, x: Tensor, context: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 import by_the_book
 from networks import PATH, decision, make
-from neuroute.networks.blocks.residual_layer import ResidualLayer
+from neuroute.networks.blocks.layers import ResidualLayer
 from neuroute.networks.bq import Bq, BqCvrp, ReZeroCrossLayer
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.training.supervised import PathDecision, loss

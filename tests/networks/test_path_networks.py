@@ -9,7 +9,7 @@ from torch import Tensor
 from networks import CVRP, MULTI_START, PATH, TSP, decision, idle, make
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.decoding.prefixes import TourPrefixes, search_beams
+from neuroute.decoding.sampling import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.pens import Pens

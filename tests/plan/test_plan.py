@@ -134,13 +134,13 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("neuroute.pipeline.plan.plan.code_digest", note)
     plan.train_code("scaling/base_6x128")
     assert "training.supervised" in modules()
-    others = ("prefixes", "prc", "sampling"), ("self_improvement", "cvrp", "reconstruction")
+    others = ("prc", "sampling"), ("self_improvement", "cvrp", "reconstruction")
     assert not {*(f"decoding.{m}" for m in others[0]), *(f"training.{m}" for m in others[1])} & modules()
     plan.train_code("scaling/sigd")
     assert "decoding.sampling" in modules()
     places.clear()
     plan.evaluate_code("scaling/base_6x128/all")
-    assert "decoding.prefixes" in modules()
+    assert "decoding.sampling" in modules()
     assert ("neuroute.networks.decoder_only", "DecoderOnly") in places
     assert ("neuroute.networks.lehd", "Lehd") not in places
 

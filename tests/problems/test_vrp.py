@@ -8,7 +8,7 @@ import pytest
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import vrp_dataset
 from neuroute.problems.cvrp import cost
 from neuroute.problems.vrp import (
     SWITCHES,
@@ -16,12 +16,12 @@ from neuroute.problems.vrp import (
     Variant,
     Vrp,
     canonical,
+    check_instances,
     from_routes,
     lengths,
     to_routes,
     variant_of,
 )
-from neuroute.problems.vrp_checker import check_instances
 from neuroute.specs.objects import Dataset
 
 SIX = {"CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW"}  # learnt from

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.vrp import Vrp, from_routes
-from neuroute.problems.vrp_checker import fault, valid
+from neuroute.problems.vrp import Vrp, fault, from_routes, valid
 
 LINE = np.array([[[0, 0], [1, 0], [2, 0], [3, 0], [4, 0]]], dtype=np.float32)  # the depot, and customers 1 to 4 behind
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuroute.problems.vrp import SWITCHES, Vrp, from_routes, lengths
-from neuroute.problems.vrp_checker import valid
+from neuroute.problems.vrp import SWITCHES, Vrp, from_routes, lengths, valid
 
 GRID = 1e-3  # the references come from integer grids and are up to 6e-4 late
 OTHER_PROBLEM = {("VRPB", "lkh"), ("VRPBTW", "lkh")}  # LKH read the capacity in another way

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from neuroute.core.dotted import resolve
 from neuroute.datasets.benchmarks import PublishedInstance, study_instances
-from neuroute.evaluation.records import COLUMNS
+from neuroute.evaluation.loaded import COLUMNS
 from neuroute.pipeline.plan.build import repeat_needs, repeat_runs
 from neuroute.pipeline.plan.changes import can_be_met, left_out
 from neuroute.pipeline.plan.config import Config, Scale, load_scale, parse_config

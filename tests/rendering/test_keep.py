@@ -10,7 +10,7 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.rendering.crate import METADATA, write_crate
-from neuroute.pipeline.rendering.keep import keep
+from neuroute.pipeline.rendering.kept import keep
 
 
 def drawn(stem: Path, scale: str, kind: str = "table") -> Path:

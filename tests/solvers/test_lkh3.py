@@ -12,12 +12,11 @@ from neuroute.api.classical import available, solve_with
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_spec import SPEC
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.store import load_tours
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.sections import split
 from neuroute.problems.instances.tsplib import parse
-from neuroute.problems.vrp import SWITCHES, Vrp, to_routes
-from neuroute.problems.vrp_checker import fault
+from neuroute.problems.vrp import SWITCHES, Vrp, fault, to_routes
 from neuroute.solvers.base import tsplib_text
 from neuroute.solvers.lkh3 import FEW_RUNS, TYPES
 from neuroute.solvers.registry import get

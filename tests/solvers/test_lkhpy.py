@@ -16,8 +16,7 @@ from neuroute.core import digest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
 from neuroute.problems.instances.instance import Instance
-from neuroute.problems.vrp import from_routes, lengths
-from neuroute.problems.vrp_checker import fault
+from neuroute.problems.vrp import fault, from_routes, lengths
 from neuroute.solvers import lkh3
 from neuroute.solvers.base import tsplib_text
 from neuroute.solvers.registry import get, stand_in

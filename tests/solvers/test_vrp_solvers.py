@@ -10,9 +10,8 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_specs import CVRP, VRP
-from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.problems.vrp import SWITCHES, Vrp, lengths, to_routes
-from neuroute.problems.vrp_checker import fault, valid
+from neuroute.datasets.streams import vrp_dataset
+from neuroute.problems.vrp import SWITCHES, Vrp, fault, lengths, to_routes, valid
 from neuroute.solvers.ortools import SECONDS_PER_CUSTOMER, solve_vrp
 from neuroute.solvers.pyvrp import solve_vrp as solve_with_pyvrp
 from neuroute.solvers.registry import get

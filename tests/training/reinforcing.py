@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.specs.reinforced import Elite
+from neuroute.specs.trainings import Elite
 from neuroute.training.distributed import World
 from neuroute.training.reinforce import Reinforcement
 

@@ -18,7 +18,7 @@ import tiny_reinforced_vrp
 import tiny_rounds
 import tiny_systems
 from neuroute.specs.objects import Run
-from neuroute.specs.reinforced import Elite
+from neuroute.specs.trainings import Elite
 from neuroute.training import self_improvement
 from neuroute.training.train import Settings, train
 from neuroute_systems.mdam.system import WarmBaseline

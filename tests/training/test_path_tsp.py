@@ -14,8 +14,8 @@ from refusals import one_line
 
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
 from neuroute.specs.objects import Network, Run
-from neuroute.training import path_tsp
-from neuroute.training.path_tsp import PathTspBatches, PathTsps
+from neuroute.training import supervised
+from neuroute.training.supervised import PathTspBatches, PathTsps
 from tiny import N, labels, log_lines, make_run, pens_run, run_training, scheme_of
 
 CPU = torch.device("cpu")
@@ -63,7 +63,7 @@ def test_the_gradient_of_the_parts_is_that_of_the_batch(
 ) -> None:
     gradients, losses = [], []
     for least in (32, 5):  # the last part has two paths
-        monkeypatch.setattr(path_tsp, "LEAST", least)
+        monkeypatch.setattr(supervised, "LEAST", least)
         b = batches(pens_run(positions), store)
         assert b._micro_batch(N) == least
         paths = in_float64(b)
@@ -93,19 +93,19 @@ def test_parts_hold_the_same_paths_with_fewer_rows(store: Path) -> None:
 
 def test_parts_keep_a_gpu_busy(store: Path) -> None:
     """As many tokens as that takes, until there are as many parts as on a CPU."""
-    for size, parts in ((1 << 14, path_tsp.PARTS), (1024, 2)):
+    for size, parts in ((1 << 14, supervised.PARTS), (1024, 2)):
         several = batches(pens_run(batch_size=size), store, memory_gb=1e6)
         several.device = torch.device("cuda")
         part = several._micro_batch(100)
         assert -(-size // part) == parts
-        assert part * 100 >= path_tsp.LEAST_TOKENS
+        assert part * 100 >= supervised.LEAST_TOKENS
 
 
 def test_little_memory_makes_small_parts(store: Path) -> None:
-    assert batches(pens_run(), store)._micro_batch(N) == path_tsp.LEAST
-    assert batches(pens_run(), store, memory_gb=1e-4)._micro_batch(N) < path_tsp.LEAST
+    assert batches(pens_run(), store)._micro_batch(N) == supervised.LEAST
+    assert batches(pens_run(), store, memory_gb=1e-4)._micro_batch(N) < supervised.LEAST
     large = batches(pens_run(batch_size=1024), store)
-    assert large._micro_batch(N) == 1024 // path_tsp.PARTS
+    assert large._micro_batch(N) == 1024 // supervised.PARTS
 
 
 def test_a_batch_is_a_function_of_the_run_and_its_number(store: Path) -> None:

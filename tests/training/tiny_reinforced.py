@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroute.specs.objects import Run
-from neuroute.specs.reinforced import Elite, Reinforced, Stage
+from neuroute.specs.trainings import Elite, Reinforced, Stage
 from neuroute.training.reinforce import Reinforcement, reinforce
 from neuroute_systems.rollouts import training as rollouts
 from neuroute_systems.rollouts.spec import GreedyBaseline, Rollouts

@@ -7,7 +7,7 @@ import torch
 
 from neuroute.networks.weights import build
 from neuroute.specs.objects import Dataset, Labels, Run
-from neuroute.specs.reinforced import Reinforced, Stage
+from neuroute.specs.trainings import Reinforced, Stage
 from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
 from tiny import run_of, scheme_of
 

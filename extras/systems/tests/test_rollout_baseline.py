@@ -13,7 +13,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.multi_start import draw_images, images_of, roll_out
 from neuroute.networks.weights import load_checkpoint
 from neuroute.specs.objects import Network
-from neuroute.specs.reinforced import Reinforced
+from neuroute.specs.trainings import Reinforced
 from neuroute.training.sampling_streams import Draw, noise, sampling
 from neuroute_systems.rollouts import training as rollouts
 from neuroute_systems.rollouts.spec import GreedyBaseline, Rollouts

@@ -16,15 +16,12 @@ from neuroute.api.best import Best, Found, keep_best
 from neuroute.api.model import Model, name_of_search, resolve_decoding, search_step
 from neuroute.api.options import check_decoding
 from neuroute.api.solution import Solution
-from neuroute.core.device import memory_budget_gb
+from neuroute.core.device import Threads, is_busy, memory_budget_gb
 from neuroute.core.errors import Interrupted, NeurouteError
-from neuroute.core.threads import Threads, is_busy
-from neuroute.decoding.decode import decode, instances_per_batch, solve_in_own_way
-from neuroute.decoding.environment import Batch, Environment
+from neuroute.decoding.decode import SEARCH, Search, decode, instances_per_batch, solve_in_own_way
+from neuroute.decoding.environment import Batch, Environment, choose_best
 from neuroute.decoding.memory import batch_size_for, inference
 from neuroute.decoding.multi_start import augment8, roll_out
-from neuroute.decoding.rollout import choose_best
-from neuroute.decoding.search import SEARCH, Search
 from neuroute.networks.weights import parameters
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.longest import SHORTEST

@@ -22,8 +22,7 @@ from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import format_instance
 from neuroute.problems.instances.unit_square import fills_unit_square, in_unit_square, scale_points
 from neuroute.problems.tsp import check_coordinates
-from neuroute.problems.vrp import SWITCHES, Variant, from_routes
-from neuroute.problems.vrp_checker import check_instances
+from neuroute.problems.vrp import SWITCHES, Variant, check_instances, from_routes
 from neuroute.solvers import concorde, limited, lkh, lkh3, matrix
 from neuroute.solvers.base import Solver, check_size
 from neuroute.solvers.registry import SOLVERS, get, is_installed

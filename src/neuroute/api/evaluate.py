@@ -17,18 +17,16 @@ from neuroute.api.files import gather, read_instances
 from neuroute.api.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.api.options import check_decoding
 from neuroute.core import device as devices
+from neuroute.core.device import Threads
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 from neuroute.core.notebook import html_table
 from neuroute.core.outputs import check_records
-from neuroute.core.threads import Threads
+from neuroute.datasets.labels import Progress
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.progress import Progress
-from neuroute.datasets.shard_files import REFERENCES
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.store import REFERENCES, load_tours
 from neuroute.decoding.decode import decode_timed, instances_per_batch
-from neuroute.evaluation.loaded import make_rows
-from neuroute.evaluation.records import Rows, write_records
+from neuroute.evaluation.loaded import Rows, make_rows, write_records
 from neuroute.networks.weights import describe_source, parameters
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.instances import Instances

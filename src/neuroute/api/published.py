@@ -13,7 +13,7 @@ import numpy as np
 from neuroute.api.files import read_instances
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.shard_files import Facts, instances_digest, write_shard
+from neuroute.datasets.store import Facts, instances_digest, write_shard
 from neuroute.datasets.streams import write_instances
 from neuroute.problems.instances.arrays import refuse
 from neuroute.problems.instances.instances import Instances

@@ -23,10 +23,8 @@ from neuroute.problems.tsp import FEWEST_NODES
 from neuroute.problems.vrp import SWITCHES, Variant
 from neuroute.solvers.registry import is_installed, stand_in
 from neuroute.specs.data import BLOCK, Spec
-from neuroute.specs.epochs import Positive
 from neuroute.specs.objects import LAST_SEED, Dataset, Labels, Network, Run
-from neuroute.specs.reinforced import Reinforced, Stage
-from neuroute.specs.trainings import OwnLoss, SelfImprovement, Supervised
+from neuroute.specs.trainings import OwnLoss, Positive, Reinforced, SelfImprovement, Stage, Supervised
 from neuroute.training.callbacks import Callback
 from neuroute.training.network_checks import check_run
 from neuroute.training.train import CHECKPOINT, STAGES, Settings
@@ -129,8 +127,8 @@ def train(
         workers: processes of the solver; None: as many as there are cores.
         settings: all else that the training has: `learning_rate`, `precision`, `validations`, `weight_decay`, ...; see
             `neuroute.specs.trainings.Supervised`, `neuroute.specs.trainings.SelfImprovement`,
-            `neuroute.specs.trainings.OwnLoss`, `neuroute.specs.reinforced.Reinforced` and
-            `neuroute.specs.reinforced.Stage`.
+            `neuroute.specs.trainings.OwnLoss`, `neuroute.specs.trainings.Reinforced` and
+            `neuroute.specs.trainings.Stage`.
 
     Raises:
         NeurouteError: before the first batch, or at it, for a setting, network or loss that does not fit, a solver or

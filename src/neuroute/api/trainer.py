@@ -14,9 +14,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json
 from neuroute.datasets.chunks import solver_pool
 from neuroute.datasets.labels import make_labels
-from neuroute.datasets.stored_labels import labels_digest
+from neuroute.datasets.store import labels_digest
 from neuroute.decoding.memory import in_precision_of_device
-from neuroute.networks.stage_files import LAST, unpacked_stages
+from neuroute.networks.weights import LAST, unpacked_stages
 from neuroute.specs.objects import Run, training_entries
 from neuroute.training.callbacks import Callback
 from neuroute.training.train import CHECKPOINT, SUMMARY, Settings, describe_checkpoint, train

@@ -23,7 +23,7 @@ import numpy as np
 from neuroute.core.errors import NeurouteError, Temporary
 from neuroute.core.pool import process_pool
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.shard_files import stream_part
+from neuroute.datasets.store import stream_part
 from neuroute.solvers.base import Solver
 from neuroute.solvers.lkh import spent_in
 from neuroute.solvers.registry import get

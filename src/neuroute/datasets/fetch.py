@@ -23,13 +23,13 @@ from neuroute.datasets.benchmarks import (
     Library,
     instance_file,
     library,
+    packaged_files,
     published_instances,
     survey,
     verify,
     write_manifest,
 )
-from neuroute.datasets.progress import Progress
-from neuroute.problems.public_instances import packaged_files
+from neuroute.datasets.labels import Progress
 
 log = logging.getLogger(__name__)
 TIMEOUT = 10.0  # seconds without an answer

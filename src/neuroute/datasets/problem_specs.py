@@ -9,11 +9,9 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import ProblemSpec
-from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates, vrp_dataset
 from neuroute.problems import cvrp, tsp, vrp
-from neuroute.problems.vrp import Vrp, from_routes, number_of_starts
-from neuroute.problems.vrp_checker import valid
+from neuroute.problems.vrp import Vrp, from_routes, number_of_starts, valid
 from neuroute.solvers.base import Solver
 
 # Labels come from solvers on integer grids, which are a little late by real numbers, and which may let a vehicle leave

@@ -24,6 +24,7 @@ are shifted and scaled at the end, alike on both axes, so that they span the uni
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 
@@ -33,7 +34,7 @@ from scipy.special import log1p, ndtri
 from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
-from neuroute.problems.vrp import Vrp, distances
+from neuroute.problems.vrp import EPS, Variant, Vrp, distances
 from neuroute.specs.objects import SHARD, Dataset
 
 # -- Published test sets in the place of drawn ones: their instances, as `neuroute label` keeps them beside labels
@@ -248,3 +249,82 @@ def _radius(raw: np.ndarray) -> np.ndarray:
 def _normalise(points: np.ndarray) -> np.ndarray:
     points = points - points.min(axis=1, keepdims=True)
     return np.asarray(points / points.max(axis=(1, 2), keepdims=True))
+
+
+BACKHAULS, WINDOWS = 6, 7
+REDRAW = 256
+
+VRP_CAPACITIES = CAPACITIES | {200: 70}  # from this many customers on; the published code goes to 200
+BACKHAULS_ONE_IN = 5  # customers
+LIMIT = 3.0  # of the length of a route
+HORIZON = 3.0  # the depot is open from 0 on
+SERVICE = 0.2
+HALF_WIDTH = (SERVICE / 2, HORIZON / 3)
+
+
+def vrp_dataset(dataset: Dataset) -> Vrp:
+    """Return instances of n customers; any two calls agree bit for bit on the instances they share.
+
+    Depot and customers are uniform in the unit square, in float32.  Raises NeurouteError for other distributions and
+    unknown variants.
+    """
+    if dataset.file is not None:
+        return read_vehicles(dataset)
+    d, n, word = dataset, dataset.n, check_customers("VRP", dataset)
+    switches = Variant(d.variant or "").switches
+    coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
+    demand = np.zeros((d.count, n + 1), dtype=np.int64)
+    windows = np.zeros((d.count, n + 1, 2), dtype=np.float32)
+    service = np.full((d.count, n + 1), SERVICE, dtype=np.float32)
+    service[:, 0] = 0
+    for rows, draw in drawers(word, d.first, d.count):
+        coords[rows], demand[rows], windows[rows] = _draw(draw, n, 0, switches.backhaul)
+    for row in np.flatnonzero(~_in_time(coords, windows)).tolist() if switches.windows else ():
+        alone = drawer(word, *divmod(d.first + row, SHARD), 1)
+        coords[row], demand[row], windows[row] = _redraw(alone, n, switches.backhaul)
+    return Vrp(
+        coords,
+        demand,
+        np.full(d.count, d.capacity or cvrp_capacity(n, VRP_CAPACITIES), dtype=np.int64),
+        switches.open,
+        np.full(d.count, LIMIT) if switches.limit else None,
+        windows if switches.windows else None,
+        service if switches.windows else None,
+    )
+
+
+def _draw(draw: Draw, n: int, attempt: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return coordinates, demands and windows of a drawer's instances."""
+
+    def attempt_draw(field: int, width: int) -> np.ndarray:
+        return draw(field + REDRAW * attempt, width)
+
+    coords, demand = draw_customers(attempt_draw, n)
+    if backhaul:
+        backhauls = np.argsort(unit(attempt_draw(BACKHAULS, n)), axis=1, kind="stable")[:, : n // BACKHAULS_ONE_IN] + 1
+        np.put_along_axis(demand, backhauls, -np.take_along_axis(demand, backhauls, axis=1), axis=1)
+    return coords, demand, _windows(coords, unit(attempt_draw(WINDOWS, 2 * n)).reshape(-1, n, 2))
+
+
+def _redraw(draw: Draw, n: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first of an instance's further attempts of which every customer can be served in time."""
+    attempts = (_draw(draw, n, attempt, backhaul) for attempt in count(1))
+    coords, demand, windows = next(fields for fields in attempts if _in_time(fields[0], fields[2]).all())
+    return coords[0], demand[0], windows[0]
+
+
+def _windows(coords: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return earliest and latest beginning of service (count, 1 + V, 2), from numbers in [0, 1) (count, V, 2)."""
+    out = distances(coords[:, 1:].astype(np.float64), coords[:, :1])
+    middle = out + numbers[..., 0] * (HORIZON - out - SERVICE - out)
+    half = HALF_WIDTH[0] + numbers[..., 1] * (HALF_WIDTH[1] - HALF_WIDTH[0])
+    windows = np.empty((*coords.shape[:2], 2), dtype=np.float32)
+    windows[:, 0] = 0, HORIZON
+    windows[:, 1:] = np.stack([middle - half, middle + half], axis=-1).clip(0, HORIZON)
+    return windows
+
+
+def _in_time(coords: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Return whether a vehicle for each customer alone is back before the depot closes: bool (count,)."""
+    out = distances(coords[:, 1:].astype(np.float64), coords[:, :1])
+    return np.asarray((np.maximum(out, windows[:, 1:, 0]) + SERVICE + out <= HORIZON + EPS).all(1))

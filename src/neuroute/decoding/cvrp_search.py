@@ -7,13 +7,12 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.cvrp import CVRP, CvrpBatch, decide_for
-from neuroute.decoding.cvrp_paths import Decide
+from neuroute.decoding.cvrp import CVRP, CvrpBatch, Decide, decide_for
+from neuroute.decoding.decode import Search, blocks_per_batch
 from neuroute.decoding.multi_start import check_starts, multi_start, starts_of
 from neuroute.decoding.prc.cvrp import prc, rrc
-from neuroute.decoding.prefixes import RoutePrefixes, search_beams
 from neuroute.decoding.route_groups import rebuild
-from neuroute.decoding.search import Search, blocks_per_batch
+from neuroute.decoding.sampling import RoutePrefixes, search_beams
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.specs.objects import Decoding
 

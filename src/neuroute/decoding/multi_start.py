@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.environment import Batch, Environment
+from neuroute.decoding.environment import Batch, Choose, Environment, Rollout, complete, pick_masks, precision_of
 from neuroute.decoding.memory import device_of, inference
-from neuroute.decoding.rollout import Choose, Rollout, complete, pick_masks, precision_of
 from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
 from neuroute.specs.objects import Decoding
 

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.decode import solve_with
+from neuroute.decoding.decode import blocks_per_batch, solve_with
 from neuroute.decoding.greedy import Decide, complete_paths
 from neuroute.decoding.memory import device_of
-from neuroute.decoding.search import blocks_per_batch
 from neuroute.decoding.tsp import TspBatch, decide_for, encode_again
 from neuroute.networks.base import PathNetwork
 from neuroute.problems.sub_paths import path_lengths

@@ -16,14 +16,13 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, RouteEnvironment, RouteRollout
+from neuroute.decoding.decode import Search
+from neuroute.decoding.environment import Rollout
 from neuroute.decoding.multi_start import check_starts
-from neuroute.decoding.rollout import Rollout
-from neuroute.decoding.search import Search
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.kernels.moves import Routes
-from neuroute.problems.vrp import Switches, Vrp, number_of_starts
-from neuroute.problems.vrp_checker import EPS
+from neuroute.problems.vrp import EPS, Switches, Vrp, number_of_starts
 from neuroute.specs.objects import Decoding
 
 INSTANCES_PER_BATCH = 100  # of networks that are batch-dependent, as published

@@ -17,7 +17,9 @@ from neuroute.analysis.intervals import gap_pct
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import (
+    PACKAGED,
     library,
+    packaged_files,
     published_instances,
     read_known,
     read_manifest,
@@ -26,10 +28,8 @@ from neuroute.datasets.benchmarks import (
 from neuroute.decoding.decode import instances_per_batch
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
-from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.records import Arrays, Rows
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
 from neuroute.problems.instances.instances import Instances
-from neuroute.problems.public_instances import PACKAGED, packaged_files
 from neuroute.specs.objects import BenchmarkEvaluation, Decoding
 
 log = logging.getLogger(__name__)

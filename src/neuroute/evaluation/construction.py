@@ -11,8 +11,7 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.networks.weights import parameters
 from neuroute.specs.objects import ConstructionEvaluation, Dataset
 

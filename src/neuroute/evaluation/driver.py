@@ -17,9 +17,17 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.core.source import source
 from neuroute.core.stated import state
-from neuroute.datasets.stored_labels import label_digests
-from neuroute.evaluation.loaded import LoadedModel, MeasuredSteps, RunContext, load_run
-from neuroute.evaluation.records import Arrays, Rows, values_digest, write_records
+from neuroute.datasets.store import label_digests
+from neuroute.evaluation.loaded import (
+    Arrays,
+    LoadedModel,
+    MeasuredSteps,
+    Rows,
+    RunContext,
+    load_run,
+    values_digest,
+    write_records,
+)
 from neuroute.networks.weights import weights_digest
 from neuroute.specs.objects import (
     BenchmarkEvaluation,

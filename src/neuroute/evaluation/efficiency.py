@@ -27,8 +27,7 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.accounting.counts import Counts
 from neuroute.evaluation.accounting.counts import counts as counts_of
-from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.evaluation.single_step import Construction, Starts, pose_single_step
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import build

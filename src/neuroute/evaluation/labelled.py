@@ -17,15 +17,13 @@ from neuroute.analysis.intervals import gaps
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.store import load_tours
 from neuroute.decoding.decode import decode_timed as decode_instances
 from neuroute.decoding.decode import improve
 from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.accounting.flops import per_solution
-from neuroute.evaluation.loaded import LoadedModel, load_run
-from neuroute.evaluation.records import Arrays, Rows, describe_test
-from neuroute.networks.stage_files import unpacked_stages
-from neuroute.networks.weights import parameters
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test, load_run
+from neuroute.networks.weights import parameters, unpacked_stages
 from neuroute.solvers.base import GRID
 from neuroute.solvers.registry import get
 from neuroute.specs.objects import Dataset, Decoding, Evaluation, StageEvaluation, Test

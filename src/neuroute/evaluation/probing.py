@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.networks.weights import parameters
 from neuroute.specs.objects import Dataset, Decoding
 

@@ -13,8 +13,7 @@ from neuroute.analysis.rescaling import Parabola, check_factors, fit_parabola
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.specs.objects import Decoding, RescalingEvaluation, Sweep
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.decoding.environment import choose_best, empty_mask
 from neuroute.decoding.greedy import closed_tour_rows
-from neuroute.decoding.rollout import choose_best, empty_mask
 from neuroute.evaluation.accounting.counts import Counts
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.specs.objects import Dataset

@@ -17,8 +17,7 @@ from neuroute.core.files import write_whole
 from neuroute.networks.layouts.arguments import read_arguments
 from neuroute.networks.layouts.rules import Layout, published_name, rename, some
 from neuroute.networks.layouts.tables import recognise
-from neuroute.networks.tensor_files import metadata, read_tensors
-from neuroute.networks.weights import KEY, build, describe, read_about
+from neuroute.networks.weights import KEY, build, describe, metadata, read_about, read_tensors
 from neuroute.specs.objects import Network
 
 

@@ -8,9 +8,8 @@ from torch import Tensor, nn
 
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
 from neuroute.networks.blocks.all_digits import in_all_digits
-from neuroute.networks.blocks.attention import SATURATED, ClippedNetwork, clipped
+from neuroute.networks.blocks.attention import SATURATED, ClippedNetwork, clipped, pairwise_distances
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding, rows_of
-from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.kernels.decision import AttentionFreeDecisions, fits_attention_free
 
 

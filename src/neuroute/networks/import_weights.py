@@ -17,8 +17,14 @@ from neuroute.networks.foreign_weights import Weights, faults, fit, read_weights
 from neuroute.networks.layouts.arguments import read_arguments, unsettled
 from neuroute.networks.layouts.rules import some
 from neuroute.networks.layouts.tables import layouts
-from neuroute.networks.stage_files import pack_stages
-from neuroute.networks.weights import describe, describe_source, is_bundled, load_checkpoint, weights_digest
+from neuroute.networks.weights import (
+    describe,
+    describe_source,
+    is_bundled,
+    load_checkpoint,
+    pack_stages,
+    weights_digest,
+)
 from neuroute.specs.objects import GivenRun, Network
 
 NETWORKS = {

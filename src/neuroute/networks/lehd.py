@@ -9,7 +9,7 @@ from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.experts.mixture import Hierarchical, Mixture, MlpExperts
 from neuroute.networks.blocks.experts.routing import Routing
-from neuroute.networks.blocks.residual_layer import ResidualLayer, score_layers
+from neuroute.networks.blocks.layers import ResidualLayer, score_layers
 
 
 class Lehd(PathNetwork):

@@ -23,8 +23,7 @@ from neuroute.networks.blocks.experts.mixture import (
     MlpExperts,
 )
 from neuroute.networks.blocks.experts.routing import Routing
-from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
-from neuroute.networks.blocks.post_norm_layer import PostNormLayer
+from neuroute.networks.blocks.layers import NORMS, Norm, NormName, PostNormLayer, UntrackedBatchNorm
 from neuroute.networks.kernels.decision import Decisions
 from neuroute.problems.vrp import Switches, Variant
 

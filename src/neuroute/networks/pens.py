@@ -12,15 +12,17 @@ from torch import Tensor, nn
 from neuroute.core.seeds import stream_seed
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits, in_products
-from neuroute.networks.blocks.attention import attend, attend_in_parts, split_heads
-from neuroute.networks.blocks.norms import feed_forward, scaled_linear
-from neuroute.networks.blocks.positions import (
+from neuroute.networks.blocks.attention import (
     alibi_slopes,
+    attend,
+    attend_in_parts,
     axial_frequencies,
     axial_rotation,
     pairwise_distances,
     rotate,
+    split_heads,
 )
+from neuroute.networks.blocks.layers import feed_forward, scaled_linear
 
 Attend = Callable[[Tensor, Tensor, Tensor, float], Tensor]  # q, k, v (batch, heads, tokens, d_k), scale -> like q
 

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_products
+from neuroute.networks.blocks.layers import ResidualLayer
 from neuroute.networks.blocks.linear_cross_attention import CrossModule, score_streams, through
-from neuroute.networks.blocks.residual_layer import ResidualLayer
 
 Attention = Literal["cross", "self"]
 

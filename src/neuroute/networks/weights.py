@@ -4,10 +4,15 @@ import hashlib
 import importlib
 import inspect
 import json
-from collections.abc import Collection, Iterable, Mapping
+import pickle
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
@@ -17,6 +22,7 @@ from neuroute.core.digest import locate
 from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_whole
+from neuroute.core.private import scratch_folder
 from neuroute.core.systems import roots
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.specs.objects import Network
@@ -232,3 +238,112 @@ def are_finite(tensors: Iterable[Tensor]) -> bool:
     # The least and the largest number, NaN where there is one: a pass where `isfinite` takes several.
     finite = [torch.stack(tensor.aminmax()).isfinite().all() for tensor in tensors if tensor.numel()]
     return not finite or bool(torch.stack(finite).all())
+
+
+LAST = "model"
+
+
+def pack_stages(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write them as one file; equal ends give equal bytes."""
+
+    def write(stream: Any) -> None:
+        with ZipFile(stream, "w") as packed:
+            for name, data in files.items():
+                packed.writestr(ZipInfo(name), data)  # of no date
+
+    write_whole(path, write)
+
+
+@contextmanager
+def unpacked_stages(path: Path) -> Iterator[Path]:
+    """A folder with the ends of a run's stages, while the block runs.  Raises NeurouteError for a damaged file."""
+    with scratch_folder("stages-") as folder:
+        try:
+            with ZipFile(path) as packed:
+                packed.extractall(folder)
+        except (OSError, BadZipFile, NotImplementedError) as error:
+            raise NeurouteError(
+                f"{path}: cannot be read ({error}); delete it and train its run anew: `neuroute train <run>`"
+            ) from None
+        yield folder
+
+
+# Keys under which training scripts keep the weights.
+HOLDERS = ("model_state_dict", "state_dict", "model", "net", "model_baseline")
+WRAPPERS = ("module", "_orig_mod", "policy")  # where DataParallel, torch.compile and Lightning modules keep it
+# Numbers of numpy's, which training logs beside the weights may hold, as numpy 2 calls them and as it did before.
+SCALARS: list[Any] = [
+    np.dtype,
+    *((np.float64(0).__reduce__()[0], f"numpy.{core}.multiarray.scalar") for core in ("_core", "core")),
+    *(type(np.dtype(kind)) for kind in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")),
+]
+MEND = 'save the weights alone: torch.save(checkpoint["model_state_dict"], "weights.pt") or as safetensors'
+
+
+def read_tensors(file: Path) -> dict[str, Tensor]:
+    """Names and tensors of a .safetensors file, or of a torch file (.pt, .pth) that holds a state dict.
+
+    The state dict may lie under one of HOLDERS; what all names begin with where a module was wrapped is taken off.
+    Raises NeurouteError for any other content, also for pickles that name anything but plain data and tensors.
+    """
+    tensors = _safetensors(file) if file.suffix == ".safetensors" else _state_dict(file, _torch_file(file))
+    while tensors and (wrapper := next(iter(tensors)).partition(".")[0]) in WRAPPERS:
+        if not all(name.startswith(f"{wrapper}.") for name in tensors):
+            break
+        tensors = {name.removeprefix(f"{wrapper}."): tensor for name, tensor in tensors.items()}
+    wrong = sorted(n for n, t in tensors.items() if t.is_complex() or t.layout != torch.strided or t.is_quantized)
+    if wrong:
+        raise NeurouteError(f"{file}: '{wrong[0]}' holds {tensors[wrong[0]].dtype}, not real numbers; {MEND}")
+    return tensors
+
+
+def metadata(file: Path) -> dict[str, str]:
+    """Of a safetensors file."""
+    try:
+        with safe_open(file, framework="pt") as opened:
+            return opened.metadata() or {}
+    except FileNotFoundError:
+        raise _absent(file) from None
+    except (SafetensorError, OSError) as error:
+        raise NeurouteError(f"{file}: not a readable safetensors file ({error}); download or export it again") from None
+
+
+def _safetensors(file: Path) -> dict[str, Tensor]:
+    metadata(file)  # says what is wrong with the file
+    return load_file(file)
+
+
+def _torch_file(file: Path) -> Any:
+    try:
+        with torch.serialization.safe_globals(SCALARS):
+            return torch.load(file, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise _absent(file) from None
+    except pickle.UnpicklingError as error:
+        match = re.search(r"GLOBAL ([\w.]+)", str(error))
+        if match:
+            raise NeurouteError(
+                f"{file}: holds {match[1]}, not only tensors, and reading that could execute code; {MEND}"
+            ) from None
+        raise _unreadable(file, "a pickle that torch did not write") from None
+    except Exception as error:  # garbage makes the unpickler raise whatever it stumbles over
+        raise _unreadable(file, f"{type(error).__name__} while reading it") from None
+
+
+def _state_dict(file: Path, content: Any) -> dict[str, Tensor]:
+    if isinstance(content, dict) and not any(isinstance(value, Tensor) for value in content.values()):
+        content = next((content[key] for key in HOLDERS if isinstance(content.get(key), dict)), content)
+    if not isinstance(content, dict) or not content:
+        raise NeurouteError(f"{file}: holds a {type(content).__name__}, not tensors by name; {MEND}")
+    other = [f"'{name}' ({type(v).__name__})" for name, v in content.items() if not isinstance(v, Tensor)]
+    if other:
+        raise NeurouteError(f"{file}: {other[0]} is no tensor, and no {', '.join(HOLDERS)} is there; {MEND}")
+    return {str(name): tensor for name, tensor in content.items()}
+
+
+def _absent(file: Path) -> NeurouteError:
+    return NeurouteError(f"{file}: no such file; give the path of a .pt, .pth or .safetensors file")
+
+
+def _unreadable(file: Path, why: str) -> NeurouteError:
+    return NeurouteError(f"{file}: not a readable torch file ({why}); give a .pt, .pth or .safetensors file")

@@ -18,11 +18,11 @@ PARTS: dict[str, dict[str, str]] = {
     "tsp": {
         "spec": "neuroute.datasets.problem_specs:TSP",
         "environment": "neuroute.decoding.tsp:TSP",
-        "search": "neuroute.decoding.tsp_search:SEARCH",
+        "search": "neuroute.decoding.tsp:SEARCH",
         "revise": "neuroute.decoding.revision:revise_batch",
         "decision": "neuroute.training.supervised:PathDecision",
         "supervised": "neuroute.training.supervised:supervised",
-        "path-tsp": "neuroute.training.path_tsp:PathTspBatches",
+        "path-tsp": "neuroute.training.supervised:PathTspBatches",
         "self-improvement": "neuroute.training.self_improvement:SelfImprovementBatches",
         "reconstruction": "neuroute.training.reconstruction:TourRounds",
         "reinforce": "neuroute.training.reinforce:reinforce",

@@ -20,8 +20,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.private import scratch_folder
-from neuroute.problems.vrp import Vrp, from_routes
-from neuroute.problems.vrp_checker import fault
+from neuroute.problems.vrp import Vrp, fault, from_routes
 from neuroute.solvers import limited
 from neuroute.solvers.base import GRID, Solver, matrix_rows, matrix_text, missing, on_grid, positive_seed, tsplib_text
 from neuroute.solvers.lkh import BEST, MOST, PRECISION, countable, read_tour

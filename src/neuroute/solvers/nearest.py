@@ -4,8 +4,7 @@ import numba
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.vrp import Vrp
-from neuroute.problems.vrp_checker import EPS
+from neuroute.problems.vrp import EPS, Vrp
 from neuroute.solvers.base import Solver, check_demands, installed_version
 
 HOW_TO_GET = "run `pip install numba`"

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroute.problems.vrp import Vrp
-from neuroute.problems.vrp_checker import EPS
+from neuroute.problems.vrp import EPS, Vrp
 from neuroute.solvers.base import GRID
 
 # A limit that the way there and back just meets must not be missed by rounding; the checker allows more than this.

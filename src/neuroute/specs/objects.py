@@ -26,13 +26,15 @@ from neuroute.specs.evaluations import (
     StageEvaluation,
     Sweep,
 )
-from neuroute.specs.reinforced import Elite, Reinforced, Stage
 from neuroute.specs.trainings import (
     AnyTraining,
+    Elite,
     OwnLoss,
     OwnTraining,
     Reconstruction,
+    Reinforced,
     SelfImprovement,
+    Stage,
     Supervised,
     Training,
 )

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from neuroute.core.seeds import stream_seed
 from neuroute.decoding.cvrp import CvrpBatch, decide_for
 from neuroute.decoding.cvrp_search import SEARCH
-from neuroute.decoding.prefixes import RoutePrefixes
-from neuroute.decoding.sampling import Begin
+from neuroute.decoding.sampling import Begin, RoutePrefixes
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.experts.gates import Gate
 from neuroute.networks.blocks.experts.routing import Routing, SharedRouting

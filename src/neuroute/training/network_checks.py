@@ -12,13 +12,12 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.decoding.environment import ENVIRONMENT
+from neuroute.decoding.environment import ENVIRONMENT, precision_of
 from neuroute.decoding.multi_start import begin
-from neuroute.decoding.rollout import precision_of
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import build, is_bundled, network_class
 from neuroute.specs.objects import Labels, Network, Run
-from neuroute.specs.reinforced import Reinforced
+from neuroute.specs.trainings import Reinforced
 from neuroute.training.batches import Scheme
 
 FAILURES = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)

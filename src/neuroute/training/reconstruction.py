@@ -18,11 +18,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.store import load_tours
 from neuroute.decoding.construct import construct
+from neuroute.decoding.decode import Search
 from neuroute.decoding.memory import inference
-from neuroute.decoding.search import Search
-from neuroute.decoding.tsp_search import SEARCH
+from neuroute.decoding.tsp import SEARCH
 from neuroute.networks.weights import are_finite
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import cut, cut_pairs, draw_within

@@ -14,20 +14,26 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
-from neuroute.decoding.environment import BYTES, ENVIRONMENT, Batch
+from neuroute.decoding.environment import BYTES, ENVIRONMENT, Batch, precision_of
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import begin, roll_out
-from neuroute.decoding.rollout import precision_of
-from neuroute.networks.blocks.norms import BatchNorm
+from neuroute.networks.blocks.layers import BatchNorm
 from neuroute.networks.weights import all_finite, are_finite
 from neuroute.specs.objects import Dataset, Distribution
-from neuroute.specs.reinforced import LARGEST_BATCH, Reinforced, Stage
+from neuroute.specs.trainings import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training import sampling_streams as streams
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.network_checks import check
-from neuroute.training.policy_gradient import AuxiliaryLoss, LogProbability, log_probabilities, weights
-from neuroute.training.split_backward import RecordedChoices, SplitBackward, recompute
-from neuroute.training.stages import keep_stage, recall_moments
+from neuroute.training.policy_gradient import (
+    AuxiliaryLoss,
+    LogProbability,
+    RecordedChoices,
+    SplitBackward,
+    log_probabilities,
+    recompute,
+    weights,
+)
+from neuroute.training.train import keep_stage, recall_moments
 
 LEARNING_BYTES = 128  # of a decision and a node while it is learnt from
 GRAPH_BYTES, GRAPH_CHANNEL_BYTES = 32, 64  # of a decision that is kept to be learnt from: of each node, each channel

@@ -18,17 +18,15 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
-from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN
-from neuroute.decoding.environment import BYTES, Batch
-from neuroute.decoding.rollout import precision_of
+from neuroute.datasets.streams import BACKHAULS_ONE_IN
+from neuroute.decoding.environment import BYTES, Batch, precision_of
 from neuroute.networks.blocks.experts.gates import Gate
 from neuroute.networks.blocks.experts.routing import Replay, Routing, Tape
-from neuroute.networks.blocks.norms import BatchNorm
+from neuroute.networks.blocks.layers import BatchNorm
 from neuroute.problems.vrp import Variant
 from neuroute.training.batches import Scheme
-from neuroute.training.policy_gradient import AuxiliaryLoss
+from neuroute.training.policy_gradient import AuxiliaryLoss, Decisions
 from neuroute.training.reinforce import BatchSpec, Reinforcement
-from neuroute.training.split_backward import Decisions
 
 
 def most_starts(variant: str, n: int) -> int:

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from neuroute.core.seeds import stream_seed
-from neuroute.decoding.rollout import Choose
+from neuroute.decoding.environment import Choose
 from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.specs.objects import Distribution
-from neuroute.specs.reinforced import Reinforced, Stage
+from neuroute.specs.trainings import Reinforced, Stage
 
 SHAPES = 1 << 63  # second word of the key of sizes, capacities and variants; that of a batch's noise lies above
 SIZE, CAPACITY, VARIANT, DISTRIBUTION = range(4)  # which of a batch's four draws

@@ -21,8 +21,7 @@ from neuroute.core.files import write_whole
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.environment import ENVIRONMENT, Batch
 from neuroute.decoding.memory import batch_size_for, inference
-from neuroute.decoding.prefixes import TourPrefixes
-from neuroute.decoding.sampling import Begin, sample_shortest
+from neuroute.decoding.sampling import Begin, TourPrefixes, sample_shortest
 from neuroute.decoding.tsp import decide_for
 from neuroute.networks.base import PathNetwork
 from neuroute.specs.objects import Dataset, Decoding, SelfImprovement

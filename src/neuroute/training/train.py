@@ -13,37 +13,99 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from neuroute.core import device as devices
+from neuroute.core.device import Threads
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import exclusive, write_json, write_text
+from neuroute.core.files import exclusive, write_json, write_text, write_whole
 from neuroute.core.private import private_folder
 from neuroute.core.source import source
-from neuroute.core.threads import Threads
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.stored_labels import check_made, label_digests, load_tours
+from neuroute.datasets.store import check_made, label_digests, load_tours
 from neuroute.decoding.construct import construct
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.blocks.experts.mixture import Hierarchical
-from neuroute.networks.stage_files import pack_stages
 from neuroute.networks.weights import (
+    LAST,
     build,
     check_weights,
+    checkpoint_bytes,
     describe,
     load_checkpoint,
+    pack_stages,
     parameters,
+    read_tensors,
     save_checkpoint,
     weights_digest,
 )
 from neuroute.problems.registry import Part
-from neuroute.specs.objects import Network, Reinforced, Run
+from neuroute.specs.objects import Network, Run
+from neuroute.specs.trainings import Reinforced
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.callbacks import Callback
 from neuroute.training.distributed import World, join
-from neuroute.training.loop import TrainingLoop
+from neuroute.training.loop import TrainingLoop, load_whole, on_host
 from neuroute.training.network_checks import check_network, in_one_line
-from neuroute.training.stages import stage_ends
+
+log = logging.getLogger("neuroute.train")
+
+
+def keep_stage(state: Path, stage: str, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """In the folder that survives a kill, moments as "<parameter>/<what>".  A stage that ends twice ends the same."""
+    states = {name: optimizer.state.get(parameter, {}) for name, parameter in net.named_parameters()}
+    moments = {f"{name}/{key}": torch.as_tensor(each) for name, of in states.items() for key, each in of.items()}
+    content = on_host({"net": net.state_dict(), "moments": moments})
+    write_whole(_stage_file(state, stage), lambda file: torch.save(content, file))
+
+
+def stage_ends(training: Reinforced, state: Path, net: nn.Module, about: dict[str, Any]) -> dict[str, bytes]:
+    """Files of the ends of all stages, by name.
+
+    `net` is used to hold the weights, and holds those of the last stage in the end.
+    """
+    files: dict[str, bytes] = {}
+    for stage in training.stages:
+        file = _stage_file(state, stage.name)
+        try:
+            content = load_whole(file)
+        except Exception as error:
+            raise NeurouteError(
+                f"{file}: unreadable end of a stage ({error}); delete the folder above it to train anew"
+            ) from None
+        net.load_state_dict(content["net"])
+        name = LAST if stage is training.stages[-1] else stage.name
+        if name != LAST:
+            files[f"{name}.safetensors"] = checkpoint_bytes(net, {**about, "stage": name})
+        files[f"{name}.moments.safetensors"] = save(
+            {key: tensor.cpu().contiguous() for key, tensor in content["moments"].items()}
+        )
+    return files
+
+
+def recall_moments(path: Path, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Go on with the moments of a stage's end; where there are none, the optimizer starts anew.
+
+    Raises NeurouteError for moments of other parameters.
+    """
+    if not path.exists():
+        log.info("the weights that this run starts from have no moments beside them; the optimizer starts anew")
+        return
+    parameters = dict(net.named_parameters())
+    state: dict[str, dict[str, Tensor]] = {}
+    for key, value in read_tensors(path).items():
+        name, _, what = key.rpartition("/")
+        if name not in parameters or (value.ndim and value.shape != parameters[name].shape):
+            raise NeurouteError(f"{path.name}: '{key}' does not fit this network; let the run start `fresh`")
+        state.setdefault(name, {})[what] = value
+    by_number = {number: state[name] for number, name in enumerate(parameters) if name in state}
+    optimizer.load_state_dict({"state": by_number, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _stage_file(state: Path, stage: str) -> Path:
+    return state / "stages" / f"{stage}.pt"
+
 
 log = logging.getLogger(__name__)
 N = TypeVar("N", bound=RoutingNetwork)

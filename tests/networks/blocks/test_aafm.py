@@ -8,7 +8,7 @@ from torch import Tensor
 
 from neuroute.evaluation.efficiency import measure_memory
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
-from neuroute.networks.blocks.positions import pairwise_distances
+from neuroute.networks.blocks.attention import pairwise_distances
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

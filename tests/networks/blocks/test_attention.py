@@ -7,13 +7,15 @@ import torch
 from refusals import one_line
 from torch import Tensor
 
-from neuroute.networks.blocks.attention import attend, attend_in_parts, split_heads
-from neuroute.networks.blocks.positions import (
+from neuroute.networks.blocks.attention import (
     alibi_slopes,
+    attend,
+    attend_in_parts,
     axial_frequencies,
     axial_rotation,
     pairwise_distances,
     rotate,
+    split_heads,
 )
 from neuroute.networks.weights import build
 from neuroute.specs.objects import Network

@@ -15,8 +15,7 @@ from neuroute.core.files import read_json
 from neuroute.networks import foreign_weights
 from neuroute.networks.foreign_weights import faults
 from neuroute.networks.import_weights import import_weights, take_weights, tensors_of
-from neuroute.networks.tensor_files import read_tensors
-from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
+from neuroute.networks.weights import build, load_checkpoint, read_tensors, save_checkpoint
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.specs.objects import Dataset, GivenRun, Labels, Network, Supervised

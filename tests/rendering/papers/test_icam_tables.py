@@ -14,9 +14,15 @@ from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.pipeline.papers.icam.methods import baselines_note, reference_note, sets_of
 from neuroute.pipeline.papers.icam.scale import IcamScale
-from neuroute.pipeline.papers.icam.tables_ablations import table11_grid
-from neuroute.pipeline.papers.icam.tables_settings import CLIPPING, ROWS, ReinforcedRun
-from neuroute.pipeline.papers.icam.tables_test_sets import GROUPS, table1_grids, table3_grid
+from neuroute.pipeline.papers.icam.tables import (
+    CLIPPING,
+    GROUPS,
+    ROWS,
+    ReinforcedRun,
+    table1_grids,
+    table3_grid,
+    table11_grid,
+)
 from neuroute.pipeline.plan.config import Scale, load_scale
 from neuroute.pipeline.rendering.grid import Grid
 from neuroute.pipeline.rendering.table import Cell

@@ -11,7 +11,7 @@ import pytest
 from fabricated import stored, with_arrays
 from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, SHAPE, STEPS, N, fabricate, run_of, small, study
 from figure_checks import drawn, drawn_figure, texts
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import vrp_dataset
 from neuroute.pipeline.papers.mvmoe import roles
 from neuroute.pipeline.papers.mvmoe.figures_routing import HATCH
 from neuroute.pipeline.papers.mvmoe.snapshot import Routing, shares

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabricated_scaling import FABRIC, SCALE
-from neuroute.pipeline.papers.scaling import tables_rates
+from neuroute.pipeline.papers.scaling import tables_ablations
 from neuroute.pipeline.papers.scaling.scale import ScalingScale
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import Cell
@@ -24,8 +24,8 @@ def test_a_rate_that_short_trainings_did_not_choose_is_named(
         is_best = any(run.endswith(f"pilot_{shape}_{rate:g}") for shape, rate in rates.best.items() if shape != corner)
         return Cell(5.0 if is_best else 6.0)
 
-    monkeypatch.setattr(tables_rates, "_last_gap", gap)
-    table = tables_rates.table22(FABRIC.study("table22", records_of(FABRIC)))
+    monkeypatch.setattr(tables_ablations, "_last_gap", gap)
+    table = tables_ablations.table22(FABRIC.study("table22", records_of(FABRIC)))
     best = {row.labels[0]: row.cells[-4].measured for row in table.rows if row.cells[-4].measured}
     assert len(best) == len(rates.best)
     notes = " ".join(table.notes)

@@ -13,8 +13,8 @@ from fabricated_sit import FABRIC, RUNS, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.decoding.revision import published
 from neuroute.pipeline.papers.sit import roles
-from neuroute.pipeline.papers.sit.baselines import glop_note
-from neuroute.pipeline.papers.sit.figure_repetitions import figure3
+from neuroute.pipeline.papers.sit.figures_model import figure3
+from neuroute.pipeline.papers.sit.roles import glop_note
 from neuroute.pipeline.papers.sit.scale import SitScale
 from neuroute.pipeline.papers.sit.tables_comparison import GROUPS
 from neuroute.pipeline.plan.config import Config, Scale, load_scale

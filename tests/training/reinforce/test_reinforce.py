@@ -18,7 +18,7 @@ from neuroute.networks.icam import Icam
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.problems.vrp import Vrp
-from neuroute.specs.reinforced import Elite, Reinforced
+from neuroute.specs.trainings import Elite, Reinforced
 from neuroute.training import reinforce
 from neuroute.training.policy_gradient import weights
 from neuroute.training.reinforce import Reinforcement

@@ -8,11 +8,9 @@ import torch
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.stage_files import pack_stages, unpacked_stages
-from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.specs.reinforced import Elite
-from neuroute.training.stages import recall_moments
-from neuroute.training.train import _weights_to_start
+from neuroute.networks.weights import build, load_checkpoint, pack_stages, save_checkpoint, unpacked_stages
+from neuroute.specs.trainings import Elite
+from neuroute.training.train import _weights_to_start, recall_moments
 from reinforcing import Alone, close, gradients
 from tiny import Weights, log_lines, run_training, same_weights
 from tiny_reinforced import STAGES, batches_of, make_run, stage

@@ -12,17 +12,16 @@ from torch import Tensor
 from networks import MIXTURES
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.vrp import VrpBatch
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import PomoCvrp
 from neuroute.problems.registry import Part
-from neuroute.problems.vrp import SWITCHES, lengths, number_of_starts
-from neuroute.problems.vrp_checker import valid
+from neuroute.problems.vrp import SWITCHES, lengths, number_of_starts, valid
 from neuroute.specs.objects import Dataset, Run
-from neuroute.specs.reinforced import Elite
+from neuroute.specs.trainings import Elite
 from neuroute.training.policy_gradient import weights
 from neuroute.training.reinforce import MAX_NODES_PER_BATCH, Reinforcement
 from neuroute.training.reinforce import reinforce as reinforce_tsp

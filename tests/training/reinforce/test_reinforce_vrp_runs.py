@@ -6,16 +6,15 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
 from neuroute.networks.blocks.experts.mixture import LinearExperts, Mixture
 from neuroute.networks.blocks.experts.routing import Routing
-from neuroute.networks.stage_files import unpacked_stages
-from neuroute.networks.weights import load_checkpoint
+from neuroute.networks.weights import load_checkpoint, unpacked_stages
 from neuroute.problems.vrp import lengths
 from neuroute.specs.objects import Dataset
-from neuroute.specs.reinforced import Reinforced
+from neuroute.specs.trainings import Reinforced
 from tiny import label_store, log_lines, run_training, same_weights
 from tiny_reinforced_vrp import batches_of, make_run, stage, validation
 

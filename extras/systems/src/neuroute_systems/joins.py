@@ -1,11 +1,10 @@
-"""How systems of other authors lay tensors out, besides what is in `neuroute.networks.layouts.joins`."""
+"""How systems of other authors lay tensors out, besides what is in `neuroute.networks.layouts.rules`."""
 
 from collections.abc import Iterator
 
 from torch import Tensor
 
-from neuroute.networks.layouts.joins import linear, whole
-from neuroute.networks.layouts.rules import Rule
+from neuroute.networks.layouts.rules import Rule, linear, whole
 
 
 def output_from_heads(parts: list[Tensor]) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from networks import make
 from neuroute.decoding.decode import decode
-from neuroute.decoding.prefixes import TourPrefixes
+from neuroute.decoding.sampling import TourPrefixes
 from neuroute.specs.objects import Decoding
 from neuroute_systems.dgl import network as dgl
 from neuroute_systems.dgl.network import Dgl

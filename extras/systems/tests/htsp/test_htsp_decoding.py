@@ -11,7 +11,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
-from neuroute.decoding.rollout import choose_best
+from neuroute.decoding.environment import choose_best
 from neuroute.networks.pomo import Pomo
 from neuroute.problems.tsp import is_permutation
 from neuroute.specs.objects import Dataset, Decoding

@@ -12,9 +12,8 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode, instances_per_batch
-from neuroute.decoding.environment import ENVIRONMENT
+from neuroute.decoding.environment import ENVIRONMENT, Rollout, choose_best
 from neuroute.decoding.multi_start import WithServed
-from neuroute.decoding.rollout import Rollout, choose_best
 from neuroute.networks.pomo import Pomo
 from neuroute.specs.objects import Dataset, Decoding
 from neuroute_systems.glop.decoding import PartitionRollout

@@ -10,8 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.cvrp_paths import Decide, complete_routes
+from neuroute.decoding.cvrp import CvrpBatch, Decide, complete_routes
 from neuroute.problems.cvrp_sub_paths import (
     Blocks,
     arranged,

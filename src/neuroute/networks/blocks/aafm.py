@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import at_least_float32
-from neuroute.networks.blocks.norms import scaled_linear
-from neuroute.networks.blocks.post_norm_layer import PostNorm
+from neuroute.networks.blocks.layers import PostNorm, scaled_linear
 
 MARGIN = 0.9  # of the exponents that a number's format holds
 

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.norms import feed_forward, scaled_linear, scored_feed_forward
-from neuroute.networks.blocks.residual_layer import score_layers
+from neuroute.networks.blocks.layers import feed_forward, scaled_linear, score_layers, scored_feed_forward
 from neuroute.networks.kernels.linear import look_up
 
 SHARE = 15 / 16  # of the multiply-adds: folding takes more and smaller calls (SIT on a CPU: it pays from 300 nodes)

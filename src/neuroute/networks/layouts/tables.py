@@ -11,7 +11,9 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.core.systems import parts
-from neuroute.networks.layouts.joins import (
+from neuroute.networks.layouts.rules import (
+    Layout,
+    Rule,
     bias_of_heads,
     flipped,
     linear,
@@ -22,7 +24,6 @@ from neuroute.networks.layouts.joins import (
     transposed,
     weight,
 )
-from neuroute.networks.layouts.rules import Layout, Rule
 
 
 def _attention(ours: str, theirs: str) -> Iterator[Rule]:

@@ -129,7 +129,7 @@ def evaluate(
 def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: tuple[int, int] | None) -> None:
     """Record every number of an evaluation of the plan, or keep those of a part of it."""
     from neuroute.datasets.labels import restore_labels
-    from neuroute.datasets.stored_labels import check_made, labels_digest
+    from neuroute.datasets.store import check_made, labels_digest
     from neuroute.decoding.memory import in_precision_of_device
     from neuroute.evaluation import driver
     from neuroute.evaluation.loaded import RunContext

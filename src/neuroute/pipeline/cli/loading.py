@@ -8,7 +8,7 @@ from neuroute.problems.registry import PARTS
 
 LOADED = (
     "neuroute.api.trainer", "neuroute.api.loggers", "neuroute.evaluation.driver",
-    "neuroute.datasets.labels", "neuroute.datasets.libraries", "neuroute.pipeline.rendering.render",
+    "neuroute.datasets.labels", "neuroute.datasets.benchmarks", "neuroute.pipeline.rendering.render",
     "neuroute.pipeline.rendering.report", "neuroute.pipeline.rendering.verdicts", "neuroute.pipeline.dag.headlines",
     # behind `core/lazy.py`, and what optimizers and backends load at their first use
     "pandas", "torch._dynamo", "matplotlib.pyplot", "matplotlib.backends.backend_agg",

@@ -248,7 +248,7 @@ def keep(
     what each file was made from, with checksums.
     """
     from neuroute.pipeline.rendering.crate import write_crate
-    from neuroute.pipeline.rendering.keep import keep as keep_artifacts
+    from neuroute.pipeline.rendering.kept import keep as keep_artifacts
     from neuroute.pipeline.rendering.kept import keep_behind
 
     p = load_plan(config, scale)

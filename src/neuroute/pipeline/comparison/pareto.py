@@ -14,8 +14,7 @@ from neuroute.core.lazy import mpl, pd
 from neuroute.pipeline.comparison.records import MEASURED
 from neuroute.pipeline.comparison.summary import Key, Summary, by_problem, clocks, groups, label, left_out
 from neuroute.pipeline.rendering import style
-from neuroute.pipeline.rendering.plots import SURE, line, mark, share_cells
-from neuroute.pipeline.rendering.style import Drawing
+from neuroute.pipeline.rendering.style import SURE, Drawing, line, mark, share_cells
 from neuroute.pipeline.rendering.table import duration
 
 if TYPE_CHECKING:

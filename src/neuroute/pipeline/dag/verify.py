@@ -18,7 +18,7 @@ from typing import Any, Literal
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.files import read_json
 from neuroute.core.source import short_commit, source
-from neuroute.evaluation.records import values_digest
+from neuroute.evaluation.loaded import values_digest
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.pipeline.rendering.crate import sources
 from neuroute.pipeline.rendering.kept import ABOUT

@@ -11,6 +11,7 @@ from typing import TypeVar
 from neuroute.core.digest import ROOT, code_digest
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.job import CACHE_ENV
+from neuroute.datasets.benchmarks import list_file, packaged_files
 from neuroute.evaluation.accounting.counts import COUNTING
 from neuroute.pipeline.plan.changes import with_seed
 from neuroute.pipeline.plan.config import Config, Scale
@@ -18,7 +19,6 @@ from neuroute.pipeline.plan.needs import Need
 from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.papers import load_paper, paper_folders
 from neuroute.pipeline.plan.scale import load_scale, scale_names
-from neuroute.problems.public_instances import list_file, packaged_files
 from neuroute.problems.registry import entries
 from neuroute.specs.objects import (
     Artifact,
@@ -314,7 +314,7 @@ def _files_digest(files: Iterable[Path]) -> str:
 
 
 def _library_entry(benchmark: str) -> str:
-    return f"neuroute.datasets.libraries:{benchmark.upper()}"
+    return f"neuroute.datasets.benchmarks:{benchmark.upper()}"
 
 
 def _solver_entry(solver: str) -> str:

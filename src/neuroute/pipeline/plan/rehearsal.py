@@ -7,9 +7,8 @@ would after hours; what takes long is short: batches, instances, iterations of a
 import math
 from typing import Any, TypeVar, get_args
 
-from neuroute.datasets.benchmarks import published_instances
+from neuroute.datasets.benchmarks import packaged_files, published_instances
 from neuroute.pipeline.plan.scale import Scale
-from neuroute.problems.public_instances import packaged_files
 from neuroute.solvers.registry import FROM_FILES, SOLVERS
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Benchmark, OwnTraining, Reconstruction, Reinforced, SelfImprovement, Supervised

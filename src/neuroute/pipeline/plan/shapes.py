@@ -8,9 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field, create_model, field_validator, model_validator
 
 from neuroute.specs.data import Spec
-from neuroute.specs.epochs import Positive as Positive
-from neuroute.specs.reinforced import Reinforced, Stage
-from neuroute.specs.trainings import Reconstruction, SelfImprovement, Supervised
+from neuroute.specs.trainings import Positive as Positive
+from neuroute.specs.trainings import Reconstruction, Reinforced, SelfImprovement, Stage, Supervised
 
 SWEEP = "sweep"  # the paper whose runs a sweep's points are
 Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]

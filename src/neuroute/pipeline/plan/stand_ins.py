@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.stored_labels import rows_missing
+from neuroute.datasets.store import rows_missing
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.solvers.base import fitting_workers

@@ -50,7 +50,7 @@ class Study:
     @cached_property
     def records(self) -> pd.DataFrame:
         """All the artifact's evaluation records, one row per measured number; no rows when it declares none."""
-        from neuroute.evaluation.records import COLUMNS
+        from neuroute.evaluation.loaded import COLUMNS
 
         parts = [_read_records(self.work, evaluation) for evaluation in self.artifact.evaluations]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COLUMNS))
@@ -113,7 +113,7 @@ class Study:
 
         And, of the cells of a table, which model each is about.
         """
-        from neuroute.datasets.stored_labels import label_digests
+        from neuroute.datasets.store import label_digests
 
         mend = "measure it again"
         evaluations = {e: self.work / "evaluations" / f"{e}.json" for e in self.artifact.evaluations}

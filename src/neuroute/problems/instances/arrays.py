@@ -18,8 +18,7 @@ from neuroute.problems.cvrp import check_instances as check_cvrp
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.instances.unit_square import LATE, in_unit_square
 from neuroute.problems.tsp import FARTHEST, FEWEST_NODES, check_coordinates, is_permutation, tour_length
-from neuroute.problems.vrp import Switches, Variant, Vrp, lengths, variant_of
-from neuroute.problems.vrp_checker import LARGEST_LOAD, check_instances, valid
+from neuroute.problems.vrp import LARGEST_LOAD, Switches, Variant, Vrp, check_instances, lengths, valid, variant_of
 
 TOLERANCE = 1e-4  # relative, between a stated length and the one of the coordinates: some formats keep few digits
 LARGEST = 999_999_999  # of distances, so that sums stay exact

@@ -16,8 +16,7 @@ from neuroute.problems.instances.arrays import check_arrays, check_distances, ro
 from neuroute.problems.instances.distances import distances
 from neuroute.problems.instances.unit_square import LATE, fills_unit_square, in_unit_square, scale_points
 from neuroute.problems.tsp import is_permutation
-from neuroute.problems.vrp import Vrp, from_routes, to_routes
-from neuroute.problems.vrp_checker import EPS, Rule, fault
+from neuroute.problems.vrp import EPS, Rule, Vrp, fault, from_routes, to_routes
 
 if TYPE_CHECKING:
     from neuroute.problems.instances.drawing import Drawing

@@ -15,8 +15,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.sections import Parts, whole
 from neuroute.problems.instances.unit_square import HORIZON
-from neuroute.problems.vrp import Vrp
-from neuroute.problems.vrp_checker import LARGEST_LOAD, check_instances
+from neuroute.problems.vrp import LARGEST_LOAD, Vrp, check_instances
 
 HEADINGS = ("VEHICLE", "CUSTOMER")
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from neuroute.core.seeds import stream_seed
 from neuroute.networks.base import Count
 from neuroute.networks.blocks.all_digits import FullLinear
-from neuroute.networks.blocks.positions import pairwise_distances
+from neuroute.networks.blocks.attention import pairwise_distances
 from neuroute_systems.blocks.gated_graph import EdgeHead, GatedGraphLayer, nearest_nodes
 from neuroute_systems.edge_maps.network import EdgeMapNetwork, Map, symmetric_map
 

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.norms import BatchNorm, Norm
-from neuroute.networks.blocks.post_norm_layer import PostNormLayer
+from neuroute.networks.blocks.layers import BatchNorm, Norm, PostNormLayer
 
 
 class KoolLayer(PostNormLayer):

@@ -14,7 +14,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.memory import autocast, batch_size_for
-from neuroute.decoding.prefixes import TourPrefixes, search_beams
+from neuroute.decoding.sampling import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TspBatch, arrive_of, tour_lengths
 from neuroute.networks.base import PathNetwork
 from neuroute.solvers import nearest

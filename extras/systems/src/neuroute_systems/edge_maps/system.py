@@ -5,8 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from neuroute.specs.data import Precision
-from neuroute.specs.epochs import Positive, Validations
-from neuroute.specs.trainings import OwnTraining, Rate
+from neuroute.specs.trainings import OwnTraining, Positive, Rate, Validations
 
 WORDS = {"edge_maps:merging": "merging of edges and 2-opt", "edge_maps:tree_search": "tree search"}
 

@@ -6,8 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.networks.layouts.arguments import residual
-from neuroute.networks.layouts.joins import linear, rows, weight
-from neuroute.networks.layouts.rules import Rule
+from neuroute.networks.layouts.rules import Rule, linear, rows, weight
 from neuroute.networks.layouts.tables import EMBEDDING, SPELT_CVRP, combined, layout, pomo_routes, pomo_tsp
 
 LOCAL = {"tsp": "decoder.local_policy_0", "cvrp": "decoder.local_policies.0"}  # each code in its own words

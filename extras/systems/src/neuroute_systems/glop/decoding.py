@@ -8,8 +8,8 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, RouteRollout
+from neuroute.decoding.environment import Choose, choose_best
 from neuroute.decoding.memory import autocast, device_of
-from neuroute.decoding.rollout import Choose, choose_best
 from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.solvers.registry import get
 from neuroute.specs.objects import Decoding

@@ -18,8 +18,7 @@ from neuroute.solvers.insertion import insert_in_order
 from neuroute.specs.decodings import Revision
 from neuroute.specs.objects import Dataset
 from neuroute.training.batches import Scheme
-from neuroute.training.policy_gradient import log_probabilities
-from neuroute.training.split_backward import RecordedChoices, SplitBackward, recompute
+from neuroute.training.policy_gradient import RecordedChoices, SplitBackward, log_probabilities, recompute
 from neuroute_systems.glop.decoding import PartitionRollout, walk
 from neuroute_systems.glop.network import Glop, GlopPartition
 from neuroute_systems.glop.system import Partitioning

@@ -12,9 +12,8 @@ from neuroute.pipeline.plan.shapes import BaselineShape, Positive, names_each
 from neuroute.pipeline.plan.systems import PAPER, Rival, System, Trained, rival
 from neuroute.specs.data import Precision, Spec
 from neuroute.specs.decodings import Decoding, Revision, revise
-from neuroute.specs.epochs import InEpochs
 from neuroute.specs.objects import Run
-from neuroute.specs.trainings import OwnTraining
+from neuroute.specs.trainings import InEpochs, OwnTraining
 
 if TYPE_CHECKING:
     from neuroute.evaluation.accounting.counts import Counts

@@ -11,7 +11,7 @@ from neuroute.pipeline.plan.shapes import BaselineShape, Positive
 from neuroute.pipeline.plan.systems import PAPER, Rival, System, Trained, rival
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Decoding, Run
-from neuroute.specs.reinforced import Reinforced
+from neuroute.specs.trainings import Reinforced
 
 if TYPE_CHECKING:
     from neuroute.evaluation.accounting.counts import Counts

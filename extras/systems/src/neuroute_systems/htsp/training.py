@@ -14,11 +14,11 @@ from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.networks.weights import all_finite
 from neuroute.specs.objects import Dataset
-from neuroute.specs.reinforced import LARGEST_BATCH
+from neuroute.specs.trainings import LARGEST_BATCH
 from neuroute.training.batches import Scheme
 from neuroute.training.network_checks import check_stages
 from neuroute.training.reinforce import BatchSpec, Reinforcement
-from neuroute.training.stages import keep_stage
+from neuroute.training.train import keep_stage
 from neuroute_systems.htsp.decoding import Episode, PathBatch
 from neuroute_systems.htsp.network import Htsp
 from neuroute_systems.htsp.system import HtspTraining, Proximal

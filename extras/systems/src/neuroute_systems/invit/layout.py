@@ -6,8 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.networks.layouts.arguments import depth_of
-from neuroute.networks.layouts.joins import linear, weight
-from neuroute.networks.layouts.rules import Rule
+from neuroute.networks.layouts.rules import Rule, linear, weight
 from neuroute.networks.layouts.tables import layout
 
 ACTION_VIEW = "action_encoder.input_emb.weight"

@@ -15,8 +15,7 @@ from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.contexts import rows_of
-from neuroute.networks.blocks.norms import LayerNorm
-from neuroute.networks.blocks.post_norm_layer import PostNorm
+from neuroute.networks.blocks.layers import LayerNorm, PostNorm
 
 # -- views of an instance: the nodes near a stop, in coordinates of their own (Fang et al., 2024, Section 4) ---------
 

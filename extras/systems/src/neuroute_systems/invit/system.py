@@ -13,7 +13,7 @@ from neuroute.pipeline.plan.shapes import BaselineShape, Positive
 from neuroute.pipeline.plan.systems import PAPER, Rival, Studied, System, Trained, rival
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Decoding, Network, Problem
-from neuroute.specs.reinforced import Reinforced
+from neuroute.specs.trainings import Reinforced
 from neuroute_systems.rollouts.spec import GreedyBaseline, Rollouts
 
 INVIT: dict[Problem, str] = {

@@ -9,8 +9,16 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.environment import Batch
-from neuroute.decoding.rollout import Choose, Rollout, choose_best, empty_mask, pick_masks, pick_tours, precision_of
+from neuroute.decoding.environment import (
+    Batch,
+    Choose,
+    Rollout,
+    choose_best,
+    empty_mask,
+    pick_masks,
+    pick_tours,
+    precision_of,
+)
 from neuroute.specs.objects import Decoding
 from neuroute_systems.mdam.network import Encoded, Mdam, Prepared
 

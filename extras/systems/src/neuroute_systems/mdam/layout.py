@@ -6,8 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from neuroute.networks.layouts.arguments import depth_of
-from neuroute.networks.layouts.joins import linear, rows_of_heads, weight, whole
-from neuroute.networks.layouts.rules import Rule
+from neuroute.networks.layouts.rules import Rule, linear, rows_of_heads, weight, whole
 from neuroute.networks.layouts.tables import layout
 from neuroute_systems.joins import output_from_heads
 

@@ -15,13 +15,12 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import Batch
 from neuroute.decoding.memory import autocast
 from neuroute.networks.weights import are_finite
-from neuroute.specs.reinforced import Stage
+from neuroute.specs.trainings import Stage
 from neuroute.training import sampling_streams as streams
 from neuroute.training.batches import Scheme
 from neuroute.training.network_checks import check_stages
-from neuroute.training.policy_gradient import LogProbability
+from neuroute.training.policy_gradient import LogProbability, SplitBackward
 from neuroute.training.reinforce import BatchSpec
-from neuroute.training.split_backward import SplitBackward
 from neuroute_systems.mdam.decoding import Steps, build, build_all
 from neuroute_systems.mdam.network import Mdam
 from neuroute_systems.mdam.system import MdamTraining, WarmBaseline

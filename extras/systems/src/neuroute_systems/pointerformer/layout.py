@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from neuroute.networks.layouts.joins import linear, rows, weight
-from neuroute.networks.layouts.rules import Rule
+from neuroute.networks.layouts.rules import Rule, linear, rows, weight
 from neuroute.networks.layouts.tables import layout
 from neuroute_systems.joins import batch_norm
 

@@ -4,7 +4,7 @@ from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.shapes import BaselineShape
 from neuroute.pipeline.plan.systems import Rival, System, Trained, rival
 from neuroute.specs.objects import Decoding
-from neuroute.specs.reinforced import Reinforced
+from neuroute.specs.trainings import Reinforced
 
 POINTERFORMER = "neuroute_systems.pointerformer.network:Pointerformer"
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from neuroute.specs.data import Spec
-from neuroute.specs.reinforced import Reinforced
+from neuroute.specs.trainings import Reinforced
 
 
 class GreedyBaseline(Spec):

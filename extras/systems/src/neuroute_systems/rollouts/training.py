@@ -20,7 +20,7 @@ from neuroute.decoding.environment import Batch
 from neuroute.decoding.memory import autocast, bytes_of_decision
 from neuroute.decoding.multi_start import images_of, multi_start, roll_out
 from neuroute.specs.objects import Dataset
-from neuroute.specs.reinforced import Stage
+from neuroute.specs.trainings import Stage
 from neuroute.training.batches import Scheme
 from neuroute.training.network_checks import check
 from neuroute.training.policy_gradient import AuxiliaryLoss

@@ -8,8 +8,7 @@ import numpy as np
 
 from neuroute.core.lazy import mpl
 from neuroute.pipeline.papers.icam.figures_network import alphas_of_layers
-from neuroute.pipeline.papers.icam.roles import structure_needs
-from neuroute.pipeline.papers.icam.selections import RANKS, SHARE
+from neuroute.pipeline.papers.icam.roles import RANKS, SHARE, structure_needs
 from neuroute.pipeline.papers.icam.snapshot import Structure, adaptation_slope, draw_alphas
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import diagram as dg

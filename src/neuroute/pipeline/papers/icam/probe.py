@@ -12,23 +12,21 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
+from neuroute.decoding.environment import empty_mask, mask_stops
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import multi_start, roll_out
-from neuroute.decoding.rollout import empty_mask, mask_stops
 from neuroute.decoding.tsp import TSP, TspBatch
-from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
 from neuroute.evaluation.probing import check_decision, parameter_rows, to_arrays, wrong_network
-from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weigh
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.pipeline.papers.icam.roles import StructureEvaluation
-from neuroute.pipeline.papers.icam.selections import LEVELS, selections
+from neuroute.pipeline.papers.icam.roles import LEVELS, StructureEvaluation, selections
 from neuroute.specs.objects import Labels
 
 LAYER = 0  # whose attention-free module is shown

@@ -1,9 +1,15 @@
 """The models and test sets of paper `icam`, by the paper's own numbers, whatever they are at a scale."""
 
-from collections.abc import Iterator
-from functools import partial
-from typing import ClassVar, Literal
+from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from neuroute.core.lazy import torch
 from neuroute.pipeline.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, group_of
@@ -11,6 +17,9 @@ from neuroute.pipeline.plan.papers import borrow_test_set
 from neuroute.specs.decodings import revise
 from neuroute.specs.evaluations import RunEvaluation
 from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Problem, beam_search
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
 PAPER = "icam"
@@ -177,3 +186,53 @@ def structure(scale: Scale, run: str) -> StructureEvaluation:
 def structure_needs(scale: Scale) -> list[Need]:
     """Of the drawings of ICAM for the TSP."""
     return [structure(scale, run_id(OWN["tsp"]))]
+
+
+LEVELS = np.linspace(0, 1, 201)  # of the quantiles that are kept
+SHARE = 0.95  # of the choices, that lie in the region of preferred nodes
+RANKS = 20  # the last one counts all ranks from there on
+PAIRS = 1 << 24  # distances that are held at the same time
+
+
+@dataclass(frozen=True)
+class Selections:
+    """What all decisions of some tours have in common; the last stop and the way back are chosen by no one."""
+
+    quantiles: np.ndarray  # (levels,) of the distance to the chosen node
+    ranks: np.ndarray  # (RANKS,) int64: decisions by the chosen node's rank among the nodes that are left, from 1
+    radius: float  # within which `SHARE` of the chosen nodes lie
+    within: float  # mean number of other nodes that lie so near, visited or not
+
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Named for an .npz."""
+        values = {"quantiles": self.quantiles, "ranks": self.ranks, "radius": self.radius, "within": self.within}
+        return {f"{key}_{name}": np.asarray(value) for key, value in values.items()}
+
+
+def selections(coords: Tensor, tours: Tensor) -> Selections:
+    """coords (count, n, 2) and tours (count, n) int64 on the CPU, n >= 3.
+
+    Nodes as far away as the chosen one share its rank.
+    """
+    count, n = tours.shape
+    most = max(n, RANKS) + 1
+    ranks, distances = torch.zeros(most, dtype=torch.int64), torch.empty(count, n - 2, dtype=torch.float64)
+    at_once = max(1, PAIRS // n**2)
+    later = torch.ones(n - 2, n).triu(2).bool()  # what is left at each decision, but for the chosen node
+    paths = coords.double().gather(1, tours[..., None].expand(-1, -1, 2))
+    for first in range(0, count, at_once):
+        apart = _apart(paths[first : first + at_once])
+        steps = apart[:, : n - 2].diagonal(1, 1, 2)
+        distances[first : first + at_once] = steps
+        nearer = (apart[:, : n - 2] < steps[..., None]) & later
+        ranks += torch.bincount(nearer.sum(-1).flatten() + 1, minlength=most)
+    radius = float(np.quantile(distances.numpy(), SHARE))
+    inside = sum(int((_apart(part) <= radius).sum()) - part.shape[0] * n for part in paths.split(at_once))
+    quantiles = np.quantile(distances.numpy(), LEVELS).astype(np.float64)
+    by_rank = np.append(ranks[1:RANKS].numpy(), ranks[RANKS:].sum().item())
+    return Selections(quantiles, by_rank, radius, inside / (count * n))
+
+
+def _apart(paths: Tensor) -> Tensor:
+    """paths (count, n, 2) -> distances (count, n, n), exact on the diagonal."""
+    return torch.cdist(paths, paths, compute_mode="donot_use_mm_for_euclid_dist")

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from neuroute.pipeline.plan.shapes import BaselineShape, IcamShape, Nodes, Positive, names_each
 from neuroute.specs.data import Spec as Strict
-from neuroute.specs.reinforced import Reinforced, Stage
+from neuroute.specs.trainings import Reinforced, Stage
 
 SIZES = (100, 200, 500, 1000)
 LARGE_SIZES = (2000, 3000, 4000, 5000)  # Table 6

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from neuroute.analysis.contrasts import Gap, contrast, mean_of
-from neuroute.pipeline.papers.mvmoe.tables_benchmarks import PARAMETERS
+from neuroute.pipeline.papers.mvmoe.tables import PARAMETERS
 from neuroute.pipeline.rendering.comparisons import Evidence, Finding, cells_of, combined, one_cell, spread_of
 from neuroute.pipeline.rendering.table import Cell, Value
 

@@ -22,16 +22,15 @@ from neuroute.pipeline.papers.mvmoe.cells import (
 )
 from neuroute.pipeline.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
 from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
-from neuroute.pipeline.papers.mvmoe.tables_comparison import GROUPS
+from neuroute.pipeline.papers.mvmoe.tables import GROUPS
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import printed_gap, printed_numbers, summary_cell
 from neuroute.pipeline.rendering.columns import decimal
 from neuroute.pipeline.rendering.notes import draw_table, notes
-from neuroute.pipeline.rendering.plots import line, mark
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, line, mark, new_figure
 from neuroute.pipeline.rendering.table import HERE, Cell, Column, Row, Table, duration
 
 PANELS = {

@@ -13,9 +13,8 @@ from neuroute.pipeline.papers.mvmoe.snapshot import Routing, shares
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import maps, style
 from neuroute.pipeline.rendering.notes import notes
-from neuroute.pipeline.rendering.plots import line
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, line, new_figure
 
 SPARSE, DENSE = style.RAMPS["orange"][1], "#dfe4ea"
 NO_DECISION = -1

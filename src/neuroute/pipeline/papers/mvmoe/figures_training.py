@@ -22,9 +22,8 @@ from neuroute.pipeline.rendering.cells import MEAN_OF_GAPS, number, printed_numb
 from neuroute.pipeline.rendering.columns import described
 from neuroute.pipeline.rendering.grid import MEAN_GAP, Grid, Method, Quantity, grid_table, needs_of
 from neuroute.pipeline.rendering.notes import notes
-from neuroute.pipeline.rendering.plots import line
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, line, new_figure
 from neuroute.pipeline.rendering.table import Column, Table
 from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.objects import Reinforced, StageEvaluation, Test

@@ -13,21 +13,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.streams import vrp_dataset
+from neuroute.decoding.environment import choose_best, precision_of
 from neuroute.decoding.memory import autocast
-from neuroute.decoding.rollout import choose_best, precision_of
 from neuroute.decoding.vrp import VrpBatch
-from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
 from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
-from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice
 from neuroute.networks.blocks.experts.mixture import Hierarchical, Mixture
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
 from neuroute.pipeline.papers.mvmoe.roles import RoutingEvaluation
-from neuroute.problems.vrp import Vrp, lengths, number_of_starts
-from neuroute.problems.vrp_checker import valid
+from neuroute.problems.vrp import Vrp, lengths, number_of_starts, valid
 from neuroute.specs.objects import Decoding
 
 SEED = 0  # of what gates draw, anew for each variant

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from neuroute.pipeline.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.data import Spec as Strict
-from neuroute.specs.reinforced import Reinforced
+from neuroute.specs.trainings import Reinforced
 
 SIZES = (50, 100)
 TRAINED = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")  # Table 1

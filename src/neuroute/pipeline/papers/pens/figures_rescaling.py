@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from neuroute.analysis.rescaling import Parabola
 from neuroute.core.lazy import mpl
 from neuroute.pipeline.papers.pens import roles
-from neuroute.pipeline.papers.pens.cells import COLOUR, MARKER
+from neuroute.pipeline.papers.pens.roles import COLOUR, MARKER
 from neuroute.pipeline.papers.pens.scale import PensScale
 from neuroute.pipeline.plan.needs import artifact
-from neuroute.pipeline.rendering import plots, style
+from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import number, printed_numbers
 from neuroute.pipeline.rendering.columns import described
 from neuroute.pipeline.rendering.notes import notes
@@ -85,10 +85,10 @@ def figure3(study: Study) -> Drawing:
         panels[row, 0].set_ylabel(f"({LETTERS[row]}) {roles.NAMES[name]}\nmean tour length")
     panels[-1, len(roles.SIZES) // 2].set_xlabel("Scaling factor of the coordinates")
     handles = [
-        plots.mark("mean length at a factor", "o", style.GREY),
-        plots.line("fitted parabola (dotted: no minimum inside)", color=style.GREY, linewidth=1),
-        plots.line("its minimum, the best factor", color=style.GREY, linewidth=0.8, linestyle="--"),
-        plots.mark("the paper's (Table 1)", "^", style.INK, markerfacecolor="white"),
+        style.mark("mean length at a factor", "o", style.GREY),
+        style.line("fitted parabola (dotted: no minimum inside)", color=style.GREY, linewidth=1),
+        style.line("its minimum, the best factor", color=style.GREY, linewidth=0.8, linestyle="--"),
+        style.mark("the paper's (Table 1)", "^", style.INK, markerfacecolor="white"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, columnspacing=1.4)
     rows = [row for sweeps in swept.values() for each in sweeps for row in each.rows()]

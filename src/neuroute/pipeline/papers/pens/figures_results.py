@@ -8,16 +8,16 @@ from typing import Any
 
 from neuroute.core.lazy import mpl, pd
 from neuroute.pipeline.papers.pens import roles
-from neuroute.pipeline.papers.pens.cells import (
+from neuroute.pipeline.papers.pens.roles import (
     COLOUR,
     MARKER,
+    methods,
     not_trained,
     printed_gaps,
     several,
     size_label,
     spread_note,
 )
-from neuroute.pipeline.papers.pens.roles import methods
 from neuroute.pipeline.papers.pens.scale import PensScale
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
@@ -25,9 +25,8 @@ from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import mean_of_gaps_cell, number, printed_numbers, solver_name
 from neuroute.pipeline.rendering.columns import decimal, described
 from neuroute.pipeline.rendering.notes import notes
-from neuroute.pipeline.rendering.plots import drawable, hidden_note
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, drawable, hidden_note, new_figure
 from neuroute.pipeline.rendering.table import Cell
 from neuroute.specs.objects import Decoding
 

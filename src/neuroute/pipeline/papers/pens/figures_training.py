@@ -8,18 +8,25 @@ from typing import Any
 
 from neuroute.core.lazy import mpl
 from neuroute.pipeline.papers.pens import roles
-from neuroute.pipeline.papers.pens.cells import printed_gaps, several, size_label, spread_note
+from neuroute.pipeline.papers.pens.roles import printed_gaps, several, size_label, spread_note
 from neuroute.pipeline.papers.pens.scale import PensScale
 from neuroute.pipeline.papers.pens.tables_ablations import table_figure5_grid
 from neuroute.pipeline.plan.needs import Log, artifact
-from neuroute.pipeline.rendering import plots, style
+from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import mean_of_gaps_cell
 from neuroute.pipeline.rendering.columns import decimal, described
 from neuroute.pipeline.rendering.grid import needs_of
 from neuroute.pipeline.rendering.notes import notes
-from neuroute.pipeline.rendering.plots import batches_axis, drawable, hidden_note
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.pipeline.rendering.style import (
+    MEASURED,
+    PUBLISHED,
+    Drawing,
+    batches_axis,
+    drawable,
+    hidden_note,
+    new_figure,
+)
 from neuroute.specs.objects import Dataset
 
 INITIAL = {"zero": ("zero", style.RAMPS["orange"][1], "s"), "gauss": ("Gaussian", style.RAMPS["blue"][2], "o")}
@@ -57,11 +64,11 @@ def figure5(study: Study) -> Drawing:
         if all(map(math.isnan, gaps)):
             for axes in row:
                 style.empty_axes(axes, "no positive gap to draw")
-    handles = [plots.mark(f"{words} embeddings", marker, colour) for words, colour, marker in INITIAL.values()]
-    handles.append(plots.mark("(a, b) published", "o", style.GREY, markerfacecolor="white", markeredgewidth=1.1))
+    handles = [style.mark(f"{words} embeddings", marker, colour) for words, colour, marker in INITIAL.values()]
+    handles.append(style.mark("(a, b) published", "o", style.GREY, markerfacecolor="white", markeredgewidth=1.1))
     for size in CURVES:
         label = f"(c, d) on TSP{size_label(study, size)}"
-        handles.append(plots.line(label, color=style.INK, linestyle=DASHES[size], linewidth=1.1))
+        handles.append(style.line(label, color=style.INK, linestyle=DASHES[size], linewidth=1.1))
     figure.legend(handles=handles, loc="outside lower center", ncols=5, columnspacing=1.3)
     alt = "Gaps of small PENS-A and PENS-R from zero and Gaussian embeddings at three sizes, and while training."
     return Drawing(figure, [*ends, *curves], _notes(study, ends, curves), alt)

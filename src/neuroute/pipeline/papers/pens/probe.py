@@ -15,11 +15,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.decoding.memory import autocast
-from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
 from neuroute.evaluation.probing import check_instance, parameter_rows, wrong_network
-from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
-from neuroute.networks.blocks.positions import pairwise_distances
+from neuroute.networks.blocks.attention import pairwise_distances
 from neuroute.networks.pens import Pens, PreNormLayer
 from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
 from neuroute.specs.objects import Decoding

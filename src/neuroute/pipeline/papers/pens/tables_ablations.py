@@ -1,7 +1,18 @@
 """Table 1 and the tables inside Figures 4 and 5 of paper `pens`: scaling factors, encodings, initial embeddings."""
 
-from neuroute.pipeline.papers.pens.cells import gap_notes, reference_notes, sets_of
-from neuroute.pipeline.papers.pens.roles import NAMES, SIZES, SMALL, SMALL_SIZES, repeated, rescaled, rescaling, run_id
+from neuroute.pipeline.papers.pens.roles import (
+    NAMES,
+    SIZES,
+    SMALL,
+    SMALL_SIZES,
+    gap_notes,
+    reference_notes,
+    repeated,
+    rescaled,
+    rescaling,
+    run_id,
+    sets_of,
+)
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering.cells import MEAN_OF_GAPS

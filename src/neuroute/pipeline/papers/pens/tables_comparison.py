@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.pipeline.papers.pens import roles
-from neuroute.pipeline.papers.pens.cells import gap_notes, not_trained, reference_notes
 from neuroute.pipeline.papers.pens.roles import (
     BQ,
     DGL,
@@ -17,8 +16,11 @@ from neuroute.pipeline.papers.pens.roles import (
     NAMES,
     SIZES,
     Method,
+    gap_notes,
     methods,
+    not_trained,
     reference,
+    reference_notes,
     repeated,
     run_id,
 )

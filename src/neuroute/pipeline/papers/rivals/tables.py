@@ -19,10 +19,9 @@ from neuroute.pipeline.plan.needs import Log, Need, Solved, artifact, tested
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import RANGES, Solvers, gap_cell, solver_name, summary_cell
 from neuroute.pipeline.rendering.columns import WHOLE, described, joined
-from neuroute.pipeline.rendering.plots import drawable, hidden_note
 from neuroute.pipeline.rendering.settings import drawn_instances
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.style import MARKERS, MEASURED, Drawing, new_figure
+from neuroute.pipeline.rendering.style import MARKERS, MEASURED, Drawing, drawable, hidden_note, new_figure
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, duration, fixed
 from neuroute.specs.objects import Decoding
 

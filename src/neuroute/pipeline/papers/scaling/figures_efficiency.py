@@ -13,19 +13,22 @@ from neuroute.analysis import power_laws as laws
 from neuroute.analysis.contrasts import slope
 from neuroute.core.lazy import mpl
 from neuroute.pipeline.papers.scaling import curves, roles
-from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, Curve, model_curve
-from neuroute.pipeline.papers.scaling.roles import DEPTHS, GRID, SIX, WIDTHS, Shape, run_id
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
-from neuroute.pipeline.papers.scaling.series import (
+from neuroute.pipeline.papers.scaling.curves import (
+    HERE,
+    PAPER,
+    Curve,
     beam_curve,
     beam_needs,
     measured_beams,
+    model_curve,
     printed_gflops,
     printed_values,
     quoted_values,
 )
+from neuroute.pipeline.papers.scaling.roles import DEPTHS, GRID, SIX, WIDTHS, Shape, run_id
+from neuroute.pipeline.papers.scaling.scale import ScalingScale
 from neuroute.pipeline.plan.needs import Log, artifact
-from neuroute.pipeline.rendering import plots, style
+from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import behind, mean_cell, model_here
 from neuroute.pipeline.rendering.columns import described
 from neuroute.pipeline.rendering.notes import draw_table, notes
@@ -137,9 +140,9 @@ def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], in_print: Mappi
     axes.set_title("Exponents: here and as printed" + ("" if is_ordered else f"\n{NO_ORDER}"))
     axes.margins(x=0.1)
     handles = [
-        plots.mark("here, log-log", "o", style.GREY),
-        plots.mark("here, linear", "o", style.GREY, markerfacecolor="white"),
-        plots.mark("paper", "x", style.INK),
+        style.mark("here, log-log", "o", style.GREY),
+        style.mark("here, linear", "o", style.GREY, markerfacecolor="white"),
+        style.mark("paper", "x", style.INK),
     ]
     place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
     axes.legend(handles=handles, **place, ncols=3, handletextpad=0.1, columnspacing=1)
@@ -246,7 +249,7 @@ def figure6(study: Study) -> Drawing:
             trouble.append(
                 f"{hidden} {side} gaps are not positive: neither drawn nor in the relative fits; see the CSV."
             )
-    depths = [plots.mark(str(depth), "o", shade) for depth, shade in curves.DEPTH_COLOUR.items()]
+    depths = [style.mark(str(depth), "o", shade) for depth, shade in curves.DEPTH_COLOUR.items()]
     figure.legend(handles=depths, title="Depth", loc="outside lower center", ncols=len(depths))
     alt = "Gap over inference time under beam search with shifted power laws for twelve models; here and published."
     return Drawing(figure, rows, notes(study, trouble=trouble), alt, _shifted_table(fitted))

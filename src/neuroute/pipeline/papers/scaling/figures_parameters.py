@@ -10,12 +10,11 @@ from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import Interval
 from neuroute.pipeline.papers.scaling import curves
 from neuroute.pipeline.papers.scaling.claims import directions
-from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, Curve
+from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, Curve, Models, Points, beats_larger, quoted_value
 from neuroute.pipeline.papers.scaling.roles import GRID, Shape, is_added, run_id
-from neuroute.pipeline.papers.scaling.series import Models, Points, beats_larger, quoted_value
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact
-from neuroute.pipeline.rendering import plots, style
+from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.notes import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import Drawing
@@ -183,7 +182,7 @@ def figure5(study: Study) -> Drawing:
         if law and law.dropped:
             count = law.dropped + law.points
             trouble.append(f"{law.dropped} of {count} {side} gaps are not positive: not in the fit.")
-        handles = [plots.line(f"{a:.3f}", color=shade[a], linewidth=2) for a in reversed(levels)]
+        handles = [style.line(f"{a:.3f}", color=shade[a], linewidth=2) for a in reversed(levels)]
         place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 4}
         axes.legend(handles=handles, **place, title="A = D / W", columnspacing=1.0)
         exponents = {"beta_n": law.beta_u if law else None, "beta_a": law.beta_v if law else None}

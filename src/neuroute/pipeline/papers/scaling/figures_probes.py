@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from neuroute.analysis.representations import cosine_similarity, principal_components, separation
 from neuroute.core.lazy import mpl
 from neuroute.pipeline.papers.scaling import roles
-from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, WIDTH_MARKER, colour
+from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, WIDTH_MARKER, colour, quoted_values
 from neuroute.pipeline.papers.scaling.roles import PROBED, Shape, probe_needs, run_id
-from neuroute.pipeline.papers.scaling.series import quoted_values
 from neuroute.pipeline.plan.needs import artifact
-from neuroute.pipeline.rendering import plots, style
+from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import model_here
 from neuroute.pipeline.rendering.columns import described
 from neuroute.pipeline.rendering.maps import Array
@@ -77,8 +76,8 @@ def figure10(study: Study) -> Drawing:
             for k, (px, py) in enumerate(points)
         ]
     handles = [
-        plots.mark("optimal next node", "*", style.GREEN, markersize=9, markeredgecolor=style.INK),
-        plots.mark("other available nodes", "o", style.GREY),
+        style.mark("optimal next node", "*", style.GREEN, markersize=9, markeredgecolor=style.INK),
+        style.mark("other available nodes", "o", style.GREY),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Three scatter plots of available nodes on two principal components, the optimal next node marked."
@@ -249,7 +248,7 @@ def figure12(study: Study) -> Drawing:
     panels[1, 0].set_ylabel("Decisions (%)")
     style.log_axis(panels[1, 0], "y", [v for r in results.values() for v in r.share_pct], pad=0.15)
     handles = [
-        plots.line(
+        style.line(
             f"{shape.name}, here {model_here(study, run_id(shape))}",
             color=colour(shape),
             marker=WIDTH_MARKER[shape.width],
@@ -257,7 +256,7 @@ def figure12(study: Study) -> Drawing:
         )
         for shape in PROBED
     ]
-    handles.append(plots.mark("paper", "x", style.INK))
+    handles.append(style.mark("paper", "x", style.INK))
     figure.legend(handles=handles, loc="outside lower center", ncols=4, columnspacing=1.5)
     rows += [
         {"panel": panel, "side": PAPER, **shape._asdict(), "rank": f">{LAST}", "success_pct": value}

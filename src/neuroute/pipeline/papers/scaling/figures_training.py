@@ -15,7 +15,7 @@ from neuroute.pipeline.papers.scaling.curves import DEPTH_COLOUR, HERE, PAPER
 from neuroute.pipeline.papers.scaling.roles import DATA, DEEPEST, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact
-from neuroute.pipeline.rendering import plots, style
+from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import printed_gap, printed_numbers
 from neuroute.pipeline.rendering.columns import described
 from neuroute.pipeline.rendering.notes import notes
@@ -164,13 +164,13 @@ def _draw_convergence(
             _draw(axes, panel, variant)
         lines = (panel, "peak") if panel == "loss" else (panel,)
         _log_y(axes, [y for v in variants for t in v.seeds for each in lines for _, y in t.points(each)])
-        plots.batches_axis(axes, last)
+        style.batches_axis(axes, last)
         axes.set_xlabel("Batches")
         axes.set_ylabel(label)
         axes.set_title(title)
     handles, _ = loss_axes.get_legend_handles_labels()
     if any(len(variant.seeds) > 1 for variant in variants):
-        handles.append(plots.line("thin: each seed", color=style.GREY, linewidth=0.6))
+        handles.append(style.line("thin: each seed", color=style.GREY, linewidth=0.6))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     _draw_ends(end_axes, variants, here)
     rows = [row for v in variants for row in v.rows()] + [row for v in variants for row in v.mean_rows()]
@@ -196,7 +196,7 @@ def _draw(axes: mpl.axes.Axes, panel: str, variant: Variant) -> None:
     """
 
     def plot(points: Points, **look: Any) -> None:
-        axes.plot([x for x, _ in points], [plots.drawable(y) for _, y in points], color=variant.colour, **look)
+        axes.plot([x for x, _ in points], [style.drawable(y) for _, y in points], color=variant.colour, **look)
 
     curves = [trace.points(panel) for trace in variant.seeds]
     marks = {"marker": variant.marker, "markersize": 3.5, "markeredgecolor": "white"} if panel == "gap" else {}
@@ -207,7 +207,7 @@ def _draw(axes: mpl.axes.Axes, panel: str, variant: Variant) -> None:
         for points in [trace.points("peak") for trace in variant.seeds] if panel == "loss" else curves:
             plot(points, linewidth=0.6, alpha=0.25 if panel == "loss" else 0.5)
     if panel == "loss":
-        smooth = plots.running_mean([y for _, y in mean], _window(len(mean)))
+        smooth = style.running_mean([y for _, y in mean], _window(len(mean)))
         mean = [(x, y) for (x, _), y in zip(mean, smooth, strict=True)]
     plot(mean, linewidth=1.2, label=label, **marks)
     for trace, points in zip(variant.seeds, curves, strict=True):
@@ -263,7 +263,7 @@ def _notes(study: Study, variants: Sequence[Variant], **values: object) -> tuple
         study,
         scale=study.scale,
         validation=described(roles.validation(study.scale).dataset),
-        hidden=plots.hidden_note(gaps, "validation"),
+        hidden=style.hidden_note(gaps, "validation"),
         failures=failures,
         smooth=smooth,
         over=over,

@@ -17,12 +17,11 @@ from torch import Tensor
 
 from neuroute.analysis.representations import separation
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.stored_labels import load_tours
+from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.memory import autocast, batch_size_for
-from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.evaluation.probing import check_instance
-from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import parameters
 from neuroute.pipeline.papers.scaling.roles import ProbeEvaluation

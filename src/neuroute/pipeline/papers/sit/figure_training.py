@@ -17,9 +17,8 @@ from neuroute.pipeline.rendering import diagram as dg
 from neuroute.pipeline.rendering import maps, style
 from neuroute.pipeline.rendering.columns import decimal, described
 from neuroute.pipeline.rendering.notes import notes
-from neuroute.pipeline.rendering.plots import drawable, hidden_note
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.style import MEASURED, Drawing
+from neuroute.pipeline.rendering.style import MEASURED, Drawing, drawable, hidden_note
 from neuroute.problems.longest import longest_sub_path
 from neuroute.specs.objects import Reconstruction, Run
 

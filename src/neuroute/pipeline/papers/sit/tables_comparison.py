@@ -7,9 +7,14 @@ from functools import cached_property
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.pipeline.papers.sit import roles
-from neuroute.pipeline.papers.sit.baselines import (
+from neuroute.pipeline.papers.sit.roles import (
+    BASELINES,
+    PROBLEMS,
     SEARCHES,
+    SIZES,
+    SMALL_SIZES,
     SOLVERS,
+    TAM_SIZES,
     baselines,
     difusco_note,
     elg_note,
@@ -22,8 +27,8 @@ from neuroute.pipeline.papers.sit.baselines import (
     pomo_note,
     prc_words,
     reference_note,
+    run_id,
 )
-from neuroute.pipeline.papers.sit.roles import BASELINES, PROBLEMS, SIZES, SMALL_SIZES, TAM_SIZES, run_id
 from neuroute.pipeline.papers.sit.scale import SitScale
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact

@@ -1,0 +1,573 @@
+"""Tables of `icam`: test sets, settings, ablations."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from neuroute.datasets.benchmarks import study_instances
+from neuroute.evaluation.accounting.counts import counts
+from neuroute.pipeline.papers.icam import roles
+from neuroute.pipeline.papers.icam.methods import (
+    REFERENCE,
+    SOLVERS,
+    WAYS,
+    baselines_note,
+    models,
+    reference_note,
+    searched,
+    sets_of,
+    ways,
+)
+from neuroute.pipeline.papers.icam.roles import (
+    ABLATIONS,
+    BETAS,
+    KS,
+    LARGE_SIZES,
+    MULTI,
+    ORIGINAL,
+    OWN,
+    PROBLEMS,
+    SINGLE,
+    SIZES,
+    STAGED,
+    STAGES,
+    TAM_SIZES,
+    run_id,
+)
+from neuroute.pipeline.papers.icam.scale import IcamScale
+from neuroute.pipeline.plan.config import Scale
+from neuroute.pipeline.plan.needs import Need, artifact, tested
+from neuroute.pipeline.rendering.benchmark import Solved, measured_here, not_measured
+from neuroute.pipeline.rendering.cells import (
+    UNTRAINED,
+    gap_cell,
+    model_here,
+    number,
+    printed_numbers,
+    references_by_problem,
+    with_budget,
+)
+from neuroute.pipeline.rendering.columns import AS_TRAINED, HERE, WHOLE, described, gap_columns, plain
+from neuroute.pipeline.rendering.grid import (
+    GAP,
+    LENGTH,
+    SECONDS_EACH,
+    Grid,
+    Method,
+    comparison,
+    from_print,
+    gaps,
+    grid_table,
+    lkh_budgets,
+    needs_of,
+    of_each,
+)
+from neuroute.pipeline.rendering.notes import draw_table, notes
+from neuroute.pipeline.rendering.settings import (
+    Setting,
+    changes_note,
+    drawn_instances,
+    licence_table,
+    printed_values,
+    setting_rows,
+)
+from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
+from neuroute.specs.objects import (
+    Benchmark,
+    Decoding,
+    GivenRun,
+    Network,
+    Problem,
+    Reinforced,
+    Run,
+    Stage,
+    StageEvaluation,
+    Test,
+)
+
+TSP: Problem = "tsp"
+LARGEST = SIZES[-1]
+IN_PRINT = {SINGLE: "single_greedy", MULTI: "multistart_greedy"}
+
+
+def _table8_needs(scale: Scale) -> Iterator[Need]:
+    tests = tuple(Test(labels=test, decoding=MULTI) for test in sets_of(scale, TSP).values())
+    yield StageEvaluation(run=run_id(OWN[TSP]), stages=STAGES, tests=tests)  # the model itself is of the last one
+    yield from tested(run_id(OWN[TSP]), sets_of(scale, TSP).values(), MULTI)
+
+
+@artifact("After each stage of the training", needs=_table8_needs)
+def table8(study: Study) -> Table:
+    tests = sets_of(study.scale, TSP)
+    sets = {size: labels.dataset for size, labels in tests.items()}
+    rows = []
+    for i, stage in enumerate((*STAGES, None), 1):
+        published = printed_numbers(study, "table8", checkpoint=f"after_stage_{i}")
+        run = run_id(OWN[TSP]) if stage is None else roles.at_stage(OWN[TSP], stage)
+        gaps = {size: number(published, size, "gap_pct") for size in sets}
+        cells = [gap_cell(study, run, dataset, gaps[size], MULTI) for size, dataset in sets.items()]
+        rows.append(Row((f"After stage {i}", _sizes(study, i - 1)), tuple(cells)))
+    return draw_table(
+        study,
+        ("Checkpoint", "Trained on, here"),
+        gap_columns(sets),
+        rows,
+        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
+    )
+
+
+def _sizes(study: Study, stage: int) -> str:
+    """The sizes of a stage of the main run."""
+    run = study.runs.get(run_id(OWN[TSP]))
+    if run is None or not isinstance(run.training, Reinforced) or isinstance(run, GivenRun):
+        return UNTRAINED
+    low, high = run.training.stages[stage].sizes
+    return f"n={low}" if low == high else f"n={low} to {high}"
+
+
+def table9_grid(scale: Scale) -> Grid:
+    methods = [
+        Method(variant, {"variant": variant}, runs=run_id(name), decoding=MULTI) for variant, name in ABLATIONS.items()
+    ]
+    return Grid(methods, gaps(sets_of(scale, TSP)))
+
+
+@artifact("Without the adaptation", needs=needs_of(table9_grid))
+def table9(study: Study) -> Table:
+    """Gaps with the adaptation function in the attention-free modules, in the compatibility, in both and in neither."""
+    reference = reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"})
+    return grid_table(study, ("Variant",), table9_grid(study.scale), reference=reference)
+
+
+def _table10_needs(scale: Scale) -> Iterator[Need]:
+    forks = (run_id(roles.fork(k, beta)) for k, beta in (roles.MAIN, *scale[IcamScale].forks))
+    return tested(forks, roles.reference(scale, TSP, LARGEST), roles.SINGLE, MULTI)
+
+
+@artifact("Parameters of the third stage", needs=_table10_needs)
+def table10(study: Study) -> Table:
+    """Gaps at the paper's TSP1000 with several k and beta of the last stage."""
+    labels = roles.reference(study.scale, TSP, LARGEST)
+    ways = {way: WAYS[way] for way in ("single trajec.", "no augment.")}
+    columns = [
+        Column(f"gap_{decoding.name}_b{beta:g}_pct", f"β = {beta:g}", "%", group=way, at=described(labels.dataset))
+        for way, decoding in ways.items()
+        for beta in BETAS
+    ]
+
+    def cell(k: int, beta: float, decoding: Decoding) -> Cell:
+        name, run = IN_PRINT[decoding], run_id(roles.fork(k, beta))
+        published = number(printed_numbers(study, 10, k=k, beta=beta, decoding=name), LARGEST, "gap_pct")
+        return gap_cell(study, run, labels.dataset, published, decoding) if run in study.runs else Cell(None, published)
+
+    rows = [
+        Row(
+            (with_budget(f"k = {k}", k, study.scale[IcamScale].elites[k]),),
+            tuple(cell(k, beta, way) for way in ways.values() for beta in BETAS),
+        )
+        for k in KS
+    ]
+    trained_here = [
+        f"k = {k} with β = {beta:g}"
+        for k, beta in study.scale[IcamScale].forks
+        if run_id(roles.fork(k, beta)) in study.runs
+    ]
+    return draw_table(
+        study,
+        ("Best solutions",),
+        columns,
+        rows,
+        reference=reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}),
+        forks=f"Others trained here: {'; '.join(trained_here) or 'none'}.",
+    )
+
+
+def table11_grid(scale: Scale) -> Grid:
+    columns = comparison(sets_of(scale, TSP), "TSP{}".format, lengths=4, time="Total time")
+    return Grid(from_print(roles.PAPER, 11, models(scale, TSP) | searched(scale) | REFERENCE[TSP]), columns)
+
+
+@artifact("Inference strategies", needs=needs_of(table11_grid))
+def table11(study: Study) -> Table:
+    """Mean length, gap and total time with beams, random re-construct and augmentation."""
+    grid, iterations, beam = table11_grid(study.scale), roles.rrc(study.scale).iterations, roles.beam(study.scale).beam
+    return grid_table(
+        study,
+        ("Method",),
+        grid,
+        reference=reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"}),
+        scale=study.scale[IcamScale],
+        searches="" if (iterations, beam) == (100, 16) else f", with {iterations} iterations and beams of {beam}",
+        baselines=baselines_note(study, [grid]),
+    )
+
+
+VARIANTS = ("Transformer", "AFT-full", "AFT-simple", "AFT-local", "AFT-conv")
+
+
+@artifact("Time and space of attention and of AAFM")
+def table4(study: Study) -> Table:
+    """Complexity of attention and of its attention-free variants, and what is counted of those that are here."""
+    published = dict(study.published(4)[["key", "value"]].astype(str).to_numpy())
+    # FLOPs of one encoder layer for each pair of nodes: half the second difference in the number of nodes.
+    icam, pomo = study.scale[IcamScale].network.model_dump(), study.scale[IcamScale].pomo.model_dump()
+    layers = {
+        "Transformer": Network(kind=f"{POMO}:Pomo", arguments=pomo | {"depth": 1}),
+        "AFT-full": Network(kind=f"{ICAM}:Icam", arguments=icam | {"depth": 1}),
+        "AFT-simple": Network(kind=f"{ICAM}:Icam", arguments=icam | {"depth": 1, "adaptation": False}),
+    }
+    encoders = {name: counts(network).encoder for name, network in layers.items()}
+    n = 100  # any will do: the counts are polynomials of degree two
+    counted = {name: (count(n + 1) - 2 * count(n) + count(n - 1)) / 2 for name, count in encoders.items()}
+    rows = []
+    for name in VARIANTS:
+        time, space = (published[f"{name}.{what}"] for what in ("time", "space"))
+        rows.append(Row((name,), (Cell(None, time), Cell(None, space), Cell(counted.get(name)))))
+    columns = (
+        Column("time", "Time", format=str),
+        Column("space", "Space", format=str),
+        Column("operations_per_pair", "Operations per pair of nodes and layer", "FLOPs", WHOLE),
+    )
+    legend = "Counted here; the paper's entry in parentheses."
+    return draw_table(study, ("Model",), columns, rows, legend, shapes=study.scale[IcamScale])
+
+
+@artifact("Training settings")
+def table5(study: Study) -> Table:
+    """Hyper-parameters of ICAM as configured here and printed; besides, of the two trainings of POMO."""
+    published, columns, subjects, prefixes = printed_values(study), [], [], list[str]()
+    for names, label in ((OWN, "ICAM"), (STAGED, "POMO, three stages"), (ORIGINAL, "POMO (original)")):
+        for problem in PROBLEMS:
+            columns.append(Column(names[problem], problem.upper(), format=plain, group=label))
+            subjects.append(ReinforcedRun.of(study.runs.get(run_id(names[problem]))))
+            prefixes.append(problem.upper() if names is OWN else "")
+
+    def print_value(i: int, key: str) -> Value:
+        """What both problems share, or a problem's own."""
+        names = (f"both.{key}", f"{prefixes[i]}.{key}", f"{prefixes[i]}.{key}_max_norm") if prefixes[i] else ()
+        return next((published[name] for name in names if name in published), None)
+
+    return draw_table(
+        study,
+        ("Hyper-parameter",),
+        columns,
+        setting_rows(ROWS, subjects, print_value),
+        AS_TRAINED,
+        changes=changes_note(study, study.runs.values()),
+    )
+
+
+@artifact("Licences of the codes")
+def table12(study: Study) -> Table:
+    return licence_table(study)
+
+
+ICAM, POMO = "neuroute.networks.icam", "neuroute.networks.pomo"
+CLIPPING = {ICAM: 50.0, POMO: 10.0}  # of a module's networks, where the plan says nothing else
+RULE = "by N"  # capacity without a range: that of the number of customers
+
+
+class ReinforcedRun(NamedTuple):
+    """A run that is trained by reinforcement learning."""
+
+    run: Run
+    training: Reinforced
+
+    @classmethod
+    def of(cls, run: Run | None) -> "ReinforcedRun | None":
+        """None without a run, or where it is trained in another way."""
+        return cls(run, run.training) if run and isinstance(run.training, Reinforced) else None
+
+    @property
+    def module(self) -> str:
+        """Where the class of its network is; one of the user's own may bear any name."""
+        return self.run.network.kind.partition(":")[0]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return self.run.network.arguments
+
+    @property
+    def is_cvrp(self) -> bool:
+        return self.run.validation.dataset.problem == "cvrp"
+
+    @property
+    def first(self) -> Stage:
+        return self.training.stages[0]
+
+    def each(self, value: Callable[[Stage], Any], first: int = 0, last: int | None = None) -> Value:
+        """Return the one value of these stages, or each of theirs; None without any."""
+        values = [value(stage) for stage in self.training.stages[first:last]]
+        return ", ".join(map(str, values)) if len(set(values)) > 1 else values[0] if values else None
+
+    def last(self, value: Callable[[Stage], Any]) -> Value:
+        """Return the value of the last stage; None of a training that has one alone."""
+        return self.each(value, first=max(1, len(self.training.stages) - 1))
+
+
+# Heading, key of the printed value, which is "both.", "TSP." or "CVRP." and this, and the value here.
+ROWS: tuple[Setting[ReinforcedRun], ...] = (
+    ("Optimizer", "optimizer", lambda t: "Adam"),
+    ("Clipping parameter", "clipping_parameter_xi", lambda t: t.arguments.get("clipping", CLIPPING.get(t.module))),
+    ("Initial learning rate", "initial_learning_rate", lambda t: t.first.learning_rate),
+    ("Learning rate of stage 3", "learning_rate_stage3", lambda t: t.last(lambda stage: stage.learning_rate)),
+    ("Weight decay", "weight_decay", lambda t: t.training.weight_decay),
+    ("Initial α value", "initial_alpha", lambda t: 1 if t.module == ICAM else None),
+    ("Loss function of stages 1 & 2", "loss_stage1_2", lambda t: t.each(_loss, last=2)),
+    ("Loss function of stage 3", "loss_stage3", lambda t: t.last(_loss)),
+    ("β of stage 3", "beta_stage3", lambda t: t.last(lambda stage: stage.elite and stage.elite.beta)),
+    ("k of stage 3", "k_stage3", lambda t: t.last(lambda stage: stage.elite and stage.elite.k)),
+    ("Encoder layers", "encoder_layers", lambda t: t.arguments["depth"]),
+    ("Embedding dimension", "embedding_dim", lambda t: t.arguments["width"]),
+    ("Feed-forward dimension", "feed_forward_dim", lambda t: t.arguments["feed_forward"]),
+    ("Scale of stage 1", "scale_stage1", lambda t: _range(t.first.sizes)),
+    ("Scale of stages 2 & 3", "scale_stage2_3", lambda t: t.each(lambda stage: _range(stage.sizes), first=1)),
+    ("Batches of each epoch", "batches_per_epoch", lambda t: t.each(lambda stage: stage.batches_per_epoch)),
+    ("Epochs of stage 1", "epochs_stage1", lambda t: t.first.epochs),
+    ("Epochs of stage 2", "epochs_stage2", lambda t: t.each(lambda stage: stage.epochs, first=1, last=2)),
+    ("Epochs of stage 3", "epochs_stage3", lambda t: t.last(lambda stage: stage.epochs)),
+    ("Capacity of stage 1", "capacity_stage1", lambda t: _capacity(t.first) if t.is_cvrp else None),
+    ("Capacity of stages 2 & 3", "capacity_stage2_3", lambda t: t.each(_capacity, first=1) if t.is_cvrp else None),
+    ("Gradient clipping, largest norm", "gradient_clipping", lambda t: t.training.clip or "no limit"),
+    ("Batch size of stage 1", "batch_size_stage1", lambda t: _batch(t.first)),
+    ("Batch size of stages 2 & 3", "batch_size_stage2_3", lambda t: t.each(_batch, first=1)),
+    ("Total epochs", "total_epochs", lambda t: t.training.epochs),
+    # Not in the paper's table.
+    ("Solutions of an instance", None, lambda t: t.each(lambda stage: "N" if stage.starts is None else stage.starts)),
+    ("Epochs after which the rate falls", None, lambda t: _drops(t.training.stages)),
+    ("Instances drawn, on average", None, lambda t: round(drawn_instances(t.run) or 0)),
+    ("Precision", None, lambda t: t.training.precision),
+)
+
+
+def _loss(stage: Stage) -> str:
+    return "L_Joint" if stage.elite else "L_POMO"
+
+
+def _range(ends: tuple[int, int]) -> Value:
+    low, high = ends
+    return low if low == high else f"[{low},{high}]"
+
+
+def _capacity(stage: Stage) -> Value:
+    return RULE if stage.capacities is None else _range(stage.capacities)
+
+
+def _batch(stage: Stage) -> Value:
+    if stage.batch_nodes is None:
+        return stage.batch_size
+    return f"floor({stage.batch_size}*({stage.batch_nodes}/N)^2)"
+
+
+def _drops(stages: Sequence[Stage]) -> str:
+    return ", ".join(map(str, sorted({drop for stage in stages for drop in stage.drops}))) or "none"
+
+
+def table3_grid(scale: Scale) -> Grid:
+    columns = of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, GAP, SECONDS_EACH)
+    return Grid(from_print(roles.PAPER, 3, models(scale, "cvrp") | REFERENCE["cvrp"]), columns)
+
+
+@artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
+def table3(study: Study) -> Table:
+    grid = table3_grid(study.scale)
+    tests = {size: roles.tam(study.scale, size) for size in TAM_SIZES}
+    return grid_table(
+        study,
+        ("Method",),
+        grid,
+        reference=references_by_problem({"cvrp": tests}, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
+        trained=_trained(study, "cvrp"),
+        baselines=baselines_note(study, [grid]),
+    )
+
+
+def table6_grid(scale: Scale) -> Grid:
+    columns = of_each(scale, "tsp", LARGE_SIZES, roles.large, LENGTH, GAP, SECONDS_EACH)
+    return Grid(from_print(roles.PAPER, 6, models(scale, "tsp") | REFERENCE["tsp"]), columns)
+
+
+@artifact("Larger TSP instances", needs=needs_of(table6_grid))
+def table6(study: Study) -> Table:
+    grid = table6_grid(study.scale)
+    tests = {size: roles.large(study.scale, size) for size in LARGE_SIZES}
+    return grid_table(
+        study,
+        ("Method",),
+        grid,
+        reference=references_by_problem({"tsp": tests}, {"tsp": "LKH3"}),
+        trained=_trained(study, "tsp"),
+        baselines=baselines_note(study, [grid]),
+    )
+
+
+def _trained(study: Study, problem: Problem) -> str:
+    """How far the test sets lie beyond the sizes of training."""
+    run = study.runs.get(run_id(OWN[problem]))
+    if run is None or not isinstance(run.training, Reinforced):
+        return "The paper trains on 100 to 500 nodes."
+    low, high = (f(size for stage in run.training.stages for size in stage.sizes) for f in (min, max))
+    return f"ICAM is trained on {low} to {high} nodes here, on 100 to 500 in the paper."
+
+
+BENCHMARK: Benchmark = "cvrplib"
+SET = "X"
+# The paper's groups by their printed names, as nodes from and to, both counted in: its customers and the depot.
+GROUPS = {"n<=200": (2, 201), "200<n<=500": (202, 501), "500<n<=1000": (502, 1001), "all": (2, 1001)}
+HEADS = {"n<=200": "N ≤ 200", "200<n<=500": "200 < N ≤ 500", "500<n<=1000": "500 < N ≤ 1000", "all": "Total"}
+KEYS = {"n<=200": "to_200", "200<n<=500": "to_500", "500<n<=1000": "to_1000", "all": "all"}
+RUNS = roles.BASELINES["cvrp"] | {
+    "POMO": run_id(ORIGINAL["cvrp"]),
+    "ELG": roles.ELG["cvrp"],
+    "ICAM": run_id(OWN["cvrp"]),
+}
+
+
+METHODS = (
+    Method("LEHD greedy", {"method": "LEHD"}, runs=RUNS["LEHD"]),
+    Method("BQ* greedy", {"method": "BQ"}, runs=RUNS["BQ"]),
+    Method("POMO no augment.", {"method": "POMO"}, runs=RUNS["POMO"], decoding=MULTI),
+    Method("ELG no augment.", {"method": "ELG"}, runs=RUNS["ELG"], decoding=MULTI),
+    Method("ICAM no augment.", {"method": "ICAM"}, runs=RUNS["ICAM"], decoding=MULTI),
+)
+
+
+@artifact("CVRPLIB's Set-X", needs=lambda scale: [roles.on_set_x(scale, run) for run in RUNS.values()])
+def table2(study: Study) -> Table:
+    """Mean gaps by size of the instances, and mean time."""
+    solved = Solved.by_all(study, (f"{run}/{roles.group(run, BENCHMARK)}" for run in RUNS.values()), BENCHMARK)
+    names = {
+        f"{BENCHMARK}_{k.name}" for k in study_instances(GROUPS["all"][1] + 1, GROUPS["all"][0], BENCHMARK, (SET,))
+    }
+    solved = Solved(BENCHMARK, solved.records[solved.records.test.isin(names)])
+    at = {name: solved.describe(nodes, (SET,)) for name, nodes in GROUPS.items()}
+    columns = [Column(f"gap_x_{KEYS[name]}_pct", HEADS[name], "%", fixed(2), "Gap", at[name]) for name in GROUPS]
+    columns.append(Column("time_x_s", "Avg. time", "", duration, "", at["all"]))
+    rows = (_best_known(study, solved), *(_row(study, solved, method) for method in METHODS))
+    return Table(study.artifact.title, ("Method", HERE), tuple(columns), rows, _notes(study, solved))
+
+
+def _best_known(study: Study, solved: Solved) -> Row:
+    """Show the costs that gaps are against: 0 by construction."""
+    rows = printed_numbers(study, 2, method="BKS")
+    cells = [
+        Cell(0.0 if solved.count(nodes) else None, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()
+    ]
+    return Row(("BKS", UNTRAINED), (*cells, Cell(None, number(rows, "all", "time_s"))))
+
+
+def _row(study: Study, solved: Solved, method: Method) -> Row:
+    run, rows = method.run(None), printed_numbers(study, 2, **(method.printed or {}))
+    how = run, method.decoding.name
+    cells = [solved.gap_cell(study, *how, nodes, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
+    time = Cell(solved.mean("time_s", *how, GROUPS["all"]), number(rows, "all", "time_s"))
+    return Row((*method.labels, model_here(study, run)), (*cells, time))
+
+
+def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
+    least, below = study.scale[IcamScale].cvrp.benchmark_nodes
+    trained = [f"{name} at n={study.runs[run].n}" for name, run in RUNS.items() if run in study.runs]
+    expected = {name: run for name, run in RUNS.items() if run in study.runs or name != "ELG"}  # a scale may lack ELG
+    return notes(
+        study,
+        here=measured_here(study, least, below, BENCHMARK),
+        not_measured=not_measured(study, solved.records, below, expected, BENCHMARK, least, (SET,)),
+        trained=", ".join(trained) or "none",
+    )
+
+
+# What Table 7 compares: names of the runs, what is said of them, and their printed name.
+TRAININGS = (
+    (ORIGINAL, "POMO trained at one size", "POMO (original)"),
+    (STAGED, "POMO in the three stages", "POMO"),
+    (OWN, "ICAM", "ICAM"),
+)
+
+
+def _both_problems_grids(scale: Scale, table: int, more: Callable[[Problem], dict[str, Method]]) -> list[Grid]:
+    """Show the printed rows of each problem at all four sizes; more: what else stands for them."""
+    grids = []
+    for problem in PROBLEMS:
+        columns = comparison(sets_of(scale, problem), "TSP/CVRP{}".format, lengths=4, time="Total time")
+        name = problem.upper()
+        methods = from_print(roles.PAPER, table, models(scale, problem) | more(problem), problem=name)
+        grids.append(Grid(methods, columns, head=(name,), where={"problem": name}))
+    return grids
+
+
+def _both_problems(study: Study, grids: Sequence[Grid], **values: object) -> Table:
+    """Draw mean length, gap and total time of the methods of each problem; values: of the notes besides."""
+    tests = {problem: sets_of(study.scale, problem) for problem in PROBLEMS}
+    reference = reference_note(tests, {"tsp": "Concorde", "cvrp": "LKH3"})
+    varying = _varying_sizes(study)
+    return grid_table(study, ("Problem", "Method"), grids, varying_sizes=varying, reference=reference, **values)
+
+
+def _varying_sizes(study: Study) -> list[str]:
+    """What training at varying sizes adds at the largest size, as far as it was measured."""
+    parts, largest, apart = [], SIZES[-1], False
+    for problem in PROBLEMS:
+        dataset = roles.reference(study.scale, problem, largest).dataset
+        gaps = [study.gap(run_id(of[problem]), dataset, MULTI) for of, _, _ in TRAININGS]
+        if gaps[0] is None or gaps[1:] == [None, None]:
+            continue
+        there = [(label, name, gap) for (_, label, name), gap in zip(TRAININGS, gaps, strict=True) if gap is not None]
+        gaps_here = ", ".join(f"{label} {gap:.2f} %" for label, _, gap in there)
+        gaps_in_print = ", ".join(f"{_printed_many(study, problem, name):.3f}" for _, name, _ in there)
+        parts.append(f"on {described(dataset)} {gaps_here} (in print {gaps_in_print} %)")
+        apart |= gaps[1] is not None
+    if not parts:
+        return []
+    what = "What training at varying sizes adds" if apart else "What ICAM and training at varying sizes add together"
+    return [f"{what} at the largest size, in gaps without augmentation: {'; '.join(parts)}."]
+
+
+def _printed_many(study: Study, problem: Problem, method: str) -> float:
+    """Return Table 7's gap at the largest size without augmentation."""
+    rows = printed_numbers(study, 7, problem=problem.upper(), method=method, decoding="multistart_greedy", aug=1)
+    return float(number(rows, SIZES[-1], "gap_pct") or 0)
+
+
+def table1_grids(scale: Scale) -> list[Grid]:
+    return _both_problems_grids(scale, 1, SOLVERS.__getitem__)
+
+
+def _table1_needs(scale: Scale) -> Iterator[Need]:
+    """The rows, and what training at varying sizes adds at the largest one."""
+    yield from needs_of(table1_grids)(scale)
+    for problem in PROBLEMS:
+        runs = (run_id(names[problem]) for names, *_ in TRAININGS)
+        yield from tested(runs, roles.reference(scale, problem, SIZES[-1]), MULTI)
+
+
+@artifact("TSP and CVRP at four sizes", needs=_table1_needs, printed_files=("table1", "table7"))
+def table1(study: Study) -> Table:
+    grids = table1_grids(study.scale)
+    return _both_problems(
+        study,
+        grids,
+        lkh_budgets=lkh_budgets(study, grids),
+        beams=roles.decoder_beams(study.scale).beam,
+        baselines=baselines_note(study, grids),
+    )
+
+
+def table7_grids(scale: Scale) -> list[Grid]:
+    return _both_problems_grids(
+        scale, 7, lambda problem: REFERENCE[problem] | ways({"POMO": STAGED}, problem, "POMO, three stages,")
+    )
+
+
+@artifact("ICAM and POMO in the same training", needs=needs_of(table7_grids))
+def table7(study: Study) -> Table:
+    """Mean length, gap and total time of POMO as its authors train it, of POMO in the three stages, and of ICAM."""
+    parts = []
+    for problem in PROBLEMS:
+        runs = {
+            label: study.runs[run_id(of[problem])] for of, label, _ in TRAININGS if run_id(of[problem]) in study.runs
+        }
+        amounts = {label: drawn_instances(run) for label, run in runs.items()}
+        texts = [f"{label} {amount:,.0f}" for label, amount in amounts.items() if amount is not None]
+        parts += [f"{problem.upper()}: {', '.join(texts)}"] if texts else []
+    amounts_note = [f"Instances that the trainings here draw, on average: {'; '.join(parts)}."] if parts else []
+    return _both_problems(study, table7_grids(study.scale), amounts=amounts_note)
