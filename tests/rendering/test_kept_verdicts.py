@@ -101,10 +101,8 @@ def test_every_claim_has_a_verdict_with_its_reason_or_cost(laptop: dict[str, Jud
         assert each.verdict != "not judged", name
         assert bool(each.cost) == (each.verdict == "inconclusive"), name
         assert each.why or each.verdict in ("supported", "contradicted"), name
-    not_kept = {name: re.findall(r"(\w+) was not kept", each.why) for name, each in laptop.items()}
-    waiting = {table for tables in not_kept.values() for table in tables}
-    assert waiting == {f"table{k}" for k in (2, 3, 5, 6, 7, 11, 20)} | {f"figure{k}" for k in (7, 8, 9)}
-    assert sum(each.verdict == "not measured" and not not_kept[name] for name, each in laptop.items()) <= 45
+    assert not [name for name, each in laptop.items() if "was not kept" in each.why]
+    assert sum(each.verdict == "not measured" for each in laptop.values()) <= 45
     assert all(each.power is None or 0 <= each.power <= 1 for each in laptop.values())
 
 
@@ -144,7 +142,7 @@ def test_a_changed_number_changes_the_verdict(laptop: dict[str, Judged], tmp_pat
             lambda text: text[: text.index("\nscaling,table4,")],
             r"behind.csv: nothing of table4 .*; run",
         ),
-        ("behind.csv", lambda text: text[: len(text) // 2], "behind.csv: rows without .*; run `neuroute keep` again"),
+        ("behind.csv", lambda text: text[: text.rindex(",")], "behind.csv: rows without .*; run `neuroute keep` again"),
         ("behind.csv", lambda text: text + "\udcff", "behind.csv: not valid CSV"),
         (
             "pens/table1.csv",
