@@ -207,7 +207,7 @@ def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
     tsp, cvrp, ovrp = (neuroute.generate(p, 10)[0] for p in ("tsp", "cvrp", "ovrp"))
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (tsp, {}, "no network for TSP comes with this copy of neuroute; give a checkpoint"),
-        (tsp, {"method": "lhk"}, "no solver 'lhk'; did you mean lkh\\? of the TSP there are: "),
+        (tsp, {"method": "lhk"}, "no solver 'lhk'; did you mean lkh\\? solvers of the TSP: "),
         (ovrp, {"method": "hgs"}, "hgs does not solve the OVRP; take one of: "),
         (tsp, {"model": "tsp"}, "no network 'tsp'; give a checkpoint .*this copy comes with none"),
         (tsp, {"model": tmp_path / "none.safetensors"}, "no such checkpoint"),

@@ -97,7 +97,7 @@ def test_evaluate_measures_against_a_solver(tmp_path: Path) -> None:
     said = done(*given, "--reference", "lkh", "--out", tmp_path / "r.csv")
     assert re.search(r"gap     ([\d.]+) % \(of mean lengths\)", said)
     assert (tmp_path / "r.lkh.npz").is_file()
-    assert "no solver 'hg'; did you mean hgs? of the TSP there are: " in refused(*given, "--reference", "hg")
+    assert "no solver 'hg'; did you mean hgs? solvers of the TSP: " in refused(*given, "--reference", "hg")
     assert "--out" in refused(*given, "--reference", "lkh", "--out", tmp_path / "mine.npz" / "r.csv")
 
 

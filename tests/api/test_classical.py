@@ -56,7 +56,7 @@ def test_what_is_made_for_which_problem() -> None:
 
 
 def test_errors_name_the_mend() -> None:
-    with pytest.raises(NeurouteError, match=r"no solver 'lhk'; did you mean lkh\? of the TSP there are: .*lkh"):
+    with pytest.raises(NeurouteError, match=r"no solver 'lhk'; did you mean lkh\? solvers of the TSP: .*lkh"):
         solve_with("lhk", TSP)
     with pytest.raises(NeurouteError, match=r"lkh does not solve the CVRP; take one of: (lkh3, )?hgs"):
         solve_with("lkh", routing())

@@ -174,7 +174,7 @@ def test_solvers_solve_files_as_well(ten: Path) -> None:
     said, cost = done("solve", ten, "--solver", "insertion"), neuroute.solve(ten, "insertion").cost
     assert said.startswith(f"ten: n=10, length {cost:,.0f} (EUC_2D), ")
     for options, says in (
-        (("--solver", "lhk"), "no solver 'lhk'; did you mean lkh? of the TSP there are: "),
+        (("--solver", "lhk"), "no solver 'lhk'; did you mean lkh? solvers of the TSP: "),
         (("--solver", "insertion", "--model", "tsp"), "--model, --from and --decoding to --revise are for networks"),
         (("--solver", "insertion", "--rrc", "3"), "--model, --from and --decoding to --revise are for networks"),
         (("--solver", "insertion", "--reference", "lhk"), "no solver 'lhk'"),
