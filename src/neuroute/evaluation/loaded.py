@@ -1,4 +1,4 @@
-"""A trained model, ready to be measured, and on what it is measured."""
+"""A trained model, ready to be measured; what it is measured on; and the rows that its measurements become."""
 
 import csv
 import hashlib

@@ -1,4 +1,7 @@
-"""Checkpoints: weights as safetensors, with what they are as JSON metadata.  Loading never executes code."""
+"""Checkpoints: weights as safetensors, with what they are as JSON metadata, and the ends of a run's stages.
+
+Loading never executes code.
+"""
 
 import hashlib
 import importlib

@@ -1,4 +1,4 @@
-"""One batch of supervised training, under each reading of the paper's "step"."""
+"""Supervised training: a batch under each reading of the paper's "step", and on path-TSPs."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
