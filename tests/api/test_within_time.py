@@ -20,7 +20,7 @@ from neuroute.api.within_time import solve_within
 from neuroute.solvers import concorde, limited, lkh, pyvrp
 from neuroute.solvers.limited import Process
 
-HANG_S = 60.0  # far more than an answer takes on a busy machine, far less than `deaf` solvers run
+HANG_S = 180.0  # far more than an answer takes on a busy machine, far less than `deaf` solvers run
 # `sitecustomize` is imported by each Python that starts: it changes searches in processes of their own.
 SEARCHES = """
 import os, sys, time

@@ -227,7 +227,9 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
     assert told["by_printed"]["contradicts"]["not measured"] == told["by_printed"]["supports"]["supported"] == 1
     assert told["numbers"]["measured"] >= told["numbers"]["beside_printed"] > 0
     assert [len(each["findings"]) for each in told["claims"]] == [1, 9, 0]
-    plan = build_plan(parse_config({"papers": ["scaling"], "work_dir": str(tmp_path), "results_dir": str(tmp_path)}))
+    plan = build_plan(
+        parse_config({"papers": ["scaling"], "work_dir": str(tmp_path / "w"), "results_dir": str(tmp_path)})
+    )
     for run, gap in (("scaling/base_6x128", 3.0), ("scaling/lehd_24x64", 2.5)):
         file = next(plan.evaluation_file(each.id) for each in plan.evaluations.values() if each.run == run)
         file.parent.mkdir(parents=True)

@@ -238,6 +238,16 @@ class Config(Strict):
         return [change.network for change in self.runs.values() if change.network]
 
     @model_validator(mode="after")
+    def _keep_folders_apart(self) -> "Config":
+        folders = {name: os.path.abspath(getattr(self, name)) for name in FOLDERS}
+        for name, folder in folders.items():
+            if folder == os.getcwd():
+                raise ValueError(f"{name}: is the working folder itself; name a folder in it")
+        if len(set(folders.values())) < len(folders):
+            raise ValueError(f"{' and '.join(folders)} are one folder; name two")
+        return self
+
+    @model_validator(mode="after")
     def _rehearse_elsewhere(self) -> "Config":
         folders = {name: os.path.join(getattr(self, name), "rehearsal") for name in FOLDERS}
         return self.model_copy(update=folders) if self.rehearse else self
@@ -245,6 +255,8 @@ class Config(Strict):
     @field_validator("papers_path")
     @classmethod
     def _add_folders(cls, folders: list[str]) -> list[str]:
+        if "" in folders:
+            raise ValueError("a folder without a name; leave it out")
         try:
             add_folders(folders)
         except NeurouteError as error:
