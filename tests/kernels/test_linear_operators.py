@@ -122,28 +122,73 @@ def test_what_they_are_not_for() -> None:
             assert not linear._runs(x, *of)
 
 
-WIDTH, HIDDEN = 20, 512
-PART = linear.HIDDEN // HIDDEN  # rows
+WIDTH, HIDDEN = 20, 70
 
 
-def gradients(x: Tensor, up: nn.Linear, down: nn.Linear, out: Tensor) -> list[Tensor]:
+def gradients(out: Tensor, *of: Tensor) -> list[Tensor]:
     given = torch.randn(out.shape, generator=torch.Generator().manual_seed(5)).to(out)
-    return [out.detach(), *torch.autograd.grad((out * given).sum(), [x, *up.parameters(), *down.parameters()])]
+    return [out.detach(), *torch.autograd.grad((out * given).sum(), of)]
+
+
+def assert_alike(found: list[Tensor], wanted: list[Tensor]) -> None:
+    for ours, plain in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours, plain, rtol=1e-5, atol=1e-5 * float(plain.abs().max()))
 
 
 @compiled
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("rows", [1, 7, PART, 2 * PART + 3])
-def test_an_ffn_learns_as_two_layers(rows: int, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("rows", [linear.ROWS, 129, 700])
+def test_layers_and_ffns_learn_as_torch_s(rows: int) -> None:
     torch.manual_seed(rows)
-    x = torch.randn(1, rows, WIDTH, dtype=dtype, requires_grad=True)
-    up, down = nn.Linear(WIDTH, HIDDEN, dtype=dtype), nn.Linear(HIDDEN, WIDTH, dtype=dtype)
-    out = linear.feed_forward(x, parameters(up), parameters(down))
-    assert "FeedForwardFunction" in type(out.grad_fn.next_functions[0][0]).__name__  # type: ignore[union-attr]
-    found, wanted = gradients(x, up, down, out), gradients(x, up, down, down(F.relu(up(x))))
-    tight = {torch.float32: 1e-5, torch.float64: 1e-12}[dtype]
-    for ours, plain in zip(found, wanted, strict=True):
-        torch.testing.assert_close(ours, plain, rtol=tight, atol=tight * float(plain.abs().max()))
+    x, stream = torch.randn(2, 1, rows, WIDTH, requires_grad=True).unbind()
+    up, down = nn.Linear(WIDTH, HIDDEN), nn.Linear(HIDDEN, WIDTH)
+    square = nn.Linear(WIDTH, WIDTH, bias=False)
+    assert linear._learns(x, *parameters(up), stream)
+    assert_alike(*(gradients(out, x, up.weight, up.bias) for out in (linear.linear(x, parameters(up)), up(x))))
+    found = linear.linear(x, parameters(square), None, stream)
+    assert_alike(*(gradients(out, x, stream, square.weight) for out in (found, stream + square(x))))
+    for other in (None, stream, x):
+        found = linear.feed_forward(x, parameters(up), parameters(down), None, other)
+        wanted = down(F.relu(up(x))) if other is None else other + down(F.relu(up(x)))
+        of = [x, *([stream] if other is stream else []), *up.parameters(), *down.parameters()]
+        assert_alike(gradients(found, *of), gradients(wanted, *of))
+
+
+@compiled
+@pytest.mark.parametrize("rows", [[70, 0, 3, 200], [1, 2, 70]])
+def test_groups_learn_as_a_layer_each(rows: list[int]) -> None:
+    torch.manual_seed(0)
+    x, up, down = (
+        torch.randn(sum(rows), WIDTH),
+        torch.randn(len(rows), HIDDEN, WIDTH),
+        torch.randn(len(rows), 9, HIDDEN),
+    )
+    of = [x, up, torch.randn(len(rows), HIDDEN), down / 10, torch.randn(len(rows), 9)]
+    of = [each.requires_grad_() for each in of]
+
+    def one_by_one(x: Tensor, *layers: Tensor) -> Tensor:
+        out = []
+        for part, *own in zip(x.split(rows), *layers, strict=True):
+            first = F.linear(part, *own[:2])
+            out.append(F.linear(F.relu(first), *own[2:]) if own[2:] else first)
+        return torch.cat(out)
+
+    for layers in (of[1:3], of[1:]):
+        found = linear.grouped(x, rows, *layers)
+        assert_alike(gradients(found, x, *layers), gradients(one_by_one(x, *layers), x, *layers))
+        with torch.no_grad():
+            assert_near(linear.grouped(x, rows, *layers), found.detach().double())
+
+
+@compiled
+def test_threads_change_no_bit_of_gradients() -> None:
+    x, of = drawn(900, 64).requires_grad_(), [each.requires_grad_() for each in (*layer(64, 100), *layer(100, 64))]
+    threads, found = torch.get_num_threads(), []
+    for number in (1, 2, 3):
+        torch.set_num_threads(number)
+        found.append(gradients(linear.feed_forward(x, (of[0], of[1]), (of[2], of[3])), x, *of))
+    torch.set_num_threads(threads)
+    for each in found:
+        assert all(torch.equal(one, other) for one, other in zip(each, found[0], strict=True))
 
 
 def test_an_ffn_in_bf16_learns_as_torch_does() -> None:
@@ -151,5 +196,6 @@ def test_an_ffn_in_bf16_learns_as_torch_does() -> None:
     x, up, down = torch.randn(9, WIDTH, requires_grad=True), nn.Linear(WIDTH, HIDDEN), nn.Linear(HIDDEN, WIDTH)
     with torch.autocast("cpu", torch.bfloat16):
         outs = linear.feed_forward(x, parameters(up), parameters(down)), down(F.relu(up(x)))
-    for ours, plain in zip(*(gradients(x, up, down, out) for out in outs), strict=True):
+    of = [x, *up.parameters(), *down.parameters()]
+    for ours, plain in zip(*(gradients(out, *of) for out in outs), strict=True):
         assert torch.equal(ours, plain)

@@ -1,10 +1,11 @@
-"""Linear layers and FFNs as operators: on a CPU and without gradients in one pass (`linear.c`).
+"""Linear layers and FFNs as operators: on a CPU in one pass, forward and backward (`linear.c`).
 
 What a matrix product of torch's leaves to further passes is done while the sums are in registers: factors, biases,
-ReLU, softmaxes, and adding to a stream.
+ReLU and its gradient, softmaxes, and adding to a stream.
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +17,6 @@ from neuroute.networks.kernels.library import call, lanes, operator, runs, threa
 
 Layer = tuple[Tensor, Tensor | None]  # weight (outputs, inputs), bias (outputs,)
 ROWS = 64  # fewer are not worth packing a layer's weights
-HIDDEN = 1 << 18  # numbers of an FFN's hidden layer whose gradients are there at a time: what a core's cache holds
 
 
 def linear(x: Tensor, layer: Layer, factor: Tensor | None = None, stream: Tensor | None = None) -> Tensor:
@@ -24,6 +24,9 @@ def linear(x: Tensor, layer: Layer, factor: Tensor | None = None, stream: Tensor
     if _runs(x, *layer, factor, stream):
         out: Tensor = _linear(x, *layer, factor, stream)
         return out
+    if _learns(x, *layer, factor, stream):
+        learnt: Tensor = LinearFunction.apply(x, stream, *_scaled(layer, factor))  # type: ignore[no-untyped-call]
+        return learnt
     out = F.linear(x, *_scaled(layer, factor))
     return out if stream is None else stream + out
 
@@ -35,12 +38,10 @@ def feed_forward(
     if _runs(x, *up, *down, factor, stream):
         out: Tensor = _feed_forward(x, *up, *down, factor, stream)
         return out
-    down = _scaled(down, factor)
-    if torch.is_grad_enabled() and x.numel() and _is_plain(x, *up, *down):
-        out = FeedForwardFunction.apply(x.flatten(0, -2), *up, *down)  # type: ignore[no-untyped-call]
-        out = out.view(*x.shape[:-1], -1)
-    else:
-        out = F.linear(F.relu(F.linear(x, *up)), *down)
+    if _learns(x, *up, *down, factor, stream):
+        learnt: Tensor = FeedForwardFunction.apply(x, stream, *up, *_scaled(down, factor))  # type: ignore[no-untyped-call]
+        return learnt
+    out = F.linear(F.relu(F.linear(x, *up)), *_scaled(down, factor))
     return out if stream is None else stream + out
 
 
@@ -72,47 +73,147 @@ def look_up(stream: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
     return stream + torch.baddbmm(bias, shares.flatten(2), values.flatten(1, 2))
 
 
-class FeedForwardFunction(torch.autograd.Function):
-    """down(relu(up(x))) of x (rows, in).  The gradient of the hidden layer is never there as a whole."""
+class LinearFunction(torch.autograd.Function):
+    """stream + x W^T + b."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, up: Tensor, up_bias: Tensor, down: Tensor, down_bias: Tensor) -> Tensor:
-        hidden = F.linear(x, up, up_bias).relu_()
-        ctx.save_for_backward(x, hidden, up, down)
-        return F.linear(hidden, down, down_bias)
+    def forward(ctx: Any, x: Tensor, stream: Tensor | None, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        out = _like(x, weight)
+        _run(x, stream, out, (weight, bias, None))
+        return out
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, ...]:
+    def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        of_x, of_stream, of_weight, of_bias = ctx.needs_input_grad
+        d_x = torch.empty_like(x) if of_x else None
+        d_weight = torch.zeros_like(weight) if of_weight else None
+        d_bias = weight.new_zeros(len(weight)) if of_bias else None
+        _learn(given, (x, weight, d_x, d_weight, d_bias))
+        return d_x, given if of_stream else None, d_weight, d_bias
+
+
+class FeedForwardFunction(torch.autograd.Function):
+    """stream + down(relu(up(x))).  The gradient of the hidden layer is never there as a whole."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        stream: Tensor | None,
+        up: Tensor,
+        up_bias: Tensor | None,
+        down: Tensor,
+        down_bias: Tensor | None,
+    ) -> Tensor:
+        hidden, out = _like(x, up), _like(x, down)
+        _run(x, stream, out, (up, up_bias, None), (down, down_bias, None), hidden=hidden)
+        ctx.save_for_backward(x, hidden, up, down)
+        ctx.adds_to_itself = stream is x
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:
         x, hidden, up, down = ctx.saved_tensors
-        size = max(1, HIDDEN // len(up))
-        d_x, d_up, d_down = torch.empty_like(x), torch.zeros_like(up), torch.zeros_like(down)
-        d_bias, buffer = up.new_zeros(len(up)), hidden.new_empty(min(size, len(hidden)), len(up))
-        for d_of, of, d_from, part in zip(*(each.split(size) for each in (d_out, hidden, d_x, x)), strict=True):
-            d_hidden = torch.mm(d_of, down, out=buffer[: len(of)])
-            torch.ops.aten.threshold_backward.grad_input(d_hidden, of, 0, grad_input=d_hidden)
-            torch.mm(d_hidden, up, out=d_from)
-            d_up.addmm_(d_hidden.t(), part)
-            d_down.addmm_(d_of.t(), of)
-            d_bias += d_hidden.sum(dim=0)
-        return d_x, d_up, d_bias, d_down, d_out.sum(dim=0)
+        of_x, of_stream, *of_layers = ctx.needs_input_grad
+        d_x = torch.empty_like(x) if of_x else None
+        grown = (torch.zeros_like(up), up.new_zeros(len(up)), torch.zeros_like(down), up.new_zeros(len(down)))
+        d_up, d_up_bias, d_down, d_down_bias = (
+            each if wanted else None for each, wanted in zip(grown, of_layers, strict=True)
+        )
+        given = given.contiguous()
+        stream = given if ctx.adds_to_itself else None
+        _learn(given, (hidden, down, None, d_down, d_down_bias), (x, up, d_x, d_up, d_up_bias), stream)
+        return d_x, given if of_stream and stream is None else None, d_up, d_up_bias, d_down, d_down_bias
+
+
+class GroupedFunction(torch.autograd.Function):
+    """Rows through the layer of their group, or the FFN: the first rows[0] of them through the first one, and so on."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: list[int], *layers: Tensor) -> Tensor:
+        """layers: weights (m, outputs, inputs) and biases (m, outputs), of one layer or of two."""
+        *up, down, _ = layers
+        hidden = x.new_empty(len(x), up[0].shape[1]) if up else None
+        out = x.new_empty(len(x), down.shape[1])
+        for part, to, between, own in _groups(rows, (x, out, hidden), layers):
+            _run(part, None, to, (*own[:2], None), (*own[2:], None) if up else _NONE, hidden=between)
+        ctx.save_for_backward(x, hidden, *layers)
+        ctx.rows = rows
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:
+        x, hidden, *layers = ctx.saved_tensors
+        d_x, grown = torch.empty_like(x), [torch.zeros_like(each) for each in layers]
+        arrays = (given.contiguous(), x, d_x, hidden)
+        for gradient, part, to, between, own in _groups(ctx.rows, arrays, (*layers, *grown)):
+            if between is None:
+                weight, _, *of = own
+                _learn(gradient, (part, weight, to, *of))
+            else:
+                up, _, down, _, d_up, d_up_bias, *of = own
+                _learn(gradient, (between, down, None, *of), (part, up, to, d_up, d_up_bias))
+        return d_x, None, *grown
+
+
+def _groups(rows: list[int], arrays: tuple[Tensor | None, ...], layers: Sequence[Tensor]) -> Iterator[tuple[Any, ...]]:
+    """Of each group that has rows these of the arrays, and what is its own of the layers."""
+    first = 0
+    for group, count in enumerate(rows):
+        if count:
+            parts = (None if each is None else each[first : first + count] for each in arrays)
+            yield *parts, [each[group] for each in layers]
+        first += count
+
+
+def grouped(x: Tensor, rows: list[int], *layers: Tensor) -> Tensor:
+    """As `GroupedFunction`, with gradients or without."""
+    if _learns(x, *layers):
+        out: Tensor = GroupedFunction.apply(x, rows, *layers)  # type: ignore[no-untyped-call]
+        return out
+    every = zip(x.split(rows), *(each.unbind() for each in layers), strict=True)
+    if len(layers) == 2:
+        return torch.cat([linear(part, (weight, bias)) for part, weight, bias in every])
+    # One after the other: what stands between two layers stays in the cache.
+    return torch.cat([feed_forward(part, (up, a), (down, b)) for part, up, a, down, b in every])
+
+
+_Step = tuple[Tensor | None, ...]  # what went in, weight, and the gradients of both and of a bias
+
+
+def _learn(given: Tensor, first: _Step, second: _Step = (None,) * 5, stream: Tensor | None = None) -> None:
+    """`linear_backward` of linear.c."""
+    steps: list[Tensor | int | None] = []
+    for gradient, added, (x, weight, d_x, *grown) in ((given.contiguous(), None, first), (None, stream, second)):
+        weight = None if weight is None else weight.contiguous()
+        shape = (0, 0) if weight is None else reversed(weight.shape)
+        steps += [gradient, x, weight, added, d_x, *grown, *shape]
+    rows = given.numel() // given.shape[-1]
+    call("linear_backward", rows, threads_for(given.numel() * given.shape[-1]), *steps)
 
 
 def _runs(x: Tensor, *more: Tensor | None) -> bool:
-    """Whether C computes on x (..., inputs), contiguous, layers and what these are added to."""
+    """Whether C computes on x (..., inputs), contiguous, layers and what these are added to, without gradients."""
+    return not torch.is_grad_enabled() and _is_plain(x, *more)
+
+
+def _learns(x: Tensor, *more: Tensor | None) -> bool:
+    """As `_runs`, with gradients."""
+    return torch.is_grad_enabled() and _is_plain(x, *more)
+
+
+def _is_plain(x: Tensor, *more: Tensor | None) -> bool:
     return (
-        not torch.is_grad_enabled()
-        and x.numel() >= ROWS * x.shape[-1]
+        x.numel() >= ROWS * x.shape[-1]
         and x.is_contiguous()
         and not torch.is_autocast_enabled("cpu")
         and runs(x, *more)
     )
-
-
-def _is_plain(x: Tensor, *layers: Tensor | None) -> bool:
-    """Whether `FeedForwardFunction` takes them: on a CPU, in one precision."""
-    alike = all(each is not None and each.dtype == x.dtype for each in layers)
-    return alike and not torch.is_autocast_enabled("cpu") and runs(x, dtypes=(torch.float32, torch.float64))
 
 
 def _scaled(layer: Layer, factor: Tensor | None) -> Layer:
@@ -154,10 +255,17 @@ def _run_look_up(stream: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> 
 
 
 _Part = tuple[Tensor | None, Tensor | None, Tensor | None]  # weight, bias, factor
+_NONE: _Part = (None, None, None)
 
 
 def _run(
-    x: Tensor, stream: Tensor | None, out: Tensor, first: _Part, second: _Part = (None, None, None), group: int = 0
+    x: Tensor,
+    stream: Tensor | None,
+    out: Tensor,
+    first: _Part,
+    second: _Part = _NONE,
+    group: int = 0,
+    hidden: Tensor | None = None,
 ) -> None:
     """`linear` of linear.c."""
     layers: list[Tensor | int | None] = []
@@ -167,7 +275,7 @@ def _run(
     inputs = x.shape[-1]
     threads = threads_for(x.numel() * len(first[0]))  # type: ignore[arg-type]
     stream = stream if stream is None else stream.contiguous()
-    call("linear", x, stream, out, x.numel() // inputs, *layers, group, threads)
+    call("linear", x, stream, out, hidden, x.numel() // inputs, *layers, group, threads)
 
 
 def _like(x: Tensor, weight: Tensor) -> Tensor:

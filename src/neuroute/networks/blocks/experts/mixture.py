@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice, Level, Method, Slots
 from neuroute.networks.blocks.experts.routing import Routing
-from neuroute.networks.kernels.linear import feed_forward, linear
+from neuroute.networks.kernels.linear import grouped
 
 
 class Experts(Protocol):
@@ -43,8 +43,7 @@ class LinearExperts(nn.Module):
             nn.init.uniform_(parameter, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs))
 
     def forward(self, x: Tensor, rows: list[int]) -> Tensor:
-        every = zip(x.split(rows), self.weight.unbind(), self.bias.unbind(), strict=True)
-        return torch.cat([linear(part, (weight, bias)) for part, weight, bias in every])
+        return grouped(x, rows, self.weight, self.bias)
 
     def equally(self, x: Tensor) -> Tensor:
         return torch.baddbmm(self.bias[:, None], x, self.weight.transpose(1, 2))
@@ -62,16 +61,7 @@ class MlpExperts(nn.Module):
         self.down = LinearExperts(count, feed_forward, width)
 
     def forward(self, x: Tensor, rows: list[int]) -> Tensor:
-        every = zip(
-            x.split(rows),
-            self.up.weight.unbind(),
-            self.up.bias.unbind(),
-            self.down.weight.unbind(),
-            self.down.bias.unbind(),
-            strict=True,
-        )
-        # One expert after the other: what stands between its two layers stays in the cache.
-        return torch.cat([feed_forward(part, (up, a), (down, b)) for part, up, a, down, b in every])
+        return grouped(x, rows, self.up.weight, self.up.bias, self.down.weight, self.down.bias)
 
     def equally(self, x: Tensor) -> Tensor:
         return self.down.equally(F.relu(self.up.equally(x)))
@@ -160,11 +150,7 @@ def _from_chosen(experts: Experts, parts: Tensor, choice: InputChoice) -> Tensor
     rows = (tokens * counts.sum(dim=1)).tolist()
     inputs = _Sorted.apply(parts.flatten(1), order, back, top)  # type: ignore[no-untyped-call]
     outputs = experts(inputs.view(-1, parts.shape[2]), rows).view(units * top, -1)
-    by_unit = _Back.apply(outputs, order, back)  # type: ignore[no-untyped-call]
-    weights, by_unit = choice.weights.flatten(0, 1), by_unit.view(units, top, -1)
-    out: Tensor = by_unit[:, 0] * weights[:, :1]
-    for which in range(1, top):
-        out = torch.addcmul(out, by_unit[:, which], weights[:, which : which + 1])
+    out: Tensor = _Weighed.apply(outputs, choice.weights.flatten(0, 1), order, back)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -218,18 +204,25 @@ class _Sorted(torch.autograd.Function):
         return gradients[0].index_select(0, back).unflatten(0, (-1, ctx.top)).sum(dim=1), None, None, None
 
 
-class _Back(torch.autograd.Function):
-    """Sorted rows in the order that they had before; each is there once."""
+class _Weighed(torch.autograd.Function):
+    """Sorted rows (units * top, out) by weights (units, top), summed up for each unit."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, order: Tensor, back: Tensor) -> Tensor:
-        ctx.save_for_backward(order)
-        return rows.index_select(0, back)
+    def forward(ctx: Any, rows: Tensor, weights: Tensor, order: Tensor, back: Tensor) -> Tensor:
+        by_unit = rows.index_select(0, back).view(*weights.shape, -1)
+        ctx.save_for_backward(by_unit, weights, order)
+        out = by_unit[:, 0] * weights[:, :1]
+        for which in range(1, weights.shape[1]):
+            out = torch.addcmul(out, by_unit[:, which], weights[:, which : which + 1])
+        return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        (order,) = ctx.saved_tensors
-        return gradients[0].index_select(0, order), None, None
+        by_unit, weights, order = ctx.saved_tensors
+        given = gradients[0].index_select(0, order // weights.shape[1])
+        d_rows = given * weights.flatten().index_select(0, order)[:, None]
+        d_weights = (by_unit * gradients[0][:, None]).sum(dim=2)
+        return d_rows.to(by_unit.dtype), d_weights.to(weights.dtype), None, None
 
 
 # -- A gate that first chooses between experts and a dense layer, for a whole batch (MVMoE; Zhou et al., 2024, 4.2)
