@@ -288,7 +288,7 @@ def test_what_needs_coordinates_says_so(tmp_path: Path) -> None:
         ),
         (
             lambda: neuroute.solve(instance, "lhk"),
-            "no solver 'lhk'; did you mean lkh\\? of the TSP in distances there are: ",
+            "no solver 'lhk'; did you mean lkh\\? solvers of the TSP in distances: ",
         ),
         (lambda: neuroute.solve(instance, "network", model="tsp"), "which networks need"),
         (lambda: neuroute.evaluate("tsp", [instance]), "holds distances, not coordinates"),
