@@ -36,11 +36,7 @@ def test_hour_makes_the_headline_alone_in_an_hour_on_two_cores(tmp_path: Path) -
         *("figure1", "figure2", "figure3"),
     }
     assert sum(job.cpu_hours for job in costs(plan, None)) <= 2.0
-<<<<<<< Updated upstream
     with pytest.raises(NeurouteError, match="scale hour does not train its models; scales that do: .*laptop"):
-=======
-    with pytest.raises(NeurouteError, match="scale hour .*; scales that do: .*laptop"):
->>>>>>> Stashed changes
         plan.artifact("scaling/table13")
 
 
