@@ -92,7 +92,7 @@ def test_plan_estimates_before_anything_runs(scale: str) -> None:
     assert list(rows) == ["labels", *load_plan(None, scale).papers, "all"]
     assert sum(int(row[1]) for row in rows.values()) == 2 * int(rows["all"][1])
     text = done("plan", "--all", "--scale", scale)
-    assert text.startswith(totals.partition("Times go")[0])
+    assert text.startswith(totals.partition("Estimated from")[0])
     assert "scaling/base_42x512" in text
     assert "FLOP" in text
 

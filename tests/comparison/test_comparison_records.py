@@ -245,13 +245,13 @@ def test_results_of_others_become_rows(tmp_path: Path) -> None:
     ("lines", "said"),
     [
         (["theirs,m6,-4,1"], r"line 2: cost '-4' is not a number above 0"),
-        (["theirs,m6,ten,1"], r"line 2: cost 'ten' is no number"),
-        (["theirs,m6,104,nan"], r"line 2: seconds 'nan' is no number"),
-        (['theirs,m6,104,"1\n2"'], r"seconds '1\\n2' is no number"),
+        (["theirs,m6,ten,1"], r"line 2: cost 'ten' is not a number above 0"),
+        (["theirs,m6,104,nan"], r"line 2: seconds 'nan' is not a number above 0"),
+        (['theirs,m6,104,"1\n2"'], r"seconds '1\\n2' is not a number above 0"),
         (["theirs,m6,104,1", ",m7,104,1"], r"line 3: no method"),
         (["theirs,m6,104,1", "theirs,m6,105,1"], r"line 3: theirs on m6 comes twice"),
-        (["theirs,m6,1_0_4,1"], r"line 2: cost '1_0_4' is no number"),
-        (["theirs,m6,١٠٤,1"], r"line 2: cost '.*' is no number"),
+        (["theirs,m6,1_0_4,1"], r"line 2: cost '1_0_4' is not a number above 0"),
+        (["theirs,m6,١٠٤,1"], r"line 2: cost '.*' is not a number above 0"),
         (["theirs,m6,104,1,5"], r"line 2: 5 cells where 4 columns are named"),
         (["theirs,m6,104,1", "theirs,m7"], r"line 3: 2 cells where 4 columns are named"),
         (["theirs,other,104,1"], r"none of its instances is compared; compared are m6, m7, m8"),
@@ -278,8 +278,12 @@ def test_results_without_a_column_or_a_file_are_refused(tmp_path: Path) -> None:
         ("kind", ["theirs,m6,104,1,network", "theirs,m7,104,1,Network"], "line 3: no kind 'Network'"),
         ("method", ["theirs,m6,104,1,other"], "line 1: two columns 'method'"),
         ("cost", ["theirs,m6,104,1,99"], "line 1: two columns 'cost'"),
-        ("seed", ["theirs,m6,104,1,0", "theirs,m7,104,1,1"], "theirs has seed 0 on m6, and 1 on m7; give all"),
-        ("seed", ["a,m6,1,1,0", "a,m6,1,1,1", "a,m7,1,1,0"], "a has seed 0, 1 on m6, and 0 on m7; give all"),
+        (
+            "seed",
+            ["theirs,m6,104,1,0", "theirs,m7,104,1,1"],
+            "theirs has seed 0 on m6, and 1 on m7; give every instance",
+        ),
+        ("seed", ["a,m6,1,1,0", "a,m6,1,1,1", "a,m7,1,1,0"], "a has seed 0, 1 on m6, and 0 on m7; give every instance"),
     ],
 )
 def test_results_whose_columns_or_seeds_do_not_agree_are_refused(

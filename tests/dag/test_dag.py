@@ -370,7 +370,7 @@ def test_everything_is_drawn_again_on_demand(edited: Path) -> None:
 def test_network_arithmetic_retrains_but_labels_stay(edited: Path) -> None:
     """ALiBi's slopes: the networks that can have them train again, LEHD and BQ do not."""
     positions = only_file(edited / "src/neuroute/networks", "def alibi_slopes(")
-    replace(positions, "    return ", "    return 2 * ")
+    replace(positions, "    return 10 / math.sqrt(2)", "    return 20 / math.sqrt(2)")
     jobs = planned(snakemake_in(edited))
     runs = list((edited / "work/micro/runs/pens").glob("*/run.json"))
     assert jobs["train"] == jobs["evaluate"] == len(runs)

@@ -81,6 +81,7 @@ def test_a_drawing_that_fails_is_one_line_with_file_and_line(toy: Path, mistake:
     where = rf"1 job failed:\nrender_figure toy/figure1: error: \S*figures.py, line {line}: "
     assert re.search(where + says, said), said
     assert "Traceback" not in said
+    snakemake_in(toy)("results/toy/figure1.pdf", "--configfile", "docs/examples/config.yaml")  # others read it
 
 
 def test_another_number_is_named_with_its_distance(toy: Path) -> None:

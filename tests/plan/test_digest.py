@@ -258,6 +258,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     (tmp_path / "remembered" / "tables.py").write_text("x = 1\n")
     (tmp_path / "mine.py").write_text("y = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # of another test
     monkeypatch.setattr(importlib.import_module("neuroute.pipeline.papers"), "__path__", [str(tmp_path)])
     worked_out: list[str] = []
     real_reach = digest.reach

@@ -119,7 +119,7 @@ def test_links_lead_to_files_and_sections(results: Path) -> None:
 def test_scale_numbers_notes_and_source_are_shown(results: Path) -> None:
     text = report(results, "table12", "figure3")
     assert "Scale “smoke”" in text
-    assert "Trends are not meaningful" in text
+    assert "Trends mean nothing" in text
     assert '<span class="paper">0.464</span>' in text
     own = SCALE[ScalingScale]
     assert f"TSP{own.sizes[100]} uniform × {own.test_counts[100]:,} (against concorde)" in text
