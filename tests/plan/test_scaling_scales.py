@@ -1,5 +1,6 @@
 """What papers `scaling` and `pens` declare at the scale `paper`: trainings and tests as printed."""
 
+import json
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from neuroute.pipeline.plan import needs
 from neuroute.pipeline.plan.config import load_scale
 from neuroute.pipeline.plan.overview import costs, describe
 from neuroute.specs.objects import EfficiencyEvaluation
-from plans import plan_of
+from plans import ROOT, plan_of
 
 
 def test_paper_scale_is_the_papers() -> None:
@@ -163,3 +164,14 @@ def test_a_wrong_table_of_rates_is_named_in_one_line(change: dict[str, Any], say
     with pytest.raises(NeurouteError, match=says) as error:
         load_scale("laptop", ("scaling",), {"scaling": {"rates": change}})
     assert "\n" not in str(error.value)
+
+
+def test_kept_trainings_are_those_that_laptop_plans() -> None:
+    """So that `snakemake --config scale=laptop` trains again what the kept tables show."""
+    plan = plan_of("laptop", ("scaling",))
+    kept = sorted((ROOT / "docs/measured/runs/laptop/scaling").glob("*/run.json"))
+    assert len(kept) > 40
+    for file in kept:
+        spec, run = json.loads(file.read_text())["spec"], plan.runs[f"scaling/{file.parent.name}"]
+        planned = run.model_dump(mode="json")
+        assert (spec["network"], spec["training"]) == (planned["network"], planned["training"]), run.id

@@ -323,7 +323,7 @@ def figure1(study: Study) -> Drawing:
             axes.set_xlim(0, 1.05 * max(float(solution.windows[0, 1]), stops[-1].leaves))
             maps.label_small(axes, "time", "stop", grid="x")
         elif solution.on.backhaul:
-            _draw_loads_figure_constraints(axes, solution)
+            _draw_vehicle_loads(axes, solution)
         else:
             _draw_lengths(axes, solution)
     rows = [each | {"side": MEASURED} for solution in solutions for each in _rows(solution)]
@@ -365,7 +365,7 @@ def _draw_lengths(axes: mpl.axes.Axes, s: Solution) -> None:
     maps.label_small(axes, "route", "length")
 
 
-def _draw_loads_figure_constraints(axes: mpl.axes.Axes, s: Solution) -> None:
+def _draw_vehicle_loads(axes: mpl.axes.Axes, s: Solution) -> None:
     """The load after each stop of the route, from the depot on."""
     stops = s.stops(s.followed)
     loads = [stops[0].load + int(s.demand[s.followed[0]]), *(stop.load for stop in stops)]

@@ -127,8 +127,9 @@ def figure7(study: Study) -> Drawing:
 @artifact("Convergence with and without ReZero", needs=_logs_of(REZERO), printed_files=("table12",))
 def figure8(study: Study) -> Drawing:
     in_print = printed_gap(printed_numbers(study, 12, **DEEPEST._asdict()), 100)
-    labels, training = {"with ReZero": in_print, "without ReZero": None}, study.runs[REZERO[1]].training
-    return _draw_convergence(study, REZERO, labels, "with and without ReZero", without=training)
+    labels = {"with ReZero": in_print, "without ReZero": None}
+    base, without = (study.runs[run].training for run in REZERO)
+    return _draw_convergence(study, REZERO, labels, "with and without ReZero", base=base, without=without)
 
 
 @artifact("Convergence with few and with many training samples", needs=_logs_of(SAMPLES), printed_files=("table11",))

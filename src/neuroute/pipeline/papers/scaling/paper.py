@@ -87,9 +87,11 @@ def runs(config: Config, scale: Scale) -> list[Run]:
 
     def train_decoder(prefix: str, shape: Shape, **without: bool) -> None:
         here = s.deep_narrow[str(shape)] if prefix == "deep" else s.model(*shape)  # type: ignore[index]
-        change = s.changes.get(prefix if prefix != "deep" else f"deep_{shape}")
-        changed = change.model_dump(exclude_none=True) if change else {}
-        decoder(f"{prefix}_{shape}", shape, here, s.recipe(here).model_copy(update=changed), **without)
+        name, training = f"{prefix}_{shape}", s.recipe(here)
+        for key in (prefix, name):
+            if change := s.changes.get(key):
+                training = training.model_copy(update=change.model_dump(exclude_none=True))
+        decoder(name, shape, here, training, **without)
 
     def decoder(name: str, shape: Shape, here: DeepNarrow, training: Supervised, **without: bool) -> None:
         arguments = here.model_dump() | {"gate": True, "rezero": True} | without
