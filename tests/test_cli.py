@@ -45,6 +45,28 @@ def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert call("label", "x") == (130, "interrupted: run the same command again\n")
 
 
+INTERRUPTED = """
+import os, signal, sys
+from neuroute.__main__ import main
+
+class Finder:
+    def find_spec(name, *_):
+        if name == sys.argv[-1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder)
+sys.argv.insert(1, "models")
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "pydantic", "neuroute.api.zoo"])
+def test_ctrl_c_while_a_module_is_loaded_is_one_line(module: str) -> None:
+    """Of the command line, of an argument's type, of the command."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, module], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted: run the same command again\n")
+
+
 @pytest.mark.parametrize(
     ("script", "heavy"),
     [

@@ -7,6 +7,7 @@ one of its options would take for a value of its own are set apart: see `command
 import sys
 from argparse import ArgumentParser
 
+from neuroute.pipeline.dag.interrupts import say_in_one_line
 from neuroute.pipeline.dag.options import refuse
 from snakemake_logger_plugin_neuroute.command_line import is_for_neuroute, separate_targets
 from snakemake_logger_plugin_neuroute.progress import LogHandler
@@ -16,3 +17,4 @@ __all__ = ["LogHandler"]
 if is_for_neuroute(sys.argv):
     sys.argv[1:] = separate_targets(sys.argv[1:])
     ArgumentParser.error = refuse  # type: ignore[assignment, method-assign]
+    sys.excepthook = say_in_one_line

@@ -106,9 +106,12 @@ def test_a_rehearsal_finds_what_cannot_run_and_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.dag
-def test_ctrl_c_before_the_first_job_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "place"), [("workflow/Snakefile", "import gc\n"), ("docs/examples/papers/toy/paper.py", "RUN = ")]
+)
+def test_ctrl_c_before_the_first_job_is_one_line(file: str, place: str, tmp_path: Path) -> None:
     run = toy(tmp_path)
-    replace(tmp_path / "docs/examples/papers/toy/paper.py", "RUN = ", "raise KeyboardInterrupt\nRUN = ")
+    replace(tmp_path / file, place, f"raise KeyboardInterrupt\n{place}")
     done = run("-n", "all", "--configfile", "docs/examples/config.yaml", check=False)
     assert done.returncode != 0
     assert done.stderr.splitlines()[-1] == "interrupted: no job was running; run the same command again"

@@ -133,13 +133,17 @@ def train(
     Raises:
         NeurouteError: before the first batch, or at it, for a setting, network or loss that does not fit, a solver or
             logger that is missing, and numbers that are not finite.
+        KeyboardInterrupt: at Ctrl-C; the same call goes on after the batch that was then in hand.
     """
-    trainer = prepare(
-        network, problem, n, how, arguments, batches, batch_size, seed, validate_on, solver, name, work, callbacks,
-        loggers, device, threads, memory_gb, compile, workers, settings,
-    )  # fmt: skip
-    trainer.label(workers and int(workers))
-    return trainer.train()
+    try:
+        trainer = prepare(
+            network, problem, n, how, arguments, batches, batch_size, seed, validate_on, solver, name, work, callbacks,
+            loggers, device, threads, memory_gb, compile, workers, settings,
+        )  # fmt: skip
+        trainer.label(workers and int(workers))
+        return trainer.train()
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(*stop.args) from None  # not from the midst of a library
 
 
 def prepare(

@@ -243,9 +243,10 @@ class TrainingLoop:
                 if stop:
                     self._save()
                     self._saved.wait()
-                    raise NeurouteError(
-                        f"stopped by signal {stop[0]} at batch {self.done} of {self.total}; run it again to go on"
-                    )
+                    where = f"at batch {self.done} of {self.total}; run it again to go on"
+                    if stop[0] == signal.SIGINT:
+                        raise KeyboardInterrupt(f"stopped {where}")
+                    raise NeurouteError(f"stopped by signal {stop[0]} {where}")
                 if self._saved.is_due():
                     self._save()
         finally:

@@ -4,6 +4,7 @@ Commands import what they run only when they run, so that neither `--help` nor `
 """
 
 import logging
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -112,6 +113,8 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             logging.getLogger(chatty).setLevel(logging.WARNING)
         with redirect_stdout(cast(TextIO, _Plain(sys.stdout))):
             try:
+                if callable(signal.getsignal(signal.SIGINT)):
+                    signal.signal(signal.SIGINT, signal.default_int_handler)
                 command(*args, **kwargs)
             except NeurouteError as error:
                 print(f"error: {error}", file=sys.stderr)
@@ -119,8 +122,8 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             except Interrupted as stop:
                 print("interrupted: there is no solution yet" if stop.best is None else stop.best)
                 raise typer.Exit(130) from None
-            except KeyboardInterrupt:
-                print("interrupted: run the same command again", file=sys.stderr)
+            except KeyboardInterrupt as stop:
+                print(f"interrupted: {str(stop) or 'run the same command again'}", file=sys.stderr)
                 raise typer.Exit(130) from None
 
     return run
