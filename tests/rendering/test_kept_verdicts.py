@@ -142,7 +142,14 @@ def test_a_changed_number_changes_the_verdict(laptop: dict[str, Judged], tmp_pat
             lambda text: text[: text.index("\nscaling,table4,")],
             r"behind.csv: nothing of table4 .*; run",
         ),
-        ("behind.csv", lambda text: text[: text.rindex(",")], "behind.csv: rows without .*; run `neuroute keep` again"),
+        ("behind.csv", lambda text: text[: text.rindex(",")], r"behind.csv: row \d+ is cut short"),
+        ("behind.csv", lambda text: text.replace(",gaps,", ",gap,"), "behind.csv: rows without gaps; run"),
+        (
+            "behind.csv",
+            lambda text: text.replace(",1000,,", ",0,,", 1),
+            "behind.csv: the trainings of .* cannot be; run",
+        ),
+        ("pens/table1.csv", lambda text: text[: len(text) // 2], r"table1.csv: row \d+ is cut short"),
         ("behind.csv", lambda text: text + "\udcff", "behind.csv: not valid CSV"),
         (
             "pens/table1.csv",

@@ -9,6 +9,7 @@ import inspect
 import json
 import pickle
 import re
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -318,7 +319,8 @@ def _safetensors(file: Path) -> dict[str, Tensor]:
 
 def _torch_file(file: Path) -> Any:
     try:
-        with torch.serialization.safe_globals(SCALARS):
+        with torch.serialization.safe_globals(SCALARS), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of pickles that are refused
             return torch.load(file, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise _absent(file) from None

@@ -247,11 +247,11 @@ def test_logs_of_numpy_before_version_2_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"hello world", b"PK\x03\x04 cut", b"\x80\x04\x95junkjunk"])
 @pytest.mark.parametrize("name", ["a.pt", "a.safetensors"])
-@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
-def test_files_that_are_no_weights(tmp_path: Path, name: str, content: bytes) -> None:
+def test_files_that_are_no_weights(tmp_path: Path, name: str, content: bytes, recwarn: pytest.WarningsRecorder) -> None:
     (tmp_path / name).write_bytes(content)
     with one_line("not a readable"):
         import_weights(tmp_path / name, tmp_path / "b.safetensors", "lehd", NONE)
+    assert not recwarn.list
 
 
 def test_a_file_that_was_cut_off(tmp_path: Path) -> None:

@@ -186,12 +186,15 @@ def _read_behind(folder: Path) -> list[dict[str, str]]:
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
-    """Raises NeurouteError for bytes that are no CSV."""
+    """Raises NeurouteError for bytes that are no CSV, and rows that have not as many cells as the first line."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
+            lines = list(csv.DictReader(file))
     except (UnicodeDecodeError, csv.Error) as error:
         raise NeurouteError(f"{path}: not valid CSV ({error}); run `neuroute keep` again") from None
+    if ragged := [number for number, line in enumerate(lines, 1) if None in line or None in line.values()]:
+        raise NeurouteError(f"{path}: row {ragged[0]} is cut short, or has cells too many; run `neuroute keep` again")
+    return lines
 
 
 def _gap_of(row: Mapping[str, str], path: Path, name: str, at: str) -> Gap:
@@ -199,15 +202,17 @@ def _gap_of(row: Mapping[str, str], path: Path, name: str, at: str) -> Gap:
     try:
         gaps, error = tuple(map(float, row["gaps"].split())), float(row["error"])
         draws = np.array(row["draws"].removeprefix("'").split(), float)  # a spreadsheet takes -1 2 for a formula
-        if not (gaps and np.isfinite([*gaps, error, *draws]).all()):
+        count = int(row["instances"])
+        if not (gaps and count > 0 and np.isfinite([*gaps, error, *draws]).all()):
             raise ValueError
         # Without draws a gap varies as if unrelated to any other: its interval is too long, never too short.
         drawn = f"{row['drawn'] or row['artifact']} {at}" if len(draws) else name
         errors = draws if len(draws) else np.array([error])
-        count = int(row["instances"])
         return Gap(gaps, errors, drawn, count, row["network"], row["problem"], float(row["times"]), row["run"])
     except ValueError:
-        raise NeurouteError(f"{path}: the trainings of {name} have no number; run `neuroute keep` again") from None
+        raise NeurouteError(
+            f"{path}: the trainings of {name} have numbers that cannot be; run `neuroute keep` again"
+        ) from None
 
 
 def _value(text: str | None) -> float | str | None:
