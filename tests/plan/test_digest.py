@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from refusals import one_line
 
 from neuroute.core import digest
 from neuroute.core.dotted import search_working_folder
@@ -109,6 +110,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
         {"nets": ("import math\n", FOR_TYPES)},
         {"nets": ("import layer, unused", "import layer")},
         {"blocks": (IMPORTED, IMPORTED_INSIDE)},
+        {"blocks": ("from digested import maths", "from . import maths")},
+        {"nets": ("from digested.blocks import", "from .blocks import")},
         {"blocks": (IMPORTED, IN_ONE_FILE)},
     ],
 )
@@ -203,6 +206,11 @@ def test_a_module_that_was_asked_for_too_early_is_found_later(tmp_path: Path, mo
     search_working_folder()
     assert digest.exists("of_ones_own:Net")
     assert digest.code_digest("of_ones_own:Net")
+
+
+def test_an_import_that_cannot_be_followed_is_one_line(package: Write) -> None:
+    with one_line(r"blocks.py, line 2: `import digested.maths` cannot be followed; write `from ... import ...` or"):
+        package(blocks=("from digested import maths", "import digested.maths"))
 
 
 def test_stages_do_not_reach_each_other() -> None:

@@ -180,7 +180,7 @@ class _References(ast.NodeTransformer):
         self._numbers = {name: f"${number}" for number, name in enumerate(_variables(statement))}
         for node in ast.walk(statement):  # imports inside functions
             if isinstance(node, ast.Import | ast.ImportFrom):
-                self._imports.update(_imported(node))
+                self._imports.update(_imported(node, module))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if isinstance(node.value, ast.Name):
@@ -212,7 +212,7 @@ class _References(ast.NodeTransformer):
         return ast.Call(ast.Name("f"), [self.visit(part) for part in parts], [])
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> ast.AST | None:
-        return None if _imported(node) else node
+        return None if _imported(node, self._module) else node
 
     visit_Import = visit_ImportFrom = _import
 
@@ -270,23 +270,34 @@ def _own_root(package: str, _searched: tuple[str, ...]) -> Path | None:
     return None if libraries & set(path.parents) else path
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, Place]:
-    """Local names that an import of this package, or of a user's module, binds."""
+def _imported(node: ast.Import | ast.ImportFrom, module: str) -> dict[str, Place]:
+    """Local names that an import of this package, or of a user's module, binds in a module.
+
+    Raises NeurouteError for an import that binds no name of what it imports.
+    """
     bound: dict[str, Place] = {}
     if isinstance(node, ast.Import):
         for alias in node.names:
             if _path(alias.name) is not None:
                 if alias.asname is None and "." in alias.name:
-                    raise ValueError(f"write `from ... import ...` or `import {alias.name} as ...`")
+                    raise NeurouteError(
+                        f"{_path(module)}, line {node.lineno}: `import {alias.name}` cannot be followed; write "
+                        f"`from ... import ...` or `import {alias.name} as ...`"
+                    )
                 bound[alias.asname or alias.name] = (alias.name, "")
-    elif node.level:
-        raise ValueError(f"relative import of {node.module}: write `from {PACKAGE}... import ...`")
-    elif node.module and _path(node.module) is not None:
+    elif _path(source := _absolute(node, module)) is not None:
         for alias in node.names:
-            is_module = _path(f"{node.module}.{alias.name}") is not None
-            place = (f"{node.module}.{alias.name}", "") if is_module else (node.module, alias.name)
+            is_module = _path(f"{source}.{alias.name}") is not None
+            place = (f"{source}.{alias.name}", "") if is_module else (source, alias.name)
             bound[alias.asname or alias.name] = place
     return bound
+
+
+def _absolute(node: ast.ImportFrom, module: str) -> str:
+    """Name of the module that `from ... import` in a module names."""
+    file = _path(module)
+    package = module if file and file.name == "__init__.py" else module.rpartition(".")[0]
+    return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
 
 
 @cache
@@ -300,7 +311,7 @@ def _module(name: str) -> _Module:
     for raw in ast.parse(text).body:
         statement = _Behaviour().visit(raw)
         if isinstance(statement, ast.Import | ast.ImportFrom):
-            module.imports.update(_imported(statement))
+            module.imports.update(_imported(statement, name))
         elif names := _bound_names(statement):
             for bound in names:
                 module.definitions.setdefault(bound, []).append(statement)
