@@ -29,12 +29,13 @@ def plan(tmp_path: Path) -> Iterator[Plan]:
         key = "toy" + "abcdefghijklmnopqrstuvwxyz"[(number := next(NUMBERS)) // 26] + chr(97 + number % 26)
         folder = tmp_path / "papers" / key
         folder.mkdir(parents=True)
-        for part in (TOY / "papers" / "toy").glob("*.py"):
+        (folder / "published").mkdir()
+        for part in [each for ending in ("*.py", "published/*.csv") for each in (TOY / "papers" / "toy").glob(ending)]:
             text = part.read_text().replace("papers.toy", f"papers.{key}").replace('"toy', f'"{key}')
             if part.name == file:
                 assert before in text
                 text = text.replace(before, after)
-            (folder / part.name).write_text(text)
+            (folder / part.relative_to(TOY / "papers" / "toy")).write_bytes(text.encode(errors="surrogateescape"))
         (tmp_path / "scale.yaml").write_text((TOY / "toy.yaml").read_text().replace("toy:", f"{key}:"))
         values = {"scale": str(tmp_path / "scale.yaml"), "papers_path": [str(folder.parent)], "papers": [key]}
         return build_plan(parse_config(values))
@@ -96,6 +97,15 @@ WRONG = {
         "PAPER = {'key': 'toy'}\nOTHER = ",
         "holds no PAPER with the key",
     ),
+    "a printed text": (
+        "table1.csv",
+        "params\n",
+        "params\nPOMO,8,gap_pct,abc,x,\n",
+        r"table1.csv, line 2: value: 'abc' is no number",
+    ),
+    "no printed values": ("table1.csv", "value", "values", r"table1.csv: has no column 'value'; printed numbers have"),
+    "a printed row that is cut short": ("table1.csv", "params\n", "params\nPOMO,8\n", "line 2: 2 cells where 6 col"),
+    "printed numbers in Latin-1": ("table1.csv", "method", "m\udce9thod", "table1.csv: not a CSV of printed numbers"),
 }
 
 

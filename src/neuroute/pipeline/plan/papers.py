@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from neuroute.core.dotted import code_in, search_working_folder
 from neuroute.core.errors import NeurouteError
+from neuroute.core.rows import read_rows, real
 
 if TYPE_CHECKING:
     from neuroute.pipeline.plan.config import Config
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from neuroute.specs.objects import Labels, Run
 
 # Where packages `neuroute.pipeline.papers.<key>` are looked for.
+PRINTED_COLUMNS = ("method", "n", "metric", "value", "printed", "method_params")  # of a table's `published` CSV
 FOLDERS: list[str] = importlib.import_module("neuroute.pipeline.papers").__path__  # type: ignore[assignment]
 
 
@@ -51,7 +53,8 @@ def _papers_in(folders: tuple[str, ...]) -> dict[str, Path]:
 def load_paper(key: str) -> "Paper":
     """A paper by its key, its folder's name.
 
-    Raises NeurouteError that lists the known ones, or if it has another, or if a user's own cannot be imported.
+    Raises NeurouteError that lists the known ones, or if it has another, or if a user's own cannot be imported, or
+    has printed numbers that are none.
     """
     folders = paper_folders()
     if key not in folders:
@@ -60,7 +63,28 @@ def load_paper(key: str) -> "Paper":
         paper: Paper | None = getattr(importlib.import_module(f"neuroute.pipeline.papers.{key}.paper"), "PAPER", None)
     if paper is None or getattr(paper, "key", None) != key:
         raise NeurouteError(f"{folders[key] / 'paper.py'}: holds no PAPER with the key '{key}', its folder's name")
+    if str(folders[key].parent) != FOLDERS[0]:
+        for file in sorted((folders[key] / "published").glob("*.csv")):
+            _check_printed(file)
     return paper
+
+
+@cache
+def _check_printed(file: Path) -> None:
+    """Raise NeurouteError, with the line, for printed numbers that are none: before the trainings beside them."""
+    try:
+        columns, rows = read_rows(file.read_text(encoding="utf-8"), str(file))
+    except UnicodeDecodeError as error:
+        raise NeurouteError(f"{file}: not a CSV of printed numbers ({error})") from None
+    if "method" not in columns:  # settings, in words
+        return
+    if lacking := [name for name in PRINTED_COLUMNS[:5] if name not in columns]:
+        raise NeurouteError(f"{file}: has no column '{lacking[0]}'; printed numbers have {', '.join(PRINTED_COLUMNS)}")
+    for where, row in rows:
+        try:
+            real(row["value"] or "nan")
+        except ValueError:
+            raise NeurouteError(f"{where}: value: '{row['value']}' is no number") from None
 
 
 def all_papers() -> list[str]:

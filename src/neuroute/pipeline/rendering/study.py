@@ -21,6 +21,7 @@ from neuroute.core.stated import busy, check_stated, is_of_other_weights
 from neuroute.pipeline.plan.changes import with_seed
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import TOGETHER, group_of
+from neuroute.pipeline.plan.papers import PRINTED_COLUMNS
 from neuroute.specs.objects import Artifact, Dataset, Decoding, GivenRun, Run
 
 Lengths = tuple[NDArray[np.float64], NDArray[np.float64]]  # of a model's solutions, and of the reference ones
@@ -305,9 +306,6 @@ class Study:
         return on
 
 
-PRINTED_COLUMNS = ("method", "n", "metric", "value", "printed", "method_params")  # of a table without printed numbers
-
-
 def _id(decoding: Decoding | str) -> str:
     return decoding if isinstance(decoding, str) else decoding.name
 
@@ -316,13 +314,10 @@ def _read_published(paper: str, name: str) -> pd.DataFrame:
     path = files(f"neuroute.pipeline.papers.{paper}") / "published" / f"{name}.csv"
     if not path.is_file():  # a table of one's own has none
         return pd.DataFrame(columns=list(PRINTED_COLUMNS))
-    try:
-        with path.open(encoding="utf-8") as file:
-            frame = pd.read_csv(file)
-        if "method" in frame:  # others hold settings, in words
-            frame["value"] = pd.to_numeric(frame[list(PRINTED_COLUMNS[:5])].value)
-    except (KeyError, ValueError) as error:
-        raise NeurouteError(f"{path}: not a CSV of printed numbers ({error})") from None
+    with path.open(encoding="utf-8") as file:
+        frame = pd.read_csv(file)
+    if "method" in frame:  # others hold settings, in words
+        frame["value"] = pd.to_numeric(frame.value)
     if "method_params" not in frame:
         return frame
     pairs = [dict(p.split("=") for p in str(text).split(";") if "=" in p) for text in frame.method_params]
