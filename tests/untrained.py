@@ -16,7 +16,17 @@ from neuroute.datasets.benchmarks import published_instances, write_manifest
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, parameters, save_checkpoint
-from neuroute.specs.objects import BenchmarkEvaluation, Labels, Network, Run, RunEvaluation, Supervised
+from neuroute.specs.objects import (
+    BenchmarkEvaluation,
+    Decoding,
+    Evaluation,
+    Labels,
+    Measurement,
+    Network,
+    Run,
+    Supervised,
+    Test,
+)
 
 CONTEXT = RunContext("test", "c", "n", device="cpu", threads=1)
 Arrays = dict[str, np.ndarray]
@@ -46,22 +56,39 @@ def tiny_run(paper: str, kind: str, labels: Labels, **arguments: Any) -> Run:
     return run_of(Network(kind=f"neuroute.networks.{kind}", arguments=arguments), labels, f"{paper}/tiny")
 
 
+def alone(measurement: Measurement) -> Evaluation:
+    """The job of one measurement."""
+    return Evaluation(run=measurement.run, group=measurement.name, measurements=(measurement,))
+
+
+def decoded(run: Run, *tests: tuple[Labels, Decoding], group: str = "tests") -> Evaluation:
+    """The job that decodes these labelled test sets."""
+    return Evaluation(
+        run=run.id, group=group, measurements=tuple(Test(run=run.id, labels=of, decoding=how) for of, how in tests)
+    )
+
+
 def evaluated(
-    folder: Path, evaluation: RunEvaluation, run: Run, net: Any = None, out: Path | None = None, **context: Any
+    folder: Path, what: Evaluation | Measurement, run: Run, net: Any = None, out: Path | None = None, **context: Any
 ) -> tuple[pd.DataFrame, Arrays]:
-    """Records and arrays of an evaluation of a run that was never trained, and which `folder` then holds."""
+    """Records and arrays of an evaluation of a run that was never trained, and which `folder` then holds.
+
+    Or of one measurement, whose arrays then are called as it calls them.
+    """
+    evaluation = what if isinstance(what, Evaluation) else alone(what)
     out = out or folder / "out" / f"{evaluation.group}.csv"
     untrained(folder / "model.safetensors", run.network, run.id, CONTEXT.network_code, net)
     evaluate(evaluation, run, folder / "model.safetensors", out, replace(CONTEXT, **context))
     with np.load(out.with_suffix(".npz"), allow_pickle=False) as file:
-        return pd.read_csv(out), dict(file)
+        prefix = f"{what.name}/" if isinstance(what, Measurement) else ""
+        return pd.read_csv(out), {key.removeprefix(prefix): each for key, each in file.items()}
 
 
-def looked_into(folder: Path, evaluation: RunEvaluation, run: Run, net: Any, **context: Any) -> Arrays:
-    """Arrays of an evaluation whose records of each set, as the end of its modules, are the count of the parameters."""
-    records, arrays = evaluated(folder, evaluation, run, net, **context)
+def looked_into(folder: Path, measurement: Measurement, run: Run, net: Any, **context: Any) -> Arrays:
+    """Arrays of a measurement whose records of each set, as the end of its modules, are the count of the parameters."""
+    records, arrays = evaluated(folder, measurement, run, net, **context)
     columns = records[["run", "group", "n", "metric", "value"]].drop_duplicates().to_numpy().tolist()
-    assert columns == [[run.id, evaluation.group, run.n, "parameters", parameters(net)]]
+    assert columns == [[run.id, measurement.name, run.n, "parameters", parameters(net)]]
     assert records.test.is_unique
     assert json.loads(str(arrays["modules"]))[-1] == {"parameters": parameters(net)}
     return arrays
@@ -73,8 +100,8 @@ def on_benchmark(
     """The same on these instances of a benchmark, of which there is a copy."""
     lacking = {each: "" for each in published_instances(name) if each not in names}
     write_manifest(folder / "m.json", given, lacking, name)
-    evaluation = BenchmarkEvaluation.model_validate({"run": run.id, "group": name, "benchmark": name} | how)
-    return evaluated(folder, evaluation, run, benchmarks={name: folder / "m.json"})
+    measurement = BenchmarkEvaluation.model_validate({"run": run.id, "name": name, "benchmark": name} | how)
+    return evaluated(folder, measurement, run, benchmarks={name: folder / "m.json"})
 
 
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:

@@ -23,7 +23,7 @@ from neuroute.pipeline.plan.config import parse_config
 from neuroute.problems.registry import PARTS
 from neuroute.problems.vrp import Vrp, valid
 from neuroute.specs.decodings import revise
-from neuroute.specs.objects import Dataset, Decoding, Evaluation, Run
+from neuroute.specs.objects import Dataset, Decoding, Run, Test
 from pretended import PLACE, OnGpu, pretended_gpu
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -254,8 +254,8 @@ def asked_for() -> dict[str, tuple[Run, dict[str, Decoding]]]:
             choices = {key: value for key, value in run.network.arguments.items() if isinstance(value, str | bool)}
             of_kind = found.setdefault(f"{run.network.kind} {sorted(choices.items())}", (run, {}))
             for each in plan.evaluations.values():
-                if isinstance(each, Evaluation) and each.run == run.id:
-                    for how in (small(test.decoding) for test in each.tests):
+                if each.run == run.id:
+                    for how in (small(test.decoding) for test in each.of_kind(Test)):
                         if not of_kind[1] or (run.network.kind, how.name) not in ways:
                             ways.add((run.network.kind, how.name))
                             of_kind[1][how.name] = how

@@ -88,8 +88,8 @@ def test_a_rehearsal_finds_what_cannot_run_and_goes_on(tmp_path: Path) -> None:
     """A measurement that fails keeps nothing else from being tried, and leaves the real run alone."""
     run = toy(tmp_path)
     command = ("--keep-going", "--configfile", "docs/examples/config.yaml", "--config", "rehearse=true", "--", "all")
-    code, place = tmp_path / "src/neuroute/evaluation/labelled.py", "test_rows, test_lengths = loaded.steps.once"
-    planted = "raise RuntimeError('planted')\n        "
+    code, place = tmp_path / "src/neuroute/evaluation/labelled.py", "dataset = test.labels.dataset\n    spec ="
+    planted = "raise RuntimeError('planted')\n    "
     replace(code, place, planted + place)
     done = run(*command, check=False)
     assert done.returncode == 1

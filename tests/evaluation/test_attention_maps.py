@@ -113,7 +113,7 @@ def mapped(run: Run, out: Path, rescaling: Path | None = None, **changes: Any) -
 
 def test_arrays(tmp_path: Path) -> None:
     run = run_of("alibi")
-    np.savez(tmp_path / "r.npz", sizes=np.array([10, 18]), best=np.array([1.0, 2.0]))
+    np.savez(tmp_path / "r.npz", **{"rescaling/sizes": np.array([10, 18]), "rescaling/best": np.array([1.0, 2.0])})
     arrays = mapped(run, tmp_path, tmp_path / "r.npz", instance=2, factors=(1.0, 3.0, "best"))
     assert arrays["factors"].tolist() == [1.0, 3.0, 1.5]
     np.testing.assert_array_equal(arrays["coords"], dataset_coordinates(DATASET)[2])

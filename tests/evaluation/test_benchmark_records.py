@@ -52,9 +52,9 @@ def test_each_instance_is_measured_against_its_optimum(tmp_path: Path, tsplib: P
     assert set(records.distribution) == {"tsplib"}
     assert set(records.n_instances) == {1}
     with np.load(tmp_path / "out" / "tsplib.npz") as file:
-        assert file["names"].tolist() == ["eil51", "berlin52"]
-        assert file["optima"].tolist() == [426, 7542]
-        np.testing.assert_allclose(file["greedy"], unrounded)
+        assert file["tsplib/names"].tolist() == ["eil51", "berlin52"]
+        assert file["tsplib/optima"].tolist() == [426, 7542]
+        np.testing.assert_allclose(file["tsplib/greedy"], unrounded)
 
 
 def test_searches_take_what_sub_paths_an_instance_has(tmp_path: Path, tsplib: Path) -> None:
@@ -82,7 +82,7 @@ def test_without_instances_the_records_are_a_header(tmp_path: Path) -> None:
     assert len(records) == 0
     assert tuple(records.columns) == COLUMNS
     with np.load(tmp_path / "out" / "tsplib.npz") as file:
-        assert file["names"].shape == file["greedy"].shape == (0,)
+        assert file["tsplib/names"].shape == file["tsplib/greedy"].shape == (0,)
 
 
 def test_a_file_that_vanished_is_one_line_and_no_records(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from untrained import evaluated, ready, run_of
+from untrained import decoded, evaluated, ready, run_of
 
 from neuroute.api.published import import_test_set
 from neuroute.core.device import memory_budget_gb
@@ -23,15 +23,15 @@ from neuroute.evaluation.accounting import flops
 from neuroute.evaluation.accounting.counts import counts
 from neuroute.networks.weights import weights_digest
 from neuroute.problems.tsp import tour_length
-from neuroute.specs.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test
+from neuroute.specs.objects import Dataset, Decoding, Evaluation, Labels, Network, Run
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="concorde")
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "gate": True, "rezero": True, "train_nodes": 9}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
 RUN = run_of(NETWORK, LABELS)
-TESTS = (Test(labels=LABELS), Test(labels=LABELS, decoding=Decoding(method="beam", beam=3)))
+DECODINGS = (Decoding(), Decoding(method="beam", beam=3))
 CPU = torch.device("cpu")
-EVALUATION = Evaluation(run=RUN.id, group="greedy", tests=TESTS)
+EVALUATION = decoded(RUN, *((LABELS, decoding) for decoding in DECODINGS))
 
 
 @pytest.fixture
@@ -51,17 +51,16 @@ def test_gaps_are_ratios_of_means_and_lengths_are_kept(store: Path, caplog: pyte
     coords = dataset_coordinates(LABELS.dataset)
     reference = tour_length(coords, load_tours(LABELS, [store / "labels"]))
     net = ready(NETWORK)
-    for i, test in enumerate(TESTS, 1):
-        own = tour_length(coords, decode("tsp", net, torch.from_numpy(coords), test.decoding).numpy())
-        rows = records[records.decoding == test.decoding.name].set_index("metric")
+    for decoding in DECODINGS:
+        own = tour_length(coords, decode("tsp", net, torch.from_numpy(coords), decoding).numpy())
+        rows = records[records.decoding == decoding.name].set_index("metric")
         assert rows.value["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
         assert rows.value["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
-        gap = f"gap {test.decoding.name} {rows.value['gap_pct']:.2f} %"
-        assert f"test {i} of 2, {LABELS.dataset.id}: {gap}" in caplog.text
+        assert f"{LABELS.dataset.id}, {decoding.name}: gap {rows.value['gap_pct']:.2f} %" in caplog.text
         assert rows.value["length"] == pytest.approx(own.mean())
         assert rows.value["parameters"] == sum(p.numel() for p in net.parameters())
-        with np.load(store / "out" / "greedy.npz") as lengths:
-            np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{test.decoding.name}"], own)
+        with np.load(store / "out" / "tests.npz") as lengths:
+            np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{decoding.name}"], own)
             np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|reference"], reference)
 
 
@@ -87,8 +86,7 @@ def test_weights_are_those_that_the_training_stated(store: Path) -> None:
 def test_nothing_is_shorter_than_a_proven_optimum(store: Path) -> None:
     file = store / "labels" / LABELS.shard_file(0)
     np.save(file, np.roll(np.load(file), 1, axis=0))  # tours of the wrong instances: each is longer than its optimum
-    wide = Test(labels=LABELS, decoding=Decoding(method="beam", beam=64))
-    beam = Evaluation(run=RUN.id, group="greedy", tests=(wide,))
+    beam = decoded(RUN, (LABELS, Decoding(method="beam", beam=64)))
     with pytest.raises(NeurouteError, match=f"{LABELS.id}, instance .* below its proven optimum"):
         run_measure(store, beam)
     assert not list((store / "out").glob("*.csv"))
@@ -107,11 +105,11 @@ def test_other_code_and_missing_labels_are_refused(store: Path) -> None:
 def test_milestones_of_reconstruction_are_records_of_their_own(store: Path) -> None:
     """One run to the last milestone gives what separate runs of each budget give, greedy included."""
     rrc = Decoding(method="rrc", iterations=6, milestones=(0, 2, 6))
-    records = run_measure(store, Evaluation(run=RUN.id, group="rrc", tests=(Test(labels=LABELS, decoding=rrc),)))
+    records = run_measure(store, decoded(RUN, (LABELS, rrc)))
     assert list(records.decoding.unique()) == ["greedy", "rrc2", "rrc6"]
     coords = torch.from_numpy(dataset_coordinates(LABELS.dataset))
     net = ready(NETWORK)
-    with np.load(store / "out" / "rrc.npz") as lengths:
+    with np.load(store / "out" / "tests.npz") as lengths:
         for iterations, name in ((0, "greedy"), (2, "rrc2"), (6, "rrc6")):
             decoding = Decoding(method="rrc", iterations=iterations)
             own = tour_length(coords.numpy(), decode("tsp", net, coords, decoding).numpy())
@@ -132,27 +130,26 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
     network = Network(kind=kind, arguments=SHAPE)
     run = RUN.model_copy(update={"network": network, "data": (labels,), "validation": labels})
     net = ready(network)
-    tests = tuple(Test(labels=labels, decoding=decoding) for decoding in MANY)
+    decodings = MANY
     if problem == "tsp":
-        tests += (Test(labels=labels, decoding=Decoding(method="rrc", iterations=3)),)
-        tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2)),)
-        tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2, starts="all")),)
-    records = run_measure(tmp_path, Evaluation(run=run.id, group="many", tests=tests), run)
+        beam = Decoding(method="beam", beam=2)
+        decodings += (Decoding(method="rrc", iterations=3), beam, beam.model_copy(update={"starts": "all"}))
+    records = run_measure(tmp_path, decoded(run, *((labels, decoding) for decoding in decodings)), run)
     kind_, c, nodes = spec_of(labels), counts(network), labels.dataset.nodes
     instances = kind_.instances(labels.dataset)
-    for test in tests:
-        found = decode(problem, net, instances, test.decoding).numpy()
-        rows = records[records.decoding == test.decoding.name].set_index("metric")
+    for decoding in decodings:
+        found = decode(problem, net, instances, decoding).numpy()
+        rows = records[records.decoding == decoding.name].set_index("metric")
         assert rows.value["length"] == pytest.approx(kind_.lengths(instances, found).mean())
-        assert set(rows.batch_size) == {instances_per_batch(net, 9, test.decoding, memory_budget_gb(CPU, None))}
+        assert set(rows.batch_size) == {instances_per_batch(net, 9, decoding, memory_budget_gb(CPU, None))}
     for decoding, tours, images in zip(MANY, (1, 9, 72), (1, 1, 8), strict=True):
         values = records[records.decoding == decoding.name].set_index("metric").value
         by_hand = images * c.encoder(nodes) + tours * (nodes - 2) * c.decision(nodes + 1)
         assert values["gflops_shrinking"] == pytest.approx(by_hand / 1e9)
         assert values["gflops_paper"] == pytest.approx(values["gflops_shrinking"] + tours * c.decision(nodes + 1) / 1e9)
-    for test in tests[4:]:  # beams search from each start
-        values = records[records.decoding == test.decoding.name].set_index("metric").value
-        one = flops.per_solution(network, nodes, 2 * (9 if test.decoding.starts == "all" else 1))
+    for decoding in decodings[4:]:  # beams search from each start
+        values = records[records.decoding == decoding.name].set_index("metric").value
+        one = flops.per_solution(network, nodes, 2 * (9 if decoding.starts == "all" else 1))
         assert values["gflops_shrinking"] == pytest.approx(one["gflops_shrinking"])
     assert list(records.decoding.unique()[:3]) == ["greedy", "multistart", "multistart-x8"]
 
@@ -165,8 +162,7 @@ def test_gaps_are_against_the_published_solutions_of_each_instance(tmp_path: Pat
     labels = Labels(dataset=dataset, solver="published")
     import_test_set(labels, tmp_path / "mine.npz", tmp_path)
     run = run_of(NETWORK, labels)
-    evaluation = Evaluation(run=run.id, group="tests", tests=(Test(labels=labels),))
-    records, arrays = evaluated(tmp_path, evaluation, run, label_dirs=[tmp_path])
+    records, arrays = evaluated(tmp_path, decoded(run, (labels, Decoding())), run, label_dirs=[tmp_path])
     own, reference = arrays[f"{dataset.id}|greedy"], arrays[f"{dataset.id}|reference"]
     np.testing.assert_allclose(reference, tour_length(coords, tours)[:4], rtol=1e-6)
     values = records.set_index("metric").value

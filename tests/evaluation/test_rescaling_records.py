@@ -88,8 +88,8 @@ def test_a_minimum_outside_is_told(
     ]
     assert told(lambda f: (f - 1.75) ** 2 + 3) == []
     with np.load(tmp_path / "out" / "rescaling.npz") as file:
-        assert file["best"] == pytest.approx([1.75])
-        assert file["interior"].all()
+        assert file["rescaling/best"] == pytest.approx([1.75])
+        assert file["rescaling/interior"].all()
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
 """Repeats, the best factor, and several evaluations of a model in one job: the numbers of separate ones."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from untrained import evaluated, ready, run_of
+from untrained import decoded, evaluated, ready, run_of
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import write_manifest
@@ -17,15 +18,14 @@ from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
 from neuroute.problems.tsp import tour_length
 from neuroute.specs.objects import (
     BenchmarkEvaluation,
-    CombinedEvaluation,
     Dataset,
     Decoding,
     Evaluation,
     Labels,
+    Measurement,
     Network,
     RescalingEvaluation,
     Run,
-    RunEvaluation,
     Sweep,
     Test,
 )
@@ -43,11 +43,7 @@ def pens_run(positions: str) -> Run:
 
 
 RUN = pens_run("alibi")
-TESTS = Evaluation(
-    run=RUN.id,
-    group="uniform",
-    tests=tuple(Test(labels=LABELS, decoding=d) for d in (Decoding(), REPEATED, BEST, Decoding(batch_size=1))),
-)
+TESTS = decoded(RUN, *((LABELS, d) for d in (Decoding(), REPEATED, BEST, Decoding(batch_size=1))))
 SWEEP = RescalingEvaluation(
     run=RUN.id,
     sweeps=tuple(Sweep(dataset=Dataset(split="val", n=n, count=4), factors=(0.6, 1.0, 1.5)) for n in (6, 12)),
@@ -64,7 +60,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measured(
-    store: Path, evaluation: RunEvaluation, run: Run = RUN, **changes: object
+    store: Path, evaluation: Evaluation | Measurement, run: Run = RUN, **changes: object
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     return evaluated(store, evaluation, run, label_dirs=[store / "labels"], **changes)
 
@@ -109,8 +105,7 @@ def test_networks_without_random_embeddings_are_solved_once(store: Path, monkeyp
         return decode_timed(problem, net, coords, decoding, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr("neuroute.evaluation.labelled.decode_instances", counted)
-    evaluation = Evaluation(run=run.id, group="uniform", tests=(Test(labels=LABELS, decoding=REPEATED),))
-    records, _ = measured(store, evaluation, run)
+    records, _ = measured(store, decoded(run, (LABELS, REPEATED)), run)
     assert len(calls) == 2  # the warm-up, and one solution
     assert values(records, REPEATED)["gap_spread_pct"] == 0
 
@@ -118,13 +113,15 @@ def test_networks_without_random_embeddings_are_solved_once(store: Path, monkeyp
 def test_together_is_each_alone(store: Path, shared: Path) -> None:
     manifest = store / "tsplib.json"
     write_manifest(manifest, shared / "benchmarks" / "tsplib", {})
-    parts = (SWEEP, TESTS.model_copy(update={"group": "all"}), TSPLIB, MAPS)
-    records, arrays = measured(store, CombinedEvaluation(run=RUN.id, parts=parts), benchmarks={"tsplib": manifest})
+    parts: tuple[Any, ...] = (SWEEP, TESTS, TSPLIB, MAPS)
+    together = Evaluation(run=RUN.id, group="all", measurements=(SWEEP, *TESTS.measurements, TSPLIB, MAPS))
+    records, arrays = measured(store, together, benchmarks={"tsplib": manifest})
     found = {"rescaling": store / "out" / "rescaling.npz", "benchmarks": {"tsplib": manifest}}
     seen = 0
     for part in parts:
         own, own_arrays = measured(store, part, **({} if part is SWEEP else found))
-        merged = records[records.group == part.group]
+        name = "tests" if part is TESTS else part.name
+        merged = records[records.group == name]
         steady = [~frame.metric.isin(TIMES) for frame in (own, merged)]
         pd.testing.assert_frame_equal(
             own[steady[0]].drop(columns="wall_time_s").reset_index(drop=True),
@@ -133,8 +130,7 @@ def test_together_is_each_alone(store: Path, shared: Path) -> None:
         )
         seen += len(merged)
         for key, array in own_arrays.items():
-            name = key if part.group == "all" else f"{part.group}/{key}"
-            np.testing.assert_array_equal(arrays[name], array)
+            np.testing.assert_array_equal(arrays[key if part is TESTS else f"{name}/{key}"], array)
     assert seen == len(records)
     assert {f"greedy{e}" for e in ("", "-rescalebest-mean2")} <= set(records[records.group == "tsplib"].decoding)
 
@@ -143,7 +139,7 @@ def test_nothing_is_written_when_a_part_fails(store: Path) -> None:
     out = store / "out" / "all.csv"
     out.unlink(missing_ok=True)
     labels = LABELS.model_copy(update={"dataset": Dataset(n=9, count=10, split="train")})  # not solved
-    missing = Evaluation(run=RUN.id, group="all", tests=(Test(labels=labels),))
+    missing = Test(run=RUN.id, labels=labels)
     with pytest.raises(NeurouteError):
-        measured(store, CombinedEvaluation(run=RUN.id, parts=(SWEEP, missing)))
+        measured(store, Evaluation(run=RUN.id, group="all", measurements=(SWEEP, missing)))
     assert not out.exists()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from untrained import evaluated, on_benchmark, ready, run_of
+from untrained import decoded, evaluated, on_benchmark, ready, run_of
 
 from neuroute.api.files import load
 from neuroute.core.errors import NeurouteError
@@ -28,10 +28,8 @@ from neuroute.specs.objects import (
     ConstructionEvaluation,
     Dataset,
     Decoding,
-    Evaluation,
     Labels,
     Network,
-    Test,
 )
 
 N, COUNT = 10, 4
@@ -67,23 +65,22 @@ def test_gaps_are_against_references_of_which_some_keep_to_the_networks_rules(
 ) -> None:
     net = ready(NETWORK)
     monkeypatch.setattr(labelled, "load_tours", lambda labels, _: references(labels.dataset))
-    tests = tuple(Test(labels=labels, decoding=how) for labels in LABELS for how in (X8, Decoding(starts=2)))
-    evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=tests)
-    records, arrays = evaluated(tmp_path, evaluation, RUN)
-    for test in tests:
-        dataset, instances = test.labels.dataset, vrp_dataset(test.labels.dataset)
-        own = lengths(instances, decode("vrp", net, instances, test.decoding).numpy())
+    tests = [(labels, how) for labels in LABELS for how in (X8, Decoding(starts=2))]
+    records, arrays = evaluated(tmp_path, decoded(RUN, *tests), RUN)
+    for labels, how in tests:
+        dataset, instances = labels.dataset, vrp_dataset(labels.dataset)
+        own = lengths(instances, decode("vrp", net, instances, how).numpy())
         reference = lengths(instances, references(dataset))
-        of_test = (records.test == dataset.id) & (records.decoding == test.decoding.name)
+        of_test = (records.test == dataset.id) & (records.decoding == how.name)
         values = records[of_test].set_index("metric").value
         assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
         assert values["length"] == pytest.approx(own.mean())
-        np.testing.assert_allclose(arrays[f"{dataset.id}|{test.decoding.name}"], own)
+        np.testing.assert_allclose(arrays[f"{dataset.id}|{how.name}"], own)
         kept = [False, True] * 2 if dataset.variant == "VRPB" else [True] * 4
         np.testing.assert_array_equal(arrays[f"{dataset.id}|reference_feasible"], kept)
         assert values["reference_feasible_pct"] == 100 * np.mean(kept)
         places = N - 2 if dataset.variant == "VRPB" else N  # a fifth are pick-ups
-        tours, images = (8 * places, 8) if test.decoding == X8 else (2, 1)
+        tours, images = (8 * places, 8) if how == X8 else (2, 1)
         expected = flops.per_solution(NETWORK, N + 1, tours, images, shrinks=False)["gflops_shrinking"]
         assert values["gflops_shrinking"] == pytest.approx(expected)
 
@@ -95,9 +92,8 @@ def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, mon
     assert valid(instances, bad).tolist() == [False, True, False, True]
     monkeypatch.setattr(labelled, "load_tours", lambda labels, _: bad)
     monkeypatch.setattr(labelled, "decode_instances", lambda *_: (torch.from_numpy(bad), 0.0))
-    evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=(Test(labels=LABELS[0], decoding=MULTI),))
     with pytest.raises(NeurouteError, match="multistart returned no feasible solution"):
-        evaluated(tmp_path, evaluation, RUN)
+        evaluated(tmp_path, decoded(RUN, (LABELS[0], MULTI)), RUN)
 
 
 def test_construction_times_each_instance_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

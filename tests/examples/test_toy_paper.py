@@ -19,7 +19,7 @@ from neuroute.pipeline.plan.papers import FOLDERS
 from neuroute.pipeline.rendering.grid import Grid, Method, gaps
 from neuroute.pipeline.rendering.notes import notes
 from neuroute.pipeline.rendering.study import Study
-from neuroute.specs.objects import formats
+from neuroute.specs.objects import Test, formats
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -59,7 +59,7 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
     assert list(plan.artifacts) == ["sample/table1", "sample/table2", "sample/figure1"]
     names = dict(vars(importlib.import_module("neuroute.pipeline.papers.sample.tables")))
     exec(code(1), names)
-    assert [type(need).__name__ for need in names["_needs"](plan.scale)] == ["Tested", "Solved", "Log"]
+    assert [type(need).__name__ for need in names["_needs"](plan.scale)] == ["Test", "Solved", "Log"]
     (measured,) = plan.evaluations.values()
     assert [t.decoding.name for t in measured.tests] == ["beam2", "beam4", "greedy"]  # type: ignore[attr-defined]
     for job in plan.label_jobs:

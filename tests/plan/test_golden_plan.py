@@ -12,6 +12,7 @@ import pytest
 from neuroute.pipeline.plan import needs as kinds
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
+from neuroute.specs.objects import Test
 
 GOLDEN = Path(__file__).with_name("paper_needs.txt")
 
@@ -19,8 +20,9 @@ GOLDEN = Path(__file__).with_name("paper_needs.txt")
 def described(need: kinds.Need) -> tuple[str, str]:
     """What is measured, and the run that it is measured of."""
     match need:
-        case kinds.Tested(run, test):
-            return f"{test.labels.id} {test.decoding.name}", run
+        case Test(run=run):
+            stage = f" after {need.stage}" if need.stage else ""
+            return f"{need.labels.id} {need.decoding.name}{stage}", run
         case kinds.Log(run, all_seeds):
             return "log of all seeds" if all_seeds else "log", run
         case kinds.Solved(labels, if_made):

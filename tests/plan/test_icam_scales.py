@@ -6,7 +6,7 @@ import pytest
 from published_trainings import single_size, three_stages
 
 from neuroute.specs.data import Problem
-from neuroute.specs.objects import BenchmarkEvaluation, Decoding, Elite, Evaluation, Reinforced, Run, StageEvaluation
+from neuroute.specs.objects import BenchmarkEvaluation, Decoding, Elite, Reinforced, Run, Test
 from plans import plan_of, read_published, reinforced
 
 
@@ -71,9 +71,7 @@ def test_icam_is_measured_as_its_tables_ask() -> None:
     plan = plan_of("paper", ("icam",))
 
     def cells(evaluation: str) -> set[tuple[int, str]]:
-        found = plan.evaluations[evaluation]
-        assert isinstance(found, Evaluation | StageEvaluation)
-        return {(t.labels.dataset.n, t.decoding.name) for t in found.tests}
+        return {(t.labels.dataset.n, t.decoding.name) for t in plan.evaluations[evaluation].of_kind(Test)}
 
     sizes = (100, 200, 500, 1000)
     three = {(n, way) for n in sizes for way in ("greedy", "multistart", "multistart-x8")}
@@ -86,7 +84,7 @@ def test_icam_is_measured_as_its_tables_ask() -> None:
     assert cells("icam/k20_b0.5/icam") == {(1000, "greedy"), (1000, "multistart")}
     tam = {
         t.labels.dataset.n: t.labels.dataset.capacity
-        for t in plan.evaluations["sit/bq_cvrp/tests_icam"].tests
+        for t in plan.evaluations["sit/bq_cvrp/tests_icam"].of_kind(Test)
         if t.labels.dataset.capacity
     }
     assert tam == {1000: 200, 2000: 300, 3000: 300, 4000: 300, 5000: 300}  # Section 4, following TAM
@@ -94,6 +92,5 @@ def test_icam_is_measured_as_its_tables_ask() -> None:
         ("icam/icam_cvrp/cvrplib", Decoding(starts="all"), True),
         ("scaling/lehd_cvrp/cvrplib_icam", Decoding(), False),
     ):
-        e = plan.evaluations[run]
-        assert isinstance(e, BenchmarkEvaluation)
+        (e,) = plan.evaluations[run].of_kind(BenchmarkEvaluation)
         assert (e.sets, e.min_nodes, e.max_nodes, e.decodings, e.per_axis) == (("X",), 101, 1002, (ways,), apart)

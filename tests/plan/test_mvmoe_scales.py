@@ -7,7 +7,7 @@ from neuroute.pipeline.papers.mvmoe import roles
 from neuroute.pipeline.papers.mvmoe.roles import ABLATIONS, TRAINED, VARIANTS, RoutingEvaluation
 from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
 from neuroute.pipeline.plan.plan import Plan
-from neuroute.specs.objects import BenchmarkEvaluation, ConstructionEvaluation, Evaluation, StageEvaluation, Supervised
+from neuroute.specs.objects import BenchmarkEvaluation, ConstructionEvaluation, Supervised, Test
 from plans import SCALES, plan_of, read_published, reinforced
 
 METHODS = ("mtl", "moe4e", "moe4eL")  # those that solve several problems
@@ -144,11 +144,10 @@ def test_both_lehds_are_trained_alike(paper: Plan) -> None:
 
 
 def cells(plan: Plan, evaluation: str) -> set[tuple[str | None, int]]:
-    found = plan.evaluations[evaluation]
-    assert isinstance(found, Evaluation)
-    assert {t.decoding.name for t in found.tests} == {"multistart-x8"}
-    assert {t.labels.dataset.problem for t in found.tests} == {"vrp"}
-    return {(t.labels.dataset.variant, t.labels.dataset.n) for t in found.tests}
+    tests = plan.evaluations[evaluation].of_kind(Test)
+    assert {t.decoding.name for t in tests} == {"multistart-x8"}
+    assert {t.labels.dataset.problem for t in tests} == {"vrp"}
+    return {(t.labels.dataset.variant, t.labels.dataset.n) for t in tests}
 
 
 def test_models_are_tested_as_the_tables_ask(paper: Plan) -> None:
@@ -160,13 +159,12 @@ def test_models_are_tested_as_the_tables_ask(paper: Plan) -> None:
     assert cells(paper, "mvmoe/h_k3/mvmoe") == {(v, 50) for v in VARIANTS}
     assert not {e for e in paper.evaluations if e.startswith("mvmoe/mtl_no")}
     few = paper.evaluations["mvmoe/few_moe4e_vrpbltw/stages"]  # Figure 5: the ends of all epochs but the last
-    assert isinstance(few, StageEvaluation)
-    assert few.stages == tuple(f"epoch{i}" for i in range(1, 10))
+    assert [test.stage for test in few.of_kind(Test)] == [f"epoch{i}" for i in range(1, 10)]
     assert cells(paper, "mvmoe/few_moe4e_vrpbltw/mvmoe") == {("VRPBLTW", 50)}
 
 
 def test_benchmarks_are_solved_by_models_of_100(paper: Plan) -> None:
-    found = {e.id: e for e in paper.evaluations.values() if isinstance(e, BenchmarkEvaluation)}
+    found = {m.id: m for e in paper.evaluations.values() for m in e.of_kind(BenchmarkEvaluation)}
     multi = [f"mvmoe/{method}_100" for method in METHODS]
     assert {e.run for e in found.values() if e.benchmark == "solomon"} == {"mvmoe/pomo_vrptw_100", *multi}
     for group, nodes in (("set_x", (101, 252)), ("set_x_large", (502, 1002))):  # X-n101 to X-n251, X-n502 to X-n1001
@@ -189,20 +187,18 @@ def test_models_of_50_stand_in_for_those_of_100() -> None:
     plan = plan_of("smoke", ("mvmoe",))
     sizes = plan.scale[MvmoeScale].sizes
     assert not [run for run in plan.runs if run.endswith("_100")]
-    (tests,) = (p for p in plan.evaluations["mvmoe/pomo_vrpb_50/all"].members() if isinstance(p, Evaluation))
-    seen = {(t.labels.dataset.variant, t.labels.dataset.n) for t in tests.tests}
+    tests = plan.evaluations["mvmoe/pomo_vrpb_50/all"].of_kind(Test)
+    seen = {(t.labels.dataset.variant, t.labels.dataset.n) for t in tests}
     assert seen == {("VRPB", sizes[50]), *((variant, sizes[100]) for variant in TRAINED)}
 
 
 def test_gates_and_seconds_are_of_all_problems(paper: Plan) -> None:
     for run in ("mvmoe/moe4e_50", "mvmoe/moe4eL_50"):
-        routing = paper.evaluations[f"{run}/routing"]
-        assert isinstance(routing, RoutingEvaluation)
+        (routing,) = paper.evaluations[f"{run}/routing"].of_kind(RoutingEvaluation)
         assert [d.variant for d in routing.datasets] == list(VARIANTS)
         assert routing.steps == 20
     for method in METHODS:
-        construction = paper.evaluations[f"mvmoe/{method}_100/construction"]
-        assert isinstance(construction, ConstructionEvaluation)
+        (construction,) = paper.evaluations[f"mvmoe/{method}_100/construction"].of_kind(ConstructionEvaluation)
         assert {(d.variant, d.n) for d in construction.datasets} == {(v, 1000) for v in VARIANTS}
         assert construction.decoding.name == "multistart"
 

@@ -110,10 +110,8 @@ def test_smoke_measures_public_instances_of_every_library_and_fetches_none() -> 
     assert {b for e in on_libraries for b in plan.benchmarks_of_evaluation(e)} == {"tsplib", "cvrplib", "solomon"}
     assert not any(plan.benchmarks_to_fetch(e) for e in on_libraries)
     for evaluation in on_libraries:
-        for member in plan.evaluations[evaluation].members():
-            if isinstance(member, BenchmarkEvaluation):
-                size = member.max_nodes, member.min_nodes
-                assert study_instances(*size, member.benchmark, member.sets, member.names), member.id
+        for each in plan.evaluations[evaluation].of_kind(BenchmarkEvaluation):
+            assert study_instances(each.max_nodes, each.min_nodes, each.benchmark, each.sets, each.names), each.id
     laptop = plan_of("laptop")
     assert all(laptop.benchmarks_to_fetch(e) == laptop.benchmarks_of_evaluation(e) for e in laptop.evaluations)
 

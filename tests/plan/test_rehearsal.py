@@ -44,7 +44,7 @@ def test_what_may_not_fit_into_memory_is_as_large(scale: str) -> None:
         assert (run.network, run.n, run.validation.dataset.n) == (other.network, other.n, other.validation.dataset.n)
         assert sizes(run.training) == sizes(other.training)
         assert run.training.precision == other.training.precision
-    measured = [e for e in whole.evaluations.values() if isinstance(e, EfficiencyEvaluation)]
+    measured = [e for e in whole.evaluations.values() if e.of_kind(EfficiencyEvaluation)]
     assert measured
     for evaluation in measured:
         assert plan.evaluations[evaluation.id] == evaluation

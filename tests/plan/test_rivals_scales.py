@@ -10,7 +10,7 @@ from neuroute.pipeline.papers.icam.roles import SIZES, reference
 from neuroute.pipeline.papers.rivals.paper import RivalsScale, rivals, study_runs
 from neuroute.pipeline.papers.sit import roles as sit
 from neuroute.pipeline.plan.config import Config, load_scale, parse_config
-from neuroute.specs.objects import CombinedEvaluation, Labels, Reinforced, Run, RunEvaluation
+from neuroute.specs.objects import Evaluation, Labels, Reinforced, Run
 from neuroute_systems.dgl.system import BeamPool
 from neuroute_systems.glop.system import Partitioning
 from neuroute_systems.htsp.system import HtspTraining, Proximal
@@ -132,14 +132,14 @@ GLOP = {
 }
 
 
-def read_by(scale: str, table: str, system: str) -> list[RunEvaluation]:
+def read_by(scale: str, table: str, system: str) -> list[Evaluation]:
     """The evaluations of a system's runs that a table reads."""
     plan = plan_of(scale, ("sit", "icam"))
     read = [plan.evaluations[e] for e in plan.artifacts[table].evaluations]
     return [e for e in read if e.run.startswith(f"rivals/{system}")]
 
 
-def check_rows(evaluations: list[RunEvaluation], way: str, tests: set[Labels]) -> None:
+def check_rows(evaluations: list[Evaluation], way: str, tests: set[Labels]) -> None:
     assert {d.name for e in evaluations for d in e.decodings_used()} == {way}
     assert {labels for e in evaluations for labels in e.labels} >= tests
 
@@ -161,7 +161,6 @@ def test_partitions_of_glop_start_from_the_revisers() -> None:
         assert run.start == "rivals/glop"
         assert (run.n, run.training.capacity, run.network.arguments["neighbours"]) == (nodes, capacity, neighbours)  # type: ignore[union-attr]
     decodings = [e for e in plan.evaluations.values() if e.run == "rivals/glop"]
-    assert not any(isinstance(e, CombinedEvaluation) for e in decodings)
     assert {d.method for e in decodings for d in e.decodings_used()} == {"revise"}
 
 

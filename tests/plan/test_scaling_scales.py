@@ -8,10 +8,9 @@ import pytest
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.papers.pens.scale import PensScale
 from neuroute.pipeline.papers.scaling.scale import ScalingScale
-from neuroute.pipeline.plan import needs
 from neuroute.pipeline.plan.config import load_scale
 from neuroute.pipeline.plan.overview import costs, describe
-from neuroute.specs.objects import EfficiencyEvaluation
+from neuroute.specs.objects import EfficiencyEvaluation, Test
 from plans import ROOT, plan_of
 
 
@@ -25,16 +24,16 @@ def test_paper_scale_is_the_papers() -> None:
     assert (t.batches, t.batch_size, t.epochs) == (60_000, 1024, 1)
     assert (t.learning_rate, t.weight_decay, t.decay_gamma, t.decay_every) == (1.25e-4, 0.01, 0.997, 100)
     assert t.step == "sub-path"
-    assert {t.labels.dataset.count for t in plan.evaluations["scaling/base_6x128/greedy"].tests} == {10_000}
+    assert {t.labels.dataset.count for t in plan.evaluations["scaling/base_6x128/greedy"].of_kind(Test)} == {10_000}
     few = plan.runs["scaling/small01M_42x128"].training  # Table 3
     assert (few.samples, few.epochs, few.batch_size, few.learning_rate) == (100_000, 60, 1024, 1.25e-4)
     without = plan.runs["scaling/norezero_42x128"]  # Appendix B.5
     assert not without.network.arguments["rezero"]
     assert (without.training.warmup_batches, without.training.warmup_factor) == (50, 0.1)
-    rrc = plan.evaluations["scaling/base_42x512/rrc"].tests  # Table 19
+    rrc = plan.evaluations["scaling/base_42x512/rrc"].of_kind(Test)  # Table 19
     assert [(t.labels.dataset.n, t.labels.dataset.count) for t in rrc] == [(100, 1000), (1000, 16)]
     assert rrc[0].decoding.milestones == (0, 100, 200, 500, 800, 1000)
-    shifted = plan.evaluations["scaling/base_6x128/shifted"].tests  # Tables 14-16
+    shifted = plan.evaluations["scaling/base_6x128/shifted"].of_kind(Test)  # Tables 14-16
     assert {(t.labels.dataset.distribution, t.labels.dataset.n) for t in shifted} == {
         (d, n) for d in ("explosion", "implosion", "cluster") for n in (100, 200, 500, 1000)
     }
@@ -60,13 +59,13 @@ def test_baselines_at_paper_scale_are_the_published_recipes() -> None:
     SIGD: the shape of its TSP network, where sit times it, too (Table 4).
     """
     plan = plan_of("paper")
-    runs, timed = plan.runs, plan.evaluations["sit/tsp_1k/efficiency"]
+    runs = plan.runs
+    (timed,) = plan.evaluations["sit/tsp_1k/efficiency"].of_kind(EfficiencyEvaluation)
     lehd, bq = runs["scaling/lehd_6x128"].training, runs["scaling/bq"].training
     assert (lehd.samples, lehd.epochs, lehd.batch_size, lehd.learning_rate) == (1_000_000, 150, 1024, 1e-4)
     assert (lehd.decay_gamma, lehd.decay_every, lehd.weight_decay) == (0.97, lehd.batches_per_epoch, 0)
     assert (bq.step, bq.sub_paths, bq.keep) == ("decision", "suffix", "best")
     assert bq.decay_every == 50 * bq.batches_per_epoch
-    assert isinstance(timed, EfficiencyEvaluation)
     assert runs["scaling/sigd"].data == ()
     shape = {"depth": 9, "width": 128, "heads": 8, "feed_forward": 512}
     assert runs["scaling/sigd"].network.arguments == shape | {"train_nodes": 100}
@@ -77,7 +76,7 @@ def test_references_at_paper_scale_are_proven_and_the_row_of_lkh3_is_run() -> No
     """One run of LKH is 0.0044 % above TSP100's optima: better models would have negative gaps."""
     plan = plan_of("paper")
     own = [need for name, each in plan.needs.items() if name.startswith("scaling/") for need in each]
-    assert {need.test.labels.solver for need in own if isinstance(need, needs.Tested)} == {"concorde"}
+    assert {need.labels.solver for need in own if isinstance(need, Test)} == {"concorde"}
     held = {(labels.dataset.stem, labels.solver) for labels in plan.label_jobs.values()}
     stems = {f"tsp_{d}_test_n{n}" for d in ("uniform", "explosion", "cluster") for n in (100, 200, 500, 1000)}
     assert {(stem, "lkh-long") for stem in stems} <= held

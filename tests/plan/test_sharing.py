@@ -12,7 +12,7 @@ from neuroute.pipeline.plan.config import load_scale
 from neuroute.pipeline.plan.estimates import Estimates
 from neuroute.pipeline.plan.papers import with_lenders
 from neuroute.pipeline.plan.plan import Plan
-from neuroute.specs.objects import CombinedEvaluation, Evaluation, Labels, RescalingEvaluation
+from neuroute.specs.objects import Labels, RescalingEvaluation, Test
 from plans import PAPERS, ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
 
 
@@ -82,11 +82,9 @@ def test_no_training_waits_for_labels_of_a_test_set(scale: str) -> None:
 def test_one_job_measures_a_model_and_finds_its_factors_first() -> None:
     plan = plan_of()
     merged = plan.evaluations["pens/pens_a/all"]
-    assert isinstance(merged, CombinedEvaluation)
-    kinds = [type(part) for part in merged.members()]
-    assert kinds[:2] == [RescalingEvaluation, Evaluation]
+    kinds = [type(each) for each in merged.measurements]
+    assert kinds[:2] == [RescalingEvaluation, Test]
     assert AttentionEvaluation in kinds
-    assert isinstance(plan.evaluations["pens/small_a_zero/all"], Evaluation)  # nothing to merge
     assert plan.rescaling_of_evaluation("pens/pens_a/all") is None  # it has its own
 
 

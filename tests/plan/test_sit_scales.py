@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from neuroute.pipeline.papers.sit.scale import SitScale
-from neuroute.specs.objects import BenchmarkEvaluation, Reconstruction, SelfImprovement
+from neuroute.specs.objects import BenchmarkEvaluation, Reconstruction, SelfImprovement, Test
 from plans import plan_of, read_published, smoke_with, write_scale
 
 
@@ -42,9 +42,9 @@ def test_paper_scale_is_the_papers_for_sit() -> None:
     assert plan.runs["sit/tsp_1k"].network.arguments == shape
     assert plan.runs["sit/cvrp_self"].network.arguments["attention"] == "self"
     assert plan.runs["sit/tsp_10k_lmax100"].training.longest == 100  # Table 5
-    tests = {t.labels.dataset.n: t.labels.dataset.count for t in plan.evaluations["sit/warm_tsp/sit"].tests}
+    tests = {t.labels.dataset.n: t.labels.dataset.count for t in plan.evaluations["sit/warm_tsp/sit"].of_kind(Test)}
     assert tests == {1000: 128}
-    (budgets,) = (t.decoding for t in plan.evaluations["sit/cvrp_100k/sit"].tests if t.decoding.milestones)
+    (budgets,) = (t.decoding for t in plan.evaluations["sit/cvrp_100k/sit"].of_kind(Test) if t.decoding.milestones)
     assert budgets.milestones == (0, 10, 50, 100, 500, 1000)
     assert budgets.start == "insertion-published"
     bq, sigd = plan.runs["sit/bq_cvrp"], plan.runs["sit/sigd_cvrp"]
@@ -52,10 +52,9 @@ def test_paper_scale_is_the_papers_for_sit() -> None:
     assert isinstance(sigd.training, SelfImprovement)
     assert (sigd.training.sigma, sigd.n, sigd.network.arguments["nearest"]) == (3.0, 100, 250)
     assert sigd.network.arguments == bq.network.arguments | {"nearest": 250}
-    decodings = {t.decoding.name for t in plan.evaluations["scaling/lehd_cvrp/tests_sit"].tests}
+    decodings = {t.decoding.name for t in plan.evaluations["scaling/lehd_cvrp/tests_sit"].of_kind(Test)}
     assert decodings == {"greedy", "rrc1000-l1000"}
-    search = plan.evaluations["sit/bq_cvrp/cvrplib_search"]
-    assert isinstance(search, BenchmarkEvaluation)
+    (search,) = plan.evaluations["sit/bq_cvrp/cvrplib_search"].of_kind(BenchmarkEvaluation)
     assert ([d.name for d in search.decodings], search.min_nodes, search.max_nodes) == (["beam16"], 1001, 7002)
 
 
@@ -64,8 +63,7 @@ def test_sizes_that_are_not_trained_take_the_next_smaller_model() -> None:
     assert {"sit/tsp_1k", "sit/tsp_10k", "sit/cvrp_1k"} <= set(plan.runs)
     assert not {"sit/tsp_5k", "sit/tsp_100k", "sit/cvrp_5k"} & set(plan.runs)
     sizes = plan.scale[SitScale].tsp.sizes
-    parts = plan.evaluations["sit/tsp_10k/all"].members()
-    decoded = {t.labels.dataset.n for part in parts for t in getattr(part, "tests", ())}
+    decoded = {t.labels.dataset.n for t in plan.evaluations["sit/tsp_10k/all"].of_kind(Test)}
     assert {sizes[10_000], sizes[50_000], sizes[100_000]} <= decoded
     assert sizes[5000] not in decoded
 

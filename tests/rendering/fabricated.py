@@ -7,7 +7,7 @@ evaluations are written.
 import csv
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -33,8 +33,8 @@ from neuroute.specs.objects import (
     Decoding,
     Evaluation,
     Labels,
+    Measurement,
     Run,
-    RunEvaluation,
     Test,
 )
 
@@ -43,6 +43,8 @@ MICRO: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml")
 GapLaw = Callable[[Run, Dataset, Decoding], float]  # gap in %; a benchmark's instance is a data set of its nodes
 More = Callable[[Run, Dataset, Decoding], Mapping[str, float]]
 Arrays = dict[str, NDArray[Any]]
+Rows = list[dict[str, object]]
+Made = tuple[Rows, Arrays]  # of one measurement
 
 
 # -- laws -------------------------------------------------------------------------------------------------------------
@@ -77,8 +79,9 @@ class Fabric:
     gap: GapLaw
     more: More = nothing_more  # further numbers of a record
     solvers: Mapping[str, float] = field(default_factory=dict)  # gaps of solvers in %; 0 for the others
-    writers: Mapping[type[Any], Callable[..., None]] = field(default_factory=dict)  # (fabric, work, evaluation, run)
+    writers: Mapping[type[Any], Callable[..., Made]] = field(default_factory=dict)  # (fabric, measurement, run)
     logged: tuple[str, ...] = ()  # papers whose runs leave logs
+    together: bool = False  # whether one job measures all of a model
 
     @cached_property
     def runs(self) -> list[Run]:
@@ -86,11 +89,20 @@ class Fabric:
 
     @cached_property
     def artifacts(self) -> dict[str, Artifact]:
-        return {a.name: a for a in self.paper.artifacts(self.scale, self.labels, self.needs)}
+        return {a.name: a for a in self.paper.artifacts(self._planned, self.labels, self.needs)}
 
     @cached_property
-    def evaluations(self) -> list[RunEvaluation]:
-        return self.paper.evaluations(self.scale, self.needs)
+    def evaluations(self) -> list[Evaluation]:
+        needs = [(d.name, need) for d, each in self.needs.items() for need in each]
+        return self.paper.evaluations(self._planned, needs)
+
+    @property
+    def measurements(self) -> list[Measurement]:
+        return [each for evaluation in self.evaluations for each in evaluation.measurements]
+
+    @property
+    def _planned(self) -> Scale:
+        return self.scale.model_copy(update={"evaluate_together": self.together})
 
     @cached_property
     def needs(self) -> Needs:
@@ -115,17 +127,30 @@ class Fabric:
     def write(self, work: Path) -> Path:
         """Records of every evaluation that this fabric can write, logs, and the manifests of all label jobs."""
         by_id = {run.id: run for run in self.runs}
-        usual = {Evaluation: write_tests, BenchmarkEvaluation: write_benchmark}
         for evaluation in self.evaluations:
-            writer = {**usual, **self.writers}.get(type(evaluation))
-            if writer:
-                writer(self, work, evaluation, by_id[evaluation.run])
+            self.measure(evaluation, by_id[evaluation.run], work)
         for run in self.runs:
             if run.paper in self.logged:
                 write_log(self, work, run)
         for labels in self.labels:
             write_manifest(work, self.label_entry(labels))
         return work
+
+    def measure(self, evaluation: Evaluation, run: Run, work: Path) -> None:
+        """Records of an evaluation, unless it holds what this fabric cannot write alone."""
+        writers = {Test: write_test, BenchmarkEvaluation: write_benchmark, **self.writers}
+        rows, arrays, known = Rows(), Arrays(), False
+        for each in evaluation.measurements:
+            if writer := writers.get(type(each)):
+                own_rows, own_arrays = writer(self, each, run)
+                if isinstance(each, Test):
+                    stage = f"{each.stage}|" if each.stage else ""
+                    own_rows = [r for r in own_rows if f"{stage}{r['test']}|{r['decoding']}" not in arrays]
+                else:
+                    own_arrays = {f"{each.name}/{key}": array for key, array in own_arrays.items()}
+                rows, arrays, known = rows + own_rows, {**own_arrays, **arrays}, True
+        if known:
+            write_records(work, evaluation, rows, arrays)
 
     def label_entry(self, labels: Labels) -> dict[str, object]:
         lengths = self.solved(labels)
@@ -151,13 +176,6 @@ def drawn_table(artifact: Callable[[str, Path], Study], name: str, work: Path) -
 # -- evaluations ------------------------------------------------------------------------------------------------------
 
 
-def tests_of(evaluation: Evaluation) -> Iterator[tuple[Test, Decoding]]:
-    """Each test with the ways of decoding that become records: a milestone of random re-construct is one."""
-    for test in evaluation.tests:
-        for k in test.decoding.milestones or (test.decoding.iterations,):
-            yield test, test.decoding.model_copy(update={"iterations": k, "milestones": ()})
-
-
 def gaps(lengths: NDArray[np.float64], best: NDArray[np.float64]) -> dict[str, float]:
     return {
         "gap_pct": 100 * (lengths.mean() / best.mean() - 1),
@@ -170,15 +188,18 @@ def gaps(lengths: NDArray[np.float64], best: NDArray[np.float64]) -> dict[str, f
 SEEDED_BY = {"multistart": "multi", "-images": "-i", "-draw": "-d", "-mean": "-r", "-batch": "-b", "-rescale": "-x"}
 
 
-def write_tests(fabric: Fabric, work: Path, evaluation: Evaluation, run: Run) -> None:
-    rows: list[dict[str, object]] = []
-    arrays: Arrays = {}
-    for test, decoding in tests_of(evaluation):
-        dataset = test.labels.dataset
+def write_test(fabric: Fabric, test: Test, run: Run) -> Made:
+    """A test with the ways of decoding that become records: a milestone of random re-construct is one.
+
+    The checkpoints of a run's stages are the better, the later.
+    """
+    rows, arrays, dataset = Rows(), Arrays(), test.labels.dataset
+    stages = [stage.name for stage in getattr(run.training, "stages", ())]
+    worse = 3 / (1 + stages.index(test.stage)) if test.stage else 1
+    for k in test.decoding.milestones or (test.decoding.iterations,):
+        decoding = test.decoding.model_copy(update={"iterations": k, "milestones": ()})
         best, cell = references(dataset), f"{dataset.id}|{decoding.name}"
-        if cell in arrays:
-            continue
-        gap = fabric.gap(run, dataset, decoding)
+        gap = worse * fabric.gap(run, dataset, decoding)
         how = decoding.name
         for word, short in SEEDED_BY.items():
             how = how.replace(word, short)
@@ -196,12 +217,15 @@ def write_tests(fabric: Fabric, work: Path, evaluation: Evaluation, run: Run) ->
             "gflops_shrinking": gflops / 2,
         }
         measured |= fabric.more(run, dataset, decoding)
-        rows += records(evaluation.group, run, about(dataset, test.labels.solver), decoding, measured, fabric.scale)
-    write_records(work, evaluation, rows, arrays)
+        rows += records(test.name, run, about(dataset, test.labels.solver), decoding, measured, fabric.scale)
+    if test.stage:
+        rows = [row | {"run": f"{run.id}@{test.stage}"} for row in rows]
+        arrays = {f"{test.stage}|{key}": each for key, each in arrays.items()}
+    return rows, arrays
 
 
-def write_benchmark(fabric: Fabric, work: Path, evaluation: BenchmarkEvaluation, run: Run) -> None:
-    e, rows = evaluation, list[dict[str, object]]()
+def write_benchmark(fabric: Fabric, e: BenchmarkEvaluation, run: Run) -> Made:
+    rows = Rows()
     known = study_instances(e.max_nodes, e.min_nodes, e.benchmark, e.sets, e.names)
     lengths: dict[str, list[float]] = {decoding.name: [] for decoding in e.decodings}
     for k in known:
@@ -213,9 +237,9 @@ def write_benchmark(fabric: Fabric, work: Path, evaluation: BenchmarkEvaluation,
             measured = {"gap_pct": gap, "gap_rounded_pct": rounded, "length": lengths[decoding.name][-1]}
             measured |= {"time_s": k.nodes / 1e3, "peak_memory_mb": 300.0}
             measured |= fabric.more(run, dataset, decoding)
-            rows += records(e.group, run, about_known(e.benchmark, k), decoding, measured, fabric.scale)
+            rows += records(e.name, run, about_known(e.benchmark, k), decoding, measured, fabric.scale)
     arrays: Arrays = {"names": np.array([k.name for k in known]), "optima": np.array([k.optimum for k in known])}
-    write_records(work, e, rows, arrays | {key: np.array(values) for key, values in lengths.items()})
+    return rows, arrays | {key: np.array(values) for key, values in lengths.items()}
 
 
 # -- records ----------------------------------------------------------------------------------------------------------
@@ -256,9 +280,7 @@ def records(
     ]
 
 
-def write_records(
-    work: Path, evaluation: RunEvaluation, rows: list[dict[str, object]], arrays: Mapping[str, NDArray[Any]]
-) -> None:
+def write_records(work: Path, evaluation: Evaluation, rows: Rows, arrays: Mapping[str, NDArray[Any]]) -> None:
     path = work / "evaluations" / f"{evaluation.id}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
@@ -271,12 +293,12 @@ def write_records(
 def solve_all(fabric: Fabric, work: Path, wanted: Callable[[str], Iterable[PublishedInstance]], per: float) -> None:
     """Write the records of benchmarks anew: all of these instances, with gaps that grow with the nodes."""
     for evaluation in fabric.evaluations:
-        if isinstance(evaluation, BenchmarkEvaluation):
+        for measurement in evaluation.of_kind(BenchmarkEvaluation):
             path = work / "evaluations" / f"{evaluation.id}.csv"
             first = pd.read_csv(path)
             sample, rows = first[first.test == first.test.iloc[0]], []
-            for k in wanted(evaluation.benchmark):
-                one = sample.assign(test=f"{evaluation.benchmark}_{k.name}", n=k.nodes)
+            for k in wanted(measurement.benchmark):
+                one = sample.assign(test=f"{measurement.benchmark}_{k.name}", n=k.nodes)
                 rows.append(one.assign(value=one.value.where(one.metric != "gap_pct", k.nodes / per)))
             pd.concat(rows).to_csv(path, index=False)
 
@@ -312,10 +334,9 @@ def nothing_measured(work: Path, to: Path) -> Path:
 
 
 def edit_arrays(path: Path, how: Callable[[dict[str, np.ndarray]], Any]) -> None:
-    with np.load(path) as file:
-        arrays = dict(file)
+    prefix, arrays = _arrays(path)
     how(arrays)
-    np.savez(path, **arrays)  # type: ignore[arg-type]
+    np.savez(path, **{f"{prefix}{key}": each for key, each in arrays.items()})  # type: ignore[arg-type]
     path.with_suffix(".json").unlink(missing_ok=True)  # which states what they were
 
 
@@ -328,28 +349,21 @@ def with_arrays(work: Path, folder: Path, evaluation: str, how: Callable[[dict[s
 
 def stored(work: Path, evaluation: str) -> dict[str, np.ndarray]:
     """The arrays of an evaluation."""
-    with np.load(work / "evaluations" / f"{evaluation}.npz") as file:
-        return dict(file)
+    return _arrays(work / "evaluations" / f"{evaluation}.npz")[1]
 
 
-def write_stages(fabric: Fabric, work: Path, evaluation: Any, run: Run) -> None:
-    """What the checkpoints of a run's stages leave: each is better than the one before."""
-    path = work / "evaluations" / f"{evaluation.id}.csv"
-    frames, arrays = [], {}
-    for number, stage in enumerate(evaluation.stages, 1):
-        tests = Evaluation(run=evaluation.run, group=evaluation.group, tests=evaluation.tests)
-        write_tests(fabric.by(lambda *of, factor=3 / number: factor * fabric.gap(*of)), work, tests, run)
-        frames.append(pd.read_csv(path).assign(run=f"{run.id}@{stage}"))
-        with np.load(path.with_suffix(".npz")) as file:
-            arrays |= {f"{stage}|{key}": file[key] for key in file.files}
-    pd.concat(frames).to_csv(path, index=False)
-    np.savez(path.with_suffix(".npz"), **arrays)
+def _arrays(path: Path) -> tuple[str, dict[str, np.ndarray]]:
+    """What is before the keys of an evaluation of one measurement, and its arrays."""
+    with np.load(path) as file:
+        prefix = f"{path.stem}/" if all(key.startswith(f"{path.stem}/") for key in file) else ""
+        return prefix, {key.removeprefix(prefix): each for key, each in file.items()}
 
 
-def measure(evaluation: RunEvaluation, run: Run, net: Any, work: Path) -> None:
+def measure(measurement: Measurement, run: Run, net: Any, work: Path) -> None:
     """Evaluate a network that was never trained."""
-    from untrained import evaluated  # loads torch
+    from untrained import alone, evaluated  # load torch
 
+    evaluation = alone(measurement)
     out = work / "evaluations" / f"{evaluation.id}.csv"
     out.parent.mkdir(parents=True, exist_ok=True)
     evaluated(work, evaluation, run, net, out, label_dirs=[work / "labels"])

@@ -6,9 +6,9 @@ least; more starts and images help; each stage helps.
 
 from functools import partial
 
-from fabricated import MICRO, Fabric, drawn_table, write_stages
+from fabricated import MICRO, Fabric, drawn_table
 from neuroute.pipeline.papers.icam.paper import PAPER
-from neuroute.specs.objects import Dataset, Decoding, Run, StageEvaluation
+from neuroute.specs.objects import Dataset, Decoding, Run
 
 BEYOND = {"pomo_tsp": 4.0, "pomo_cvrp": 5.0, "pomo3_tsp": 1.5, "pomo3_cvrp": 1.4}  # powers of n
 
@@ -25,7 +25,7 @@ SOLVERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh
 SEEDS = {"icam/icam_tsp": 2}
 FABRIC = Fabric(
     PAPER, MICRO.model_copy(update={"seeds": SEEDS}), realistic, solvers=SOLVERS,
-    writers={StageEvaluation: write_stages}, logged=("icam",),
+    logged=("icam",),
 )  # fmt: skip
 SCALE, RUNS, ARTIFACTS, study = FABRIC.scale, FABRIC.runs, FABRIC.artifacts, FABRIC.study
 draw = partial(drawn_table, study)

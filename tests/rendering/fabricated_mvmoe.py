@@ -6,9 +6,8 @@ that were not trained are harder.
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
-from fabricated import MICRO, Fabric, about, drawn_table, records, write_records
+from fabricated import MICRO, Fabric, Made, about, drawn_table, records
 from neuroute.pipeline.papers.mvmoe import roles
 from neuroute.pipeline.papers.mvmoe.paper import PAPER
 from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
@@ -38,13 +37,13 @@ def more(run: Run, dataset: Dataset, decoding: Decoding) -> Mapping[str, float]:
     return {"reference_feasible_pct": feasible(dataset)} if dataset.variant else {}
 
 
-def write_construction(fabric: Fabric, work: Path, evaluation: ConstructionEvaluation, run: Run) -> None:
+def write_construction(fabric: Fabric, evaluation: ConstructionEvaluation, run: Run) -> Made:
     rows: list[dict[str, object]] = []
     for dataset in evaluation.datasets:
         measured = {"time_s": (len(run.name) + len(str(dataset.variant))) / 10, "peak_memory_mb": 300.0}
         measured["parameters"] = 4e5 if "moe" in run.name else 1e5
-        rows += records(evaluation.group, run, about(dataset), evaluation.decoding, measured, fabric.scale)
-    write_records(work, evaluation, rows, {})
+        rows += records(evaluation.name, run, about(dataset), evaluation.decoding, measured, fabric.scale)
+    return rows, {}
 
 
 def _changed(scale: Scale, update: dict[str, object]) -> Scale:

@@ -5,11 +5,10 @@ sizes only.
 """
 
 import json
-from pathlib import Path
 
 import numpy as np
 
-from fabricated import Fabric, about, parameters, records, write_records
+from fabricated import Fabric, Made, about, parameters, records
 from neuroute.pipeline.papers.pens.paper import PAPER
 from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
 from neuroute.pipeline.papers.pens.scale import PensScale
@@ -62,7 +61,7 @@ def also(run: Run, dataset: Dataset, decoding: Decoding) -> dict[str, float]:
     return values
 
 
-def write_rescaling(fabric: Fabric, work: Path, evaluation: RescalingEvaluation, run: Run) -> None:
+def write_rescaling(fabric: Fabric, evaluation: RescalingEvaluation, run: Run) -> Made:
     """Parabolas with a little noise; where the best factor lies outside the sweep there is no interior minimum."""
     rows, arrays, found = [], {}, []
     for sweep in sorted(evaluation.sweeps, key=lambda s: s.dataset.n):
@@ -82,16 +81,16 @@ def write_rescaling(fabric: Fabric, work: Path, evaluation: RescalingEvaluation,
         }
         for factor, length in zip(factors, lengths, strict=True):
             decoding = Decoding(rescale=float(factor))
-            rows += records(evaluation.group, run, about(d), decoding, {"length": length, "time_s": 0.1}, fabric.scale)
+            rows += records(evaluation.name, run, about(d), decoding, {"length": length, "time_s": 0.1}, fabric.scale)
         rows += records(
-            evaluation.group, run, about(d), Decoding(rescale="best"), {"rescale_factor": best}, fabric.scale
+            evaluation.name, run, about(d), Decoding(rescale="best"), {"rescale_factor": best}, fabric.scale
         )
     sizes, best_factors, interiors = zip(*found, strict=True)
     arrays |= {"sizes": np.array(sizes), "best": np.array(best_factors, float), "interior": np.array(interiors, bool)}
-    write_records(work, evaluation, rows, arrays)
+    return rows, arrays
 
 
-def write_attention(fabric: Fabric, work: Path, evaluation: AttentionEvaluation, run: Run) -> None:
+def write_attention(fabric: Fabric, evaluation: AttentionEvaluation, run: Run) -> Made:
     """Logits that fall with the distance; for RoPE with waves in them.  A walk around six nodes."""
     n = evaluation.dataset.n
     rng = np.random.default_rng(n)
@@ -119,9 +118,9 @@ def write_attention(fabric: Fabric, work: Path, evaluation: AttentionEvaluation,
         "modules": np.array(json.dumps(modules(run))),
     }
     rows = records(
-        evaluation.group, run, about(evaluation.dataset), Decoding(), {"parameters": parameters(run)}, fabric.scale
+        evaluation.name, run, about(evaluation.dataset), Decoding(), {"parameters": parameters(run)}, fabric.scale
     )
-    write_records(work, evaluation, rows, arrays)
+    return rows, arrays
 
 
 def modules(run: Run) -> list[dict[str, object]]:

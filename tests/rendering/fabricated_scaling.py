@@ -1,11 +1,10 @@
 """A fabricated work folder of paper `scaling`: power-law gaps with noise; deeper and wider models see farther."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from fabricated import Arrays, Fabric, about, manifest_entry, parameters, records, role, write_records
+from fabricated import Arrays, Fabric, Made, about, manifest_entry, parameters, records, role
 from neuroute.pipeline.papers.scaling.paper import PAPER
 from neuroute.pipeline.papers.scaling.roles import ProbeEvaluation, reference
 from neuroute.pipeline.papers.scaling.scale import ScalingScale
@@ -45,7 +44,7 @@ def hopeless(run: Run, dataset: Dataset, decoding: Decoding) -> float:
     return 0.0
 
 
-def write_probe(fabric: Fabric, work: Path, evaluation: ProbeEvaluation, run: Run) -> None:
+def write_probe(fabric: Fabric, evaluation: ProbeEvaluation, run: Run) -> Made:
     """With the numbers of decisions that belong to the data set."""
     dataset = evaluation.optimal.dataset
     n, count = dataset.n, dataset.count
@@ -73,8 +72,8 @@ def write_probe(fabric: Fabric, work: Path, evaluation: ProbeEvaluation, run: Ru
     }
     where = about(dataset, evaluation.optimal.solver)
     measured = {"success_pct": 100 * hits / total, "decisions": total, "parameters": parameters(run)}
-    rows = records(evaluation.group, run, where, Decoding(), measured, fabric.scale)
-    write_records(work, evaluation, rows, arrays)
+    rows = records(evaluation.name, run, where, Decoding(), measured, fabric.scale)
+    return rows, arrays
 
 
 @dataclass(frozen=True)

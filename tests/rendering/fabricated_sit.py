@@ -5,11 +5,10 @@ attention of a model on itself takes the square of the nodes.
 """
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from fabricated import MICRO, Fabric, about, drawn_table, records, write_records
+from fabricated import MICRO, Fabric, Made, about, drawn_table, records
 from neuroute.pipeline.papers.sit import roles
 from neuroute.pipeline.papers.sit.paper import PAPER
 from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation, Run
@@ -34,20 +33,20 @@ def efficiency(network: str, nodes: int) -> dict[str, float]:
     return {"time_s": 1e-3 * nodes ** (2.0 if cross else 3.0), "peak_memory_mb": 0.1 * nodes**power}
 
 
-def write_efficiency(fabric: Fabric, work: Path, evaluation: EfficiencyEvaluation, run: Run) -> None:
+def write_efficiency(fabric: Fabric, evaluation: EfficiencyEvaluation, run: Run) -> Made:
     rows, arrays = [], {}
     for dataset in evaluation.datasets:
         for network in evaluation.networks:
             for name in (network, f"{network}-math"):
                 measured = efficiency(name, dataset.n)
-                made = records(evaluation.group, run, about(dataset), Decoding(), measured, fabric.scale)
+                made = records(evaluation.name, run, about(dataset), Decoding(), measured, fabric.scale)
                 rows += [row | {"decoding": f"efficiency-{name}"} for row in made]
                 if "time_s" in measured:
                     tokens = np.linspace(dataset.n, 3, evaluation.decisions)
                     mean, share = measured["time_s"] / dataset.n, tokens / dataset.n
                     points = [tokens, mean * share, measured["peak_memory_mb"] * share]
                     arrays[f"{name}|{dataset.id}"] = np.column_stack(points)
-    write_records(work, evaluation, rows, arrays)
+    return rows, arrays
 
 
 FABRIC = Fabric(PAPER, MICRO, realistic, solvers=SOLVERS, writers={EfficiencyEvaluation: write_efficiency})

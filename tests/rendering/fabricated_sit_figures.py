@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fabricated import Fabric, about, records, write_records, write_tests
+from fabricated import Fabric, about, records, write_records
 from neuroute.pipeline.papers.sit.paper import PAPER
 from neuroute.pipeline.papers.sit.roles import RoundEvaluation
 from neuroute.pipeline.plan.config import load_scale
@@ -16,7 +16,7 @@ from neuroute.specs.objects import Decoding, Reconstruction, Run
 SCALE = load_scale("smoke")
 FABRIC = Fabric(PAPER, SCALE, lambda run, dataset, decoding: repeated_gap(run))
 RUNS: dict[str, Run] = {run.id: run for run in FABRIC.runs}
-ROUND = next(e for e in FABRIC.evaluations if isinstance(e, RoundEvaluation))
+ROUND = next(m for m in FABRIC.measurements if isinstance(m, RoundEvaluation))
 study = FABRIC.study
 LOGS = ("sit/warm_tsp", "sit/tsp_1k")
 Arrays = dict[str, Any]
@@ -81,8 +81,10 @@ def iteration(coords: np.ndarray, length: int) -> Arrays:
 def write_round(work: Path) -> None:
     run, d = RUNS[ROUND.run], ROUND.dataset
     arrays = decision(run, d.n, ROUND.decision)
-    rows = records(ROUND.group, run, about(d, "none"), Decoding(), {"parameters": 12_345})
-    write_records(work, ROUND, rows, arrays | iteration(arrays["coords"], 7))
+    rows = records(ROUND.name, run, about(d, "none"), Decoding(), {"parameters": 12_345})
+    arrays = {f"{ROUND.name}/{key}": each for key, each in (arrays | iteration(arrays["coords"], 7)).items()}
+    evaluation = next(e for e in FABRIC.evaluations if ROUND in e.measurements)
+    write_records(work, evaluation, rows, arrays)
 
 
 def write_logs(work: Path) -> None:
@@ -114,7 +116,7 @@ def repeated_gap(run: Run) -> float:
 def write_repetitions(work: Path) -> None:
     for evaluation in FABRIC.evaluations:
         if "repetitions" in RUNS[evaluation.run].role:
-            write_tests(FABRIC, work, evaluation, RUNS[evaluation.run])
+            FABRIC.measure(evaluation, RUNS[evaluation.run], work)
 
 
 def fabricate(work: Path) -> Path:

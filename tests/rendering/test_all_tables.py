@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -21,12 +20,11 @@ import fabricated_scaling
 import fabricated_sit
 from fabricated import Fabric, drop_rows, nothing_measured
 from figure_checks import written_twice
-from neuroute.pipeline.plan.build import _combine
-from neuroute.pipeline.plan.needs import TOGETHER, group_of
+from neuroute.pipeline.plan.needs import TOGETHER
 from neuroute.pipeline.rendering import settings
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import Table
-from neuroute.specs.objects import TABLE_FORMATS, RunEvaluation
+from neuroute.specs.objects import TABLE_FORMATS
 from table_cells import cell, of
 
 pytestmark = pytest.mark.slow
@@ -177,36 +175,14 @@ def test_every_measured_number_says_what_it_was_measured_on(paper: str, name: st
     assert all(c.at or k.at for c, k in measured if not k.key.startswith("solved"))
 
 
-def in_one_job(paper: str, work: Path, to: Path, evaluations: Iterable[RunEvaluation]) -> Path:
-    """A copy of the folder as scales leave it that evaluate all of a model together."""
-    copy, evaluations = shutil.copytree(work, to), list(evaluations)
-    folder = copy / "evaluations"
-    for run in {e.run for e in evaluations}:
-        parts = [e for e in evaluations if e.run == run and (folder / f"{e.id}.csv").exists()]
-        arrays = {}
-        for part in parts:
-            prefix = "" if part.kind == "tests" else f"{part.group}/"
-            with np.load(folder / f"{part.id}.npz") as file:
-                arrays |= {prefix + key: file[key] for key in file.files}
-        frames = [pd.read_csv(folder / f"{part.id}.csv") for part in parts]
-        frame, name = pd.concat(frames), group_of(paper, run, TOGETHER)
-        shutil.rmtree(folder / run)
-        (folder / run).mkdir()
-        frame.to_csv(folder / run / f"{name}.csv", index=False)
-        np.savez(folder / run / f"{name}.npz", **arrays)
-    return copy
-
-
 @pytest.mark.parametrize("paper", FABRICS)
 def test_records_of_one_job_give_the_same_tables(paper: str, folders: Folders, tmp_path: Path) -> None:
-    fabric, work = FABRICS[paper], folders("usual", paper)
-    together = in_one_job(paper, work, tmp_path / "copy", fabric.evaluations)
-    artifacts = [fabric.artifacts[name] for key, name in MEASURED if key == paper]
-    _, changed = _combine(paper, list(fabric.evaluations), artifacts)
-    for artifact in changed:
-        assert all(e.rpartition("/")[2] in (TOGETHER, f"{TOGETHER}_{paper}") for e in artifact.evaluations)
-        one = of(replace(fabric.study(artifact.name, together), artifact=artifact))
-        _, other = drawn(paper, artifact.name, work)
+    fabric = replace(FABRICS[paper], together=True)
+    work = fabric.write(tmp_path)
+    for name in (name for key, name in MEASURED if key == paper):
+        study = fabric.study(name, work)
+        assert all(e.rpartition("/")[2] in (TOGETHER, f"{TOGETHER}_{paper}") for e in study.artifact.evaluations)
+        one, (_, other) = of(study), drawn(paper, name, folders("usual", paper))
         assert (one.csv(), one.notes) == (other.csv(), other.notes)
 
 

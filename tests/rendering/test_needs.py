@@ -9,10 +9,9 @@ from refusals import one_line
 
 from fabricated import CONFIG
 from neuroute.core.dotted import resolve
-from neuroute.pipeline.plan import needs as kinds
 from neuroute.pipeline.plan.build import repeat_needs
 from neuroute.pipeline.rendering.study import Study
-from neuroute.specs.objects import Artifact
+from neuroute.specs.objects import Artifact, Test
 
 
 @pytest.mark.parametrize("paper", ["icam", "pens"])
@@ -21,13 +20,15 @@ def test_tables_ask_for_what_they_name(paper: str, tmp_path: Path) -> None:
     work = fabric.write(tmp_path)
     for declaration, declared in fabric.paper.needs(fabric.scale).items():
         needs = list(repeat_needs(CONFIG, fabric.scale, declared))
-        named = {(n.run, n.test.labels.dataset.id) for n in needs if isinstance(n, kinds.Tested)}
+        named = {(n.run, n.labels.dataset.id) for n in needs if isinstance(n, Test) and not n.stage}
         if not declaration.name.startswith("table") or not named:
             continue
         study = Study.load(fabric.artifacts[declaration.name], CONFIG, fabric.scale, fabric.runs, work)
         resolve(declaration.function)(study)
         asked = {(run, test) for run, test, _ in study._cache["used"]}
-        others = {n.run for n in needs if not isinstance(n, kinds.Tested) and hasattr(n, "run")}  # which have cells too
+        others = {
+            n.run for n in needs if hasattr(n, "run") and not (isinstance(n, Test) and not n.stage)
+        }  # which have cells too
         assert named <= asked, declaration.name
         assert {cell for cell in asked - named if cell[0].partition("@")[0] not in others} == set(), declaration.name
 
@@ -42,7 +43,7 @@ def test_what_is_not_declared_is_not_read(tmp_path: Path) -> None:
         (lambda: study.log("pens/b"), r'Log\("pens/b"\)'),
         (lambda: study.summary("pens/b"), r'Log\("pens/b"\)'),
         (lambda: study.manifest("tsp_n8_lkh"), "Solved of tsp_n8_lkh"),
-        (lambda: study.arrays("pens/b/pens"), "evaluation pens/b/pens"),
+        (lambda: study.arrays("pens/b/pens"), "measurement pens/b/pens"),
     ):
         with one_line(f"pens/figure1: reads what it does not need; add {need} to its needs"):
             read()

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
+from untrained import decoded
 
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.driver import evaluate
@@ -16,7 +17,7 @@ from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.cvrp_sub_paths import Draw, by_load
 from neuroute.problems.vrp import from_routes, to_routes
-from neuroute.specs.objects import Decoding, Evaluation, Run, Test
+from neuroute.specs.objects import Decoding, Run
 from neuroute.training.cvrp import CvrpBatches, RoutedBatches, cut, last_stops, loss, supervised
 from tiny import N, cvrp_run, log_lines, run_training, scheme_of
 from tiny import cvrp_labels as labels
@@ -159,10 +160,8 @@ def test_learns_and_is_measured(tmp_path: Path, store: Path) -> None:
     before, after = (sum(loss(b.model, path, row).item() for row in rows) for b in (fresh, trained))
     assert after < 0.9 * before
 
-    tests = tuple(
-        Test(labels=labels("val", 16), decoding=d) for d in (Decoding(), Decoding(method="rrc", iterations=9))
-    )
-    evaluation = Evaluation(run=run.id, group="g", tests=tests)
+    decodings = Decoding(), Decoding(method="rrc", iterations=9)
+    evaluation = decoded(run, *((labels("val", 16), decoding) for decoding in decodings))
     context = RunContext(scale="smoke", code="c", network_code="n", device="cpu", threads=1)
     evaluate(evaluation, run, out / "model.safetensors", tmp_path / "records.csv", replace(context, label_dirs=[store]))
     table = pd.read_csv(tmp_path / "records.csv").set_index(["decoding", "metric"])["value"]

@@ -111,10 +111,12 @@ def read_best(path: Path | None, what: str) -> tuple[NDArray[np.int64], Array]:
     check_stated(path, mend)
     try:
         with np.load(path, allow_pickle=False) as file:
-            sizes, best = np.asarray(file["sizes"], np.int64), np.asarray(file["best"], np.float64)
+            sizes, best = np.asarray(file["rescaling/sizes"], np.int64), np.asarray(file["rescaling/best"], float)
     except (OSError, ValueError, TypeError, KeyError, IndexError, EOFError, zipfile.BadZipFile):
         sizes, best = np.empty(0, np.int64), np.empty(0)
     usable = sizes.ndim == 1 and sizes.shape == best.shape and len(sizes) > 0
     if not (usable and (np.diff(sizes) > 0).all() and np.isfinite(best).all() and (best > 0).all()):
-        raise NeurouteError(f"{path}: holds no best scaling factors (arrays `sizes` and `best`); delete it, and {mend}")
+        raise NeurouteError(
+            f"{path}: holds no best scaling factors (`rescaling/sizes`, `rescaling/best`); delete it, and {mend}"
+        )
     return sizes, best

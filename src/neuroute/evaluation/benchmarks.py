@@ -68,7 +68,7 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         inputs, n = smallest.inputs(problem, evaluation.per_axis), smallest.nodes
         warm_up(loaded, problem, inputs, n, _shortened(evaluation.decodings[0], problem, n))
     for name in names:
-        unit = f"{evaluation.group}|{name}"
+        unit = f"{evaluation.canonical()}|{name}"
         instance_rows, lengths_by_decoding = loaded.steps.once(
             unit, partial(_measure_instance, loaded, evaluation, places[name], name, unit)
         )
@@ -114,7 +114,7 @@ def _measure_instance(
                 "peak_memory_mb": devices.peak_memory_mb(loaded.place),
             }
             values |= describe_repeats(loaded, decoding, n, unrounded[:, None], np.array([optimum]))
-            rows += loaded.rows(evaluation.group, test, decoding, values, seconds, batch_size)
+            rows += loaded.rows(evaluation.name, test, decoding, values, seconds, batch_size)
             state = (evaluation.id, name, decoding.name, values["gap_pct"], seconds)
             log.info("%s: %s, %s, gap %.2f %%, %.1f s", *state)
     return rows, lengths

@@ -33,7 +33,7 @@ def measure(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Ro
             "parameters": parameters(loaded.net),
         }
         about, total = describe_test(dataset), float(seconds.sum())
-        rows += loaded.rows(evaluation.group, about, evaluation.decoding, values, total, batch_size=1)
+        rows += loaded.rows(evaluation.name, about, evaluation.decoding, values, total, batch_size=1)
     return rows, arrays
 
 

@@ -1,9 +1,11 @@
 """The evaluation stage: load a trained run, measure what its evaluation asks for, write the records.
 
-An evaluation names the function that measures it (`entry`): `(loaded, evaluation) -> rows, arrays`.
+Each measurement names the function that takes it (`entry`): `(loaded, measurement) -> rows, arrays`.
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,6 @@ import torch
 
 from neuroute.analysis.rescaling import read_best
 from neuroute.core.dotted import resolve
-from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.core.source import source
 from neuroute.core.stated import state
@@ -28,20 +29,18 @@ from neuroute.evaluation.loaded import (
     values_digest,
     write_records,
 )
-from neuroute.networks.weights import weights_digest
+from neuroute.networks.weights import unpacked_stages, weights_digest
 from neuroute.specs.objects import (
     BenchmarkEvaluation,
-    CombinedEvaluation,
     Evaluation,
     RescalingEvaluation,
     Run,
-    RunEvaluation,
-    StageEvaluation,
+    Test,
 )
 
 
 def evaluate(
-    evaluation: RunEvaluation,
+    evaluation: Evaluation,
     run: Run,
     checkpoint: Path,
     out: Path,
@@ -53,11 +52,9 @@ def evaluate(
     A killed call goes on where it was, with the same records but for times and peak memory.  With a `part` (k, of) only
     every `of`-th test from the k-th on is measured and kept; a call without one takes what is there, and writes.
 
-    Raises NeurouteError if the checkpoint does not fit the run, another process measures the same, an evaluation that
-    is several is to be split, and what the measuring functions raise.
+    Raises NeurouteError if a checkpoint does not fit the run, another process measures the same, and what the measuring
+    functions raise.
     """
-    if part and isinstance(evaluation, CombinedEvaluation):
-        raise NeurouteError(f"{evaluation.id}: is several evaluations in one, for they are short; leave --part out")
     loaded, folder = load_run(run, checkpoint, context), out.with_name(f".{out.stem}")
     weights = weights_digest(loaded.net)
     steps = MeasuredSteps(folder / _key(evaluation, loaded), part or (0, 1))
@@ -77,7 +74,7 @@ def evaluate(
             steps.finish()
 
 
-def _key(evaluation: RunEvaluation, loaded: LoadedModel) -> str:
+def _key(evaluation: Evaluation, loaded: LoadedModel) -> str:
     """Of all that records depend on: what was measured of anything else is of no use.
 
     Raises NeurouteError if best scaling factors are asked for and have not been measured.
@@ -93,23 +90,48 @@ def _key(evaluation: RunEvaluation, loaded: LoadedModel) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
-def measure(loaded: LoadedModel, evaluation: RunEvaluation) -> tuple[Rows, Arrays]:
-    """Measure an evaluation, or one part of it after the other.
-
-    Parts find the best scaling factors of a sweep before them.  Arrays of parts are called "<group>/<key>", but for
-    the labelled tests', whose keys stay as they are.
-    """
-    rows: Rows = []
-    arrays: Arrays = {}
-    for part in evaluation.members():
-        function = partial(resolve(part.entry), loaded, part)
-        if isinstance(part, Evaluation | StageEvaluation | BenchmarkEvaluation):  # which keep each test by itself
-            part_rows, part_arrays = function()
-        else:
-            part_rows, part_arrays = loaded.steps.once(part.group, function, splits=False)
-        if isinstance(part, RescalingEvaluation) and part_arrays:
-            loaded = replace(loaded, best_factors=(part_arrays["sizes"], part_arrays["best"]))
-        alone = isinstance(part, Evaluation) or not isinstance(evaluation, CombinedEvaluation)
-        rows += part_rows
-        arrays |= {key if alone else f"{part.group}/{key}": array for key, array in part_arrays.items()}
+def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
+    """Measure one after the other; what a sweep finds are the best scaling factors of those after it."""
+    rows, arrays = Rows(), Arrays()
+    with _stages(loaded, evaluation) as stages:
+        for each in evaluation.measurements:
+            model = stages[each.stage] if isinstance(each, Test) and each.stage else loaded
+            measure_it, key = partial(resolve(each.entry), model, each), each.canonical()
+            if isinstance(each, Test):
+                test_rows, lengths = loaded.steps.once(key, measure_it)
+                # A milestone (greedy) may be one that another test of this evaluation has measured.
+                prefix = f"{each.stage}|" if each.stage else ""
+                rows += [row for row in test_rows if f"{prefix}{row['test']}|{row['decoding']}" not in arrays]
+                arrays |= {key: array for key, array in lengths.items() if key not in arrays}
+                continue
+            if isinstance(each, BenchmarkEvaluation):  # which keeps each instance by itself
+                more, found = measure_it()
+            else:
+                is_sweep = isinstance(each, RescalingEvaluation)  # whose factors every part of the rest needs
+                more, found = loaded.steps.once(key, measure_it, splits=False, shared=is_sweep)
+                if is_sweep:
+                    loaded = replace(loaded, best_factors=(found["sizes"], found["best"]))
+            rows += more
+            arrays |= {f"{each.name}/{key}": array for key, array in found.items()}
     return rows, arrays
+
+
+@contextmanager
+def _stages(loaded: LoadedModel, evaluation: Evaluation) -> Iterator[dict[str, LoadedModel]]:
+    """The models at the ends of a run's stages that are tested, called `<run>@<stage>`."""
+    run, stages = loaded.run, {test.stage for test in evaluation.of_kind(Test) if test.stage}
+    if not stages:
+        yield {}
+        return
+    assert loaded.context.stages
+    with unpacked_stages(loaded.context.stages) as folder:
+        ends = {stage: load_run(run, folder / f"{stage}.safetensors", loaded.context) for stage in stages}
+        yield {
+            stage: replace(
+                end,
+                run=run.model_copy(update={"name": f"{run.name}@{stage}"}),
+                memory_gb=loaded.memory_gb,
+                steps=loaded.steps,
+            )
+            for stage, end in ends.items()
+        }

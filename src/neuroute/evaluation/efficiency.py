@@ -233,7 +233,7 @@ def measure(loaded: LoadedModel, evaluation: EfficiencyEvaluation) -> tuple[Rows
                     values = {"time_s": result.seconds, "peak_memory_mb": result.peak_mb}
                     values |= {"share_at_once": result.share} if result.share < 1 else {}
                 seconds, about = time.perf_counter() - began, describe_test(dataset, instances=1)
-                records = loaded.rows(evaluation.group, about, Decoding(), values, seconds, batch_size=1)
+                records = loaded.rows(evaluation.name, about, Decoding(), values, seconds, batch_size=1)
                 rows += [row | {"decoding": f"efficiency-{label}"} for row in records]
     return rows, arrays
 

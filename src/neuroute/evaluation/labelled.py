@@ -7,8 +7,6 @@ seconds are those of all that went into its result, and the peak memory is that 
 
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,57 +20,25 @@ from neuroute.decoding.decode import decode_timed as decode_instances
 from neuroute.decoding.decode import improve
 from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.accounting.flops import per_solution
-from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test, load_run
-from neuroute.networks.weights import parameters, unpacked_stages
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
+from neuroute.networks.weights import parameters
 from neuroute.solvers.base import GRID
 from neuroute.solvers.registry import get
-from neuroute.specs.objects import Dataset, Decoding, Evaluation, StageEvaluation, Test
+from neuroute.specs.objects import Dataset, Decoding, Test
 
 log = logging.getLogger(__name__)
 ROUNDING = 4 / GRID  # of a proven optimum, a node: coordinates and distances are rounded to the grid, in both tours
 
 
-def measure(loaded: LoadedModel, evaluation: Evaluation | StageEvaluation) -> tuple[Rows, Arrays]:
+def measure(loaded: LoadedModel, test: Test) -> tuple[Rows, Arrays]:
     """Return records, and lengths (count,) float64 as "<dataset id>|<decoding>" and "<dataset id>|reference".
 
     Where networks keep to stricter rules than labels have to, also "<dataset id>|reference_feasible" (count,), 1 where
-    the reference solution keeps to them (0 elsewhere), and a record of how many do.
+    the reference solution keeps to them (0 elsewhere), and a record of how many do.  Of a stage's checkpoint each key
+    comes after "<stage>|" (icam, Table 8).
 
-    What is measured of a test is kept once it is done.  Raises NeurouteError if labels are missing, or proven optima
-    longer than what is found.
+    Raises NeurouteError if labels are missing, or proven optima longer than what is found.
     """
-    group, tests = evaluation.group, evaluation.tests
-    rows, lengths = Rows(), Arrays()
-    for number, test in enumerate(tests, 1):
-        name = f"{group}|{loaded.checkpoint.name}|{test.canonical()}"
-        test_rows, test_lengths = loaded.steps.once(name, partial(_measure_test, loaded, group, test, name))
-        # A milestone (greedy) may be one that another test of this evaluation has measured.
-        rows += [row for row in test_rows if f"{row['test']}|{row['decoding']}" not in lengths]
-        lengths |= {key: each for key, each in test_lengths.items() if key not in lengths}
-        gap_texts = [f"{row['decoding']} {row['value']:.2f} %" for row in test_rows if row["metric"] == "gap_pct"]
-        if gap_texts:  # none of another part's
-            log.info("test %d of %d, %s: gap %s", number, len(tests), test.labels.dataset.id, ", ".join(gap_texts))
-    return rows, lengths
-
-
-def measure_stages(loaded: LoadedModel, evaluation: StageEvaluation) -> tuple[Rows, Arrays]:
-    """Return records of `<run>@<stage>`, and lengths as `measure` does, each key after "<stage>|" (icam, Table 8).
-
-    Raises NeurouteError if a checkpoint of a stage does not fit the run.
-    """
-    run, rows, lengths = loaded.run, Rows(), Arrays()
-    assert loaded.context.stages
-    with unpacked_stages(loaded.context.stages) as folder:
-        for stage in evaluation.stages:
-            net = load_run(run, folder / f"{stage}.safetensors", loaded.context)
-            model = replace(net, memory_gb=loaded.memory_gb, steps=loaded.steps)
-            stage_rows, stage_lengths = measure(model, evaluation)
-            rows += [row | {"run": f"{run.id}@{stage}"} for row in stage_rows]
-            lengths |= {f"{stage}|{key}": value for key, value in stage_lengths.items()}
-    return rows, lengths
-
-
-def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tuple[Rows, Arrays]:
     dataset = test.labels.dataset
     spec = spec_of(test.labels)
     instances = spec.instances(dataset)
@@ -83,7 +49,7 @@ def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tup
     if feasible is not None:
         lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
     about = describe_test(dataset, test.labels.solver)
-    for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test, name):
+    for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test):
         _check_optimal(test, decoding, repeats.min(axis=0), reference)
         lengths[f"{dataset.id}|{decoding.name}"] = mean_lengths = repeats.mean(axis=0)
         values = {
@@ -98,8 +64,9 @@ def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tup
         values |= describe_repeats(loaded, decoding, dataset.n, repeats, reference)
         if decoding.method not in ("rrc", "prc", "revise"):
             values |= _flops(loaded, dataset, decoding, spec.starts(instances) if spec.starts else dataset.n)
-        rows += loaded.rows(group, about, decoding, values, seconds)
-    return rows, lengths
+        rows += loaded.rows(test.name, about, decoding, values, seconds)
+        log.info("%s, %s: gap %.2f %%", dataset.id, decoding.name, values["gap_pct"])
+    return rows, {f"{test.stage}|{key}" if test.stage else key: each for key, each in lengths.items()}
 
 
 def _check_optimal(test: Test, decoding: Decoding, lengths: np.ndarray, reference: np.ndarray) -> None:
@@ -144,13 +111,13 @@ def describe_repeats(
 
 
 def _decode_test(
-    loaded: LoadedModel, instances: Any, test: Test, name: str
+    loaded: LoadedModel, instances: Any, test: Test
 ) -> Iterator[tuple[Decoding, np.ndarray, float, float]]:
     """Yield decoding, lengths (repeats, count), seconds of a repeat and peak memory in MiB, for each milestone."""
     spec, dataset, decoding = spec_of(test.labels), test.labels.dataset, test.decoding
     warm_up(loaded, dataset.problem, instances[: min(2, decoding.batch_size or 2)], dataset.n, decoding)
     devices.reset_peak_memory(loaded.place)
-    results = list(decode_timed(loaded, dataset.problem, instances, dataset.n, decoding, name))
+    results = list(decode_timed(loaded, dataset.problem, instances, dataset.n, decoding, test.canonical()))
     peak = devices.peak_memory_mb(loaded.place)
     valid = spec.built or spec.valid
     for part, repeats, seconds in results:

@@ -107,12 +107,15 @@ class MeasuredSteps:
     _saved: float = field(default_factory=time.monotonic)
     _units: int = 0
 
-    def once(self, name: str, measure: Callable[[], tuple[Rows, Arrays]], splits: bool = True) -> tuple[Rows, Arrays]:
+    def once(
+        self, name: str, measure: Callable[[], tuple[Rows, Arrays]], splits: bool = True, shared: bool = False
+    ) -> tuple[Rows, Arrays]:
         """Return what `measure` does, or did before a kill.
 
-        Of a part of an evaluation only its share is measured, the rest is empty; what does not split is its first's.
+        Of a part of an evaluation only its share is measured, the rest is empty; what does not split is its first's,
+        and what is shared every one's.
         """
-        mine = self._units % self.part[1] == self.part[0] if splits else self.part[0] == 0
+        mine = shared or (self._units % self.part[1] == self.part[0] if splits else self.part[0] == 0)
         self._units += splits
         if arrays := self.load(name):
             rows = json.loads(str(arrays.pop("rows")))

@@ -43,7 +43,7 @@ def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows,
             seconds = time.perf_counter() - began
             total += seconds
             lengths.append(float(tour_length(coords, tours).mean()))
-            rows += loaded.rows(evaluation.group, about, decoding, {"length": lengths[-1], "time_s": seconds}, seconds)
+            rows += loaded.rows(evaluation.name, about, decoding, {"length": lengths[-1], "time_s": seconds}, seconds)
             log.info(
                 "%s: %s, factor %g (%d of %d): mean length %.4f, %.1f s",
                 evaluation.id, dataset.id, factor, count, len(sweep.factors), lengths[-1], seconds,
@@ -51,7 +51,7 @@ def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows,
         fit = fit_parabola(sweep.factors, lengths, f"{evaluation.id}: {dataset.id}")
         _log_fit(evaluation, sweep, fit)
         fits.append(fit)
-        rows += loaded.rows(evaluation.group, about, Decoding(rescale="best"), {"rescale_factor": fit.best}, total)
+        rows += loaded.rows(evaluation.name, about, Decoding(rescale="best"), {"rescale_factor": fit.best}, total)
         arrays[f"{dataset.id}|factors"] = np.array(sweep.factors, np.float64)
         arrays[f"{dataset.id}|lengths"] = np.array(lengths)
         arrays[f"{dataset.id}|parabola"] = np.array([fit.a, fit.b, fit.c])

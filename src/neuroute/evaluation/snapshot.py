@@ -126,7 +126,7 @@ class ModuleShapes:
 class NetworkSnapshot:
     """A run, its modules and the arrays of one of its evaluations; subclasses say which."""
 
-    group: ClassVar[str]  # of the evaluation
+    name: ClassVar[str]  # of what was measured of it
     weight: ClassVar[str]  # of the first layer, whose last axis is the width
 
     run: Run
@@ -139,16 +139,16 @@ class NetworkSnapshot:
 
         Raises NeurouteError when the evaluation is missing or does not say what the modules are.
         """
-        run, arrays = study.runs[run_id], study.arrays(f"{run_id}/{cls.group}")
+        run, arrays = study.runs[run_id], study.arrays(f"{run_id}/{cls.name}")
         if "modules" not in arrays:
-            raise NeurouteError(f"{study.artifact.id}: {run_id}/{cls.group} names no modules; evaluate it again")
-        model = ModuleShapes.read(str(arrays["modules"][()]), run.network.arguments, cls.weight, cls.group)
+            raise NeurouteError(f"{study.artifact.id}: {run_id}/{cls.name} names no modules; evaluate it again")
+        model = ModuleShapes.read(str(arrays["modules"][()]), run.network.arguments, cls.weight, cls.name)
         return cls(run, model, arrays)
 
     def array(self, name: str, dtype: Any = None) -> Array:
         """Raises NeurouteError when there is no such array."""
         if name not in self.arrays:
-            raise NeurouteError(f"{self.run.id}/{self.group}: no array {name}; evaluate it again")
+            raise NeurouteError(f"{self.run.id}/{self.name}: no array {name}; evaluate it again")
         return np.asarray(self.arrays[name], dtype)
 
     def number(self, name: str) -> float:

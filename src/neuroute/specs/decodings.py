@@ -1,4 +1,4 @@
-"""How solutions are built from a model, and on which labelled test set."""
+"""How solutions are built from a model."""
 
 import re
 from typing import Annotated, Any, Literal, get_args
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, model_validator
 
 from neuroute.core.errors import NeurouteError
-from neuroute.specs.data import Labels, Spec
+from neuroute.specs.data import Spec
 
 # What is improved: the model's own solution, or a solver's.
 Dotted = Annotated[str, Field(pattern=r"^\w+(\.\w+)*:\w+$")]
@@ -147,15 +147,6 @@ class Decoding(Spec):
     def draws(self) -> list["Decoding"]:
         """One decoding for each repeat."""
         return [self.model_copy(update={"draw": self.draw + i, "repeats": 1}) for i in range(self.repeats)]
-
-
-class Test(Spec):
-    """One cell of an evaluation: a labelled test set and a way to decode."""
-
-    __test__ = False  # not a pytest class
-
-    labels: Labels
-    decoding: Decoding = Decoding()
 
 
 def revise(*blocks: tuple[int, int], **how: Any) -> Decoding:

@@ -1,33 +1,30 @@
 """What is measured of a model, one spec for each kind of measurement.  Papers add kinds of their own, their probes."""
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from pydantic import Field, SerializeAsAny
 
 from neuroute.specs.data import Dataset, Labels, Network, Spec
-from neuroute.specs.decodings import Decoding, Test
+from neuroute.specs.decodings import Decoding
 
 Benchmark = Literal["tsplib", "cvrplib", "solomon"]
+M = TypeVar("M", bound="Measurement")
 
 
-class RunEvaluation(Spec):
-    """Something that one job measures of one model.  A kind of its own has a class with an `entry` and a `kind`."""
+class Measurement(Spec):
+    """Something to measure of one model.  A kind of its own has a class with an `entry`, a `kind` and a `name`."""
 
-    entry: ClassVar[str]  # what measures it: `package.module:function`, (loaded, evaluation) -> rows, arrays
+    entry: ClassVar[str]  # what measures it: `package.module:function`, (loaded, measurement) -> rows, arrays
     run: str  # id of the run
-    group: str
+    name: str  # of its records and arrays
 
     @property
     def id(self) -> str:
-        return f"{self.run}/{self.group}"
-
-    def members(self) -> "tuple[RunEvaluation, ...]":
-        """What it consists of: itself, unless it is several."""
-        return (self,)
+        return f"{self.run}/{self.name}"
 
     @property
-    def labels(self) -> tuple[Labels, ...]:
+    def reads(self) -> tuple[Labels, ...]:
         """The labelled instances that it reads."""
         return ()
 
@@ -44,34 +41,30 @@ class RunEvaluation(Spec):
         return any(decoding.rescale == "best" for decoding in self.decodings_used())
 
 
-class _OfTests(RunEvaluation):
-    tests: tuple[Test, ...]
+class Test(Measurement):
+    """The gaps and times of a model on one labelled test set, in one way to decode.
 
-    @property
-    def labels(self) -> tuple[Labels, ...]:
-        return tuple(dict.fromkeys(t.labels for t in self.tests))
+    With a `stage` they are of the checkpoint that this stage of the training leaves; records are of `<run>@<stage>`.
+    """
 
-    def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
-        return ((t.labels.dataset, t.decoding) for t in self.tests)
-
-
-class Evaluation(_OfTests):
-    """The gaps and times of a model on the labelled test sets of one group."""
+    __test__ = False  # not a pytest class
 
     entry: ClassVar[str] = "neuroute.evaluation.labelled:measure"
-    kind: Literal["tests"] = "tests"
+    kind: Literal["test"] = "test"
+    name: str = "tests"
+    labels: Labels
+    decoding: Decoding = Decoding()
+    stage: str | None = None
+
+    @property
+    def reads(self) -> tuple[Labels, ...]:
+        return (self.labels,)
+
+    def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
+        yield self.labels.dataset, self.decoding
 
 
-class StageEvaluation(_OfTests):
-    """The gaps of the checkpoints that a run's stages leave; records are of `<run>@<stage>`."""
-
-    entry: ClassVar[str] = "neuroute.evaluation.labelled:measure_stages"
-    kind: Literal["stages"] = "stages"
-    group: str = "stages"
-    stages: tuple[str, ...] = Field(min_length=1)
-
-
-class BenchmarkEvaluation(RunEvaluation):
+class BenchmarkEvaluation(Measurement):
     """The gaps of a model on a public benchmark's instances from `min_nodes` nodes on and below `max_nodes`.
 
     They are against the best costs published.  With `names` only those of them.
@@ -79,7 +72,7 @@ class BenchmarkEvaluation(RunEvaluation):
 
     entry: ClassVar[str] = "neuroute.evaluation.benchmarks:measure"
     kind: Literal["benchmark"] = "benchmark"
-    group: str = "tsplib"
+    name: str = "tsplib"
     benchmark: Benchmark = "tsplib"
     min_nodes: int = 0  # inclusive; nodes of cvrplib count the depot
     max_nodes: int  # exclusive
@@ -99,7 +92,7 @@ class Sweep(Spec):
     factors: tuple[float, ...]
 
 
-class RescalingEvaluation(RunEvaluation):
+class RescalingEvaluation(Measurement):
     """Tour length against the factor that coordinates are stretched by, and the best factor (pens, Section 4.2).
 
     One sweep per size; `rescale: best` of the model's other evaluations looks up what is found here.
@@ -107,14 +100,14 @@ class RescalingEvaluation(RunEvaluation):
 
     entry: ClassVar[str] = "neuroute.evaluation.rescaling:measure"
     kind: Literal["rescaling"] = "rescaling"
-    group: str = "rescaling"
+    name: str = "rescaling"
     sweeps: tuple[Sweep, ...]
 
     def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
         return ((sweep.dataset, Decoding()) for sweep in self.sweeps for _ in sweep.factors)
 
 
-class EfficiencyEvaluation(RunEvaluation):
+class EfficiencyEvaluation(Measurement):
     """Time and memory of greedy decoding by size, of networks whose weights do not matter (sit, Tables 3, 4 and 10).
 
     Measured at `decisions` points along the construction of one instance of each size and integrated over all of it.
@@ -123,18 +116,18 @@ class EfficiencyEvaluation(RunEvaluation):
 
     entry: ClassVar[str] = "neuroute.evaluation.efficiency:measure"
     kind: Literal["efficiency"] = "efficiency"
-    group: str = "efficiency"
+    name: str = "efficiency"
     networks: dict[str, Network]  # besides the run's own
     datasets: tuple[Dataset, ...]
     decisions: int = Field(default=5, ge=2)
 
 
-class ConstructionEvaluation(RunEvaluation):
+class ConstructionEvaluation(Measurement):
     """Seconds to solve one instance after the other, without anything to compare lengths with (mvmoe, Table 6)."""
 
     entry: ClassVar[str] = "neuroute.evaluation.construction:measure"
     kind: Literal["construction"] = "construction"
-    group: str = "construction"
+    name: str = "construction"
     datasets: tuple[Dataset, ...]
     decoding: Decoding = Decoding()
 
@@ -142,26 +135,33 @@ class ConstructionEvaluation(RunEvaluation):
         return ((dataset, self.decoding) for dataset in self.datasets)
 
 
-class CombinedEvaluation(RunEvaluation):
-    """All evaluations of a model in one job, where starting it costs more than they do.
+class Evaluation(Spec):
+    """One job: all that it measures of one model, in this order.
 
-    Its arrays are those of its parts, each key after "<group>/", but for the labelled tests', whose keys stay.
+    Arrays of a measurement are called "<name>/<key>", but for the labelled tests', whose keys stay.
     """
 
-    kind: Literal["together"] = "together"
-    group: str = "all"
-    parts: tuple[SerializeAsAny[RunEvaluation], ...]
+    run: str
+    group: str
+    measurements: tuple[SerializeAsAny[Measurement], ...]
 
-    def members(self) -> tuple[RunEvaluation, ...]:
-        return self.parts
+    @property
+    def id(self) -> str:
+        return f"{self.run}/{self.group}"
 
     @property
     def labels(self) -> tuple[Labels, ...]:
-        return tuple(dict.fromkeys(labels for part in self.parts for labels in part.labels))
+        """The labelled instances that it reads."""
+        return tuple(dict.fromkeys(labels for each in self.measurements for labels in each.reads))
+
+    def of_kind(self, kind: type[M]) -> list[M]:
+        """Its measurements of one kind."""
+        return [each for each in self.measurements if isinstance(each, kind)]
 
     def decodings_used(self) -> tuple[Decoding, ...]:
-        return tuple(dict.fromkeys(decoding for part in self.parts for decoding in part.decodings_used()))
+        """All the ways in which it builds solutions."""
+        return tuple(dict.fromkeys(decoding for each in self.measurements for decoding in each.decodings_used()))
 
     def reads_best_factor(self) -> bool:
-        """Whether it does not measure the factors itself."""
-        return not any(isinstance(part, RescalingEvaluation) for part in self.parts) and super().reads_best_factor()
+        """Whether it needs the best scaling factor, and does not measure the factors itself."""
+        return not self.of_kind(RescalingEvaluation) and any(each.reads_best_factor() for each in self.measurements)

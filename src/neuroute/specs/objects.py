@@ -13,18 +13,17 @@ from pydantic import Field
 
 from neuroute.problems.registry import entries
 from neuroute.specs.data import SHARD, Dataset, Distribution, Labels, Network, Problem, Spec, Split
-from neuroute.specs.decodings import Decoding, Start, Test, beam_search
+from neuroute.specs.decodings import Decoding, Start, beam_search
 from neuroute.specs.evaluations import (
     Benchmark,
     BenchmarkEvaluation,
-    CombinedEvaluation,
     ConstructionEvaluation,
     EfficiencyEvaluation,
     Evaluation,
+    Measurement,
     RescalingEvaluation,
-    RunEvaluation,
-    StageEvaluation,
     Sweep,
+    Test,
 )
 from neuroute.specs.trainings import (
     AnyTraining,

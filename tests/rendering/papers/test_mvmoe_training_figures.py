@@ -28,7 +28,7 @@ from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.render import render
 from neuroute.pipeline.rendering.style import MEASURED
-from neuroute.specs.objects import FIGURE_FORMATS, Dataset, Decoding, Reinforced, StageEvaluation
+from neuroute.specs.objects import FIGURE_FORMATS, Dataset, Decoding, Reinforced, Test
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)
@@ -46,7 +46,7 @@ def test_trainings_in_stages_are_followed_over_a_test_set_of_so_many_instances()
     few = block.few_shot.model_copy(update={"stages": epochs_})
     scale = FIGURES.with_block(block.model_copy(update={"few_shot": few, "few_shot_count": 50}))
     wanted = list(few_shot_needs(scale))
-    assert {need.stages for need in wanted if isinstance(need, StageEvaluation)} == {("epoch1", "epoch2")}
+    assert {need.stage for need in wanted if isinstance(need, Test)} == {"epoch1", "epoch2", None}
     dataset, run = roles.adapted(scale, "VRPBLTW").dataset, "mvmoe/few_mtl_vrpbltw"
     assert dataset == roles.reference(scale, "VRPBLTW", 50).dataset.model_copy(update={"count": 50})
     gaps = {"mvmoe/mtl_50": 9.0, f"{run}@epoch1": 5.0, f"{run}@epoch2": 4.0, run: 3.0}

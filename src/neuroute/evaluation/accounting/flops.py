@@ -14,12 +14,12 @@ from neuroute.specs.objects import (
     BenchmarkEvaluation,
     Dataset,
     Decoding,
+    Evaluation,
     Network,
     OwnTraining,
     Reconstruction,
     Reinforced,
     Run,
-    RunEvaluation,
     SelfImprovement,
 )
 from neuroute.specs.trainings import Step
@@ -217,10 +217,10 @@ class RunFlops:
         validation = sum(self.construct(labels.dataset, Decoding(starts=starts)) for labels in sets)
         return t.samples * t.epochs * training_per_sample(self.run) + (t.validations + 1) * validation
 
-    def evaluate(self, evaluation: RunEvaluation) -> float:
+    def evaluate(self, evaluation: Evaluation) -> float:
         """Count the solutions that an evaluation builds; what else it does is not known beforehand."""
         total = 0.0
-        for e in evaluation.members():
+        for e in evaluation.measurements:
             pairs = product(self.instances(e), e.decodings) if isinstance(e, BenchmarkEvaluation) else e.solved()
             for dataset, decoding in pairs:
                 total += self.construct(dataset, decoding) if decoding.start == "greedy" else 0.0

@@ -21,7 +21,7 @@ def load_what_jobs_use(plan: Plan) -> None:
     entries = {entry for parts in PARTS.values() for entry in parts.values()}
     entries |= {run.network.kind for run in plan.runs.values()}
     entries |= {artifact.function for artifact in plan.artifacts.values()}
-    entries |= {member.entry for evaluation in plan.evaluations.values() for member in evaluation.members()}
+    entries |= {each.entry for evaluation in plan.evaluations.values() for each in evaluation.measurements}
     for name in (*LOADED, *sorted({entry.partition(":")[0] for entry in entries})):
         importlib.import_module(name)
     for run in plan.runs:  # parsed once, where planning has not kept them

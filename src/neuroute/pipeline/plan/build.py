@@ -10,7 +10,7 @@ from neuroute.core.dotted import code_in, place_of
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.pipeline.plan.changes import can_be_met, change_networks, give_weights, left_out, lost_runs, with_seed
 from neuroute.pipeline.plan.config import Config, load_scale
-from neuroute.pipeline.plan.needs import TOGETHER, Log, Need, Solved, Tested, group_of
+from neuroute.pipeline.plan.needs import Log, Need, Solved
 from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.papers import load_paper
 from neuroute.pipeline.plan.plan import Plan
@@ -21,12 +21,9 @@ from neuroute.specs.objects import (
     LAST_SEED,
     Artifact,
     BenchmarkEvaluation,
-    CombinedEvaluation,
-    Evaluation,
     RescalingEvaluation,
     Run,
-    RunEvaluation,
-    StageEvaluation,
+    Test,
 )
 
 
@@ -70,19 +67,17 @@ def repeat_needs(config: Config, scale: Scale, needs: Iterable[Need]) -> Iterato
         if isinstance(need, Solved):
             continue
         for copy in _copies(config, scale, need.run):
-            if isinstance(need, Tested):
-                yield need._replace(run=copy)
-            elif isinstance(need, BenchmarkEvaluation | StageEvaluation):
+            if isinstance(need, Test | BenchmarkEvaluation):
                 yield need.model_copy(update={"run": copy})
             elif isinstance(need, Log) and need.all_seeds:
                 yield replace(need, run=copy)
 
 
-def repeat_factors(config: Config, scale: Scale, evaluations: Iterable[RunEvaluation]) -> Iterator[RunEvaluation]:
+def repeat_factors(config: Config, scale: Scale, needs: Iterable[Need]) -> Iterator[RescalingEvaluation]:
     """Yield searches for the best scaling factor of further trainings: their tests read what is found."""
-    for each in evaluations:
-        if isinstance(each, RescalingEvaluation):
-            yield from (each.model_copy(update={"run": copy}) for copy in _copies(config, scale, each.run))
+    for need in needs:
+        if isinstance(need, RescalingEvaluation):
+            yield from (need.model_copy(update={"run": copy}) for copy in _copies(config, scale, need.run))
 
 
 def _copies(config: Config, scale: Scale, run: str) -> list[str]:
@@ -160,13 +155,11 @@ def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any
     absent = lost | left_out((need for each in all_needs.values() for need in each), runs)
     needs = {d: [need for need in each if can_be_met(need, runs, absent)] for d, each in all_needs.items()}
     trainings = [run for run in runs.values() if run.id not in lost]
-    evaluations = paper.evaluations(scale, needs)
-    evaluations += list(repeat_factors(config, scale, evaluations))  # of these, not of what is added
-    evaluations = [e for e in evaluations if can_be_met(e, runs, lost)]
+    wanted = [(d.name, need) for d, each in needs.items() for need in each]
+    wanted += [(name, copy) for name, need in wanted for copy in repeat_factors(config, scale, [need])]
+    evaluations = paper.evaluations(scale, (pair for pair in wanted if can_be_met(pair[1], runs, lost)))
     labels = paper.labels(scale, trainings, evaluations, needs)
     artifacts = paper.artifacts(scale, labels, needs)
-    if scale.evaluate_together:
-        evaluations, artifacts = _combine(paper.key, evaluations, artifacts)
     by_id = ({each.id: each for each in of_kind} for of_kind in (labels, trainings, evaluations, artifacts))
     return *by_id, {f"{paper.key}/{d.name}": each for d, each in needs.items()}, dict.fromkeys(lost)
 
@@ -204,29 +197,3 @@ def _check(plan: Plan) -> None:
         if e.reads_best_factor() and f"{e.run}/rescaling" not in plan.evaluations:
             rescaling = f"{e.run}/rescaling"
             raise NeurouteError(f"{e.id}: needs the best scaling factor; let an artifact need {rescaling}, too")
-
-
-def _combine(
-    paper: str, evaluations: list[RunEvaluation], artifacts: list[Artifact]
-) -> tuple[list[RunEvaluation], list[Artifact]]:
-    """All of a paper's evaluations of a model as one, and artifacts that read it instead of its parts."""
-    of_run: dict[str, list[RunEvaluation]] = {}
-    for e in evaluations:
-        of_run.setdefault(e.run, []).append(e)
-    combined = {run: _one(run, group_of(paper, run, TOGETHER), each) for run, each in of_run.items()}
-    return list(combined.values()), [
-        a.model_copy(
-            update={"evaluations": tuple(dict.fromkeys(combined[e.rpartition("/")[0]].id for e in a.evaluations))}
-        )
-        for a in artifacts
-    ]
-
-
-def _one(run: str, group: str, evaluations: list[RunEvaluation]) -> RunEvaluation:
-    """One evaluation for several of a model; scaling factors come first, as others may ask for the best."""
-    tests = dict.fromkeys(t for e in evaluations if isinstance(e, Evaluation) for t in e.tests)
-    tested = [Evaluation(run=run, group=group, tests=tuple(tests))] if tests else []
-    others = [e for e in evaluations if not isinstance(e, Evaluation | CombinedEvaluation)]
-    first = [e for e in others if isinstance(e, RescalingEvaluation)]
-    parts = (*first, *tested, *(e for e in others if e not in first))
-    return tested[0] if parts == tuple(tested) else CombinedEvaluation(run=run, group=group, parts=parts)

@@ -18,7 +18,7 @@ from neuroute.pipeline.plan.config import Config
 from neuroute.pipeline.plan.needs import Need, Solved
 from neuroute.pipeline.plan.papers import is_optional
 from neuroute.pipeline.plan.rehearsal import short_training
-from neuroute.specs.evaluations import StageEvaluation
+from neuroute.specs.evaluations import Test
 from neuroute.specs.objects import GivenRun, Labels, Network, Run, Training
 
 T = TypeVar("T", bound=BaseModel)
@@ -140,8 +140,8 @@ def can_be_met(need: Need, runs: Mapping[str, Run], lost: Container[str]) -> boo
     """Whether a need is of no lost run, and of no earlier stage of a given one."""
     if isinstance(need, Solved):
         return True
-    of_stages = isinstance(need, StageEvaluation) and isinstance(runs.get(need.run), GivenRun)
-    return need.run not in lost and not of_stages
+    of_stage = isinstance(need, Test) and need.stage and isinstance(runs.get(need.run), GivenRun)
+    return need.run not in lost and not of_stage
 
 
 def seed_of(config: Config, run: str, usual: int = 0) -> int:

@@ -225,7 +225,7 @@ class Estimates:
         flops, threads = RunFlops(r).evaluate(e), self.plan.scale.evaluate_threads
         seconds = self.took("evaluate", evaluation)
         seconds = seconds or self.start_s + self._off_in_evaluations * self.evaluation_s(flops)
-        parts = e.members()
+        parts = e.measurements
         sets = [labels.dataset for labels in e.labels]
         sets += [dataset for part in parts for dataset in getattr(part, "datasets", ())]
         sets += [sweep.dataset for part in parts for sweep in getattr(part, "sweeps", ())]

@@ -1,4 +1,4 @@
-"""What artifacts need, said once, beside the function that draws each: tests, other measurements, logs, labels.
+"""What artifacts need, said once, beside the function that draws each: measurements, logs, labels.
 
     def table3_needs(scale: Scale) -> Iterator[Need]:
         yield from tested("toy/net", toy_test_set(scale))
@@ -15,26 +15,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from neuroute.specs.data import Labels
-from neuroute.specs.decodings import Decoding, Test
-from neuroute.specs.evaluations import RunEvaluation
+from neuroute.specs.decodings import Decoding
+from neuroute.specs.evaluations import Measurement, Test
 
 if TYPE_CHECKING:
     from neuroute.pipeline.plan.scale import Scale
-
-
-class Tested(NamedTuple):
-    """The gaps and times of a run on one labelled test set.
-
-    Attributes:
-        run: its id.
-        test: the labels of the test set, and the decoding.
-    """
-
-    run: str
-    test: Test
 
 
 @dataclass(frozen=True)
@@ -63,7 +51,7 @@ class Solved:
     if_made: bool = False
 
 
-Need = Tested | RunEvaluation | Log | Solved
+Need = Measurement | Log | Solved
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -72,7 +60,7 @@ def nothing(scale: "Scale") -> Iterable[Need]:
     return ()
 
 
-def tested(run: str | Iterable[str], labels: Labels | Iterable[Labels], *decodings: Decoding) -> Iterator[Tested]:
+def tested(run: str | Iterable[str], labels: Labels | Iterable[Labels], *decodings: Decoding) -> Iterator[Test]:
     """Yield the tests of a run, or of several, on a labelled test set, or on each of several.
 
     Args:
@@ -82,7 +70,7 @@ def tested(run: str | Iterable[str], labels: Labels | Iterable[Labels], *decodin
     """
     runs = [run] if isinstance(run, str) else run
     for each, test, how in product(runs, [labels] if isinstance(labels, Labels) else labels, decodings or [Decoding()]):
-        yield Tested(each, Test(labels=test, decoding=how))
+        yield Test(run=each, labels=test, decoding=how)
 
 
 @dataclass(frozen=True)

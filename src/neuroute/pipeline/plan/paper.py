@@ -11,10 +11,19 @@ from neuroute.core.dotted import code_in, place_of
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.pipeline.plan.claims import Claim, Claims, Gate, Protocol, check_claims, read_claims
 from neuroute.pipeline.plan.config import Config, Scale
-from neuroute.pipeline.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
+from neuroute.pipeline.plan.needs import (
+    TOGETHER,
+    Declaration,
+    Log,
+    Need,
+    Solved,
+    declarations_in,
+    group_of,
+    nothing,
+)
 from neuroute.pipeline.plan.papers import paper_folders
 from neuroute.specs.data import Spec
-from neuroute.specs.objects import Artifact, Evaluation, Labels, Run, RunEvaluation, Test
+from neuroute.specs.objects import Artifact, Evaluation, Labels, Measurement, RescalingEvaluation, Run, Test
 
 Needs = dict[Declaration, list[Need]]
 
@@ -45,7 +54,7 @@ class Paper:
     scale: type[Spec]
     runs: Callable[[Config, Scale], list[Run]]
     also_solved: Callable[[Scale], Iterable[Labels]] | None = None
-    group: str | Callable[[Scale, Tested], str] = ""
+    group: str | Callable[[Scale, Test], str] = ""
     borrows: tuple[str, ...] = ()
     lends: Callable[[Config, Scale], list[Run]] | None = None
     headline: bool = False
@@ -117,31 +126,32 @@ class Paper:
                 every[d] = list(needs) if isinstance(needs, Iterable) else [needs]
             if wrong := [need for need in every[d] if not isinstance(need, Need)]:
                 raise NeurouteError(
-                    f"{place_of(d.needs)}: needs of {d.name} hold {wrong[0]!r}; give Tested, Log, Solved or "
-                    "evaluations, in a list"
+                    f"{place_of(d.needs)}: needs of {d.name} hold {wrong[0]!r}; give Log, Solved or "
+                    "measurements, in a list"
                 )
         return {d: needs for d, needs in every.items() if needs or d.needs is nothing}
 
-    def evaluations(self, scale: Scale, needs: Needs) -> list[RunEvaluation]:
-        """What is measured for its artifacts' needs: of each run the tests of a group, and whatever else they need.
+    def evaluations(self, scale: Scale, needs: Iterable[tuple[str, Need]]) -> list[Evaluation]:
+        """The jobs that measure what its artifacts, by name, need: of each run those of a group.
 
-        Raises NeurouteError if two artifacts ask for different evaluations of one id.
+        Raises NeurouteError if two artifacts ask for different measurements of one id.
         """
-        tests: dict[tuple[str, str], dict[Test, None]] = {}
-        others: dict[str, RunEvaluation] = {}
-        for name, need in ((d.name, need) for d, each in needs.items() for need in each):
-            if isinstance(need, Tested):
-                tests.setdefault((need.run, self._group(scale, need)), {})[need.test] = None
-            elif isinstance(need, RunEvaluation) and others.setdefault(need.id, need) != need:
+        jobs: dict[tuple[str, str], dict[str | Test, Measurement]] = {}
+        by_id: dict[str, Measurement] = {}
+        for name, need in needs:
+            if not isinstance(need, Measurement):
+                continue
+            if not isinstance(need, Test) and by_id.setdefault(need.id, need) != need:
                 raise NeurouteError(f"{self.key}/{name}: needs another {need.id} than an artifact before it")
-        labelled = [
-            Evaluation(run=run, group=group, tests=tuple(sorted(of_group, key=_test_order)))
-            for (run, group), of_group in tests.items()
+            key = need if isinstance(need, Test) else need.id
+            jobs.setdefault((need.run, self.group_of(scale, need)), {})[key] = need
+        return [
+            Evaluation(run=run, group=group, measurements=tuple(sorted(of_job.values(), key=_order)))
+            for (run, group), of_job in jobs.items()
         ]
-        return [*labelled, *others.values()]
 
     def labels(
-        self, scale: Scale, runs: Iterable[Run], evaluations: Iterable[RunEvaluation], needs: Needs
+        self, scale: Scale, runs: Iterable[Run], evaluations: Iterable[Evaluation], needs: Needs
     ) -> list[Labels]:
         """What is solved for it, each once: what runs, evaluations and artifacts read, and what is `also_solved`."""
         read = [labels for run in runs for labels in run.labels]
@@ -154,11 +164,8 @@ class Paper:
         out = []
         for d, each in needs.items():
             shown_labels = (need.labels for need in each if isinstance(need, Solved))
-            evaluations = (
-                (need.id if isinstance(need, RunEvaluation) else f"{need.run}/{self._group(scale, need)}")
-                for need in each
-                if isinstance(need, Tested | RunEvaluation)
-            )
+            measured = (need for need in each if isinstance(need, Measurement))
+            evaluations = (f"{need.run}/{self.group_of(scale, need)}" for need in measured)
             out.append(
                 Artifact(
                     paper=self.key,
@@ -173,13 +180,20 @@ class Paper:
             )
         return out
 
-    def _group(self, scale: Scale, need: Tested) -> str:
-        if callable(self.group):
-            return self.group(scale, need)
-        return group_of(self.key, need.run, self.group or self.key)
+    def group_of(self, scale: Scale, need: Measurement) -> str:
+        """Of all that is measured of a run, the part that one job measures with this."""
+        if scale.evaluate_together:
+            return group_of(self.key, need.run, TOGETHER)
+        if not isinstance(need, Test):
+            return group_of(self.key, need.run, need.name)
+        if need.stage:
+            return group_of(self.key, need.run, "stages")
+        return self.group(scale, need) if callable(self.group) else group_of(self.key, need.run, self.group or self.key)
 
 
-def _test_order(test: Test) -> tuple[object, ...]:
-    """Tests of an evaluation have one order, whichever artifacts ask for them."""
-    d = test.labels.dataset
-    return d.n, d.stem, d.count, test.labels.solver, test.decoding.name
+def _order(measurement: Measurement) -> tuple[object, ...]:
+    """Measurements of a job have one order, whichever artifacts ask for them: others may read what a sweep finds."""
+    if not isinstance(measurement, Test):
+        return 0 if isinstance(measurement, RescalingEvaluation) else 2, measurement.name
+    d, decoding = measurement.labels.dataset, measurement.decoding
+    return 1, measurement.stage or "", d.n, d.stem, d.count, measurement.labels.solver, decoding.name

@@ -23,10 +23,10 @@ from neuroute.problems.registry import entries
 from neuroute.specs.objects import (
     Artifact,
     BenchmarkEvaluation,
+    Evaluation,
     Labels,
     Run,
-    RunEvaluation,
-    StageEvaluation,
+    Test,
     training_entries,
 )
 
@@ -42,7 +42,7 @@ class Plan:
     scale: Scale
     label_jobs: Mapping[str, Labels]  # one job for each set of labels, whoever reads it
     runs: Mapping[str, Run]
-    evaluations: Mapping[str, RunEvaluation]
+    evaluations: Mapping[str, Evaluation]
     artifacts: Mapping[str, Artifact]
     papers: Mapping[str, Paper]
     needs: Mapping[str, list[Need]]  # of each artifact, as far as they can be met
@@ -130,23 +130,18 @@ class Plan:
 
     def benchmarks_of_evaluation(self, evaluation: str) -> list[str]:
         """The public benchmarks that it measures a model on: a model for several problems has several."""
-        members = self.evaluations[evaluation].members()
-        return list(dict.fromkeys(e.benchmark for e in members if isinstance(e, BenchmarkEvaluation)))
+        return list(dict.fromkeys(m.benchmark for m in self.evaluations[evaluation].of_kind(BenchmarkEvaluation)))
 
     def benchmarks_to_fetch(self, evaluation: str) -> list[str]:
         """Those of them that the evaluation needs more of than what comes with the package."""
-        members = self.evaluations[evaluation].members()
-        beyond = (
-            e.benchmark
-            for e in members
-            if isinstance(e, BenchmarkEvaluation) and not (e.names and set(e.names) <= set(packaged_files(e.benchmark)))
-        )
+        there = self.evaluations[evaluation].of_kind(BenchmarkEvaluation)
+        beyond = (m.benchmark for m in there if not (m.names and set(m.names) <= set(packaged_files(m.benchmark))))
         return list(dict.fromkeys(beyond))
 
     def checkpoints_of_evaluation(self, evaluation: str) -> list[Path]:
         """The files of the weights that are measured: the run's, and those at the ends of stages."""
         e = self.evaluations[evaluation]
-        has_stages = any(isinstance(part, StageEvaluation) for part in e.members())
+        has_stages = any(test.stage for test in e.of_kind(Test))
         return [self.checkpoint(e.run), *([self.stages(e.run)] if has_stages else [])]
 
     def rescaling_of_evaluation(self, evaluation: str) -> Path | None:
@@ -205,12 +200,12 @@ class Plan:
         problems = {run.validation.dataset.problem, *(labels.dataset.problem for labels in e.labels)}
         problem = entries(problems, "spec", "environment", "search")
         libraries = [_library_entry(benchmark) for benchmark in benchmarks]
-        timed = [network for member in e.members() for network in getattr(member, "networks", {}).values()]
+        timed = [network for m in e.measurements for network in getattr(m, "networks", {}).values()]
         kinds = dict.fromkeys(network.kind for network in (run.network, *timed))
         starts = sorted({_solver_entry(solver) for d in e.decodings_used() for solver in d.solvers})
         methods = {d.method for d in e.decodings_used() if d.is_own or d.method == "revise"}
         starts += [entry for method in sorted(methods) for entry in entries([run.validation.dataset.problem], method)]
-        measures = dict.fromkeys(member.entry for member in e.members())
+        measures = dict.fromkeys(m.entry for m in e.measurements)
         digest = code_digest(
             "neuroute.evaluation.driver:evaluate", COUNTING, *measures, *kinds, *problem, *libraries, *starts
         )

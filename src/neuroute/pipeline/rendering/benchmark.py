@@ -26,9 +26,9 @@ class Solved:
     records: pd.DataFrame
 
     @classmethod
-    def by_all(cls, study: Study, evaluations: Iterable[str], benchmark: str = "tsplib") -> Solved:
-        """Read them; `evaluations` are ids, "<run>/<group>", of which one that was not measured does not count."""
-        records = records_of(study, evaluations, benchmark)
+    def by_all(cls, study: Study, measurements: Iterable[str], benchmark: str = "tsplib") -> Solved:
+        """Read them; `measurements` are ids, "<run>/<name>", of which one that was not taken does not count."""
+        records = records_of(study, measurements, benchmark)
         ways = records.run + " " + records.decoding
         solved = ways.groupby(records.test).nunique()
         common = records[records.test.isin(solved.index[solved == ways.nunique()])]
@@ -95,12 +95,12 @@ class Solved:
         )
 
 
-def records_of(study: Study, evaluations: Iterable[str], benchmark: str) -> pd.DataFrame:
-    """Return all records of these evaluations on a benchmark; other papers may have measured it, too.
+def records_of(study: Study, measurements: Iterable[str], benchmark: str) -> pd.DataFrame:
+    """Return all records of these measurements on a benchmark.
 
     Of a run with several trainings: the means of those that were measured.
     """
-    records, ids = study.records[study.records.distribution == benchmark], list(evaluations)
+    records, ids = study.records[study.records.distribution == benchmark], list(measurements)
     run_of = {each: run for run, _, _ in (e.rpartition("/") for e in ids) for each in study.trainings(run)}
     records = records.assign(training=records.run, run=records.run.map(run_of))
     records = records[(records.run + "/" + records.group).isin(ids)].sort_values("training", kind="stable")

@@ -13,7 +13,7 @@ from importlib.resources import files
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Need, Solved, Tested
+from neuroute.pipeline.plan.needs import Need, Solved
 from neuroute.pipeline.rendering.cells import (
     Solvers,
     gap_cell,
@@ -160,14 +160,14 @@ class Grid:
     table: int | str | None = None
     name_models: Callable[..., str] = model_here
 
-    def reads(self) -> Iterator[tuple[str, Test]]:
-        """Yield (run, test) of every cell that a model is measured for."""
+    def reads(self) -> Iterator[Test]:
+        """Yield the test of every cell that a model is measured for."""
         for method in self.methods:
             for quantity in self.quantities:
                 run = method.run(quantity.n)
                 if run is not None and not method.solvers:
                     for labels in (method.test(quantity), *quantity.others):
-                        yield run, Test(labels=labels, decoding=quantity.decoding or method.decoding)
+                        yield Test(run=run, labels=labels, decoding=quantity.decoding or method.decoding)
 
     @property
     def tests(self) -> list[Labels]:
@@ -274,7 +274,7 @@ def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Sc
     def needs(scale: Scale) -> Iterator[Need]:
         grids = grids_of(scale)
         for grid in [grids] if isinstance(grids, Grid) else grids:
-            yield from (Tested(run, test) for run, test in grid.reads())
+            yield from grid.reads()
             for method in grid.methods:
                 for test in grid.tests if method.solvers else ():
                     yield Solved(test)

@@ -15,11 +15,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.systems import parts
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.pipeline.plan.claims import AVERAGING, BEST_KNOWN, LIBRARY, NEW_INSTANCES, NOT_STATED, Protocol
-from neuroute.pipeline.plan.needs import Need, Tested
+from neuroute.pipeline.plan.needs import Need
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.pipeline.rendering.cells import solver_name
 from neuroute.specs.decodings import Decoding
-from neuroute.specs.evaluations import BenchmarkEvaluation, ConstructionEvaluation, StageEvaluation
+from neuroute.specs.evaluations import BenchmarkEvaluation, ConstructionEvaluation, Test
 from neuroute.specs.objects import Dataset, Labels
 
 ASPECTS = ("source", "instances", "reference", "averaging", "budget", "precision")
@@ -113,17 +113,15 @@ def markdown(lines: Iterable[Line]) -> str:
 
 def _uses(artifact: str, needs: Iterable[Need]) -> Iterator[_Use]:
     for need in needs:
-        if isinstance(need, Tested):
-            yield _Use(artifact, need.run, need.test.labels, need.test.decoding)
-        elif isinstance(need, StageEvaluation):
-            yield from (_Use(artifact, need.run, test.labels, test.decoding) for test in need.tests)
+        if isinstance(need, Test):
+            yield _Use(artifact, need.run, need.labels, need.decoding)
         elif isinstance(need, BenchmarkEvaluation):
             yield from (_Use(artifact, need.run, need.model_copy(update=ANY_MODEL), how) for how in need.decodings)
         elif isinstance(need, ConstructionEvaluation):
             yield from (_Use(artifact, need.run, dataset, need.decoding) for dataset in need.datasets)
 
 
-ANY_MODEL = {"run": "", "group": "", "decodings": (), "per_axis": False}  # what of a benchmark is not its instances
+ANY_MODEL = {"run": "", "name": "", "decodings": (), "per_axis": False}  # what of a benchmark is not its instances
 
 
 def _is_of(use: _Use, protocol: Protocol) -> bool:

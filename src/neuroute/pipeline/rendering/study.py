@@ -20,7 +20,6 @@ from neuroute.core.lazy import pd
 from neuroute.core.stated import busy, check_stated, is_of_other_weights
 from neuroute.pipeline.plan.changes import with_seed
 from neuroute.pipeline.plan.config import Config, Scale
-from neuroute.pipeline.plan.needs import TOGETHER, group_of
 from neuroute.pipeline.plan.papers import PRINTED_COLUMNS
 from neuroute.specs.objects import Artifact, Dataset, Decoding, GivenRun, Run
 
@@ -171,9 +170,8 @@ class Study:
         for evaluation in self.artifact.evaluations:
             if evaluation.rpartition("/")[0] == run:
                 stored, of = self._stored(evaluation), f"{stage}|{dataset.id}" if stage else dataset.id
-                for part in ("", "stages/"):
-                    if (unrounded := stored.get(f"{part}{of}|{_id(decoding)}")) is not None:
-                        return unrounded, stored[f"{part}{of}|reference"]
+                if (unrounded := stored.get(f"{of}|{_id(decoding)}")) is not None:
+                    return unrounded, stored[f"{of}|reference"]
         return None
 
     def reference_lengths(self, dataset: Dataset) -> NDArray[np.float64] | None:
@@ -189,21 +187,17 @@ class Study:
         keys = set(zip(rows.run, rows.test, rows.decoding, strict=True))
         self._cache.setdefault("used", set()).update((each, *of) for run, *of in keys for each in self.trainings(run))
 
-    def arrays(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
-        """The .npz twin of an evaluation's records: tour lengths, or what a probe saw.
+    def arrays(self, measurement: str) -> Mapping[str, NDArray[Any]]:
+        """What one measurement of a model, "<run>/<name>", has kept besides its records: what a probe saw.
 
-        Of an evaluation that was measured together with the others of its model, its own part.  Raises NeurouteError
-        for one that the artifact does not need.
+        Raises NeurouteError for one that the artifact does not need.
         """
-        run, _, group = evaluation.rpartition("/")
-        combined_id = f"{run}/{group_of(self.artifact.paper, run, TOGETHER)}"
-        is_needed = not {evaluation, combined_id}.isdisjoint(self.artifact.evaluations)
-        self._check_needed(f"evaluation {evaluation}", is_needed)
-        self.mark(self.records[(self.records.run == run) & (self.records.group == group)])
-        if evaluation not in self.artifact.evaluations and combined_id in self.artifact.evaluations:
-            stored = self._stored(combined_id)
-            return {key.removeprefix(f"{group}/"): a for key, a in stored.items() if key.startswith(f"{group}/")}
-        return self._stored(evaluation)
+        run, _, name = measurement.rpartition("/")
+        ids = [e for e in self.artifact.evaluations if e.rpartition("/")[0] == run]
+        self._check_needed(f"measurement {measurement}", bool(ids))
+        self.mark(self.records[(self.records.run == run) & (self.records.group == name)])
+        stored = (item for e in ids for item in self._stored(e).items())
+        return {key.removeprefix(f"{name}/"): each for key, each in stored if key.startswith(f"{name}/")}
 
     def _check_needed(self, need: str, is_needed: bool) -> None:
         """Raises NeurouteError for what is read without being needed: it would change, and the drawing would not."""

@@ -71,7 +71,7 @@ def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows,
         **inside,
         **chosen_nodes(evaluation.optimal, loaded),
     }
-    return parameter_rows(loaded, evaluation.group, evaluation.dataset), arrays
+    return parameter_rows(loaded, evaluation.name, evaluation.dataset), arrays
 
 
 def _drawable(evaluation: StructureEvaluation, loaded: LoadedModel) -> Any:

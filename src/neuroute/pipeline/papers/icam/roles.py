@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -12,10 +11,10 @@ import numpy as np
 from neuroute.core.lazy import torch
 from neuroute.pipeline.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Need, group_of
+from neuroute.pipeline.plan.needs import Need
 from neuroute.pipeline.plan.papers import borrow_test_set
 from neuroute.specs.decodings import revise
-from neuroute.specs.evaluations import RunEvaluation
+from neuroute.specs.evaluations import Measurement
 from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Problem, beam_search
 
 if TYPE_CHECKING:
@@ -54,9 +53,6 @@ MERGED = Decoding(method="edge_maps:merging")
 REVISED, PARTED = revise(), Decoding(method="glop:partition", solver="lkh")  # GLOP, GLOP-G
 GROWN = Decoding(method="htsp:grow")  # H-TSP
 DECODERS = "mdam:decoders"  # MDAM's search
-
-
-group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group
 
 
 run_id = f"{PAPER}/{{}}".format  # name -> id
@@ -137,7 +133,7 @@ def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:
     return [size for size in SIZES if reference(scale, "tsp", size).dataset.n <= most]
 
 
-class StructureEvaluation(RunEvaluation):
+class StructureEvaluation(Measurement):
     """What drawings of a network of many starts need: its modules, and a decision on a real instance (icam).
 
     With `optimal` also what optimal tours choose at these sizes (Figure 1).
@@ -145,13 +141,13 @@ class StructureEvaluation(RunEvaluation):
 
     entry: ClassVar[str] = "neuroute.pipeline.papers.icam.probe:measure"
     kind: Literal["structure"] = "structure"
-    group: str = "structure"
+    name: str = "structure"
     dataset: Dataset  # one instance
     decision: int  # of the state that is drawn
     optimal: tuple[Labels, ...] = ()
 
     @property
-    def labels(self) -> tuple[Labels, ...]:
+    def reads(self) -> tuple[Labels, ...]:
         return self.optimal
 
     def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
@@ -164,7 +160,7 @@ def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
     is_ours = run.startswith(f"{PAPER}/")
     return BenchmarkEvaluation(
         run=run,
-        group=group(run, "cvrplib"),
+        name="cvrplib",
         benchmark="cvrplib",
         min_nodes=least,
         max_nodes=below,

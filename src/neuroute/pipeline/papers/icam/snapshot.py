@@ -19,7 +19,7 @@ from neuroute.pipeline.rendering.style import MEASURED
 class Structure(NetworkSnapshot):
     """A run, its modules and the arrays of its structure evaluation."""
 
-    group, weight = "structure", "layers.0.qkv.weight"
+    name, weight = "structure", "layers.0.qkv.weight"
 
     @classmethod
     def of_icam(cls, study: Study) -> Structure:

@@ -81,8 +81,6 @@ from neuroute.specs.objects import (
     Reinforced,
     Run,
     Stage,
-    StageEvaluation,
-    Test,
 )
 
 TSP: Problem = "tsp"
@@ -91,9 +89,9 @@ IN_PRINT = {SINGLE: "single_greedy", MULTI: "multistart_greedy"}
 
 
 def _table8_needs(scale: Scale) -> Iterator[Need]:
-    tests = tuple(Test(labels=test, decoding=MULTI) for test in sets_of(scale, TSP).values())
-    yield StageEvaluation(run=run_id(OWN[TSP]), stages=STAGES, tests=tests)  # the model itself is of the last one
-    yield from tested(run_id(OWN[TSP]), sets_of(scale, TSP).values(), MULTI)
+    for test in tested(run_id(OWN[TSP]), sets_of(scale, TSP).values(), MULTI):
+        yield from (test.model_copy(update={"stage": stage}) for stage in STAGES)
+        yield test  # the model itself is of the last stage
 
 
 @artifact("After each stage of the training", needs=_table8_needs)
@@ -435,7 +433,7 @@ METHODS = (
 @artifact("CVRPLIB's Set-X", needs=lambda scale: [roles.on_set_x(scale, run) for run in RUNS.values()])
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and mean time."""
-    solved = Solved.by_all(study, (f"{run}/{roles.group(run, BENCHMARK)}" for run in RUNS.values()), BENCHMARK)
+    solved = Solved.by_all(study, (f"{run}/{BENCHMARK}" for run in RUNS.values()), BENCHMARK)
     names = {
         f"{BENCHMARK}_{k.name}" for k in study_instances(GROUPS["all"][1] + 1, GROUPS["all"][0], BENCHMARK, (SET,))
     }

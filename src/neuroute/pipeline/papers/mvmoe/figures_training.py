@@ -26,7 +26,7 @@ from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, line, new_figure
 from neuroute.pipeline.rendering.table import Column, Table
 from neuroute.problems.vrp import SWITCHES
-from neuroute.specs.objects import Reinforced, StageEvaluation, Test
+from neuroute.specs.objects import Reinforced, Test
 
 
 def few_shot_stages(scale: Scale) -> tuple[str, ...]:
@@ -44,8 +44,7 @@ def few_shot_needs(scale: Scale) -> Iterator[Need]:
                 yield Log(run)
                 continue
             labels = roles.adapted(scale, variant)
-            test = Test(labels=labels, decoding=X8)
-            yield StageEvaluation(run=run, stages=tuple(earlier), tests=(test,))
+            yield from (Test(run=run, labels=labels, decoding=X8, stage=stage) for stage in earlier)
             yield from tested([run, run_id(roles.multi(scale, method, SIZES[0]))], labels, X8)
 
 

@@ -72,7 +72,7 @@ def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, A
     arrays |= {key: np.stack([each[key] for each in of_variants]) for key in of_variants[0]}
     # A record for each data set, so that what is drawn says what it was measured on.
     decoding = Decoding(starts="all")
-    return parameter_rows(loaded, evaluation.group, *datasets, instances=None, decoding=decoding), arrays
+    return parameter_rows(loaded, evaluation.name, *datasets, instances=None, decoding=decoding), arrays
 
 
 def _drawable(evaluation: RoutingEvaluation, loaded: LoadedModel) -> MvMoe:

@@ -1,16 +1,15 @@
 """The models and test sets of paper `mvmoe`, by the paper's own numbers, whatever they are at a scale."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from neuroute.pipeline.papers.mvmoe.scale import ABLATED, ABLATIONS, DEFAULT, SIZES, TRAINED, UNSEEN, MvmoeScale
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Need, group_of
+from neuroute.pipeline.plan.needs import Need
 from neuroute.specs.data import with_count
-from neuroute.specs.evaluations import RunEvaluation
+from neuroute.specs.evaluations import Measurement
 from neuroute.specs.objects import BenchmarkEvaluation, ConstructionEvaluation, Dataset, Decoding, Labels
 
 __all__ = ["ABLATIONS", "DEFAULT", "SIZES", "TRAINED", "UNSEEN"]
@@ -26,9 +25,6 @@ CONSTRUCTED = 1000  # customers of Table 6
 GREEDY = Decoding()
 MULTI = Decoding(starts="all")  # Table 6
 X8 = Decoding(starts="all", augment=True)  # the other tables
-
-
-group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group
 
 
 run_id = f"{PAPER}/{{}}".format  # name -> id
@@ -118,7 +114,7 @@ def rrc(scale: Scale) -> Decoding:
     return Decoding(method="rrc", iterations=scale[MvmoeScale].rrc)
 
 
-class RoutingEvaluation(RunEvaluation):
+class RoutingEvaluation(Measurement):
     """Where a mixture's gates send nodes, by variant, and real routings and routes to draw (mvmoe, Figures 1-4, 8, 9).
 
     One instance or more of each variant; gates are followed over the first `steps` decisions.
@@ -126,7 +122,7 @@ class RoutingEvaluation(RunEvaluation):
 
     entry: ClassVar[str] = "neuroute.pipeline.papers.mvmoe.probe:measure"
     kind: Literal["routing"] = "routing"
-    group: str = "routing"
+    name: str = "routing"
     datasets: tuple[Dataset, ...]
     steps: int = Field(default=20, ge=1)
 
@@ -139,7 +135,7 @@ def on_set_x(scale: Scale, run: str, name: str, *decodings: Decoding) -> Benchma
     least, below = getattr(scale[MvmoeScale], name)
     return BenchmarkEvaluation(
         run=run,
-        group=group(run, name),
+        name=name,
         benchmark="cvrplib",
         min_nodes=least,
         max_nodes=below,
@@ -157,7 +153,7 @@ def on_large(scale: Scale) -> Decoding:
 def on_solomon(scale: Scale, run: str) -> BenchmarkEvaluation:
     return BenchmarkEvaluation(
         run=run,
-        group="solomon",
+        name="solomon",
         benchmark="solomon",
         max_nodes=MOST_OF_SOLOMON + 1,
         sets=tuple(scale[MvmoeScale].solomon),

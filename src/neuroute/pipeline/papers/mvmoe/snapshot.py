@@ -98,7 +98,7 @@ class Solution:
 class Routing(NetworkSnapshot):
     """A run, its modules and the arrays of its routing evaluation."""
 
-    group, weight = "routing", "layers.0.qkv.weight"
+    name, weight = "routing", "layers.0.qkv.weight"
 
     @classmethod
     def of_model(cls, study: Study, method: str = "MVMoE/4E") -> Routing:

@@ -43,7 +43,7 @@ from neuroute.pipeline.papers.mvmoe.roles import (
 )
 from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Need, Tested, artifact
+from neuroute.pipeline.plan.needs import Need, artifact
 from neuroute.pipeline.rendering.benchmark import none_there
 from neuroute.pipeline.rendering.cells import MEAN_OF_GAPS, number, printed_numbers, select, with_budget
 from neuroute.pipeline.rendering.columns import WHOLE
@@ -63,7 +63,7 @@ from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, Value, duration
 from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.decodings import Decoding
-from neuroute.specs.objects import Reinforced
+from neuroute.specs.objects import Reinforced, Test
 
 # -- rows of Tables 7 and 8 of paper `mvmoe`: one for each instance of a public benchmark, and their mean ------------
 
@@ -292,7 +292,7 @@ def table8(study: Study) -> Table:
         for name, run in lehd.items():
             label = name if words == "greedy" else with_budget(f"{name} RRC100", 100, rrc.iterations)
             row = {"method": name, "decoding": words}
-            solvers.append(Solver(label, row, run, roles.group(run, "set_x_large"), decoding))
+            solvers.append(Solver(label, row, run, "set_x_large", decoding))
     rows, instances = rows_and_notes(study, SET_X, solvers)
     of = sorted({study.runs[run].training.epochs for run in lehd.values() if run in study.runs})
     plural = "s" * (of != [1])
@@ -451,7 +451,7 @@ def table5_grid(scale: Scale) -> Grid:
 
 def _table5_needs(scale: Scale) -> list[Need]:
     trained = {run_id(name) for name in roles.trained_ablations(scale, "table5").values()}
-    return [need for need in needs_of(table5_grid)(scale) if isinstance(need, Tested) and need.run in trained]
+    return [need for need in needs_of(table5_grid)(scale) if isinstance(need, Test) and need.run in trained]
 
 
 @artifact("Balance loss, normalisation, experts of a token", needs=_table5_needs)

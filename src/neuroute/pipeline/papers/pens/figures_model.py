@@ -26,7 +26,7 @@ SIDE = 0.96  # of the maps, in inches
 class Attention(NetworkSnapshot):
     """A run, its modules and the arrays of its attention evaluation."""
 
-    group, weight = "attention", "layers.0.qkv.weight"
+    name, weight = "attention", "layers.0.qkv.weight"
 
     @property
     def walk(self) -> Walk:

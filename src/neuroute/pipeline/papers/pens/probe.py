@@ -63,7 +63,7 @@ def measure(loaded: LoadedModel, evaluation: AttentionEvaluation) -> tuple[Rows,
         "small_probabilities": probabilities,
         "modules": describe_modules(net, "layers"),
     }
-    return parameter_rows(loaded, evaluation.group, evaluation.dataset), arrays
+    return parameter_rows(loaded, evaluation.name, evaluation.dataset), arrays
 
 
 def path_ends(coords: np.ndarray) -> tuple[int, int]:

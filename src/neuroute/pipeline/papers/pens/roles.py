@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 from neuroute.pipeline.papers.pens.scale import SIZES as SIZES
 from neuroute.pipeline.papers.pens.scale import PensScale
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Need, group_of, tested
+from neuroute.pipeline.plan.needs import Need, tested
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import BOOTSTRAP, ONE_SEED, printed_numbers, solver_name
 from neuroute.pipeline.rendering.columns import described
 from neuroute.pipeline.rendering.study import Study
-from neuroute.specs.evaluations import RunEvaluation
+from neuroute.specs.evaluations import Measurement
 from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, RescalingEvaluation, Sweep
 
 PAPER = "pens"
@@ -67,7 +67,7 @@ def rescaled(scale: Scale) -> Decoding:
     return repeated(scale).model_copy(update={"rescale": "best"})
 
 
-class AttentionEvaluation(RunEvaluation):
+class AttentionEvaluation(Measurement):
     """Where the origin of a path looks: its attention logits on all nodes, by scaling factor (pens, Figure 6).
 
     Besides, what a drawing of the model needs: its modules, and its decisions on one small instance (Figure 2).
@@ -75,7 +75,7 @@ class AttentionEvaluation(RunEvaluation):
 
     entry: ClassVar[str] = "neuroute.pipeline.papers.pens.probe:measure"
     kind: Literal["attention"] = "attention"
-    group: str = "attention"
+    name: str = "attention"
     dataset: Dataset
     instance: int = 0
     factors: tuple[float | Literal["best"], ...]
@@ -102,9 +102,8 @@ def attention(scale: Scale, name: str) -> list[Need]:
 def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
     alone = {BQ: (GREEDY, ESF), LEHD: (GREEDY,), DGL: (GREEDY,)} | dict.fromkeys(INVIT.values(), (repeated(scale),))
     decodings = alone.get(run, (repeated(scale), rescaled(scale)))
-    group, limit = group_of(PAPER, run, "tsplib"), scale[PensScale].tsplib_max_nodes
-    names = scale.instances_of("tsplib")
-    return BenchmarkEvaluation(run=run, group=group, max_nodes=limit, names=names, decodings=decodings)
+    limit, names = scale[PensScale].tsplib_max_nodes, scale.instances_of("tsplib")
+    return BenchmarkEvaluation(run=run, max_nodes=limit, names=names, decodings=decodings)
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,6 @@ class Method:
 
     name: str
     run: str | None = None
-    tsplib: str = ""  # the run's evaluation on TSPLIB
     decoding: Decoding = GREEDY
     rescaled: Decoding | None = None  # at the best scaling factor
 
@@ -130,16 +128,13 @@ class Method:
 def methods(scale: Scale) -> tuple[Method, ...]:
     """In the order of Tables 2 and 3."""
     baselines = (
-        Method("BQ-NCO", BQ, f"{BQ}/tsplib_{PAPER}"),
-        Method("BQ-NCO + ESF", BQ, f"{BQ}/tsplib_{PAPER}", ESF),
-        Method("LEHD", LEHD, f"{LEHD}/tsplib_{PAPER}"),
-        *(Method(name, run, f"{run}/tsplib_{PAPER}", repeated(scale)) for name, run in INVIT.items()),
-        Method("DGL", DGL, f"{DGL}/tsplib_{PAPER}"),
+        Method("BQ-NCO", BQ),
+        Method("BQ-NCO + ESF", BQ, ESF),
+        Method("LEHD", LEHD),
+        *(Method(name, run, repeated(scale)) for name, run in INVIT.items()),
+        Method("DGL", DGL),
     )
-    pens = (
-        Method(NAMES[name], run_id(name), f"{run_id(name)}/tsplib", repeated(scale), rescaled(scale))
-        for name in RESCALED
-    )
+    pens = (Method(NAMES[name], run_id(name), repeated(scale), rescaled(scale)) for name in RESCALED)
     return (*baselines, *pens)
 
 

@@ -80,7 +80,7 @@ class _View:
             {size: roles.reference(study.scale, size, count).dataset for size, count in of.items()}
             for of in (dict.fromkeys(SIZES), {size: counts[size] for size in SIZES})
         )
-        evaluations = dict.fromkeys(m.tsplib for m in methods(study.scale) if m.run)
+        evaluations = dict.fromkeys(f"{m.run}/tsplib" for m in methods(study.scale) if m.run)
         return cls(study, sets, timed, Solved.by_all(study, evaluations))
 
 

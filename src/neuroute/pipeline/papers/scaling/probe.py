@@ -68,7 +68,7 @@ def measure(loaded: LoadedModel, evaluation: ProbeEvaluation) -> tuple[Rows, Arr
     }
     about = describe_test(dataset, evaluation.optimal.solver)
     values = {"success_pct": 100 * hits / decisions, "decisions": decisions, "parameters": parameters(net)}
-    return loaded.rows(evaluation.group, about, Decoding(), values, seconds), arrays
+    return loaded.rows(evaluation.name, about, Decoding(), values, seconds), arrays
 
 
 @torch.inference_mode()

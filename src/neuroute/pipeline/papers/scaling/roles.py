@@ -6,8 +6,8 @@ from typing import ClassVar, Literal, NamedTuple
 from neuroute.pipeline.papers.scaling.scale import SIZES as SIZES
 from neuroute.pipeline.papers.scaling.scale import ScalingScale, at_rate, part_of
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Need, Tested
-from neuroute.specs.evaluations import RunEvaluation
+from neuroute.pipeline.plan.needs import Need
+from neuroute.specs.evaluations import Measurement, Test
 from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Distribution, Labels, Supervised
 
 PAPER = "scaling"
@@ -108,7 +108,7 @@ def validation(scale: Scale) -> Labels:
     return Labels(dataset=dataset, solver=scale.reference_solver)
 
 
-class ProbeEvaluation(RunEvaluation):
+class ProbeEvaluation(Measurement):
     """How a model chooses when it is led along optimal tours (scaling, Appendix H).
 
     Success by neighbour rank over all of `optimal`; last-layer states at decision `decision` of instance `instance`.
@@ -116,23 +116,23 @@ class ProbeEvaluation(RunEvaluation):
 
     entry: ClassVar[str] = "neuroute.pipeline.papers.scaling.probe:measure"
     kind: Literal["probe"] = "probe"
-    group: str = "probes"
+    name: str = "probes"
     optimal: Labels
     instance: int = 0
     decision: int = 0
 
     @property
-    def labels(self) -> tuple[Labels, ...]:
+    def reads(self) -> tuple[Labels, ...]:
         return (self.optimal,)
 
     def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
         yield self.optimal.dataset, Decoding()
 
 
-def group(scale: Scale, need: Tested) -> str:
+def group(scale: Scale, test: Test) -> str:
     """Which of a run's tests are measured by one job: the largest models take long."""
-    s, d, decoding = scale[ScalingScale], need.test.labels.dataset, need.test.decoding
-    is_base, in_domain = need.run.startswith(f"{PAPER}/base_"), d.n == s.sizes[100]
+    s, d, decoding = scale[ScalingScale], test.labels.dataset, test.decoding
+    is_base, in_domain = test.run.startswith(f"{PAPER}/base_"), d.n == s.sizes[100]
     if decoding.method == "rrc":
         return "rrc"
     if not decoding.log_n:
@@ -141,7 +141,7 @@ def group(scale: Scale, need: Tested) -> str:
         return "shifted"
     if decoding.method == "beam" or (is_base and in_domain and d.count != s.test_counts[100]):
         return "beam_larger" if is_base and not in_domain else "beam"
-    small = need.run.rpartition("/")[2].startswith(("small01M", "bq", "sigd"))
+    small = test.run.rpartition("/")[2].startswith(("small01M", "bq", "sigd"))
     return "greedy" if in_domain or small or d.problem == "cvrp" else "larger"
 
 

@@ -10,7 +10,7 @@ from neuroute.pipeline.papers.scaling.cells import model, of_grid, sets_of, solv
 from neuroute.pipeline.papers.scaling.roles import COMPARED, GRID, PAPER, SHIFTED, SIZES, run_id
 from neuroute.pipeline.papers.scaling.scale import ScalingScale
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Need, Tested, artifact, tested
+from neuroute.pipeline.plan.needs import Need, artifact, tested
 from neuroute.pipeline.rendering.benchmark import Solved, measured_here, not_measured
 from neuroute.pipeline.rendering.cells import gap_cell, model_here, number, printed_numbers, select
 from neuroute.pipeline.rendering.columns import HERE, described
@@ -82,9 +82,9 @@ def _parameters(study: Study, run: str, dataset: Dataset, _: Value, decoding: De
 def _table5_needs(scale: Scale) -> list[Need]:
     """The rows; those of beams have no parameters, which are of the whole test set."""
     needs, whole = needs_of(table5_grid)(scale), roles.reference(scale, 100)
-    beams = [Test(labels=whole, decoding=beam_search(beam)) for beam in scale[ScalingScale].beams.values() if beam > 1]
-    unread = beams if whole != roles.searched(scale) else []
-    return [need for need in needs if not (isinstance(need, Tested) and need.test in unread)]
+    beams = [beam_search(beam) for beam in scale[ScalingScale].beams.values() if beam > 1]
+    unread = [(whole, beam) for beam in beams] if whole != roles.searched(scale) else []
+    return [need for need in needs if not (isinstance(need, Test) and (need.labels, need.decoding) in unread)]
 
 
 @artifact("Comparison with LEHD, BQ and SIGD", needs=_table5_needs, printed_files=("table1", "table5", "table20"))

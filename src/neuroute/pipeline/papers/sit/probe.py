@@ -56,7 +56,7 @@ def measure(loaded: LoadedModel, evaluation: RoundEvaluation) -> tuple[Rows, Arr
         tours = greedy if evaluation.decoding.start == "greedy" else _solved(evaluation.decoding.start, points)
         iteration = one_iteration(net, points, tours, evaluation.decoding)
     about = {"modules": describe_modules(net, "decoder.layers"), "start": np.array(evaluation.decoding.start)}
-    rows = parameter_rows(loaded, evaluation.group, evaluation.dataset)
+    rows = parameter_rows(loaded, evaluation.name, evaluation.dataset)
     return rows, {"coords": coords, **state, **iteration, **about}
 
 

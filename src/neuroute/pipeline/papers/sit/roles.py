@@ -1,21 +1,20 @@
 """The models and test sets of paper `sit`, by the paper's own numbers, whatever they are at a scale."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import ClassVar, Literal
 
 from neuroute.pipeline.papers.sit.scale import SIZES as SIZES
 from neuroute.pipeline.papers.sit.scale import TAM_SIZES as TAM_SIZES
 from neuroute.pipeline.papers.sit.scale import SitProblem, SitScale
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Need, Tested, group_of, tested
+from neuroute.pipeline.plan.needs import Need, tested
 from neuroute.pipeline.rendering.cells import ONE_SEED, references_by_problem
 from neuroute.pipeline.rendering.columns import joined
 from neuroute.pipeline.rendering.columns import short as short
 from neuroute.pipeline.rendering.grid import Method
 from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.decodings import REVISED_LIBRARY, Decoding, Start, beam_search, revise
-from neuroute.specs.evaluations import Benchmark, RunEvaluation
+from neuroute.specs.evaluations import Benchmark, Measurement, Test
 from neuroute.specs.objects import BenchmarkEvaluation, Dataset, EfficiencyEvaluation, Labels, Network, Problem, Split
 
 PAPER = "sit"
@@ -54,9 +53,6 @@ LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
 POMO = "neuroute.networks.pomo:Pomo"
 BQ_CVRP = "neuroute.networks.bq:BqCvrp"
 NO_SIT, SELF = "cvrp_no_sit", "cvrp_self"  # Table 3
-
-
-group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group
 
 
 run_id = f"{PAPER}/{{}}".format  # name -> id
@@ -157,12 +153,12 @@ def searched(scale: Scale, problem: Problem, method: str) -> list[int]:
     return [s for s in SIZES[:3] if sizes(scale, problem).sizes[s] <= most]
 
 
-class RoundEvaluation(RunEvaluation):
+class RoundEvaluation(Measurement):
     """A decoding state of the network and one iteration of re-construction on a real instance (sit, Figures 1, 2)."""
 
     entry: ClassVar[str] = "neuroute.pipeline.papers.sit.probe:measure"
     kind: Literal["round"] = "round"
-    group: str = "round"
+    name: str = "round"
     dataset: Dataset
     decoding: Decoding
     decision: int  # of the state that is drawn
@@ -179,7 +175,7 @@ def on_benchmark(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluatio
     is_ours = run == run_id(f"{problem}_1k")
     return BenchmarkEvaluation(
         run=run,
-        group=group(run, name),
+        name=name,
         benchmark=name,
         min_nodes=least,
         max_nodes=most,
@@ -210,7 +206,7 @@ def search_on_benchmark(scale: Scale, problem: Problem, method: str) -> Benchmar
     most = s.benchmark_rrc_nodes if method == "LEHD" else s.benchmark_beam_nodes
     return all_of_it.model_copy(
         update={
-            "group": group(run, f"{all_of_it.benchmark}_search"),
+            "name": f"{all_of_it.benchmark}_search",
             "max_nodes": min(most, all_of_it.max_nodes),
             "decodings": (search_of(scale, method),),
         }
@@ -403,10 +399,10 @@ def in_one_go(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Ite
 
     def merged(scale: Scale) -> Iterator[Need]:
         for need in needs(scale):
-            if isinstance(need, Tested):
-                problem = need.test.labels.dataset.problem
-                if need.test.decoding in [prc_of(scale, problem, budget) for budget in scale[SitScale].prc]:
-                    yield from tested(need.run, need.test.labels, prc(scale, problem))
+            if isinstance(need, Test):
+                problem = need.labels.dataset.problem
+                if need.decoding in [prc_of(scale, problem, budget) for budget in scale[SitScale].prc]:
+                    yield from tested(need.run, need.labels, prc(scale, problem))
                     continue
             yield need
 

@@ -24,7 +24,7 @@ ENDS = {"current": "current node", "destination": "destination"}
 class Round(NetworkSnapshot):
     """A run, its modules and the arrays of its round evaluation."""
 
-    group, weight = "round", "decoder.layers.0.gather.query.weight"
+    name, weight = "round", "decoder.layers.0.gather.query.weight"
 
     @classmethod
     def of_sit(cls, study: Study) -> Round:

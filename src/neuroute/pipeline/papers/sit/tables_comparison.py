@@ -224,7 +224,7 @@ class _Benchmark:
 
     @property
     def evaluations(self) -> list[str]:
-        return [f"{run}/{roles.group(run, self.name)}" for run in self.runs.values()]
+        return [f"{run}/{self.name}" for run in self.runs.values()]
 
     @property
     def searches(self) -> list[str]:

@@ -93,7 +93,7 @@ def _on_library(scale: Scale, name: str) -> BenchmarkEvaluation:
     run, benchmark = LIBRARIES[name]
     return BenchmarkEvaluation(
         run=run,
-        group=benchmark,
+        name=benchmark,
         benchmark=benchmark,
         max_nodes=scale[ZooScale].largest_benchmark,
         names=scale.instances_of(benchmark),
