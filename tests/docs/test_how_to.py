@@ -104,7 +104,7 @@ def test_the_example_of_needs_declares_a_table() -> None:
     names: dict[str, Any] = vars(needs) | {"Iterator": Iterator, "Study": Any, "Table": Any, "Scale": Any}
     names |= {"__name__": "tables", "toy_test_set": lambda scale: labels}
     exec(compile(code, "needs.py", "exec"), names)
-    assert [need.test.labels for need in names["table3"].declaration.needs(None)] == [labels]
+    assert [need.labels for need in names["table3"].declaration.needs(None)] == [labels]
 
 
 def test_every_page_with_python_is_run() -> None:

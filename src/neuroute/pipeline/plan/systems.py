@@ -4,8 +4,7 @@ A system is a package that an entry point of the group `neuroute.systems` names,
 
 1. `network.py`: the network.  `layout.py`, where weights are published: `LAYOUTS`, see `networks/layouts/rules.py`.
 2. `system.py`: a block class on `Trained` (shape, training), a function (config, scale, block) -> [Rival] that calls
-   `rival` once for each network, and both as `SYSTEM`, with a `Studied` if it takes part in the study of equal budgets.
-   Its runs are `rivals/<name>`.
+   `rival` once for each network, and both as `SYSTEM`.  Its runs are `rivals/<name>`.
 3. A scale file with the block `rivals.<name>`; for those of `extras/systems` at smoke and laptop, with the published
    protocol at gpu and paper, and then `make schema`.
 4. In the papers that print it: the ids of its runs in `roles.RIVALS`, and `runs=`, `decoding=` of the row's `Method`.
@@ -16,16 +15,15 @@ Where a scale has no block, or no package has the system, these rows show the pr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from neuroute.core.systems import parts
 from neuroute.pipeline.plan.changes import declare_run
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.shapes import Nodes, Positive
 from neuroute.specs.data import Spec, training_blocks
-from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run, Training
+from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Problem, Run, Training
 
 PAPER = "rivals"  # the runs' common home
 
@@ -48,44 +46,11 @@ class Rival(NamedTuple):
     test: Labels  # of the size that it is trained on
 
 
-class Studied(Spec):
-    """A network in the study of equal budgets, and its block there."""
-
-    label: ClassVar[str]
-    kinds: ClassVar[dict[Problem, str]]  # problem -> network
-    sets_the_time: ClassVar[bool] = False  # that the others learn for
-
-    def network_of(self, problem: Problem, shape: dict[str, Any]) -> Network:
-        """With the arguments of `shape`, or others."""
-        return Network(kind=self.kinds[problem], arguments=shape)
-
-    def train(self, common: Reinforced) -> Reinforced:
-        """As all networks are trained, but for what is this one's own."""
-        return common
-
-    @property
-    def best(self) -> Decoding:
-        """The best of the many solutions that its authors take."""
-        return Decoding(starts="all")
-
-    @property
-    def note(self) -> str:
-        """What is its own, in a sentence."""
-        return ""
-
-
 class System(NamedTuple):
     """What a system's `system.py` says."""
 
     block: type[Spec]  # of a scale: `rivals.<name>`
     rivals: Callable[[Config, Scale, Any], list[Rival]]  # (config, scale, block) -> its networks
-    studied: type[Studied] | None = None  # of a scale: `rivals.study.<name>`
-
-
-def block_fields(kind: Callable[[System], type[Spec] | None]) -> dict[str, Any]:
-    """A block for each system, which may be left out, for `create_model`."""
-    kinds = {name: kind(system) for name, system in parts("system", "SYSTEM")}
-    return {name: (each | None, None) for name, each in kinds.items() if each is not None}
 
 
 def uninstalled(scale: Scale) -> list[str]:

@@ -1,14 +1,14 @@
 """ELG (Gao et al., 2024): POMO with a local policy, which joins for the last steps; without it, ELG's own ablation."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.shapes import BaselineShape
-from neuroute.pipeline.plan.systems import PAPER, Rival, Studied, System, Trained, rival
+from neuroute.pipeline.plan.systems import PAPER, Rival, System, Trained, rival
 from neuroute.specs.data import Spec
-from neuroute.specs.objects import Decoding, Network, Problem, Reinforced
+from neuroute.specs.objects import Decoding, Problem, Reinforced
 
 ELG: dict[Problem, str] = {"tsp": "neuroute_systems.elg.network:Elg", "cvrp": "neuroute_systems.elg.network:ElgCvrp"}
 AUGMENTED = Decoding(starts="all", augment=True)
@@ -44,25 +44,4 @@ def _both(config: Config, block: ElgBlock, problem: Problem, p: ElgTrained) -> l
     return [first, rival(config, "ELG", name, *how, shape=whole, training=last, start=f"{PAPER}/{without}")]
 
 
-class StudiedElg(Studied):
-    """With the local policy from the first batch on, and advantages as published."""
-
-    label = "ELG"
-    kinds = ELG
-    neighbours: Annotated[int, Field(ge=1, description="nearest nodes of the penalty and the local policy")]
-
-    @property
-    def note(self) -> str:
-        return (
-            "ELG's advantages are scaled, as published; its local policy takes part from the first batch, not from 6/7 "
-            "of the training on."
-        )
-
-    def network_of(self, problem: Problem, shape: dict[str, Any]) -> Network:
-        return super().network_of(problem, shape | {"neighbours": self.neighbours})
-
-    def train(self, common: Reinforced) -> Reinforced:
-        return common.model_copy(update={"scaled": "largest"})
-
-
-SYSTEM = System(ElgBlock, rivals, StudiedElg)
+SYSTEM = System(ElgBlock, rivals)

@@ -10,11 +10,10 @@ from pydantic import Field
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.shapes import BaselineShape, Positive
-from neuroute.pipeline.plan.systems import PAPER, Rival, Studied, System, Trained, rival
+from neuroute.pipeline.plan.systems import PAPER, Rival, System, Trained, rival
 from neuroute.specs.data import Spec
-from neuroute.specs.objects import Decoding, Network, Problem
-from neuroute.specs.trainings import Reinforced
-from neuroute_systems.rollouts.spec import GreedyBaseline, Rollouts
+from neuroute.specs.objects import Decoding, Problem
+from neuroute_systems.rollouts.spec import Rollouts
 
 INVIT: dict[Problem, str] = {
     "tsp": "neuroute_systems.invit.network:Invit",
@@ -67,38 +66,4 @@ def rivals(config: Config, scale: Scale, block: InvitScale) -> list[Rival]:
     return all_rivals
 
 
-class StudiedInvit(Studied, Views):
-    """Instances and batches are those of the others, in images from one start each."""
-
-    label = "INViT"
-    kinds = INVIT
-    sets_the_time = True
-    network: Annotated[BaselineShape, Field(description="depth: of each view's encoder, that of the actions too")]
-    images: Annotated[int, Field(ge=2, description="of an instance in training")]
-    baseline: GreedyBaseline
-    learning_rate: Annotated[float, Field(gt=0, description="a rate of its own: the others' is too large for it")]
-    tested_images: Annotated[int, Field(ge=2, description="of an instance in tests; the best counts")]
-
-    @property
-    def note(self) -> str:
-        return (
-            f"INViT has two views, and a rate of its own; it learns from one solution of each of {self.images} images "
-            "of an instance, the others from one of each start."
-        )
-
-    def network_of(self, problem: Problem, shape: dict[str, Any]) -> Network:
-        return super().network_of(problem, self.shape(self.network, 2, self.network.depth, shape["train_nodes"]))
-
-    def train(self, common: Reinforced) -> Reinforced:
-        changed = {"starts": 1, "images": self.images, "learning_rate": self.learning_rate}
-        stages = tuple(stage.model_copy(update=changed) for stage in common.stages)
-        adam = {"decoupled": True, "weight_decay": 0.01}
-        fields = {name: value for name, value in common if name != "kind"}
-        return Rollouts.model_validate(fields | {"stages": stages, "baseline": self.baseline} | adam)
-
-    @property
-    def best(self) -> Decoding:
-        return Decoding(images=self.tested_images)
-
-
-SYSTEM = System(InvitScale, rivals, StudiedInvit)
+SYSTEM = System(InvitScale, rivals)
