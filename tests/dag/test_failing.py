@@ -54,7 +54,8 @@ def test_a_mark_ends_the_next_attempts(
             ["copies/s3/store/work/smoke/a.json", "copies/s3/store/results/table1.csv", "/mine/test.npz"],
             "copies/s3/store",
         ),
-        (["/there/work/mine/work/smoke/a.json"], "/there/work/mine"),
+        (["/there/work/mine/work/smoke/a.json", "/there/work/mine/results/table1.csv"], "/there/work/mine"),
+        (["work/smoke/a.json", "/there/work/test.npz"], ""),
     ],
 )
 def test_where_files_lie_follows_from_the_files(files: list[str], root: str) -> None:

@@ -88,19 +88,20 @@ def run_once(attempt: int, log: Path, arguments: list[str]) -> int:
 def root_of(files: Sequence[str], folders: Sequence[str]) -> str:
     """Where files lie whose paths Snakemake was given as `<folder>/...`: "" for the working folder.
 
-    Of a storage that is the place of its local copies.  Raises NeurouteError where the files have several such places.
+    Of a storage that is the place of its local copies, whose path may itself have a part of a folder's name.
+    Raises NeurouteError where the files have several such places.
     """
-    roots = set()
+    own = [Path(folder).parts for folder in folders]
+    found = []  # of each file that is not the user's own, where it may lie
     for parts in (Path(file).parts for file in files):
-        for folder in folders:
-            own_parts = Path(folder).parts
-            starts = [i for i in range(len(parts)) if parts[i : i + len(own_parts)] == own_parts]
-            if starts:
-                roots.add(str(Path(*parts[: starts[-1]])) if starts[-1] else "")
-                break  # of the user's own there are none
-    if len(roots) > 1:
-        raise NeurouteError(f"files of a job lie in several places: {', '.join(sorted(roots))}; give one storage")
-    return roots.pop() if roots else ""
+        starts = [i for i in range(len(parts)) if any(parts[i : i + len(folder)] == folder for folder in own)]
+        found += [{parts[:start] for start in starts}] if starts else []
+    if not found or any(() in places for places in found):
+        return ""
+    if not (common := set.intersection(*found)):
+        places = ", ".join(sorted({str(Path(*max(places, key=len))) for places in found}))
+        raise NeurouteError(f"files of a job lie in several places: {places}; give one storage")
+    return str(Path(*max(common, key=len)))
 
 
 def main() -> None:
