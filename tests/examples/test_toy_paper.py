@@ -19,7 +19,7 @@ from neuroute.pipeline.plan.papers import FOLDERS
 from neuroute.pipeline.rendering.grid import Grid, Method, gaps
 from neuroute.pipeline.rendering.notes import notes
 from neuroute.pipeline.rendering.study import Study
-from neuroute.specs.objects import Test, formats
+from neuroute.specs.objects import formats
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
