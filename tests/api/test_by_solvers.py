@@ -11,7 +11,7 @@ from commands import call, done, refused
 from untrained import tsp_text
 
 from neuroute.api import reference
-from neuroute.api.classical import solve_with
+from neuroute.api.classical import available, solve_with
 from neuroute.api.files import read_instances
 from neuroute.api.reference import with_reference
 from neuroute.core.errors import NeurouteError
@@ -119,6 +119,17 @@ def test_several_solvers_make_a_table(tmp_path: Path) -> None:
     assert float(table[2].split()[2]) == 0
     said = done("solve", tmp_path / "p.tsp", "--solver", "lkh,nearest", "--reference", "insertion")
     assert "gaps to insertion" in said
+
+
+@pytest.mark.parametrize(("scale", "best"), [(1e9, 16_841_619_252), (3e8, 5_052_485_776)])
+def test_a_solver_that_cannot_count_so_far_is_a_row(tmp_path: Path, scale: float, best: int) -> None:
+    if "concorde" not in available("tsp"):
+        pytest.skip("concorde is not installed")
+    coords = scale * np.array([[0, 0], [3, 0], [3, 4], [0, 4], [1.5, 2], [5, 1]])
+    (tmp_path / "t.tsp").write_text(tsp_text(coords))
+    said = done("solve", tmp_path / "t.tsp", "--solver", "concorde,lkh,insertion")
+    assert re.search(r"^concorde +- .*a tour's length of .* is more than it counts to", said, re.MULTILINE)
+    assert len(re.findall(rf"^(?:lkh|insertion) +{best:,} +0.000 ", said, re.MULTILINE)) == 2
 
 
 def test_distances_are_solved_and_refused_to_networks(matrix: Path) -> None:

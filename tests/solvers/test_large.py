@@ -168,10 +168,18 @@ def test_a_call_in_a_process_of_its_own() -> None:
         call("time:sleep", 0.5, 600)
 
 
+AT_WORK = "from neuroute.solvers.limited import call; call('time:sleep', None, 600)"
+IDLE = """
+import time, neuroute
+neuroute.solve([[0, 0], [0, 1], [1, 1], [1, 0]], "insertion")
+time.sleep(600)
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
-def test_a_call_ends_with_a_killed_caller() -> None:
+@pytest.mark.parametrize("program", [AT_WORK, IDLE], ids=["at work", "kept for later calls"])
+def test_a_call_ends_with_a_killed_caller(program: str) -> None:
     psutil = pytest.importorskip("psutil")
-    program = "from neuroute.solvers.limited import call; call('time:sleep', None, 600)"
     caller = subprocess.Popen([sys.executable, "-c", program])
     children: list[object] = []
     while not children:
