@@ -61,6 +61,8 @@ def test_costs_are_in_the_instances_own_units() -> None:
         ({"demand": [0, 1, 1, 1], "capacity": 2}, [[1, 2]], "customer 3 is served 0 times"),
         ({"demand": [0, 1, 1, 1], "capacity": 2}, [[0, 1, 2], [3]], "leave the depot out of the routes"),
         ({"demand": [0, 1, 1, 1], "capacity": 2}, [1, 2, 3], "a list of routes is expected"),
+        ({"demand": [0, 1, 1, 1], "capacity": 2}, [[1.9, 2.2], [3]], "each a list of whole numbers"),
+        ({"demand": [0, 1, 1, 1], "capacity": 2}, [np.array([1.0, 2.0]), [3]], "each a list of whole numbers"),
         ({"demand": [0, 1, 1, 1], "capacity": 3, "limit": 3.0}, [[1, 2, 3]], "more than the limit 3"),
     ],
 )

@@ -86,6 +86,12 @@ WRONG = {
         "    return 'x'\n    [\n        Run(",
         "runs are x; return",
     ),
+    "labels of other samples": (
+        "paper.py",
+        "(s.nodes, training.samples",
+        "(s.nodes, 2 * training.samples",
+        r"paper.py, line \d+: toy\w+/decoder: labels for \d+ samples, \d+ are needed",
+    ),
     "an exception in needs": ("figures.py", "[Log(RUN)]", "1 / 0", r"figures.py, line 18: ZeroDivisionError"),
     "recursion in needs": ("figures.py", "[Log(RUN)]", "_needs(scale)", r"figures.py, line 18: RecursionError"),
     "one that yields": ("tables.py", "    yield from", "    raise KeyError('x')\n    yield from", "KeyError: 'x'"),

@@ -25,6 +25,7 @@ from neuroute.specs.objects import (
     Run,
     Test,
 )
+from neuroute.specs.trainings import Supervised
 
 
 def count_seeds(config: Config, scale: Scale, run: str) -> int:
@@ -139,12 +140,18 @@ def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any
     """Return a paper's label jobs, runs, evaluations, artifacts, needs and lost runs, by id.
 
     It does not look at what another one brings: which are chosen changes nothing of a paper.  Raises NeurouteError for
-    two runs of one name, and for what is no run.
+    two runs of one name, for what is no run, and for labels that are not those of its samples.
     """
     with code_in(paper.folder):
         own_runs: Any = paper.runs(config, scale)
     if not isinstance(own_runs, list | tuple) or not all(isinstance(run, Run) for run in own_runs):
         raise NeurouteError(f"{place_of(paper.runs)}: runs are {own_runs!s:.100}; return a list of Run")
+    for run in own_runs:
+        labelled = sum(labels.dataset.count for labels in run.data)
+        if isinstance(run.training, Supervised) and labelled != run.training.samples:
+            raise NeurouteError(
+                f"{place_of(paper.runs)}: {run.id}: labels for {labelled} samples, {run.training.samples} are needed"
+            )
     changed_runs = change_networks(config, own_runs)
     declared = [give_weights(config, run) for run in repeat_runs(config, scale, changed_runs)]
     runs = {run.id: run for run in declared}

@@ -1,5 +1,6 @@
 """One instance of a routing problem: what there is to solve, and what a solution of it costs."""
 
+import operator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -347,9 +348,9 @@ class Instance:
         solution = getattr(solution, "stops", solution)  # of a `Solution`
         if self.problem != "tsp" and isinstance(solution, list | tuple):
             try:
-                routes = [[int(customer) for customer in route] for route in solution]
+                routes = [[operator.index(customer) for customer in route] for route in solution]
             except (TypeError, ValueError):
-                what = "a list of routes is expected, each a list of customers from 1 on"
+                what = "a list of routes is expected, each a list of whole numbers, customers from 1 on"
                 raise NeurouteError(f"{self.name}: {what}") from None
             check_served(routes, self.n, self.name)
             solution = from_routes(routes)
