@@ -10,7 +10,6 @@ from refusals import one_line
 from fabricated import CONFIG
 from neuroute.core.dotted import resolve
 from neuroute.pipeline.plan.build import repeat_needs
-from neuroute.pipeline.rendering import render as drawing
 from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import Artifact, Test
 
@@ -50,23 +49,3 @@ def test_what_is_not_declared_is_not_read(tmp_path: Path) -> None:
             read()
     with one_line("run.json: missing"):
         study.summary("pens/a")
-
-
-@pytest.mark.parametrize(
-    ("number", "body", "message"),
-    [
-        (1, "1 / 0", r"drawn1.py, line 2: ZeroDivisionError"),
-        (2, "raise SystemExit(0)", r"drawn2.py, line 2: SystemExit: 0"),
-        (3, "pass", "drawn3:draw returned NoneType, not a Table or a Drawing"),
-    ],
-)
-def test_a_drawing_of_ones_own_that_fails_is_one_line(
-    number: int, body: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fabric: Any = importlib.import_module("fabricated_pens").FABRIC
-    (tmp_path / f"drawn{number}.py").write_text(f"def draw(study):\n    {body}\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(drawing, "paper_folders", lambda: {"pens": tmp_path})
-    artifact = Artifact(paper="pens", name="figure1", title="t", function=f"drawn{number}:draw")
-    with one_line(message):
-        drawing.render(Study.load(artifact, CONFIG, fabric.scale, fabric.runs, tmp_path), tmp_path / "figure1")
