@@ -61,7 +61,7 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
     exec(code(1), names)
     assert [type(need).__name__ for need in names["_needs"](plan.scale)] == ["Test", "Solved", "Log"]
     (measured,) = plan.evaluations.values()
-    assert [t.decoding.name for t in measured.tests] == ["beam2", "beam4", "greedy"]  # type: ignore[attr-defined]
+    assert [t.decoding.name for t in measured.of_kind(Test)] == ["beam2", "beam4", "greedy"]
     for job in plan.label_jobs:
         done("label", job, "--workers", "1")
     done("train", "sample/decoder")

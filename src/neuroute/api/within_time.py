@@ -57,7 +57,9 @@ def solve_within(
             raise Interrupted(None if best.stops is None else best.solution(name, note=note)) from None
     if best.stops is not None:
         first = best.trace[0][0]
-        note = failure if seconds is None or limit is None or first <= limit else _too_short(first, seconds)
+        note = failure
+        if seconds is not None and limit is not None and first > limit:
+            note = f"its first solution took {first:.1f} s, more than the {seconds:g} asked for"
         return best.solution(name, note=note)
     failure = failure or f"{name} had no solution after {best.seconds:.1f} s"
     if not stands_in:
@@ -65,10 +67,6 @@ def solve_within(
     with limited.borrow() as process:
         built: Solution = process.call(f"{__name__}:construct", None, instance)
     return replace(built, instance=instance, fallback=failure, **best.times)
-
-
-def _too_short(first: float, seconds: float) -> str:
-    return f"its first solution took {first:.1f} s, more than the {seconds:g} asked for"
 
 
 def _search(

@@ -144,9 +144,8 @@ def sweep(
     check_writable("out", folder / "records.csv", levels=2)
     for key, values in grid.items():
         if key in OF_THE_CALL:
-            raise NeurouteError(
-                f"sweep: {key}: cannot vary in the grid; pass it as an argument of `sweep`{_seeds(key)}"
-            )
+            example = ", such as seeds=3" if key == "seed" else ""
+            raise NeurouteError(f"sweep: {key}: cannot vary in the grid; pass it as an argument of `sweep`{example}")
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
             raise NeurouteError(f"sweep: {key}: give a list of values, as in {{'learning_rate': [1e-3, 1e-4]}}")
         if len(set(map(_word, values))) < len(values):
@@ -212,7 +211,3 @@ def _sizes(tests: Instances) -> str:
 
 def _word(value: Any) -> Any:
     return value.__name__ if isinstance(value, type) else value if isinstance(value, int | float | str) else str(value)
-
-
-def _seeds(key: str) -> str:
-    return ", such as seeds=3" if key == "seed" else ""

@@ -297,11 +297,12 @@ def write_report(
             "protocol": [line.cells() for line in protocols.get(paper, ())],
             "coverage": coverage_lines({_number(name): cells for name, cells in coverage[paper].items()}),
             "artifacts": [_artifact(paper, stem, out, scale) for stem in paper_stems],
-            "claims": _claims(paper, paper_stems, overviews.get(paper, Overview()).claims),
-            "regime": _regime(overviews.get(paper, Overview()).claims) if scale.verdicts else "",
-            "pictures": _pictures(paper, paper_stems, overviews.get(paper, Overview()).figures),
+            "claims": _claims(paper, paper_stems, overview.claims),
+            "regime": overview.claims[0].regime.words if scale.verdicts and overview.claims else "",
+            "pictures": _pictures(paper, paper_stems, overview.figures),
         }
         for paper, paper_stems in stems.items()
+        for overview in [overviews.get(paper, Overview())]
     ]
     scales = {a["scale"] for paper in papers for a in paper["artifacts"] if a.get("other_scale")}
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -351,11 +352,6 @@ def _claims(paper: str, stems: Sequence[Path], claims: Sequence[Judged]) -> list
         for judged in by_weight
         for name in [judged.claim.artifact]
     ]
-
-
-def _regime(claims: Sequence[Judged]) -> str:
-    """The line above a paper's claims: whether its trainings move."""
-    return claims[0].regime.words if claims else ""
 
 
 def _pictures(paper: str, stems: Sequence[Path], names: Sequence[str]) -> list[dict[str, str]]:

@@ -1,6 +1,6 @@
 """Tables of `icam`: test sets, settings, ablations."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from neuroute.datasets.benchmarks import study_instances
@@ -53,6 +53,7 @@ from neuroute.pipeline.rendering.grid import (
     SECONDS_EACH,
     Grid,
     Method,
+    Quantity,
     comparison,
     from_print,
     gaps,
@@ -76,6 +77,7 @@ from neuroute.specs.objects import (
     Benchmark,
     Decoding,
     GivenRun,
+    Labels,
     Network,
     Problem,
     Reinforced,
@@ -362,39 +364,37 @@ def _drops(stages: Sequence[Stage]) -> str:
 
 
 def table3_grid(scale: Scale) -> Grid:
-    columns = of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, GAP, SECONDS_EACH)
-    return Grid(from_print(roles.PAPER, 3, models(scale, "cvrp") | REFERENCE["cvrp"]), columns)
+    return _beyond(scale, 3, "cvrp", of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, GAP, SECONDS_EACH))
 
 
 @artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
 def table3(study: Study) -> Table:
-    grid = table3_grid(study.scale)
     tests = {size: roles.tam(study.scale, size) for size in TAM_SIZES}
-    return grid_table(
-        study,
-        ("Method",),
-        grid,
-        reference=references_by_problem({"cvrp": tests}, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
-        trained=_trained(study, "cvrp"),
-        baselines=baselines_note(study, [grid]),
-    )
+    return _draw_beyond(study, "cvrp", table3_grid(study.scale), tests, "LKH3, at 1K, 2K and 5K as TAM printed it")
 
 
 def table6_grid(scale: Scale) -> Grid:
-    columns = of_each(scale, "tsp", LARGE_SIZES, roles.large, LENGTH, GAP, SECONDS_EACH)
-    return Grid(from_print(roles.PAPER, 6, models(scale, "tsp") | REFERENCE["tsp"]), columns)
+    return _beyond(scale, 6, "tsp", of_each(scale, "tsp", LARGE_SIZES, roles.large, LENGTH, GAP, SECONDS_EACH))
 
 
 @artifact("Larger TSP instances", needs=needs_of(table6_grid))
 def table6(study: Study) -> Table:
-    grid = table6_grid(study.scale)
     tests = {size: roles.large(study.scale, size) for size in LARGE_SIZES}
+    return _draw_beyond(study, "tsp", table6_grid(study.scale), tests, "LKH3")
+
+
+def _beyond(scale: Scale, table: int, problem: Problem, columns: Sequence[Quantity]) -> Grid:
+    """The rows of a table of sizes beyond those of the training."""
+    return Grid(from_print(roles.PAPER, table, models(scale, problem) | REFERENCE[problem]), columns)
+
+
+def _draw_beyond(study: Study, problem: Problem, grid: Grid, tests: Mapping[int, Labels], reference: str) -> Table:
     return grid_table(
         study,
         ("Method",),
         grid,
-        reference=references_by_problem({"tsp": tests}, {"tsp": "LKH3"}),
-        trained=_trained(study, "tsp"),
+        reference=references_by_problem({problem: tests}, {problem: reference}),
+        trained=_trained(study, problem),
         baselines=baselines_note(study, [grid]),
     )
 

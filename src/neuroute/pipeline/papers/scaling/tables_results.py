@@ -123,11 +123,11 @@ def _batched(scale: Scale) -> dict[int, Decoding]:
     return {role: Decoding(batch_size=min(n, count)) for role, n in scale[ScalingScale].latency_batches.items()}
 
 
-def _table17_needs(scale: Scale) -> Iterator[Need]:
-    return tested(map(run_id, LATENCY), roles.reference(scale, 100), Decoding(), *_batched(scale).values())
-
-
-@artifact("FLOPs and latency by batch size", needs=_table17_needs, printed_files=("table1", "table17"))
+@artifact(
+    "FLOPs and latency by batch size",
+    needs=lambda s: tested(map(run_id, LATENCY), roles.reference(s, 100), Decoding(), *_batched(s).values()),
+    printed_files=("table1", "table17"),
+)
 def table17(study: Study) -> Table:
     dataset = roles.reference(study.scale, 100).dataset
     sizes, decodings = study.scale[ScalingScale].latency_batches, _batched(study.scale)
