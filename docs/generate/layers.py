@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-WIDTH, HEIGHT, GAP, ROW = 118, 34, 30, 74  # of a box, between boxes, from layer to layer
+WIDTH, HEIGHT, GAP, ROW = 176, 34, 30, 74  # of a box, between boxes, from layer to layer
 SIDE = 130  # beside the boxes, for arrows past layers
 
 
@@ -13,7 +13,7 @@ def svg(layers: Sequence[Sequence[str]], arrows: Iterable[tuple[str, str]]) -> s
     place: dict[str, tuple[float, float]] = {}
     for number, layer in enumerate(reversed(layers)):
         # Layers of one box stand to the left and right in turn, so that arrows past them are seen.
-        shift = 0 if len(layer) > 1 else (-1) ** number * 74
+        shift = 0 if len(layer) > 1 else (-1) ** number * (WIDTH + GAP) / 2
         left = (total - len(layer) * WIDTH - (len(layer) - 1) * GAP) / 2 + shift
         for column, name in enumerate(layer):
             place[name] = (left + column * (WIDTH + GAP), number * ROW + 8)

@@ -114,12 +114,12 @@ def _table(problem: str, summary: Summary) -> str:
         "Time",
         f"To `{AGAINST[problem][0]}`",
         "Kind",
-        "On",
     ]
     lines = [
-        f"### {problem.upper()}: {len(summary.sizes)} instances of {sets}, {len(summary.common)} solved by all ranks\n",
+        f"### {problem.upper()}: {len(summary.sizes)} instances of {sets}, "
+        f"{len(summary.common)} solved by all ranked methods\n",
         f"| {' | '.join(heads)} |",
-        f"|---:|---|---|{'---:|' * (len(sizes) + 5)}---|---|",
+        f"|---:|---|---|{'---:|' * (len(sizes) + 5)}---|",
     ]
     return "\n".join([*lines, *(_line(problem, summary, key) for key in summary.keys)]) + "\n"
 
@@ -136,7 +136,6 @@ def _line(problem: str, summary: Summary, key: Key) -> str:
         *(_gap(summary, key, summary.within(group)) for group in groups(GROUPS) if summary.within(group)),
         _gap(summary, key, list(summary.sizes)), f"{len(solved)}/{tried}",
         "–" if seconds is None else duration(seconds), _difference(summary, key, AGAINST[problem]), kind,
-        summary.first("device", key) or "–",
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 

@@ -1,4 +1,4 @@
-"""A notebook as a page: its words, its code and, where it holds them, what the code printed."""
+"""A notebook as a page: its words, its code and, where it holds them, what the code printed and drew."""
 
 import json
 from pathlib import Path
@@ -17,5 +17,13 @@ def _cell(cell: dict[str, Any]) -> str:
     source = "".join(cell["source"])
     if cell["cell_type"] != "code":
         return source
-    printed = "".join("".join(output["text"]) for output in cell["outputs"] if output["output_type"] == "stream")
-    return f"```python\n{source}\n```" + (f"\n\n```text\n{printed.rstrip()}\n```" if printed else "")
+    parts, shown = [f"```python\n{source}\n```"], ""
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        if "image/png" in data:
+            parts.append(f"![](data:image/png;base64,{''.join(''.join(data['image/png']).split())})")
+        else:
+            shown += "".join(output.get("text", data.get("text/plain", [])))
+    if shown:
+        parts.insert(1, f"```text\n{shown.rstrip()}\n```")
+    return "\n\n".join(parts)

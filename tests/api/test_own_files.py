@@ -337,7 +337,7 @@ def test_tables_hold_demands_and_several_instances(tmp_path: Path) -> None:
         ("", "no columns x and y"),
         ("x,y\n", "no instances in it"),
         ("0.1,0.2\n0.3,0.4\n", "column '0.1' is not read"),
-        ("lat,lon\n1,2\n", "column 'lat' is not read; it names x, y"),
+        ("lat,lon\n1,2\n", "column 'lat' is not read; give x, y"),
         ("x,x,y\n1,2,3\n", "two columns 'x'"),
         ("x,y\n1,2\n3\n", "line 3: 1 cells where 2"),
         ("x,y\n1,2\n3,4_0\n", "line 3: expected numbers"),
@@ -413,7 +413,7 @@ def test_lengths_that_are_too_short_are_of_other_instances(tmp_path: Path) -> No
     for factor, told in ((1.0, False), (0.1, True)):
         np.savez(tmp_path / "a.npz", coords=COORDS, length=np.array(lengths) * [1, factor, 1])
         lines = " ".join(doubts(read_instances(tmp_path / "a.npz"), 1.0))
-        assert ("1 reference is shorter than any solution can be (first: a_1" in lines) == told
+        assert ("1 reference is impossibly short (first: a_1" in lines) == told
 
 
 @pytest.mark.parametrize("problem", ["tsp", "cvrp"])

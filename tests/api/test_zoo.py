@@ -101,7 +101,7 @@ def test_another_arithmetic_is_noticed(ship: Ship, problem: str, monkeypatch: py
         return 1.01 * decide(self, *arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(kind, "decide", other)
-    with pytest.raises(neuroute.NeurouteError, match=f"network '{problem}' does not compute what its card says"):
+    with pytest.raises(neuroute.NeurouteError, match=f"network '{problem}' .* card"):
         neuroute.load_model(problem)
 
 

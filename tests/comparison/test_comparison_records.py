@@ -69,10 +69,10 @@ def test_seeds_are_counted_whatever_their_numbers() -> None:
 
 def test_times_of_kept_records_keep_their_clock_beside_those_of_another() -> None:
     made = records(COSTS)
-    assert "Times measured here are wall-clock time of one instance" in notes_of(made)
+    assert "Times measured here: wall-clock time" in notes_of(made)
     theirs = made[made.method == "mad"].assign(how="published: greedy", clock="wall")  # a survey's say what they are
     kept = made[made.method == "better"].assign(clock="cpu")
-    assert "Times measured here are CPU (user and system) time" in notes_of(pd.concat([kept, theirs]))
+    assert "Times measured here: CPU (user and system) time" in notes_of(pd.concat([kept, theirs]))
     both = notes_of(pd.concat([kept, made[made.method == "insertion"]]))
     assert "CPU (user and system) time: better; wall-clock time: insertion." in both
 

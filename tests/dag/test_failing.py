@@ -60,7 +60,7 @@ def test_a_mark_ends_the_next_attempts(
 )
 def test_where_files_lie_follows_from_the_files(files: list[str], root: str) -> None:
     assert job.root_of(files, ["work", "results"]) == root
-    with one_line("several places: here, other"):
+    with one_line("several storages: here, other"):
         job.root_of(["here/work/a", "other/work/b"], ["work"])
 
 

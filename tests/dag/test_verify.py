@@ -59,7 +59,7 @@ def test_keep_names_what_was_not_drawn(toy: Path, tmp_path: Path) -> None:
     settings = (toy / "docs/examples/config.yaml").read_text().replace("docs/examples", f"{toy}/docs/examples")
     (tmp_path / "config.yaml").write_text(f"{settings}results_dir: {results}\nwork_dir: {toy / 'work'}\n")
     said = "not drawn at scale toy, so not kept: toy/table1"
-    for folder, end in ((tmp_path / "new", "\n"), (toy / "kept", "; what was kept before stays of toy/table1\n")):
+    for folder, end in ((tmp_path / "new", "\n"), (toy / "kept", "; older files stay: toy/table1\n")):
         done = neuroute(toy, "keep", str(folder), "--commit", "abc1234", "--config", str(tmp_path / "config.yaml"))
         assert done.returncode == 0, done.stderr
         assert f"{said}{end}" in done.stderr
@@ -121,7 +121,7 @@ def test_a_kept_table_is_measured_again_by_kept_weights(toy: Path) -> None:
         save_file(tensors, kept, metadata={KEY: json.dumps(about)})
         done = neuroute(toy, "verify", *command, *CONFIG)
         assert done.returncode == 2
-        assert "no weights of toy/decoder here" in done.stderr
+        assert "the weights of toy/decoder are missing" in done.stderr
     finally:
         shutil.rmtree(toy / "work", ignore_errors=True)
         work.rename(toy / "work")
@@ -150,7 +150,7 @@ def test_what_cannot_be_remade_is_said_before_anything_runs(toy: Path) -> None:
     weights = toy / "work/toy/runs/toy/decoder/model.safetensors"
     aside = weights.rename(toy / "aside")
     said = {
-        (TABLE,): "no weights of toy/decoder here",
+        (TABLE,): "the weights of toy/decoder are missing",
         (TABLE, "--cell", "Decodr,gap_tsp8_pct"): "no row Decodr; did you mean Decoder, D=2, W=32?",
         (TABLE, "--cell", "Decoder,gap"): "no measured column gap; did you mean gap_tsp8_pct?",
         (TABLE, "--cell", "gap"): "write ROW,COLUMN",

@@ -232,7 +232,7 @@ def test_rows_are_those_that_the_manifest_states(tmp_path: Path) -> None:
     altered = before.copy()
     altered[[0, 1]] = altered[[1, 0]]  # tours as good as any, but of each other's instances
     np.save(file, altered)
-    message = f"{file.name}: rows 0..19 are not those that the manifest of {block.id} states.*neuroute label {block.id}"
+    message = f"{file.name}: rows 0..19 differ from the manifest of {block.id};.*neuroute label {block.id}"
     with pytest.raises(NeurouteError, match=message):
         load_tours(block, [store, manifests])
     with pytest.raises(NeurouteError, match=message):

@@ -58,7 +58,7 @@ def test_the_next_best_takes_the_place_of_a_missing_solver(
     assert solvers(plan) == {other}
     assert plan.scale.reference_solver == plan.scale.label_solver == other
     assert f"{other} stands in for concorde" in describe(plan, None)
-    assert f"concorde is not installed, and labels are lacking: {other} solves" in caplog.text
+    assert f"concorde is not installed and labels are missing, so {other} makes" in caplog.text
     assert settle(plan) is plan
     for job in plan.label_jobs:
         check_solvers(plan, job)

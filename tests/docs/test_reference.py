@@ -92,13 +92,14 @@ def test_the_picture_of_the_first_page_is_of_the_kept_tables(generator: Generato
 
 
 def test_a_notebook_becomes_a_page(generator: Generator, tmp_path: Path) -> None:
-    output = {"output_type": "stream", "name": "stdout", "text": ["3\n"]}
-    code = {"cell_type": "code", "source": ["x = 3\n", "print(x)"], "outputs": [output]}
+    printed = {"output_type": "stream", "name": "stdout", "text": ["3\n"]}
+    drawn = {"output_type": "execute_result", "data": {"image/png": "iVBO\n", "text/plain": ["a drawing"]}}
+    code = {"cell_type": "code", "source": ["x = 3\n", "print(x)"], "outputs": [printed, drawn]}
     cells = [{"cell_type": "markdown", "source": ["# Title\n", "Words."]}, code]
     (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
     text = generator("notebook").page(tmp_path / "a.ipynb")
     assert text.startswith("# Title\nWords.\n")
-    assert text.endswith("```python\nx = 3\nprint(x)\n```\n\n```text\n3\n```\n")
+    assert text.endswith("```python\nx = 3\nprint(x)\n```\n\n```text\n3\n```\n\n![](data:image/png;base64,iVBO)\n")
 
 
 def test_the_page_of_protocols_has_a_table_for_each_paper_at_its_own_scale(generator: Generator) -> None:

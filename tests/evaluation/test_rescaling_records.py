@@ -83,8 +83,8 @@ def test_a_minimum_outside_is_told(
 
     messages = told(lambda f: 10 - f)
     assert messages == [
-        f"pens/x/rescaling: {LARGE.id}: the parabola has no minimum between the factors 1 and 4 that it is fitted to, "
-        "so the best swept one, 4, is taken; widen this size's `factors` in the scale file"
+        f"pens/x/rescaling: {LARGE.id}: the parabola has no minimum between its factors 1 and 4, "
+        "so the best swept factor, 4, is used; widen this size's `factors` in the scale file"
     ]
     assert told(lambda f: (f - 1.75) ** 2 + 3) == []
     with np.load(tmp_path / "out" / "rescaling.npz") as file:

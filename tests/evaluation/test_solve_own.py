@@ -306,7 +306,7 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
         ((tsp_file, *of_tsp, "--prc", 5, "--rrc", 5), "exclude each other"),
         ((tsp_file, *of_tsp, "--prc", 5, "--beam", 2), "exclude each other"),
         ((tsp_file, *of_tsp, "--rrc", 5, "--from", own), "--from: the solution of a file is improved by --prc"),
-        ((tsp_file, *of_tsp, "--rrc", 5, "--seconds", 1), "--seconds: is for search"),
+        ((tsp_file, *of_tsp, "--rrc", 5, "--seconds", 1), "--seconds: limits a search"),
         ((tsp_file, *of_tsp, "--prc", 5, "--from", own, "--start", "nearest"), "without --start"),
         ((tsp_file, *of_tsp, "--prc", 5, "--from", routes), "--from"),
         ((vrp_file, *of_cvrp, "--prc", 5, "--from", own), "is a file that ends in .sol"),
@@ -314,7 +314,7 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
         ((vrp_file, *of_cvrp, "--rescale", 2), "leave it out for the CVRP"),
         *(((tsp_file, *of_tsp, "--rescale", x), "stretched by a number above 0") for x in (0, -1, "nan")),
         ((tsp_file, *of_tsp, "--starts", "all"), "Sit builds one solution of an instance"),
-        ((tsp_file, *of_tsp, "--augment"), "leave `starts`, `augment` and `images` out"),
+        ((tsp_file, *of_tsp, "--augment"), "leave out `starts`, `augment` and `images`"),
         ((tsp_file, *many, "--starts", "0"), "--starts 0: a number from 1 on, or all, is expected"),
         ((tsp_file, *many, "--starts", "some"), "--starts some: a number from 1 on, or all"),
         ((tsp_file, *many, "--starts", NODES + 1), "mine: --starts 31 is more than its 30 stops"),
@@ -329,7 +329,7 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
         ((tsp_file, *many, "--images", 2, "--augment"), "augment has eight images of its own; leave `images` out"),
         ((tsp_file, *of_tsp, "--images", 2), "Sit builds one solution of an instance"),
         ((tsp_file, *many, "--rescale", 2), "leave `rescale` and `esf` out"),
-        ((vrp_file, *many_routes, "--rrc", 3), "PomoCvrp: re-construction and beam search are for the TSP"),
+        ((vrp_file, *many_routes, "--rrc", 3), "PomoCvrp: re-construction and beam search"),
         ((own, *of_tsp), "instances are read from .npz, .csv, .txt"),
     ]
     for arguments, message in cases:

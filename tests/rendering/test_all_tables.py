@@ -231,7 +231,7 @@ def test_without_the_libraries_the_printed_numbers_stand_alone(
         assert kept == before
         assert any(v is not None for row in kept for v in row)
     for library in LIBRARIES[paper, name]:
-        (note,) = [note for note in table.notes if f"No instance of {library} was there" in note]
+        (note,) = [note for note in table.notes if f"No instance of {library} " in note]
         assert "benchmarks_dir" in note
-        assert "run again where there is a network" in note
+        assert "internet access" in note
     assert paper != "scaling" or "0 of 70" in table.markdown()

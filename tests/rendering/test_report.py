@@ -253,7 +253,7 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
     plan.summary.write_text(json.dumps(told))
     unjudged, *_, library, other = headlines(plan)
     assert unjudged.startswith("3 claims at scale smoke: shown, not judged")
-    assert library.startswith("Nothing measured in scaling/table6: no instance of TSPLIB was there; run again where")
+    assert library.startswith("Nothing measured in scaling/table6: no instance of TSPLIB was found; run again with")
     assert other == f"Nothing measured in scaling/table12: its notes say why ({tmp_path}/table12.md)"
     plan.summary.unlink()
     with pytest.raises(NeurouteError, match=r"summary.json: missing; run `neuroute report`"):

@@ -30,7 +30,7 @@ def doubts(instances: Instances, gap_pct: float, solver: str | None = None) -> t
     """
     lines = []
     if gap_pct < -CLEAR and solver not in QUICK:
-        lines.append(f"the network is {-gap_pct:.3f} % shorter than the reference, which is no near-optimal one")
+        lines.append(f"the network is {-gap_pct:.3f} % shorter than the reference, which is not near-optimal")
     if solver is not None:
         return tuple(lines)
     known = [each for each in instances.members if each.best_known is not None]
@@ -41,8 +41,8 @@ def doubts(instances: Instances, gap_pct: float, solver: str | None = None) -> t
     lengths_alone = [each for each in known if each.solution is None and not each.open and each.points is not None]
     if short := [each for each in lengths_alone if (each.best_known or 0) < 0.999 * least_length(each)]:
         lines.append(
-            f"{len(short)} reference{'s are' if len(short) > 1 else ' is'} shorter than any solution can be (first: "
-            f"{short[0].name}, {short[0].format(short[0].best_known or 0)}); of other instances, or of other units?"
+            f"{len(short)} reference{'s are' if len(short) > 1 else ' is'} impossibly short (first: {short[0].name}, "
+            f"{short[0].format(short[0].best_known or 0)}); are they of other instances, or in other units?"
         )
     return tuple(lines)
 

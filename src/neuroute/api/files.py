@@ -119,8 +119,8 @@ def _check_ignored(path: Path, ignore: Collection[str], members: Sequence[Instan
 def _in_coordinates(instance: Instance, path: Path) -> Instance:
     if instance.ways is not None:
         raise NotRead(
-            f"{path}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` takes "
-            f"distances with --solver {HOLDS[instance.problem]}"
+            f"{path}: networks need coordinates, and EDGE_WEIGHT_TYPE EXPLICIT has distances; use `neuroute solve` "
+            f"with --solver {HOLDS[instance.problem]}"
         )
     return instance
 
@@ -132,7 +132,7 @@ def _folder(path: Path, ignore: Collection[str]) -> Instances:
     files = next((matches for matches in kinds if matches), [])
     for file in there:
         if file.suffix.lower() in LIBRARIES and file not in files:
-            log.warning("%s: of a folder its .tsp files are read, else its .vrp files; left out", file)
+            log.warning("%s: ignored, as the folder has .tsp files (else its .vrp files are read)", file)
     members: list[Instance] = []
     for file in files:
         try:
@@ -189,7 +189,7 @@ def _warn_of_coincident(instance: Instance, where: str) -> None:
         one = coords[first[counts > 1][0]]
         same = np.flatnonzero((coords == one).all(axis=1))[:2]
         same = same + 1 if numbers is None else numbers[same]
-        what = "%s: %d nodes lie on the point of another (first: the file's nodes %d and %d); kept as they are"
+        what = "%s: %d nodes have the coordinates of another node (first: the file's nodes %d and %d)"
         log.warning(what, where, int((counts - 1).sum()), *same)
 
 
@@ -239,7 +239,7 @@ def gather(
     every = [as_instance(each) for each in ([source] if isinstance(source, Instance) else source)]
     if len({each.variant for each in every}) != 1:
         kinds = ", ".join(sorted({each.variant for each in every})) or "none"
-        raise NeurouteError(f"{name}: instances of one problem are evaluated together, not of {kinds}; split the list")
+        raise NeurouteError(f"{name}: {kinds} cannot be evaluated together; split the list by problem")
     for each in every:
         _ = each.coords  # which are asked for of an instance in distances
     return Instances(name, tuple(every))
@@ -253,5 +253,5 @@ def as_instance(source: Instance | str | Path | np.ndarray) -> Instance:
     if isinstance(source, Instance):
         return source
     if isinstance(source, list) and source and isinstance(source[0], Instance):
-        raise NeurouteError(f"a list of {len(source)} instances, but one is solved at a time; pass one of them")
+        raise NeurouteError(f"a list of {len(source)} instances; pass one, as one is solved at a time")
     return load(source) if isinstance(source, str | Path) else Instance.from_arrays(source)

@@ -173,7 +173,7 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
     check_weights(path, net, about["run"])
     if about["code"] != digest_of(about["network"]["kind"]):
         raise NeurouteError(
-            f"{path}: {about['run']} was written by another version of the network's code; make it again, or, if its "
+            f"{path}: {about['run']} was written by another version of the network's code; retrain it, or, if the "
             "arithmetic is the same, keep the weights with `neuroute import-weights`"
         )
     return Model(net.to(place), about, place, path=path)

@@ -71,7 +71,7 @@ class Arguments(Spec):
     @classmethod
     def _names_a_folder(cls, name: str | None) -> str | None:
         if name is not None and not (re.fullmatch(r"\w[\w.-]*", name) and len(os.fsencode(name)) <= 200):
-            raise ValueError("it names a folder; give one of at most 200 letters, digits, '-', '_' and '.'")
+            raise ValueError("it becomes a folder's name: at most 200 letters, digits, '-', '_' and '.'")
         return name
 
 

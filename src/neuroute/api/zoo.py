@@ -196,8 +196,8 @@ def card_of(name: str) -> Card:
         return _read_card(name)
     by_name = cards()
     if name not in by_name:
-        there = "those that come with this copy: " + ", ".join(by_name) if by_name else "this copy comes with none"
-        raise NeurouteError(f"no network '{name}'; give a checkpoint (.safetensors) or one of {there}")
+        there = f" or a pretrained network: {', '.join(by_name)}" if by_name else "; this copy has no networks"
+        raise NeurouteError(f"no network '{name}'; give a checkpoint (.safetensors){there}")
     return by_name[name]
 
 
@@ -214,8 +214,8 @@ def check_decision(net: Any, card: Card) -> None:
     logits = decision(net)
     if len(logits) != len(card.decision) or not np.allclose(logits, card.decision, atol=TOLERANCE):
         raise NeurouteError(
-            f"network '{card.name}' does not compute what its card says, since the code of {card.network} has changed; "
-            "install neuroute anew"
+            f"network '{card.name}' gives other results than its card states, since the code of {card.network} has "
+            "changed; install neuroute anew"
         )
 
 

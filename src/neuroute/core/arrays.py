@@ -32,7 +32,7 @@ def read_arrays(path: Path, mend: str = "save it again", *keys: str) -> dict[str
                 with file.open(member) as opened:
                     claimed += max(member.file_size, _claimed(opened))
             if claimed > max(UNPACKED, TIMES * path.stat().st_size):
-                raise ValueError(f"{claimed:,} bytes once unpacked; write such arrays by numpy.savez, not packed")
+                raise ValueError(f"{claimed:,} bytes once unpacked; write it by numpy.savez, not savez_compressed")
             arrays = {}
             for name, member in zip(names, members, strict=True):
                 with file.open(member) as opened:
@@ -54,7 +54,7 @@ def array_of(value: Any, what: str) -> np.ndarray:
         return np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:
         why = " ".join(str(error).split())[:160]
-        raise NeurouteError(f"{what}: no array ({why}); of a tensor take .detach().cpu().numpy()") from None
+        raise NeurouteError(f"{what}: not an array ({why}); convert a tensor by .detach().cpu().numpy()") from None
 
 
 def _claimed(file: IO[bytes]) -> int:

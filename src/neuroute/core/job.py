@@ -100,7 +100,7 @@ def root_of(files: Sequence[str], folders: Sequence[str]) -> str:
         return ""
     if not (common := set.intersection(*found)):
         places = ", ".join(sorted({str(Path(*max(places, key=len))) for places in found}))
-        raise NeurouteError(f"files of a job lie in several places: {places}; give one storage")
+        raise NeurouteError(f"a job's files are in several storages: {places}; use one")
     return str(Path(*max(common, key=len)))
 
 

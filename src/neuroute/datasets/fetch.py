@@ -94,7 +94,7 @@ def provide(benchmark: str, manifest: Path, folder: Path, own_copy: Path | None)
         folder = own_copy
         here = Fetched(survey(folder, benchmark))
         if len(here.missing) == len(all_of_it):
-            log.warning("%s: no instance of %s, or none as published; only what comes with the package", folder, title)
+            log.warning("%s: no instance of %s as published; using the packaged instances only", folder, title)
         for why in here.missing.values() if len(here.missing) < len(all_of_it) else ():
             log.warning("%s", why)
     write_manifest(manifest, folder, here.missing, benchmark)

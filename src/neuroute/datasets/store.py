@@ -204,7 +204,7 @@ def iterate_shards(
                     )
                 if shard in digests and digests[shard] not in (_sha256(solutions), _sha256(kind.canonical(solutions))):
                     raise NeurouteError(
-                        f"{file.path}: rows {first}..{stop - 1} are not those that the manifest of {job.id} states; "
+                        f"{file.path}: rows {first}..{stop - 1} differ from the manifest of {job.id}; "
                         f"put the file back, or delete it and its .json and run `neuroute label {job.id}`"
                     )
                 yield shard * SHARD + first, solutions

@@ -24,9 +24,8 @@ class CvrpSearch(Search[CvrpBatch]):
         check_starts(net, decoding)
         if net.multi_start and (improves or decoding.method != "greedy"):
             raise NeurouteError(
-                f"{type(net).__name__}: re-construction and beam search are for the TSP and for networks that read "
-                "what is left of a path; decode greedily, from all starts and with symmetric images if you like, or "
-                "search for some seconds"
+                f"{type(net).__name__}: re-construction and beam search of the CVRP need a path network, such as "
+                "LEHD; decode greedily, from all starts or symmetric images, or give `seconds`"
             )
 
     def search_beams(self, net: PathNetwork, batch: CvrpBatch, decoding: Decoding, first: int) -> Tensor:

@@ -160,8 +160,8 @@ def check_starts(net: RoutingNetwork, decoding: Decoding) -> None:
     if not net.multi_start:
         if decoding.starts != 1 or decoding.augment or decoding.images > 1:
             raise NeurouteError(
-                f"{type(net).__name__} builds one solution of an instance; several starts and symmetric images are for "
-                "networks such as Pomo and Icam, so leave `starts`, `augment` and `images` out"
+                f"{type(net).__name__} builds one solution of an instance, unlike Pomo and Icam; leave out `starts`, "
+                "`augment` and `images`"
             )
     elif decoding.rescale != 1 or decoding.esf:
         raise NeurouteError(

@@ -119,12 +119,10 @@ def say(rows: Sequence[Difference]) -> list[str]:
         lines.append(f"{name:{width}} {gaps} {each.ahead:7.2f} {interval:16} {each.verdict:12} {trainings}")
     lines += [
         "Gaps in %, as ratios of mean lengths; of benchmarks, means over instances.",
-        "Intervals draw instances anew, the same ones for both; of several seeds they have Student's t.",
+        "Intervals: paired bootstrap over instances; with several seeds Student's t.",
     ]
     if any(1 in each.trainings for each in rows):
-        lines.append(
-            "One training does not tell how far another seed would be: train more, `runs: {<run>: {seeds: 5}}`."
-        )
+        lines.append("One training does not show seed variance: train more, `runs: {<run>: {seeds: 5}}`.")
     return lines
 
 

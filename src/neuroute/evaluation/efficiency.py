@@ -248,9 +248,7 @@ def build_network(
         net = build(network).eval().to(place)
     datasets = sorted((d for d in evaluation.datasets if d.problem == net.problem), key=lambda d: d.nodes)
     if not datasets:
-        raise NeurouteError(
-            f"{evaluation.id}: network '{name}' is for {net.problem}, of which there is no data set; add one"
-        )
+        raise NeurouteError(f"{evaluation.id}: network '{name}' needs a data set of {net.problem}; add one")
     return net, counts, datasets
 
 

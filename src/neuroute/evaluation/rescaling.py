@@ -85,7 +85,7 @@ def _log_fit(evaluation: RescalingEvaluation, sweep: Sweep, fit: Parabola) -> No
         return
     at_an_end = fit.best in (min(sweep.factors), max(sweep.factors))
     log.warning(
-        "%s: %s: the parabola has no minimum between the factors %g and %g that it is fitted to, so the best swept "
-        "one, %g, is taken; %s this size's `factors` in the scale file",
+        "%s: %s: the parabola has no minimum between its factors %g and %g, so the best swept factor, %g, is used; "
+        "%s this size's `factors` in the scale file",
         evaluation.id, sweep.dataset.id, fit.low, fit.high, fit.best, "widen" if at_an_end else "add some near it to",
     )  # fmt: skip

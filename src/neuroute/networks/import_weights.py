@@ -98,9 +98,9 @@ def _described(weights: Weights, network: str | None, arguments: Mapping[str, An
         )
     assumed = {name: value for name, value in usual.items() if name not in (*file_arguments, *arguments)}
     if not layout and kind == NETWORKS["decoder-only"] and "heads" not in arguments:
-        raise NeurouteError(f"{file}: no tensor tells the number of heads; give --argument heads=8, or what it is")
+        raise NeurouteError(f"{file}: its tensors do not tell the number of heads; state it: --argument heads=8")
     if assumed:
-        log.info("%s: %s, as published; no tensor tells", file, ", ".join(f"{k}={v}" for k, v in assumed.items()))
+        log.info("%s: %s, as published; not told by tensors", file, ", ".join(f"{k}={v}" for k, v in assumed.items()))
     return Network(kind=kind, arguments={**file_arguments, **assumed, **arguments})
 
 
@@ -111,7 +111,7 @@ def _read_arguments(kind: str, weights: Weights) -> dict[str, Any]:
     except (KeyError, IndexError) as error:
         raise NeurouteError(
             f"{weights.file}: no tensor {error} among its {len(weights.tensors)} ({some(sorted(weights.tensors))}); "
-            f"those of a {kind.partition(':')[2]} must be called as neuroute calls them"
+            f"a {kind.partition(':')[2]} needs neuroute's tensor names"
         ) from None
 
 

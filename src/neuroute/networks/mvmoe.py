@@ -308,7 +308,7 @@ class MvMoe(ClippedNetwork):
             assert isinstance(self.combine, Hierarchical)
             p_first = self.combine.probabilities(attended, p.routing)
             if p_first is None or p_first.requires_grad:
-                raise ValueError("hierarchy 'episode' learns from what `begin_episode` adds to what is prepared")
+                raise ValueError("hierarchy 'episode' can only be trained after `begin_episode`")
             p.routing.first = p_first
         return p.routing.first
 

@@ -140,7 +140,7 @@ def weights_digest(net: nn.Module) -> str:
 
 def read_about(path: Path) -> dict[str, Any]:
     """What a checkpoint says of itself; raises NeurouteError when it is not one of ours."""
-    foreign = "this is not a checkpoint written by neuroute; `neuroute import-weights` makes one of others' weights"
+    foreign = "this is not a checkpoint written by neuroute; `neuroute import-weights` converts others' weights"
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -212,8 +212,8 @@ def check_weights(checkpoint: Path, net: nn.Module, run: str) -> None:
     digest_then, digest = read_json(summary, f"train {run} again").get("weights_sha256"), weights_digest(net)
     if digest_then not in (None, digest):
         raise NeurouteError(
-            f"{checkpoint}: weights of {run} (sha256 {digest[:16]}) are not those that run.json states "
-            f"({digest_then[:16]}); delete it and train it anew"
+            f"{checkpoint}: weights of {run} (sha256 {digest[:16]}) differ from run.json's "
+            f"({digest_then[:16]}); delete them and train anew"
         )
 
 

@@ -106,7 +106,7 @@ def test_heads_are_the_published_ones_unless_given(tmp_path: Path) -> None:
     import_weights(tmp_path / "a.pt", tmp_path / "a.safetensors", "bq", NONE)
     assert read_about(tmp_path / "a.safetensors")["network"]["arguments"]["heads"] == 12
     torch.save(DecoderOnly(1, 16, 2).state_dict(), tmp_path / "b.pt")
-    with pytest.raises(NeurouteError, match="give --argument heads"):
+    with pytest.raises(NeurouteError, match="--argument heads"):
         import_weights(tmp_path / "b.pt", tmp_path / "b.safetensors", "decoder-only", NONE)
 
 

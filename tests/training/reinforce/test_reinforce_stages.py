@@ -124,7 +124,7 @@ def test_a_local_policy_joins(tmp_path: Path, store: Path) -> None:
     network_damaged, about = load_checkpoint(start)
     torch.nn.init.zeros_(next(network_damaged.parameters()))
     save_checkpoint(start, network_damaged, about)
-    with pytest.raises(NeurouteError, match=r"not those that run\.json states"):
+    with pytest.raises(NeurouteError, match=r"differ from run\.json"):
         _weights_to_start(then, net, start)
     other = make_run(kind="pomo").model_copy(update={"start": "icam/tiny"})
     with pytest.raises(NeurouteError, match="let it start from a run with the same network"):

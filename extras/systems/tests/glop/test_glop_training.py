@@ -242,7 +242,7 @@ def test_partitions_need_revisers(tmp_path: Path) -> None:
         partitioning(scheme_of(run.model_copy(update={"network": REVISERS}), model=None))
     start = revisers(tmp_path).replace(tmp_path / "model.safetensors")
     start.with_name("run.json").write_text('{"weights_sha256": "that of others"}')
-    with one_line(r"model\.safetensors: .* are not those that run\.json states"):
+    with one_line(r"model\.safetensors: .* differ from run\.json"):
         partitioning(scheme_of(run, model=None, start=start))
 
 

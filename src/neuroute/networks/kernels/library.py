@@ -73,7 +73,7 @@ def call(function: str, *values: Tensor | float | None) -> None:
         raise (
             MemoryError(f"{function}: no memory for a thread's work")
             if failed == 1
-            else IndexError(f"{function}: an index is none of those there are")
+            else IndexError(f"{function}: an index is out of range")
         )
 
 

@@ -109,9 +109,8 @@ def fetch(
 ) -> None:
     """Download a public benchmark and check it.
 
-    Or point at the copy that `benchmarks_dir` of the config names.
-
-    What cannot be had is said and left out: the tables then show what comes with the package.
+    Uses the copy in `benchmarks_dir` of the config, if set.  Files that cannot be downloaded are listed; tables then
+    show the packaged instances.
     """
     from neuroute.datasets.benchmarks import library
     from neuroute.datasets.fetch import fetch as fetch_files
@@ -122,7 +121,7 @@ def fetch(
         missing = fetch_files(benchmark, to).missing
         if missing:
             first = next(iter(missing.values()))
-            raise NeurouteError(f"{to}: {len(missing)} files of {benchmark} are missing, so run it again: {first}")
+            raise NeurouteError(f"{to}: {len(missing)} files of {benchmark} are missing; run this again: {first}")
         return
     p = load_plan(config, None)
     manifest = p.benchmark_manifest(benchmark)

@@ -97,7 +97,7 @@ def evaluate(
     Decode the test sets of an evaluation of the plan and record every number; or measure --model on --data.  --decoding
     to --revise need --model.
 
-    A killed call goes on where it was.  Several calls with --part, on several machines of one kind, share the work of
+    A killed call resumes.  Several calls with --part, on several machines of one kind, share the work of
     one; a call without it then writes the records.
     """
     from neuroute.api.options import choose_decoding
@@ -222,7 +222,7 @@ def solve(
     how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
     if how is not None and seconds is not None:
         raise NeurouteError(
-            "--seconds: is for search, and --decoding to --revise do not search by time; leave one of them out"
+            "--seconds: limits a search; --decoding to --revise have no time limit. Leave one of them out"
         )
     solvers = split_names(solver or [])
     if solvers and (model, how, start_file) != (None, None, None):

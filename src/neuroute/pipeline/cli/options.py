@@ -72,7 +72,7 @@ def begin_planned(p: "Plan", job: str, lock_file: Path) -> None:
     if lock_file.exists():
         with open_lock(lock_file) as lockable:
             if not lock(lockable):
-                log.info("waits for another process, which a Snakemake before this one began, to end %s", job)
+                log.info("waiting for a process of an earlier Snakemake that is making %s", job)
                 lock(lockable, waits=True)
 
 

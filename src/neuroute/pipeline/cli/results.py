@@ -187,7 +187,7 @@ def _pair(decodings: str | None) -> tuple[str, str] | None:
         return None
     names = decodings.split(",")
     if len(names) != 2:
-        raise NeurouteError(f"--decodings {decodings}: give two, that of the first model and that of the second")
+        raise NeurouteError(f"--decodings {decodings}: give two, of the first and of the second model")
     return names[0], names[1]
 
 
@@ -266,5 +266,5 @@ def keep(
     stems_of = {a: p.artifact_stem(a).relative_to(results) for a in p.artifacts}
     if absent := [a for a, stem in stems_of.items() if folder / f"{stem}.csv" not in kept]:
         old = [a for a in absent if (folder / f"{stems_of[a]}.csv").exists()]
-        stays = f"; what was kept before stays of {', '.join(old)}" if old else ""
+        stays = f"; older files stay: {', '.join(old)}" if old else ""
         typer.echo(f"not drawn at scale {p.scale.name}, so not kept: {', '.join(absent)}{stays}", err=True)

@@ -63,9 +63,9 @@ def picture(records: pd.DataFrame) -> Drawing:
         crowd = [p for p in of_problem if p["kind"] in MEASURED or p["unbeaten"]]
         _label(figure, axes, of_problem, of_problem if len(of_problem) <= NAMED else crowd)
     notes = [
-        "Means over the instances that all these methods solved. A line joins the methods of one kind of machine that "
-        "no other of that kind beats in both gap and time; times of two machines do not compare. The axis of gaps is "
-        "linear up to 1 %. Filled: without search; hollow: with a time budget.",
+        "Means over the instances that all these methods solved. Lines: Pareto fronts, one a kind of machine, as times "
+        "do not compare across machines. The gap axis is linear up to 1 %. Filled: without search; hollow: with a time "
+        "budget.",
         *left_out(summaries),
     ]
     first = "; ".join(
@@ -270,8 +270,8 @@ def flips(records: pd.DataFrame) -> Drawing:
             rows.append(pair | {"share_better": shares[i, j], "flips": bool(shares[i, j] < SURE)})
     open_pairs = [row for row in rows if row["flips"]]
     notes = [
-        f"Share (%) of {RESAMPLES:,} resamples of the common instances and of seeds in which the row's mean gap is "
-        f"below the column's. Orange: below {100 * SURE:g} %, an order that other instances may turn round "
+        f"Share (%) of {RESAMPLES:,} resamples of common instances and seeds in which the row's mean gap is below the "
+        f"column's. Orange: below {100 * SURE:g} %, an order that may flip on other instances "
         f"({len(open_pairs)} of {len(rows)} pairs).",
         *(f"{p.upper()}: {s.too_few}." for p, s in problems.items() if s.too_few),
         *left_out(problems),
@@ -321,11 +321,11 @@ def budgets(records: pd.DataFrame) -> Drawing | None:
     shown_text = f"{sum(map(len, sheets.values()))} of {len(rows) // len(times)} orders"
     notes = [
         f"Share (%) of {RESAMPLES:,} resamples of instances and seeds in which the first method has the smaller mean "
-        f"gap when searches have so many seconds. Blue: at least {100 * SURE:g} % one way. Shown: {shown_text}, those "
-        "that are open at some budget or turn round between two; the CSV has all.",
+        f"gap at this search budget. Blue: at least {100 * SURE:g} % one way. Shown: {shown_text}, those open at some "
+        "budget or flipping between two; the CSV has all.",
         *left_out(problems),
     ]
-    return Drawing(figure, rows, notes, f"Orders of methods that hang on the budget of searches: {shown_text}.")
+    return Drawing(figure, rows, notes, f"Orders of methods that depend on the search budget: {shown_text}.")
 
 
 def _orders(problem: str, every: Summary, times: Sequence[float]) -> list[dict[str, Any]]:

@@ -215,8 +215,8 @@ def by_problem(records: pd.DataFrame) -> dict[str, Summary]:
 GAP = fixed(2)
 THEIRS = (
     "`published`: published weights as run by Ba et al. (A Survey on Neural Routing Solvers, arXiv 2602.21761), one "
-    "configuration a row, on the hardware under `on`: times do not compare across machines. Their `greedy` is one "
-    "solution, or the best of several starts; unsolved instances are as they report them."
+    "configuration a row, on the hardware under `on`; times do not compare across machines. Their `greedy` is one "
+    "solution, or the best of several starts; unsolved: as reported."
 )
 TITLE = "Networks, solvers and published systems on public instances"
 LEGEND = "Measured here, except published rows and results files."
@@ -319,8 +319,8 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
     ]
     if names:
         lines += [
-            f"`Above` is the paired difference to {'the best cheap construction, ' if against is None else ''}"
-            f"{' and '.join(names)}: below 0 a method beats it on the instances that both solved."
+            f"`Above`: paired difference to {'the best cheap construction, ' if against is None else ''}"
+            f"{' and '.join(names)}, on the instances that both solved; below 0 the method is better."
         ]
     searched = sorted(records[(records.kind == "network") & records.budget_s.notna()].problem.unique())
     firsts = [f"{' and '.join(CONSTRUCTIONS[problem])} ({problem.upper()})" for problem in searched]
@@ -340,8 +340,8 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
         f"Seconds: a budget of {clock} time, the same for all searches."
         + (" ortools stops by the wall clock, so on a busy machine it gets more of it." if "cpu" in of_clocks else ""),
         *_side_by_side(of_clocks),
-        f"Times measured here are {clock} time of one instance, one at a time, without loading; GFLOPs are of a "
-        "solution without search, all its starts together.",
+        f"Times measured here: {clock} time an instance, one at a time, without loading. GFLOPs: a solution without "
+        "search, all starts together.",
         *([THEIRS] if records.how.str.startswith("published").any() else []),
         f"At most {seeds} seeds of a method." if seeds > 1 else "One seed.",
     ]
@@ -393,8 +393,8 @@ def _below_best(records: pd.DataFrame) -> list[str]:
     of_kinds = ", ".join(f"{number} {kind}" for kind, number in origin.value_counts().items())
     return [
         f"{count} cost{'s' * (count > 1)} below the best one known ({of_kinds}), the largest by {most.method} on "
-        f"{most.instance}: {most.cost:,g}, best known {most.best_known:,g}; either a better solution, or costs in "
-        "other than the library's rounded distances."
+        f"{most.instance}: {most.cost:,g}, best known {most.best_known:,g}; better solutions, or costs in distances "
+        "other than the library's rounded ones."
     ]
 
 

@@ -48,8 +48,8 @@ def _reason(plan: Plan, artifact: str) -> str:
     titles = dict.fromkeys(library(need.benchmark).title for need in tests)
     if tests and len(tests) == len(plan.needs[artifact]):
         return (
-            f"no instance of {' or '.join(titles)} was there; run again where there is a network, or set "
-            "`benchmarks_dir` in config.yaml to a folder with copies"
+            f"no instance of {' or '.join(titles)} was found; run again with internet access, or set `benchmarks_dir` "
+            "in config.yaml to a folder with copies"
         )
     return f"its notes say why ({plan.artifact_stem(artifact)}.md)"
 

@@ -119,7 +119,7 @@ def _check_cluster(rules: Rules) -> None:
     rules.engine.keep_asking()
     watch_pending(Path.cwd(), logger.error)
     if config.device == "auto" and not has_gpu():
-        logger.warning("This node shows no GPU, so no job asks for one: `device: cuda` in config.yaml makes them ask.")
+        logger.warning("No GPU on this node, so jobs request none; to request GPUs set `device: cuda` in config.yaml.")
 
 
 def _say_expected(rules: Rules, needed: list[Any]) -> None:
@@ -165,8 +165,8 @@ def _check_replaced(rules: Rules) -> None:
         of = {run: plan.checkpoint(run) for run in plan.runs}
         files = [of.get(job) or plan.evaluation_file(job).with_suffix(".json") for job in replaced]
         raise WorkflowError(
-            f"{', '.join(replaced)}: models of other settings, or measurements of such, lie in their folders, as of "
-            f"`neuroute train --set`; have their own put back: snakemake --forcerun {' '.join(map(str, files))}"
+            f"{', '.join(replaced)}: their folders hold models or measurements of other settings (`neuroute train "
+            f"--set`); make them again: snakemake --forcerun {' '.join(map(str, files))}"
         )
 
 

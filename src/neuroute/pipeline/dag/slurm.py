@@ -85,7 +85,7 @@ def check_orphans(folder: Path) -> None:
     if orphans:
         raise NeurouteError(
             f"{len(orphans)} jobs of an earlier Snakemake, which was killed, still run here: wait for them, or stop "
-            f"them (they go on where they were): scancel {' '.join(orphans)}"
+            f"them, to resume later: scancel {' '.join(orphans)}"
         )
 
 
@@ -108,8 +108,8 @@ def say_pending(folder: Path, said: Collection[str], say: Callable[[str], None])
     jobs = [row for row in rows if row[6] == str(folder) and row[0] not in said and NEVER_STARTS.match(row[1])]
     for job, reason, memory, cpus, limit, partition, _, comment in jobs:
         say(
-            f"job {job} ({comment}) never starts: {reason}; it asks partition {partition} for {cpus} CPUs, {memory} of "
-            f"memory and {limit} of time: scancel {job}, mend {PROFILE}, and start Snakemake again"
+            f"job {job} ({comment}) can never start: {reason}; it asks partition {partition} for {cpus} CPUs, {memory} "
+            f"of memory and {limit} of time: scancel {job}, correct {PROFILE}, and start Snakemake again"
         )
     return [row[0] for row in jobs]
 

@@ -124,8 +124,8 @@ def build_plan(config: Config) -> Plan:
             )
     if plan.config.test_sets == "published" and not used:
         raise NeurouteError(
-            f"{plan.config.where}: test_sets: {plan.config.testsets_dir} holds no test set of the sizes of scale "
-            f"{plan.scale.name}; give others, or `test_sets: drawn`"
+            f"{plan.config.where}: test_sets: {plan.config.testsets_dir} has no test set of a size of scale "
+            f"{plan.scale.name}; add files, or set `test_sets: drawn`"
         )
     if substitutes:
         plan = replace(plan, artifacts={a.id: _with_stand_ins(plan, a) for a in artifacts.values()})

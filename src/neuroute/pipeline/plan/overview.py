@@ -141,8 +141,8 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     ]
     if names := uninstalled(plan.scale):
         lines.append(
-            f"printed numbers only: {', '.join(names)}, whose packages are not installed; those of the papers' tables: "
-            "pip install -e extras/systems"
+            f"printed numbers only, as their packages are not installed: {', '.join(names)}; systems of the papers' "
+            "tables: pip install -e extras/systems"
         )
     lines += ["", *totals(plan, all_costs)]
     if gpus(plan.config) and not gpus(here.config):
@@ -154,8 +154,8 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     if too_long := [c for c in missing if _goes(c, limit)]:
         one = "needs" if len(too_long) == 1 else "need"
         lines.append(
-            f"{counted(len(too_long), 'job')} {one} more than the limit of {limit:g} h "
-            f"(`machine` in {plan.config.where}), so several attempts."
+            f"{counted(len(too_long), 'job')} {one} several attempts: more than the limit of {limit:g} h "
+            f"(`machine` in {plan.config.where})."
         )
     lines += [*_beside_print(plan, all_costs), *_too_large(plan, missing)]
     if stale := sum(c.stale for c in missing):

@@ -60,7 +60,7 @@ def check(plan: Plan) -> None:
         folder = getattr(plan.config, key)
         if special := SPECIAL.search(folder):
             where = f"{plan.config.where}: {key}: '{folder}'"
-            raise NeurouteError(f"{where} holds '{special[0]}', which no shell takes as it is; leave it out")
+            raise NeurouteError(f"{where} contains '{special[0]}', which shells interpret; remove it")
         check_folder(Path(folder))
     for cache in plan.config.label_caches:
         if not Path(cache).is_dir():

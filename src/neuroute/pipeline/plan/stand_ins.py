@@ -39,8 +39,8 @@ def settle(plan: Plan) -> Plan:
         return plan
     for name, other in substitutes.items():
         log.info(
-            "%s is not installed, and labels are lacking: %s solves all of its work; `substitutes: {}` in %s keeps to "
-            "labels that are there", name, other, plan.config.where,
+            "%s is not installed and labels are missing, so %s makes them; `substitutes: {}` in %s uses existing "
+            "labels only", name, other, plan.config.where,
         )  # fmt: skip
     return build_plan(plan.config.model_copy(update={"substitutes": substitutes}))
 

@@ -123,8 +123,8 @@ def measured_here(study: Study, least: int, below: int, benchmark: Benchmark = "
 def none_there(benchmark: str) -> str:
     """Say that no instance was there, and how to get some."""
     return (
-        f"No instance of {benchmark.upper()} was there, so the printed numbers stand alone. To get them: set "
-        "`benchmarks_dir` in config.yaml to a local copy, or run again where there is a network."
+        f"No instance of {benchmark.upper()} was found, so only printed numbers are shown. Set `benchmarks_dir` in "
+        "config.yaml to a local copy, or run again with internet access."
     )
 
 

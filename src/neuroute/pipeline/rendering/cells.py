@@ -217,8 +217,8 @@ def say_seeds(study: Study) -> list[str]:
         return []
     texts = ", ".join(f"{run.removeprefix(f'{study.artifact.paper}/')} ({count})" for run, count in counts.items())
     return [
-        f"Trained with several seeds: {texts}. What is shown of them is a mean over the seeds; the range beside a "
-        "model's number is then that of its trainings, from the least to the largest."
+        f"Trained with several seeds: {texts}. Shown: the mean over seeds, and the range of the trainings, from the "
+        "least to the largest."
     ]
 
 
@@ -251,7 +251,7 @@ def with_budget(label: str, paper: int, here: int) -> str:
 
 # -- lengths, gaps and times of classical solvers, from the manifests of label jobs ----------------------------------
 
-TIMES = "A solver's time is that of its calls on one core, where the label job has measured it."
+TIMES = "A solver's time: its calls on one core, if the label job measured them."
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ WORDS = {  # method -> as it is called
     "prc": "PRC",
     "revise": "revision of blocks",
 }
-LEGEND = "What is tested here, and in parentheses what the paper has where that is not the same."
+LEGEND = "Tested here; in parentheses the paper's, if different."
 
 
 class Pair(NamedTuple):

@@ -35,11 +35,10 @@ def render(study: Study, stem: Path) -> list[Path]:
     if isinstance(drawing, Table | Drawing):
         pairs = [(solver_name(name), solver_name(other)) for name, other in study.artifact.stand_ins.items()]
         stand_ins = [
-            f"{other} stands in for {name} here: it made the labels and references that were {name}'s."
-            for name, other in pairs
+            f"{other} stands in for {name} here: it made {name}'s labels and references." for name, other in pairs
         ]
         sources = ", ".join(f"{run}: {source}" for run, source in study.weight_sources().items())
-        rest = "What is said of trainings here is not about them."
+        rest = "Statements about trainings do not apply to them."
         say_sources = [f"Not trained here but taken from files: {sources}. {rest}"] if sources else []
         drawing = replace(drawing, notes=(*drawing.notes, *say_seeds(study), *stand_ins, *say_sources))
     if isinstance(drawing, Table):

@@ -201,9 +201,8 @@ def _numbers(finding: Finding) -> dict[str, Any]:
 # -- How much of the papers' tables is measured: cells that a run has filled, that are quoted, that nobody could fill
 
 COVERAGE_LEGEND = (
-    "Cells of the tables: measured here, or as configured here where they are of settings; quoted, where the printed "
-    "number stands alone; impossible, where the paper prints no number (out of memory or time, not reported) and "
-    "nothing is measured."
+    "Cells of tables. Measured: here, or the configuration in tables of settings; quoted: the printed number alone; "
+    "impossible: neither printed (out of memory or time, not reported) nor measured."
 )
 COVERAGE_HEADS = (
     "Table",
@@ -211,7 +210,7 @@ COVERAGE_HEADS = (
     "of them beside a printed one",
     "Quoted",
     "Impossible",
-    "Measured of what is printed",
+    "Measured share of printed",
 )
 
 

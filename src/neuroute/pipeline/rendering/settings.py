@@ -112,7 +112,7 @@ def licence_table(study: Study) -> Table:
         ),
         tuple(rows),
         notes(study),
-        "Of what is used here, with the paper's entry in parentheses.",
+        "Used here; in parentheses the paper's entry.",
     )
 
 

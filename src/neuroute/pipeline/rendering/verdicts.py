@@ -20,15 +20,15 @@ VERDICTS: tuple[Verdict, ...] = (
     "supported", "contradicted", "inconclusive", "regime not sensitive", "not measured",
 )  # fmt: skip
 RULE = (
-    "Each claim is one number, by a form that is fixed before anything is measured: the mean over the named cells of "
-    "how much smaller one side's gap is. It is supported if its 95 % interval lies on the claim's side, contradicted "
-    "if it lies on the other, inconclusive otherwise. Where several rivals are named, all must be behind. Instances "
-    "are resampled in pairs; seed variance is the model's own, moderated by that of its kind of network. Headline "
-    "claims are tested together (Holm). A verdict is about the models of this scale, not about those of the paper."
+    "Each claim is one number, of a form fixed before measuring: how much smaller one side's gap is, averaged over "
+    "the named cells. Supported: its 95 % interval lies on the claim's side; contradicted: on the other; else "
+    "inconclusive. Of several baselines all must be behind. Instances are resampled in pairs; a model's seed variance "
+    "is moderated by that of its kind of network. Headline claims are tested together (Holm). Verdicts are about the "
+    "models of this scale, not the paper's."
 )
 NO_VERDICT = (
-    "No claim is judged at this scale: its networks are too small, and too shortly trained, to say anything of the "
-    "papers. The numbers show that everything runs."
+    "No claim is judged at this scale: its networks are too small and too shortly trained. The numbers show that "
+    "everything runs."
 )
 ALPHA = 1 - LEVEL
 SHARE, EXPONENT = math.log(1 / 0.8), 0.1  # the effects whose power is told: a fifth of the gap, a tenth of a power

@@ -40,7 +40,7 @@ def export(instances: Instances, to: Path, form: str | None = None, option: str 
     solved = sum(each.solution is not None for each in instances.members)
     lost = form != "npz" and solved < sum(each.best_known is not None for each in instances.members)
     what = f"{instances.count} {', '.join(sorted({each.variant for each in instances.members}))} instances"
-    note = "; the lengths that gaps are to are left out, which an .npz holds" if lost else ""
+    note = "; reference lengths are left out (an .npz keeps them)" if lost else ""
     return f"{what} of {instances.name}, {solved or 'none'} with a solution, in {to} ({form}){note}"
 
 
@@ -56,13 +56,13 @@ def check_export(instances: Instances, to: Path, form: str | None, option: str =
     others = [name for name, (problems, _) in FORMATS.items() if {instances.problem, *variants} & set(problems)]
     if form not in others:
         what = ", ".join(sorted(variants)) or instances.problem.upper()
-        raise NeurouteError(f"--format {form}: holds no {what} that is read back; give one of {', '.join(others)}")
+        raise NeurouteError(f"--format {form}: cannot hold {what}; give one of {', '.join(others)}")
     for each in instances.members:
         if each.distances not in PLANAR:
             raise NeurouteError(f"{each.file}: distances of {each.distances} are not of the plane; copy the file")
     if form == "npz" and len({each.n for each in instances.members}) > 1:
         raise NeurouteError(
-            f"{instances.name}: has several sizes, of which an .npz holds one; --format tsplib, vrplib or solomon"
+            f"{instances.name}: has several sizes, an .npz holds one; use --format tsplib, vrplib or solomon"
         )
     if form not in ENDINGS.values():
         if to.exists() and (not to.is_dir() or any(to.iterdir())):

@@ -208,7 +208,7 @@ class Instance:
         """
         if self.scale is not None:
             if per_axis:
-                raise NeurouteError(f"{self.name}: times are as long as ways, so one scale is for all; no `per_axis`")
+                raise NeurouteError(f"{self.name}: time windows share the distances' scale; leave `per_axis` out")
             return in_unit_square(self.vrp, np.float32, self.scale)
         if self.problem == "vrp":
             return in_unit_square(self.vrp, np.float32)

@@ -82,7 +82,7 @@ def read_csv(path: Path, text: str) -> Instances:
     strange = [name for name in columns if name not in (*TABLE, "instance", *LABELS)]
     if strange or not {"x", "y"} <= set(columns):
         what = f"column '{strange[0][:40]}' is not read" if strange else "no columns x and y"
-        raise NeurouteError(f"{path}, line 1: {what}; it names x, y and perhaps demand, capacity, instance, name")
+        raise NeurouteError(f"{path}, line 1: {what}; give x, y and, optionally, demand, capacity, instance, name")
     if labels := [name for name in columns if name in LABELS]:
         log.warning("%s: %s is ignored; nodes are numbered as they come", path, " and ".join(labels))
     values, members = [name for name in TABLE if name in columns], dict[str, list[list[float]]]()
@@ -250,8 +250,8 @@ def _of_rows(path: Path, rows: Sequence[Arrays]) -> Instances:
     if len({frozenset(row) for row in rows}) > 1:
         solved, is_tsp = sum(bool({"tour", "node"} & row.keys()) for row in rows), "demand" not in rows[0]
         raise NeurouteError(
-            f"{path}: {solved} of {len(rows)} instances have a {'tour' if is_tsp else 'solution'}; give all or none of "
-            "them one"
+            f"{path}: {solved} of {len(rows)} instances have a {'tour' if is_tsp else 'solution'}; give one to all "
+            "or to none"
         )
     sizes: dict[int, list[int]] = {}
     for number, row in enumerate(rows):

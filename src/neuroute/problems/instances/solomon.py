@@ -35,7 +35,7 @@ def parse_solomon(text: str, where: str, name: str) -> Instance:
     parts = Parts(where, {}, dict(zip(HEADINGS, rows, strict=True)))
     fleet, table = (parts.table(each) for each in HEADINGS)
     if len(fleet) != 1 or (fleet % 1 != 0).any() or not 0 < fleet[0, 1] <= LARGEST_LOAD:
-        raise NeurouteError(f"{where}: section VEHICLE is to have one row `vehicles capacity`, in whole numbers")
+        raise NeurouteError(f"{where}: section VEHICLE needs one row `vehicles capacity`, in whole numbers")
     vehicles, capacity = fleet[0].astype(np.int64).tolist()
     if len(table) < 2:
         raise NeurouteError(f"{where}: {len(table)} rows in section CUSTOMER; the depot and its customers are expected")
