@@ -113,7 +113,7 @@ def test_a_folder_that_cannot_be_written_stops_snakemake_before_its_first_job(tm
     with pytest.raises(NeurouteError, match=r"file/below.*: cannot write here \(.*\); check the folder's rights$"):
         check(build_plan(parse_config({"papers": ["pens"], **folders})))
     folders[key] = str(tmp_path / "my own")
-    with pytest.raises(NeurouteError, match=rf"^config.yaml: {key}: '.*/my own' holds ' '"):
+    with pytest.raises(NeurouteError, match=rf"^config.yaml: {key}: '.*/my own' contains ' '"):
         check(build_plan(parse_config({"papers": ["pens"], **folders})))
     assert not (tmp_path / "my own").exists()
 

@@ -124,7 +124,7 @@ def test_a_job_that_never_starts_is_said(node: dict[str, str], tmp_path: Path, m
                 break
             time.sleep(0.5)
         assert re.match(
-            rf"job {job.strip()} \(rule_train\) never starts: Partition(TimeLimit|Config); it asks partition short",
+            rf"job {job.strip()} \(rule_train\) can never start: Partition(TimeLimit|Config); it asks partition short",
             said[0],
         )
         assert dag_slurm.say_pending(tmp_path, [job.strip()], said.append) == []
