@@ -49,6 +49,8 @@ INTERRUPTED = """
 import os, signal, sys
 from neuroute.__main__ import main
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+
 class Finder:
     def find_spec(name, *_):
         if name == sys.argv[-1]:
