@@ -88,8 +88,12 @@ def test_factors_between_sizes() -> None:
     assert factor_for(7, [1000], [1.7]) == 1.7
 
 
+def save(path: Path, **arrays: np.ndarray) -> None:
+    np.savez(path, **{f"rescaling/{name}": array for name, array in arrays.items()})  # type: ignore[arg-type]
+
+
 def test_the_best_factors_are_read(tmp_path: Path) -> None:
-    np.savez(tmp_path / "r.npz", sizes=np.array([100, 500]), best=np.array([1.0, 2.5]))
+    save(tmp_path / "r.npz", sizes=np.array([100, 500]), best=np.array([1.0, 2.5]))
     sizes, best = read_best(tmp_path / "r.npz", "pens/pens_a")
     assert sizes.tolist() == [100, 500]
     assert sizes.dtype == np.int64
@@ -121,14 +125,14 @@ BROKEN = {
 def test_files_that_hold_no_factors_are_refused(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "r.npz"
     if kind in BROKEN:
-        np.savez(path, **BROKEN[kind])  # type: ignore[arg-type]
+        save(path, **BROKEN[kind])
     elif kind == "bytes":
         path.write_bytes(b"no array")
     else:
         with path.open("wb") as file:
             np.save(file, np.ones(3))
         if kind == "cut":
-            np.savez(path, sizes=np.array([100]), best=np.ones(1))
+            save(path, sizes=np.array([100]), best=np.ones(1))
             path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(NeurouteError) as error:
         read_best(path, "pens/pens_a")
