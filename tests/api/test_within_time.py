@@ -140,7 +140,6 @@ def test_a_first_solution_is_waited_for(begun: Path) -> None:
     """Of a solver, and of a construction that takes longer than the time."""
     solution = neuroute.solve(POINTS, "pyvrp", seconds=1e-6)
     assert (solution.method, solution.fallback) == ("pyvrp", "")
-    assert "more than the 1e-06 asked for" in solution.note
     assert neuroute.solve(POINTS, "insertion", seconds=1e-6).method == "insertion"
 
 
@@ -148,7 +147,6 @@ def test_ortools_has_a_tour_whatever_the_time() -> None:
     """Of 1,000 nodes within two seconds it said that no routes keep to the constraints."""
     solution = neuroute.solve(np.random.default_rng(0).random((300, 2)), "ortools", seconds=1e-6)
     assert (len(solution.tour), solution.method, solution.fallback) == (300, "ortools", "")
-    assert "more than the 1e-06 asked for" in solution.note
 
 
 def test_processes_are_kept(begun: Path) -> None:
