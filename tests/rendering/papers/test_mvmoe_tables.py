@@ -60,7 +60,7 @@ def test_a_reference_of_another_solver_has_a_row_of_its_own(tmp_path: Path) -> N
     assert cell(table, "gap_50_pct", "VRPTW", "PyVRP").measured == 0.0
     assert cell(table, "gap_50_pct", "VRPTW", "HGS") == Cell(None, 0.0)
     assert cell(table, "gap_50_pct", "VRPTW", "OR-Tools") == Cell(None, 2.694)
-    assert "PyVRP (VRPTW), short OR-Tools (all others)" in " ".join(table.notes)
+    assert "References here: PyVRP (VRPTW), short OR-Tools (all others);" in note(table, "Gaps are means")
 
 
 def test_backhauls_say_which_rule_and_how_many_references_keep_to_it(work: Path, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from neuroute.pipeline.plan.scale import Scale
     from neuroute.specs.objects import Labels, Run
 
-# Where packages `neuroute.pipeline.papers.<key>` are looked for.
 PRINTED_COLUMNS = ("method", "n", "metric", "value", "printed", "method_params")  # of a table's `published` CSV
+# Where packages `neuroute.pipeline.papers.<key>` are looked for.
 FOLDERS: list[str] = importlib.import_module("neuroute.pipeline.papers").__path__  # type: ignore[assignment]
 
 
