@@ -193,12 +193,11 @@ class Study:
         Raises NeurouteError for one that the artifact does not need.
         """
         run, _, name = measurement.rpartition("/")
-        jobs = (e for e in self.artifact.evaluations if e.rpartition("/")[0] == run)
-        stored = (item for job in jobs for item in self._stored(job).items())
-        found = {key.removeprefix(f"{name}/"): each for key, each in stored if key.startswith(f"{name}/")}
-        self._check_needed(f"measurement {measurement}", bool(found))
+        ids = [e for e in self.artifact.evaluations if e.rpartition("/")[0] == run]
+        self._check_needed(f"measurement {measurement}", bool(ids))
         self.mark(self.records[(self.records.run == run) & (self.records.group == name)])
-        return found
+        stored = (item for e in ids for item in self._stored(e).items())
+        return {key.removeprefix(f"{name}/"): each for key, each in stored if key.startswith(f"{name}/")}
 
     def _check_needed(self, need: str, is_needed: bool) -> None:
         """Raises NeurouteError for what is read without being needed: it would change, and the drawing would not."""
