@@ -80,7 +80,7 @@ def _columns() -> dict[str, str]:
         "code": "digest of the code that measured",
         "wall_time_s": "seconds of the decoding behind the number",
         "weights": "where they come from, if no training here made them",
-        "precision": "in which the run was trained: fp32 or bf16",
+        "precision": "of the network's products: fp32 or bf16",
     }
     if missing := set(loaded.COLUMNS) ^ set(meanings):
         raise SystemExit(f"docs/generate/reference.py: say what these columns of records mean: {sorted(missing)}")

@@ -27,7 +27,7 @@ from neuroute.datasets.benchmarks import (
 )
 from neuroute.decoding.decode import instances_per_batch
 from neuroute.decoding.environment import ENVIRONMENT
-from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
+from neuroute.evaluation.labelled import decode_timed, describe_repeats, in_faster_precision, warm_up
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
 from neuroute.problems.instances.instances import Instances
 from neuroute.specs.objects import BenchmarkEvaluation, Decoding
@@ -67,6 +67,10 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         smallest = read_known(places[names[0]], names[0], benchmark)
         inputs, n = smallest.inputs(problem, evaluation.per_axis), smallest.nodes
         warm_up(loaded, problem, inputs, n, _shortened(evaluation.decodings[0], problem, n))
+        middle = read_known(places[names[len(names) // 2]], names[len(names) // 2], benchmark)
+        n, inputs = middle.nodes, middle.inputs(problem, evaluation.per_axis)
+        decoding = _shortened(evaluation.decodings[0], problem, n)
+        loaded = in_faster_precision(loaded, problem, inputs, n, decoding)
     for name in names:
         unit = f"{evaluation.canonical()}|{name}"
         instance_rows, lengths_by_decoding = loaded.steps.once(

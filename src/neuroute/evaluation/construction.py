@@ -11,6 +11,7 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
+from neuroute.evaluation.labelled import in_faster_precision
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.networks.weights import parameters
 from neuroute.specs.objects import ConstructionEvaluation, Dataset
@@ -23,8 +24,10 @@ def measure(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Ro
     """
     rows, arrays = Rows(), Arrays()
     for dataset in evaluation.datasets:
+        one = SPEC.of(dataset.problem).instances(dataset)[:1]
+        model = in_faster_precision(loaded, dataset.problem, one, dataset.n, evaluation.decoding)
         devices.reset_peak_memory(loaded.place)
-        seconds, lengths = timed(loaded, evaluation, dataset)
+        seconds, lengths = timed(model, evaluation, dataset)
         arrays |= {f"{dataset.id}|seconds": seconds, f"{dataset.id}|{evaluation.decoding.name}": lengths}
         values = {
             "time_s": seconds.mean(),
@@ -33,7 +36,7 @@ def measure(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Ro
             "parameters": parameters(loaded.net),
         }
         about, total = describe_test(dataset), float(seconds.sum())
-        rows += loaded.rows(evaluation.name, about, evaluation.decoding, values, total, batch_size=1)
+        rows += model.rows(evaluation.name, about, evaluation.decoding, values, total, batch_size=1)
     return rows, arrays
 
 

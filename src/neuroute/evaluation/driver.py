@@ -130,6 +130,7 @@ def _stages(loaded: LoadedModel, evaluation: Evaluation) -> Iterator[dict[str, L
             stage: replace(
                 end,
                 run=run.model_copy(update={"name": f"{run.name}@{stage}"}),
+                auto=loaded.auto,
                 memory_gb=loaded.memory_gb,
                 steps=loaded.steps,
             )

@@ -7,6 +7,7 @@ seconds are those of all that went into its result, and the peak memory is that 
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import load_tours
 from neuroute.decoding.decode import decode_timed as decode_instances
-from neuroute.decoding.decode import improve
+from neuroute.decoding.decode import improve, instances_per_batch
+from neuroute.decoding.memory import CHOICES, faster_precision
 from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.accounting.flops import per_solution
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
@@ -49,6 +51,7 @@ def measure(loaded: LoadedModel, test: Test) -> tuple[Rows, Arrays]:
     if feasible is not None:
         lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
     about = describe_test(dataset, test.labels.solver)
+    loaded = in_faster_precision(loaded, dataset.problem, instances, dataset.n, test.decoding)
     for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test):
         _check_optimal(test, decoding, repeats.min(axis=0), reference)
         lengths[f"{dataset.id}|{decoding.name}"] = mean_lengths = repeats.mean(axis=0)
@@ -128,11 +131,41 @@ def _decode_test(
 
 def warm_up(loaded: LoadedModel, problem: str, instances: Any, nodes: int, decoding: Decoding) -> None:
     """Decode once, with at most one iteration; on a CPU only where no other size was decoded so."""
-    update = {"iterations": min(decoding.iterations, 1), "milestones": (), "repeats": 1}
-    short = decoding.model_copy(update=update)
+    short = _short(decoding)
     if loaded.place.type != "cpu" or (problem, short) not in loaded.warm:
         loaded.warm.add((problem, short))
         list(decode_timed(loaded, problem, instances, nodes, short))
+
+
+def _short(decoding: Decoding) -> Decoding:
+    update = {"iterations": min(decoding.iterations, 1), "milestones": (), "repeats": 1}
+    return decoding.model_copy(update=update)
+
+
+def in_faster_precision(
+    loaded: LoadedModel, problem: str, instances: Any, nodes: int, decoding: Decoding
+) -> LoadedModel:
+    """The model in the precision in which it decodes such batches faster, where its run leaves that open.
+
+    Measured on the first batch, with at most one iteration; a decoding that goes on after a kill keeps to it.
+    """
+    if not loaded.auto:
+        return loaded
+    short = _short(decoding)
+    size = instances_per_batch(loaded.net, nodes, loaded.resolve_decoding(short, nodes), loaded.memory_gb)
+    batch = instances[:size]
+    either = {each: replace(loaded, run=loaded.run.in_precision(each)) for each in CHOICES}
+    key = f"precision|{problem}|{nodes}|{len(batch)}|{short.canonical()}"
+    kept = loaded.steps.load(key)
+    if kept is None:
+        chosen, ratio = faster_precision(
+            lambda each, _: list(decode_timed(either[each], problem, batch, nodes, short)), loaded.place
+        )
+        kept = {"bf16": np.array(chosen == "bf16")}
+        loaded.steps.hold(key, kept)
+        state = (loaded.run.id, decoding.name, nodes, len(batch), chosen, ratio)
+        log.info("%s, %s, %d nodes, %d at once: precision auto: %s, as bf16 is %.2f times as fast as fp32", *state)
+    return either["bf16" if kept["bf16"] else "fp32"]
 
 
 def decode_timed(

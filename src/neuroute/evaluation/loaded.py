@@ -198,6 +198,7 @@ class LoadedModel:
     best_factors: tuple[np.ndarray, np.ndarray] | None = None  # sizes (k,), factors (k,); None: context.rescaling's
     weights: str | None = None  # where they come from, if they were not trained here
     warm: set[tuple[str, Decoding]] = field(default_factory=set)  # problems and decodings that have run here
+    auto: bool = False  # whether decodings choose their precision; the run's is fp32 until they have
 
     @property
     def device(self) -> str:
@@ -285,4 +286,6 @@ def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
     net.to(place)
     budget = devices.memory_budget_gb(place, context.memory_gb, context.jobs_per_gpu)
     weights = describe_source(about["source"]) if "source" in about else None
-    return LoadedModel(net, run, checkpoint, place, budget, context, weights=weights)
+    auto = run.training.precision == "auto"
+    run = run.in_precision("fp32") if auto else run
+    return LoadedModel(net, run, checkpoint, place, budget, context, weights=weights, auto=auto)

@@ -13,6 +13,7 @@ from neuroute.analysis.rescaling import Parabola, check_factors, fit_parabola
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
+from neuroute.evaluation.labelled import in_faster_precision
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.specs.objects import Decoding, RescalingEvaluation, Sweep
@@ -35,15 +36,16 @@ def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows,
     for sweep in sweeps:
         dataset, about = sweep.dataset, describe_test(sweep.dataset)
         coords = dataset_coordinates(dataset)
+        model = in_faster_precision(loaded, "tsp", coords, dataset.n, Decoding())
         lengths, total = [], 0.0
         for count, factor in enumerate(sweep.factors, 1):
             decoding = Decoding(rescale=factor)
             began = time.perf_counter()
-            tours = _decode(loaded, coords, decoding)
+            tours = _decode(model, coords, decoding)
             seconds = time.perf_counter() - began
             total += seconds
             lengths.append(float(tour_length(coords, tours).mean()))
-            rows += loaded.rows(evaluation.name, about, decoding, {"length": lengths[-1], "time_s": seconds}, seconds)
+            rows += model.rows(evaluation.name, about, decoding, {"length": lengths[-1], "time_s": seconds}, seconds)
             log.info(
                 "%s: %s, factor %g (%d of %d): mean length %.4f, %.1f s",
                 evaluation.id, dataset.id, factor, count, len(sweep.factors), lengths[-1], seconds,
@@ -51,7 +53,7 @@ def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows,
         fit = fit_parabola(sweep.factors, lengths, f"{evaluation.id}: {dataset.id}")
         _log_fit(evaluation, sweep, fit)
         fits.append(fit)
-        rows += loaded.rows(evaluation.name, about, Decoding(rescale="best"), {"rescale_factor": fit.best}, total)
+        rows += model.rows(evaluation.name, about, Decoding(rescale="best"), {"rescale_factor": fit.best}, total)
         arrays[f"{dataset.id}|factors"] = np.array(sweep.factors, np.float64)
         arrays[f"{dataset.id}|lengths"] = np.array(lengths)
         arrays[f"{dataset.id}|parabola"] = np.array([fit.a, fit.b, fit.c])

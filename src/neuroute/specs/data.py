@@ -18,7 +18,7 @@ SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]
 Distribution = Literal["uniform", "cluster", "explosion", "implosion", "centred", "half-centred"]
-Precision = Literal["fp32", "bf16"]
+Precision = Literal["fp32", "bf16", "auto"]  # auto: whichever of the two is faster, by measurement
 Split = Literal["train", "val", "test"]
 
 

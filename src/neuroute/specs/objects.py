@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from neuroute.problems.registry import entries
-from neuroute.specs.data import SHARD, Dataset, Distribution, Labels, Network, Problem, Spec, Split
+from neuroute.specs.data import SHARD, Dataset, Distribution, Labels, Network, Precision, Problem, Spec, Split
 from neuroute.specs.decodings import Decoding, Start, beam_search
 from neuroute.specs.evaluations import (
     Benchmark,
@@ -64,6 +64,10 @@ class Run(Spec):
     def labels(self) -> tuple[Labels, ...]:
         """The labelled instances that its training and validations read."""
         return (*self.data, self.validation, *self.also_validation)
+
+    def in_precision(self, precision: Precision) -> "Run":
+        """Return the run with another precision of its products."""
+        return self.model_copy(update={"training": self.training.model_copy(update={"precision": precision})})
 
 
 class GivenRun(Run):

@@ -4,6 +4,7 @@ import copy
 import hashlib
 import logging
 import platform
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -19,12 +20,13 @@ from torch import Tensor, nn
 from neuroute.core import device as devices
 from neuroute.core.device import Threads
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import exclusive, write_json, write_text, write_whole
+from neuroute.core.files import exclusive, read_json, write_json, write_text, write_whole
 from neuroute.core.private import private_folder
 from neuroute.core.source import source
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import check_made, label_digests, load_tours
 from neuroute.decoding.construct import construct
+from neuroute.decoding.memory import CHOICES, faster_precision
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.blocks.experts.mixture import Hierarchical
 from neuroute.networks.weights import (
@@ -41,7 +43,7 @@ from neuroute.networks.weights import (
     weights_digest,
 )
 from neuroute.problems.registry import Part
-from neuroute.specs.objects import Network, Run
+from neuroute.specs.objects import Network, Precision, Run
 from neuroute.specs.trainings import Reinforced
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.callbacks import Callback
@@ -168,24 +170,30 @@ def train(
         if pace.chosen is None and parameters(net) < SMALL:
             pace.choose(1, "the network is small")
         check_network(net, run.network, run.validation, place)
-        scheme = Scheme(
-            run,
-            net,
-            _model(run, net, world, place, settings.compile),
-            label_dirs,
-            best=lambda: loop.exported(),
-            stopping=lambda: loop.stopping(),
-            state_dir=state,
-            device=place,
-            world=world,
-            memory_gb=memory_gb,
-            start=start,
-            moments=moments,
-        )
-        batches = Part[Callable[[Scheme], Batches]](run.training.scheme).of(run.validation.dataset.problem)(scheme)
-        loop = TrainingLoop(batches, _validation(batches), callbacks, out, pace)
-        loop.resume()
+        planned = run
+
+        def batches_of(run: Run, net: RoutingNetwork, state: Path, **loop: Callable[[], Any]) -> Batches:
+            scheme = Scheme(
+                run,
+                net,
+                _model(run, net, world, place, settings.compile),
+                label_dirs,
+                state_dir=state,
+                device=place,
+                world=world,
+                memory_gb=memory_gb,
+                start=start,
+                moments=moments,
+                **loop,
+            )
+            return Part[Callable[[Scheme], Batches]](run.training.scheme).of(run.validation.dataset.problem)(scheme)
+
         with in_one_line(run.network.kind, str(getattr(run.training, "loss", ""))):
+            if run.training.precision == "auto":
+                run = run.in_precision(_faster(run, net, state, world, place, batches_of))
+            batches = batches_of(run, net, state, best=lambda: loop.exported(), stopping=lambda: loop.stopping())
+            loop = TrainingLoop(batches, _validation(batches), callbacks, out, pace)
+            loop.resume()
             loop.run()
         net.load_state_dict(loop.exported())
         if world.leads:
@@ -193,8 +201,36 @@ def train(
             made_from: dict[str, Any] = {"labels_sha256": labels}
             if start is not None:
                 made_from["start_sha256"] = hashlib.sha256(start.read_bytes()).hexdigest()
-            _export(loop, out, code, describe_checkpoint(run, network_code), made_from)
+            _export(loop, out, code, describe_checkpoint(planned, network_code), made_from)
     return net.eval()
+
+
+def _faster(
+    run: Run, net: RoutingNetwork, state: Path, world: World, place: torch.device, batches_of: Callable[..., Batches]
+) -> Precision:
+    """The precision in which twins of the network learn faster from the first batches; of a resumed run as before.
+
+    Trainings that make solutions of their own make those of the first batch for each of the twins, too.
+    """
+    file = state / "precision.json"
+    if world.tell(float(file.exists()), place):
+        precision: Precision = read_json(file, "train anew", "precision")["precision"]
+    else:
+        gpus = [place] if place.type == "cuda" else []
+        with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng(gpus):
+            twins: dict[Precision, Batches] = {}
+            for each in CHOICES:
+                twin = copy.deepcopy(net)
+                apart: dict[str, Any] = {"best": twin.state_dict, "stopping": lambda: False}
+                twins[each] = batches_of(run.in_precision(each), twin, Path(folder, each), **apart)
+            count = run.training.batches
+            precision, ratio = faster_precision(lambda each, number: twins[each].train(number % count), place)
+        precision = "bf16" if world.tell(float(precision == "bf16"), place) else "fp32"
+        if world.leads:
+            write_json(file, {"precision": precision, "bf16_times_as_fast": round(ratio, 3)})
+        log.info("%s: precision auto: %s, as bf16 is %.2f times as fast as fp32", run.id, precision, ratio)
+    world.barrier()
+    return precision
 
 
 def _threads(settings: Settings) -> int | None:
@@ -252,6 +288,7 @@ def _export(loop: TrainingLoop, out: Path, code: str, about: dict[str, Any], mad
         "device": place.type,
         "device_name": devices.name(place),
         "threads": torch.get_num_threads(),
+        "precision": run.training.precision,
         "world_size": loop.scheme.world.size,
         "torch": torch.__version__,
         "python": platform.python_version(),
