@@ -53,7 +53,7 @@ def test_nothing_to_keep_is_said(tmp_path: Path) -> None:
 def test_the_commit_is_that_of_the_measurements(tmp_path: Path) -> None:
     """Not the current one, which may have been edited since."""
     (csv,) = keep(tmp_path, [drawn(tmp_path / "table1", "laptop")], "laptop", tmp_path / "to", None)
-    assert set(pd.read_csv(csv).commit) == {"01234567-dirty"}
+    assert set(pd.read_csv(csv).commit) == {"01234567 with uncommitted changes"}
 
 
 def test_kept_files_are_an_ro_crate(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_kept_files_are_an_ro_crate(tmp_path: Path) -> None:
     draw = entities["#draw/pens/table1"]
     assert {entities[each["@id"]]["identifier"] for each in draw["object"]} == {f"sha256:{c * 64}" for c in "abc"}
     assert {entities[each["@id"]]["softwareVersion"] for each in draw["instrument"]} == {
-        "1.0.0, commit 01234567-dirty",
+        "1.0.0, commit 01234567 with uncommitted changes",
         "1.0.0, commit fedcba98",
     }
     named = re.findall('"@id": "([^"]+)"', (folder / METADATA).read_text())

@@ -65,10 +65,19 @@ def report(results: Path, *names: str) -> str:
 def test_the_top_says_when_by_which_commit_and_where(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = {"version": "1.0.0", "commit": "1234abcd" + 32 * "0", "dirty": False}
     monkeypatch.setattr(report_module, "source", lambda: source)
-    today = datetime.date.today()
+    for source["dirty"], words in ((False, ""), (True, " with uncommitted changes")):
+        today = datetime.date.today()
+        text = report(results, "table12").partition("<main>")[0]
+        days = (today, datetime.date.today())
+        assert any(f"Written {day}, commit 1234abcd{words}; measured on Test CPU" in text for day in days)
+
+
+def test_the_top_counts_the_printed_numbers(results: Path) -> None:
     text = report(results, "table12").partition("<main>")[0]
-    days = (today, datetime.date.today())
-    assert any(f"Written {day}, commit 1234abcd; measured on Test CPU" in text for day in days)
+    numbers = json.loads((results / "report" / "summary.json").read_text())["numbers"]
+    assert numbers["beside_printed"] > 0
+    for count in (numbers["beside_printed"] + numbers["quoted"], numbers["beside_printed"], numbers["quoted"]):
+        assert f"<dd>{count:,}</dd>" in text
 
 
 def test_rows_that_were_not_run_can_be_hidden(results: Path) -> None:
@@ -210,11 +219,12 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
         stems, tmp_path / "index.html", judging, {"scaling": "A title"}, {"scaling": overview}, digest="0123abc"
     )
     page = (tmp_path / "index.html").read_text()
-    assert page.index("Verdicts") < page.index('id="scaling-figure2"') < page.index("papers' own tables support")
-    assert page.count("data:image/png;base64,") == 1
+    order = ('<h2 id="claims">Verdicts', 'id="scaling-figure2"', "papers' own tables support")
+    assert list(map(page.index, order)) == sorted(map(page.index, order))
+    assert page.count("data:image/svg+xml;base64,") == 2  # on the first screen, and in its place
     assert told_in_short("smoke", judged) in page
     assert '<a href="#scaling-figure2">' in page
-    assert "1 &lt; 2." in page
+    assert '<span class="claimed">1 &lt; 2.' in page
     assert all(f'<span class="verdict {name}">' in page for name in ("supported", "inconclusive", "not-measured"))
     assert "and 1 more, in summary.json" in page
     assert "chance alone would decide" in page
@@ -274,7 +284,7 @@ def test_a_scale_without_verdicts_says_what_to_believe_and_shows_none(work: Path
     first = page[: page.index('<div class="layout">')]
     assert "No claim is judged" in first
     assert '<a href="../docs/results/what_reproduces.md">Verdicts at scale laptop</a>' in first
-    assert "data:image/png" in first
+    assert "data:image/svg+xml" in first
     assert 'class="verdict ' not in page
     assert claim.claim.split("<")[0][:40] in page
 

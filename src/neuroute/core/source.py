@@ -34,8 +34,8 @@ def source() -> dict[str, Any]:
 
 
 def short_commit(of: Mapping[str, Any]) -> str | None:
-    """The commit of a source as people write it: 7a5ee4d7, or 7a5ee4d7-dirty where it was edited; None if unknown."""
-    return f"{of['commit'][:8]}{'-dirty' if of['dirty'] else ''}" if of["commit"] else None
+    """The commit of a source: 7a5ee4d7, or "7a5ee4d7 with uncommitted changes"; None if unknown."""
+    return f"{of['commit'][:8]}{' with uncommitted changes' if of['dirty'] else ''}" if of["commit"] else None
 
 
 def _checkout(folder: Path) -> tuple[str | None, bool | None]:

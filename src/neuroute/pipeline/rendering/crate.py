@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.source import short_commit, source
@@ -99,7 +100,7 @@ def _instruments(crate: ROCrate, made_from: Mapping[str, Any]) -> Sequence[Conte
         crate.add(
             ContextEntity(
                 crate,
-                f"#neuroute/{commit or each['version']}",
+                quote(f"#neuroute/{commit or each['version']}", safe="#/"),
                 properties={
                     "@type": "SoftwareApplication",
                     "name": "neuroute",

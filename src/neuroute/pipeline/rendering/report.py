@@ -29,7 +29,7 @@ from neuroute.pipeline.plan.claims import SAYS
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.rendering.comparisons import Finding
 from neuroute.pipeline.rendering.protocol import HEADS, LEGEND, Line
-from neuroute.pipeline.rendering.style import with_suffix
+from neuroute.pipeline.rendering.style import PUBLISHED, with_suffix
 from neuroute.pipeline.rendering.table import QUOTED
 from neuroute.pipeline.rendering.verdicts import (
     NO_VERDICT,
@@ -88,9 +88,7 @@ def _titles(file: Path, name: str, about: Mapping[str, Any]) -> Iterator[str]:
                 yield f' title="{html.escape(text)}"'
 
 
-# -- The first page of the report: what became of each paper's claims, its main figures in small; a summary in JSON
-
-THUMBNAIL = (560, 220)  # at most so many pixels: twice what the page shows, for dense screens
+# -- The first page of the report: totals, main figures, what became of each paper's claims; a summary in JSON
 
 
 @dataclass(frozen=True)
@@ -126,21 +124,6 @@ def shown_claim(judged: Judged) -> dict[str, Any]:
         "power": "" if judged.power is None else f"{judged.power:.2f}",
         "at": "; ".join(dict.fromkeys(finding.at for finding in findings if finding.at)),
     }
-
-
-def thumbnail(stem: Path) -> str:
-    """A drawn figure in small, as the base64 of a PNG; empty where it was not drawn."""
-    png = with_suffix(stem, "png")
-    if not png.is_file():
-        return ""
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    with Image.open(png) as image:
-        small = image.convert("RGB")
-        small.thumbnail(THUMBNAIL, Image.Resampling.LANCZOS)
-        small.quantize(64).save(buffer, "PNG", optimize=True)
-    return base64.b64encode(buffer.getvalue()).decode()
 
 
 def summary(
@@ -295,13 +278,16 @@ def write_report(
             "anchor": paper,
             "protocol": [line.cells() for line in protocols.get(paper, ())],
             "coverage": coverage_lines({_number(name): cells for name, cells in coverage[paper].items()}),
-            "artifacts": [_artifact(paper, stem, out, scale) for stem in paper_stems],
+            "artifacts": artifacts,
             "claims": _claims(paper, paper_stems, overview.claims),
             "regime": overview.claims[0].regime.words if scale.verdicts and overview.claims else "",
-            "pictures": _pictures(paper, paper_stems, overview.figures),
+            "figures": figures,
+            "picture": next((figure for figure in figures if _has_printed(figure["stem"])), None),
         }
         for paper, paper_stems in stems.items()
         for overview in [overviews.get(paper, Overview())]
+        for artifacts in [[_artifact(paper, stem, out, scale) for stem in paper_stems]]
+        for figures in [[each for each in artifacts if each["drawn"] and each["stem"].name in overview.figures]]
     ]
     scales = {a["scale"] for paper in papers for a in paper["artifacts"] if a.get("other_scale")}
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -353,15 +339,16 @@ def _claims(paper: str, stems: Sequence[Path], claims: Sequence[Judged]) -> list
     ]
 
 
-def _pictures(paper: str, stems: Sequence[Path], names: Sequence[str]) -> list[dict[str, str]]:
-    """The main figures of a paper that are drawn, in small."""
-    of = {stem.name: thumbnail(stem) for stem in stems if stem.name in names}
-    return [{"anchor": f"{paper}-{name}", "number": _number(name), "image": of[name]} for name in names if of.get(name)]
+def _has_printed(figure: Path) -> bool:
+    """Whether a drawn figure sets printed numbers beside measured ones."""
+    points = csv.DictReader(io.StringIO(_read_bytes(with_suffix(figure, "csv")).decode()))
+    return any(point.get("side") == PUBLISHED for point in points)
 
 
 def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]:
     """What the template shows of one artifact."""
-    values: dict[str, Any] = {"anchor": f"{paper}-{stem.name}", "number": _number(stem.name), "drawn": False}
+    anchor = f"{paper}-{stem.name}"
+    values: dict[str, Any] = {"stem": stem, "anchor": anchor, "number": _number(stem.name), "drawn": False}
     if not with_suffix(stem, "json").is_file():
         return values
     about = read_json(with_suffix(stem, "json"), "draw it again", "title", "kind", "notes", "measured_on")

@@ -23,8 +23,7 @@ RULE = (
     "Each claim is one number, of a form fixed before measuring: how much smaller one side's gap is, averaged over "
     "the named cells. Supported: its 95 % interval lies on the claim's side; contradicted: on the other; else "
     "inconclusive. Of several baselines all must be behind. Instances are resampled in pairs; a model's seed variance "
-    "is moderated by that of its kind of network. Headline claims are tested together (Holm). Verdicts are about the "
-    "models of this scale, not the paper's."
+    "is moderated by that of its kind of network. Headline claims are tested together (Holm)."
 )
 NO_VERDICT = (
     "No claim is judged at this scale: its networks are too small and too shortly trained. The numbers show that "
