@@ -10,7 +10,7 @@ from pathlib import Path
 
 from neuroute.analysis.contrasts import Estimate, Gap, contrast, law
 from neuroute.pipeline.papers.scaling.claims import EXPONENTS, directions
-from neuroute.pipeline.papers.scaling.roles import Shape
+from neuroute.pipeline.papers.scaling.paper import Shape
 from neuroute.pipeline.rendering.comparisons import SPREADS, Finding, Unit, cells_of, spread_of
 from neuroute.pipeline.rendering.kept import KeptTables
 from neuroute.pipeline.rendering.verdicts import effect

@@ -15,8 +15,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import autocast
+from neuroute.pipeline.papers.pens.paper import AttentionEvaluation
 from neuroute.pipeline.papers.pens.probe import origin_logits, path_ends, walk
-from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
 from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Run
 from pens_by_the_book import decision as by_the_book
 

@@ -16,8 +16,8 @@ from neuroute.datasets.labels import make_labels
 from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.networks.base import PathNetwork
+from neuroute.pipeline.papers.scaling.paper import ProbeEvaluation
 from neuroute.pipeline.papers.scaling.probe import last_layer, success_by_rank
-from neuroute.pipeline.papers.scaling.roles import ProbeEvaluation
 from neuroute.problems.tsp import canonical
 from neuroute.specs.objects import Dataset, Labels, Network
 

@@ -16,8 +16,8 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prc.tsp import prc
 from neuroute.networks.sit import Sit
+from neuroute.pipeline.papers.sit.paper import RoundEvaluation
 from neuroute.pipeline.papers.sit.probe import decision_state, one_iteration
-from neuroute.pipeline.papers.sit.roles import RoundEvaluation
 from neuroute.solvers.registry import get
 from neuroute.specs.objects import Dataset, Decoding, Labels, Run
 from sit_by_the_book import logits

@@ -13,7 +13,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
-from neuroute.pipeline.papers.mvmoe.roles import RoutingEvaluation
+from neuroute.pipeline.papers.mvmoe.paper import RoutingEvaluation
 from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths, number_of_starts
 from neuroute.specs.objects import Dataset, Labels, Run
 

@@ -15,8 +15,8 @@ from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.tsp import TSP
+from neuroute.pipeline.papers.icam.paper import LEVELS, RANKS, StructureEvaluation, selections
 from neuroute.pipeline.papers.icam.probe import SOLVED
-from neuroute.pipeline.papers.icam.roles import LEVELS, RANKS, StructureEvaluation, selections
 from neuroute.pipeline.rendering.maps import pairwise_distances
 from neuroute.specs.objects import Dataset, Labels, Run
 
@@ -150,7 +150,7 @@ def test_choices_are_counted_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     coords, tours = rng.random((count, n, 2), np.float32), np.stack([rng.permutation(n) for _ in range(count)])
     distances, ranks, between = by_hand(coords, tours)
     for pairs in (1 << 24, 2 * n * n):  # all at once, and in parts of which the last is smaller
-        monkeypatch.setattr("neuroute.pipeline.papers.icam.roles.PAIRS", pairs)
+        monkeypatch.setattr("neuroute.pipeline.papers.icam.paper.PAIRS", pairs)
         found = selections(torch.from_numpy(coords), torch.from_numpy(tours))
         np.testing.assert_allclose(found.quantiles, np.quantile(distances, LEVELS), rtol=1e-6)
         counts = np.bincount(ranks, minlength=n + 1)

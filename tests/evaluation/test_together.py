@@ -14,7 +14,7 @@ from neuroute.datasets.labels import make_labels
 from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, decode_timed
-from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
+from neuroute.pipeline.papers.pens.paper import AttentionEvaluation
 from neuroute.problems.tsp import tour_length
 from neuroute.specs.objects import (
     BenchmarkEvaluation,

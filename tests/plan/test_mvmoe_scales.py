@@ -3,9 +3,8 @@
 import pytest
 
 from neuroute.evaluation.accounting.counts import counts
-from neuroute.pipeline.papers.mvmoe import roles
-from neuroute.pipeline.papers.mvmoe.roles import ABLATIONS, TRAINED, VARIANTS, RoutingEvaluation
-from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
+from neuroute.pipeline.papers.mvmoe.paper import ABLATIONS, TRAINED, VARIANTS, MvmoeScale, RoutingEvaluation
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import BenchmarkEvaluation, ConstructionEvaluation, Supervised, Test
 from plans import SCALES, plan_of, read_published, reinforced
@@ -127,7 +126,7 @@ def test_figure_7_compares_two_trainings_on_all_problems(paper: Plan) -> None:
 
 def test_both_lehds_are_trained_alike(paper: Plan) -> None:
     """Table 8: as published, but for 20 epochs."""
-    dense, light = (paper.runs[run] for run in roles.lehd(paper.scale).values())
+    dense, light = (paper.runs[run] for run in mvmoe.lehd(paper.scale).values())
     assert (dense.id, light.id) == ("mvmoe/lehd_cvrp", "mvmoe/lehd4eL_cvrp")
     assert dense.training == light.training
     assert isinstance(dense.training, Supervised)
@@ -135,7 +134,7 @@ def test_both_lehds_are_trained_alike(paper: Plan) -> None:
     assert dense.data == light.data
     assert dense.network != light.network
     smoke = plan_of("smoke", ("mvmoe",))
-    dense, light = (smoke.runs[run] for run in roles.lehd(smoke.scale).values())
+    dense, light = (smoke.runs[run] for run in mvmoe.lehd(smoke.scale).values())
     assert dense.id == "scaling/lehd_cvrp"
     assert dense.training == light.training
 
@@ -210,11 +209,11 @@ def test_the_reference_solver_comes_first(paper: Plan) -> None:
         "OVRP": ["lkh3", "ortools", "ortools-x10"],
         "OVRPBLTW": ["ortools-x10", "ortools"],
     }.items():
-        found = roles.solved(paper.scale, variant, 100)
+        found = mvmoe.solved(paper.scale, variant, 100)
         assert [labels.solver for labels in found] == solvers
-        assert found[0] == roles.reference(paper.scale, variant, 100)
+        assert found[0] == mvmoe.reference(paper.scale, variant, 100)
         assert {labels.id for labels in found} <= paper.label_jobs.keys()
-    assert roles.reference(paper.scale, "OVRP", 50).solver == "ortools-x10"  # the best mean in print, as at 100 LKH3's
+    assert mvmoe.reference(paper.scale, "OVRP", 50).solver == "ortools-x10"  # the best mean in print, as at 100 LKH3's
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -6,9 +6,9 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.accounting.counts import counts
-from neuroute.pipeline.papers.icam.roles import SIZES, reference
+from neuroute.pipeline.papers.icam.paper import SIZES, reference
 from neuroute.pipeline.papers.rivals.paper import RivalsScale, rivals
-from neuroute.pipeline.papers.sit import roles as sit
+from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.plan.config import Config, load_scale, parse_config
 from neuroute.specs.objects import Evaluation, Labels, Reinforced, Run
 from neuroute_systems.dgl.system import BeamPool

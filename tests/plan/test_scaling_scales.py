@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.papers.pens.scale import PensScale
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.papers.pens.paper import PensScale
+from neuroute.pipeline.papers.scaling.paper import ScalingScale
 from neuroute.pipeline.plan.config import load_scale
 from neuroute.pipeline.plan.overview import costs, describe
 from neuroute.specs.objects import EfficiencyEvaluation, Test

@@ -6,8 +6,7 @@ import pytest
 import yaml
 
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
-from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.papers.pens.paper import AttentionEvaluation, PensScale
 from neuroute.pipeline.plan.config import load_scale
 from neuroute.pipeline.plan.estimates import Estimates
 from neuroute.pipeline.plan.papers import with_lenders

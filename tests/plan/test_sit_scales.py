@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.pipeline.papers.sit.scale import SitScale
+from neuroute.pipeline.papers.sit.paper import SitScale
 from neuroute.specs.objects import BenchmarkEvaluation, Reconstruction, SelfImprovement, Test
 from plans import plan_of, read_published, smoke_with, write_scale
 

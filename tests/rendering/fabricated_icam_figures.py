@@ -13,15 +13,15 @@ import untrained
 from fabricated import CONFIG, measure
 from fabricated_icam import ARTIFACTS, SCALE
 from neuroute.datasets.labels import make_labels
-from neuroute.pipeline.papers.icam import roles
-from neuroute.pipeline.papers.icam.roles import StructureEvaluation
+from neuroute.pipeline.papers.icam import paper as icam
+from neuroute.pipeline.papers.icam.paper import StructureEvaluation
 from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import Dataset, Labels, Network, Run
 
 N, DECISION = 30, 9
 SIZES = {20: 12, 60: 6}  # nodes of labelled instances -> how many
 OPTIMAL = tuple(Labels(dataset=Dataset(split="test", n=n, count=c), solver="insertion") for n, c in SIZES.items())
-ICAM, POMO = (roles.run_id(names["tsp"]) for names in (roles.OWN, roles.ORIGINAL))
+ICAM, POMO = (icam.run_id(names["tsp"]) for names in (icam.OWN, icam.ORIGINAL))
 SHAPE = {"depth": 3, "width": 16, "feed_forward": 24}
 
 

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from fabricated import MICRO, Fabric, Made, about, drawn_table, records
-from neuroute.pipeline.papers.mvmoe import roles
-from neuroute.pipeline.papers.mvmoe.paper import PAPER
-from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
+from neuroute.pipeline.papers.mvmoe.paper import PAPER, MvmoeScale
 from neuroute.pipeline.plan.config import Scale
 from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.objects import ConstructionEvaluation, Dataset, Decoding, Run
@@ -22,7 +21,7 @@ def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
     start = {"POMO": 1.0, "POMO-MTL": 2.0, "MVMoE/4E": 1.7, "MVMoE/4E-L": 1.8}.get(str(run.role.get("method")), 2.5)
     start += sum(map(ord, run.name + variant)) % 11 / 100
     start *= 10 if run.role.get("problem") not in (None, variant) else 1
-    start *= 3 if variant in roles.UNSEEN else 1
+    start *= 3 if variant in mvmoe.UNSEEN else 1
     return float(
         start * (dataset.n / 8) ** 0.5 * (0.8 if decoding.augment else 1.0) * (1 + decoding.iterations) ** -0.3
     )
@@ -67,4 +66,4 @@ def changed(**update: object) -> Scale:
 
 
 def set_of(variant: str, size: int) -> Dataset:
-    return roles.reference(SCALE, variant, size).dataset
+    return mvmoe.reference(SCALE, variant, size).dataset

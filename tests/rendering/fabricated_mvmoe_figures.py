@@ -14,17 +14,15 @@ from untrained import ready
 
 from fabricated import CONFIG, measure
 from fabricated_mvmoe import FABRIC, SCALE, changed
-from neuroute.pipeline.papers.mvmoe import roles
-from neuroute.pipeline.papers.mvmoe.paper import PAPER
-from neuroute.pipeline.papers.mvmoe.roles import RoutingEvaluation
-from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
+from neuroute.pipeline.papers.mvmoe.paper import PAPER, MvmoeScale, RoutingEvaluation
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import Dataset, Network, Reinforced, Run
 
 N, COUNT, STEPS = 14, 3, 20
 SHAPE = {"depth": 3, "width": 16, "heads": 4, "feed_forward": 24, "experts": 4, "top": 2}
-BASE, LIGHT = (roles.run_id(roles.multi(SCALE, method, 50)) for method in ("MVMoE/4E", "MVMoE/4E-L"))
+BASE, LIGHT = (mvmoe.run_id(mvmoe.multi(SCALE, method, 50)) for method in ("MVMoE/4E", "MVMoE/4E-L"))
 HIERARCHY = {BASE: "none", LIGHT: "step"}
 ABLATIONS = ["h_4eL", "h_mtl", "h_soft", "h_enc_all", "h_8e", "h_enc_ec"]  # trained here besides the default
 LogLaw = Callable[[Run, str, float], float]  # (run, variant, share of the training) -> gap in %
@@ -43,8 +41,8 @@ FIGURES: Scale = changed(trainings=TRAININGS, few_shot=lengthened(MVMOE.few_shot
 
 def falling(run: Run, variant: str, share: float) -> float:
     """Unseen problems are harder; with OVRPTW in the training, problems with open routes and windows end lower."""
-    last = 4.0 if variant in roles.TRAINED else 8.0
-    last += 3.0 if run.name == roles.WITHOUT_OVRPTW and "O" in variant[:1] and "TW" in variant else 0.0
+    last = 4.0 if variant in mvmoe.TRAINED else 8.0
+    last += 3.0 if run.name == mvmoe.WITHOUT_OVRPTW and "O" in variant[:1] and "TW" in variant else 0.0
     return last + sum(map(ord, run.name + variant)) % 7 / 10 + 60 * (1 - share) ** 4
 
 
@@ -73,7 +71,7 @@ def small(run: Run) -> Any:
 
 
 def write_routings(work: Path) -> Path:
-    datasets = tuple(Dataset(problem="vrp", variant=v, split="val", n=N, count=COUNT) for v in roles.VARIANTS)
+    datasets = tuple(Dataset(problem="vrp", variant=v, split="val", n=N, count=COUNT) for v in mvmoe.VARIANTS)
     for run in runs():
         if run.id in HIERARCHY:
             measure(RoutingEvaluation(run=run.id, datasets=datasets, steps=STEPS), run, small(run), work)
@@ -101,7 +99,7 @@ def write_logs(work: Path, law: LogLaw = falling) -> Path:
 
 def seconds(run: Run) -> float:
     """Of a training: the light decoder takes three quarters of the default's."""
-    return {roles.DEFAULT: 400.0, "h_4eL": 300.0, "h_mtl": 150.0}.get(run.name, 500.0)
+    return {mvmoe.DEFAULT: 400.0, "h_4eL": 300.0, "h_mtl": 150.0}.get(run.name, 500.0)
 
 
 def fabricate(work: Path) -> Path:

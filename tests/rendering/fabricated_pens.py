@@ -9,9 +9,7 @@ import json
 import numpy as np
 
 from fabricated import Fabric, Made, about, parameters, records
-from neuroute.pipeline.papers.pens.paper import PAPER
-from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
-from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.papers.pens.paper import PAPER, AttentionEvaluation, PensScale
 from neuroute.pipeline.plan.config import Scale, load_scale
 from neuroute.specs.objects import Dataset, Decoding, RescalingEvaluation, Run
 

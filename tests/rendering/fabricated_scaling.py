@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabricated import Arrays, Fabric, Made, about, manifest_entry, parameters, records, role
-from neuroute.pipeline.papers.scaling.paper import PAPER
-from neuroute.pipeline.papers.scaling.roles import ProbeEvaluation, reference
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.papers.scaling.paper import PAPER, ProbeEvaluation, ScalingScale, reference
 from neuroute.pipeline.plan.config import Scale, load_scale
 from neuroute.specs.objects import Dataset, Decoding, Labels, Run
 

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from fabricated import MICRO, Fabric, Made, about, drawn_table, records
-from neuroute.pipeline.papers.sit import roles
+from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.papers.sit.paper import PAPER
 from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation, Run
 
@@ -18,7 +18,7 @@ SOLVERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh
 
 def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
     """Small, positive, growing with the nodes; half of it after the rounds, less with every re-construction."""
-    start = 8.0 if run.name.startswith("warm") else 5.0 if run.name == roles.NO_SIT else 2.0
+    start = 8.0 if run.name.startswith("warm") else 5.0 if run.name == sit.NO_SIT else 2.0
     start = SOLVERS.get(decoding.name, start * (dataset.n / 10) ** 0.5)
     start *= {"nearest": 1.3, "greedy": 1.1}.get(decoding.start, 1.0) if decoding.iterations else 1.0
     return float(start * (1 + decoding.iterations) ** -0.7 * (1 + 0.1 / (decoding.longest or 5)))

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from fabricated import Fabric, about, records, write_records
-from neuroute.pipeline.papers.sit.paper import PAPER
-from neuroute.pipeline.papers.sit.roles import RoundEvaluation
+from neuroute.pipeline.papers.sit.paper import PAPER, RoundEvaluation
 from neuroute.pipeline.plan.config import load_scale
 from neuroute.problems.tsp import tour_length
 from neuroute.specs.objects import Decoding, Reconstruction, Run

@@ -23,7 +23,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.stated import state
 from neuroute.pipeline.papers.mvmoe.claims import capacity_before_time
 from neuroute.pipeline.papers.scaling.claims import deep_gains_faster_from_data, depth_pays_more
-from neuroute.pipeline.papers.scaling.roles import GRID
+from neuroute.pipeline.papers.scaling.paper import GRID
 from neuroute.pipeline.plan.claims import WHY, Claim, Gate, check_claims, claims_digest, read_claims
 from neuroute.pipeline.rendering.comparisons import (
     NO_INTERVAL,

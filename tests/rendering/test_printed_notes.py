@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from neuroute.pipeline.papers.scaling.roles import COMPARED, DEEPEST, LEHD
+from neuroute.pipeline.papers.scaling.paper import COMPARED, DEEPEST, LEHDS
 from neuroute.pipeline.rendering.cells import select
 from neuroute.pipeline.rendering.study import _read_published
 
@@ -17,7 +17,7 @@ def test_notes_say_what_is_printed() -> None:
     weights = [f"{100 * (large - every) / (large - small):.0f}" for small, large, every in means]
     without = of("scaling", "table8", depth=6, width=256, log_n="no", n=1000, metric="gap_pct")
     with_it = of("scaling", "table13", depth=6, width=512, n=1000, metric="gap_pct")
-    wide, deep = (of("scaling", "table20", metric="params_m", **shape._asdict()) for shape in LEHD)
+    wide, deep = (of("scaling", "table20", metric="params_m", **shape._asdict()) for shape in LEHDS)
     (layers, w), (depth, width, hidden) = DEEPEST, (9, 192, 512)
     gates, whole = layers * (w**2 + w) / 1e6, (layers * (13 * w**2 + 7 * w + 2) + 2 * w**2 + 6 * w + 1) / 1e6
     count = depth * (3 * width**2 + 2 * width * hidden + 2 * width) + 2 * width**2 + 3 * width

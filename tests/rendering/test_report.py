@@ -11,7 +11,7 @@ import pytest
 from fabricated_scaling import SCALE, study_of
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.dag.headlines import headlines
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.papers.scaling.paper import ScalingScale
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.pipeline.rendering import report as report_module

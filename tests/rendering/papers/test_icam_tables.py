@@ -13,7 +13,7 @@ from neuroute.datasets.benchmarks import study_instances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.pipeline.papers.icam.methods import baselines_note, reference_note, sets_of
-from neuroute.pipeline.papers.icam.scale import IcamScale
+from neuroute.pipeline.papers.icam.paper import IcamScale
 from neuroute.pipeline.papers.icam.tables import (
     CLIPPING,
     GROUPS,

@@ -12,7 +12,7 @@ from fabricated import stored, with_arrays
 from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, SHAPE, STEPS, N, fabricate, run_of, small, study
 from figure_checks import drawn, drawn_figure, texts
 from neuroute.datasets.streams import vrp_dataset
-from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.papers.mvmoe.figures_routing import HATCH
 from neuroute.pipeline.papers.mvmoe.snapshot import Routing, shares
 from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED
@@ -135,7 +135,7 @@ def test_figure4_has_the_loads_and_probabilities(work: Path) -> None:
 @pytest.mark.parametrize("run", [BASE, LIGHT])
 def test_routing_says_all_sets_that_it_was_measured_on(run: str, work: Path) -> None:
     records = pd.read_csv(work / "evaluations" / f"{run}/routing.csv")
-    assert records.test.tolist() == [f"vrp_{v}_uniform_val_n{N}_c{COUNT}" for v in roles.VARIANTS]
+    assert records.test.tolist() == [f"vrp_{v}_uniform_val_n{N}_c{COUNT}" for v in mvmoe.VARIANTS]
     looked = study("figure9" if run == BASE else "figure8", work)
     drawn(looked)
     assert {test["test"] for test in looked.measured_on()["tests"]} == set(records.test)
@@ -144,7 +144,7 @@ def test_routing_says_all_sets_that_it_was_measured_on(run: str, work: Path) -> 
 def test_figure8_shows_every_decision(work: Path) -> None:
     a, drawing = stored(work, f"{LIGHT}/routing"), draw("figure8", work)
     points = drawing.points
-    for i, variant in enumerate(roles.VARIANTS):
+    for i, variant in enumerate(mvmoe.VARIANTS):
         own = points[(points.variant == variant) & (points.panel == "a")]
         assert len(own) == min(STEPS, int(a["decisions"][i]))
         np.testing.assert_array_equal((own.layer == "sparse").astype(int), a["sparse"][i][: len(own)])

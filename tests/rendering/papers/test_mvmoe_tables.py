@@ -10,9 +10,9 @@ import pytest
 from fabricated import edit_arrays, keep_records, nothing_measured
 from fabricated_mvmoe import FABRIC, SCALE, changed, draw, feasible, set_of, study
 from neuroute.datasets.benchmarks import published_instances
-from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.papers.mvmoe.cells import BUDGETS, mean_gap_cell
-from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.papers.mvmoe.paper import MvmoeScale
 from neuroute.pipeline.rendering import cells
 from neuroute.pipeline.rendering.table import Cell, Table
 from neuroute.problems.vrp import SWITCHES
@@ -24,7 +24,7 @@ from table_cells import cell, of, recorded, row
 
 RECORDS = FABRIC
 GAP, X8 = "gap_mean_of_ratios_pct", "multistart-x8"
-COMPARED = {"table1": roles.TRAINED, "table2": roles.UNSEEN}
+COMPARED = {"table1": mvmoe.TRAINED, "table2": mvmoe.UNSEEN}
 
 
 def note(table: Table, begins: str) -> str:
@@ -41,7 +41,7 @@ def test_other_solvers_have_a_gap_and_a_row(work: Path, tmp_path: Path) -> None:
     FABRIC.by(scale=scale).write(tmp_path)
     table = of(study("table2", tmp_path, scale))
     for label, solver in (("OR-Tools (x10)", "ortools-x10"), ("OR-Tools by the networks' rule", "ortools-network")):
-        for size in roles.SIZES:
+        for size in mvmoe.SIZES:
             dataset = set_of("VRPBL", size)
             own, best = (FABRIC.solved(Labels(dataset=dataset, solver=s)) for s in (solver, "ortools-short"))
             shown = cell(table, f"gap_{size}_pct", "VRPBL", label)
@@ -86,14 +86,14 @@ def test_table3_is_what_the_environment_does(work: Path) -> None:
     """And says the same as the paper's table."""
     table, published = draw("table3", work), study("table3", work).published(3).set_index("key")
     assert [r.labels[0] for r in table.rows] == list(published.index)
-    for variant in roles.VARIANTS:
+    for variant in mvmoe.VARIANTS:
         on = SWITCHES[variant]
         letters = ["C"] + [x for x, holds in zip(("O", "B", "L", "TW"), on, strict=True) if holds]
         assert "+".join(letters) == published.value[variant]
         for letter in ("C", "O", "B", "L", "TW"):
             word = "yes" if letter in letters else "no"
             assert cell(table, f"has_{letter.lower()}", variant) == Cell(word, word)
-        word = "yes" if variant in roles.TRAINED else "no"
+        word = "yes" if variant in mvmoe.TRAINED else "no"
         assert cell(table, "trained", variant) == Cell(word, word)
         assert cell(table, "customers_100", variant).measured == SCALE[MvmoeScale].sizes[100]
 
@@ -105,7 +105,7 @@ def test_table3_without_the_runs_keeps_the_printed_entries(work: Path) -> None:
 
 
 def test_table4_has_no_mean_of_some(copy: Path) -> None:
-    run = roles.single(SCALE, "OVRP", 100)
+    run = mvmoe.single(SCALE, "OVRP", 100)
     keep_records(copy, f"mvmoe/{run}/mvmoe", lambda frame: frame.test != set_of("VRPL", 100).id)
     table = draw("table4", copy)
     assert cell(table, "gap_vrpl_pct", "POMO-OVRP") == Cell(None, 10.152)
@@ -123,10 +123,10 @@ def test_table5_shows_what_was_trained_among_what_is_printed(work: Path, tmp_pat
     scale = changed(ablations=["h_k1", "h_batch", "h_alpha1"])
     FABRIC.by(scale=scale).write(tmp_path)
     table = of(study("table5", tmp_path, scale))
-    measured = {("0.01", "instance", "2"): roles.DEFAULT, ("0.01", "instance", "1"): "h_k1"}
+    measured = {("0.01", "instance", "2"): mvmoe.DEFAULT, ("0.01", "instance", "1"): "h_k1"}
     measured |= {("0.01", "batch", "2"): "h_batch", ("1.0", "instance", "2"): "h_alpha1"}
     for labels, run in measured.items():
-        for key, variants in (("trained", roles.TRAINED), ("unseen", roles.UNSEEN)):
+        for key, variants in (("trained", mvmoe.TRAINED), ("unseen", mvmoe.UNSEEN)):
             tests = [set_of(variant, 50).id for variant in variants]
             gaps = [recorded(tmp_path, f"mvmoe/{run}/mvmoe", test, X8, GAP) for test in tests]
             shown = cell(table, f"gap_{key}_pct", *labels)
@@ -155,7 +155,7 @@ def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) 
     names = [k for k, v in published_instances("cvrplib").items() if v.set == "X" and 101 <= v.nodes < 121]
     assert len(names) == 5
     label = "Mean of 28, here of 5"
-    run = roles.multi(SCALE, "MVMoE/4E", 100)
+    run = mvmoe.multi(SCALE, "MVMoE/4E", 100)
 
     def mean(of_names: list[str]) -> float:
         gaps = [recorded(copy, f"mvmoe/{run}/set_x", f"cvrplib_{n}", X8, "gap_rounded_pct") for n in of_names]
@@ -168,7 +168,7 @@ def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) 
     same = seven[(seven.metric == "gap_pct") & (seven.method == "MVMoE/4E") & seven.instance.isin(names)]
     (others_note,) = [note for note in table.notes if note.startswith("Set-X: over the instances of the mean here")]
     assert f"MVMoE/4E {same.value.mean():.3f} %" in others_note
-    other = roles.multi(SCALE, "POMO-MTL", 100)
+    other = mvmoe.multi(SCALE, "POMO-MTL", 100)
     keep_records(copy, f"mvmoe/{other}/set_x", lambda frame: frame.test != "cvrplib_X-n106-k14")
     fewer = of(study("table7", copy, scale))
     others = [name for name in names if name != "X-n106-k14"]
@@ -197,7 +197,7 @@ def test_instances_that_are_not_printed_are_shown_apart(tmp_path: Path) -> None:
 
 def test_problems_on_the_same_ground_are_resampled_together(copy: Path) -> None:
     """Where all problems have the same gaps, their mean is as uncertain as one of them."""
-    run, sets = roles.run_id(roles.multi(SCALE, "MVMoE/4E", 50)), [set_of(v, 50) for v in roles.UNSEEN]
+    run, sets = mvmoe.run_id(mvmoe.multi(SCALE, "MVMoE/4E", 50)), [set_of(v, 50) for v in mvmoe.UNSEEN]
 
     def same_gaps(arrays: dict[str, np.ndarray]) -> None:
         gaps = 1 + np.linspace(0, 1, sets[0].count) ** 2
@@ -213,7 +213,7 @@ def test_problems_on_the_same_ground_are_resampled_together(copy: Path) -> None:
 
 def test_means_over_problems_of_several_trainings_have_the_range_of_these(tmp_path: Path) -> None:
     """As the table's note on seeds says of every range."""
-    run, sets = roles.run_id(roles.DEFAULT), [set_of(v, 50) for v in roles.TRAINED]
+    run, sets = mvmoe.run_id(mvmoe.DEFAULT), [set_of(v, 50) for v in mvmoe.TRAINED]
     fabric = FABRIC.by(scale=SCALE.model_copy(update={"seeds": {run: 3}}))
     found = fabric.study("table5", fabric.write(tmp_path))
     each = np.mean([found.values(GAP, run, dataset, X8) for dataset in sets], axis=0)

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 from fabricated_mvmoe import FABRIC
 from fabricated_mvmoe_figures import FIGURES, fabricate, run_of, study, write_logs
 from figure_checks import drawn, drawn_figure
-from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.papers.mvmoe.figures_training import (
     WITH,
     WITHOUT,
@@ -24,7 +24,7 @@ from neuroute.pipeline.papers.mvmoe.figures_training import (
     few_shot_points,
     idle_limits,
 )
-from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.papers.mvmoe.paper import MvmoeScale
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.render import render
 from neuroute.pipeline.rendering.style import MEASURED
@@ -47,12 +47,12 @@ def test_trainings_in_stages_are_followed_over_a_test_set_of_so_many_instances()
     scale = FIGURES.with_block(block.model_copy(update={"few_shot": few, "few_shot_count": 50}))
     wanted = list(few_shot_needs(scale))
     assert {need.stage for need in wanted if isinstance(need, Test)} == {"epoch1", "epoch2", None}
-    dataset, run = roles.adapted(scale, "VRPBLTW").dataset, "mvmoe/few_mtl_vrpbltw"
-    assert dataset == roles.reference(scale, "VRPBLTW", 50).dataset.model_copy(update={"count": 50})
+    dataset, run = mvmoe.adapted(scale, "VRPBLTW").dataset, "mvmoe/few_mtl_vrpbltw"
+    assert dataset == mvmoe.reference(scale, "VRPBLTW", 50).dataset.model_copy(update={"count": 50})
     gaps = {"mvmoe/mtl_50": 9.0, f"{run}@epoch1": 5.0, f"{run}@epoch2": 4.0, run: 3.0}
 
     def value(metric: str, name: str, on: Dataset, decoding: Decoding) -> float | None:
-        assert (metric, on, decoding) == ("gap_mean_of_ratios_pct", dataset, roles.X8)
+        assert (metric, on, decoding) == ("gap_mean_of_ratios_pct", dataset, mvmoe.X8)
         return gaps.get(name)
 
     found = few_shot_points(SimpleNamespace(scale=scale, value=value), "POMO-MTL", "VRPBLTW")  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ def test_trainings_in_stages_are_followed_over_a_test_set_of_so_many_instances()
 
 
 def test_epochs_are_counted_stage_by_stage() -> None:
-    training = run_of(roles.run_id("mtl_50")).training
+    training = run_of(mvmoe.run_id("mtl_50")).training
     assert isinstance(training, Reinforced)
     (stage,) = training.stages
     other = stage.model_copy(update={"name": "b", "batches_per_epoch": 5, "epochs": 3})
@@ -87,7 +87,7 @@ def test_panels_of_figure5_have_the_same_axis(work: Path) -> None:
 
 def test_a_limit_that_never_binds_is_told() -> None:
     def curves(of: dict[str, float]) -> list[Curve]:
-        gaps = {variant: of.get(variant, float(i)) for i, variant in enumerate(roles.VARIANTS)}
+        gaps = {variant: of.get(variant, float(i)) for i, variant in enumerate(mvmoe.VARIANTS)}
         return [Curve("run", v, series, ((0.0, 0, 0, gap),)) for v, gap in gaps.items() for series in (WITH, WITHOUT)]
 
     assert idle_limits(curves({})) == []
@@ -105,7 +105,7 @@ def test_odd_gaps_are_told(name: str, gap: float, copy: Path) -> None:
 
 
 def test_a_log_without_the_problem_is_named(copy: Path) -> None:
-    run = roles.run_id("few_mtl_vrpbltw")
+    run = mvmoe.run_id("few_mtl_vrpbltw")
     path = copy / "runs" / run / "log.jsonl"
     path.write_text(path.read_text().replace("VRPBLTW", "VRPQ"))
     assert f"Without a validation on the problem: {run} (VRPBLTW)." in draw("figure5", copy).notes
@@ -123,7 +123,7 @@ def test_figure6_draws_gaps_below_zero(copy: Path) -> None:
 
 
 def test_figure6_has_means_of_seeds_of_times_as_of_gaps(copy: Path) -> None:
-    run = roles.run_id(roles.DEFAULT)
+    run = mvmoe.run_id(mvmoe.DEFAULT)
     fabric = FABRIC.by(scale=FIGURES.model_copy(update={"seeds": {run: 2}}))
     shutil.copytree(fabric.write(copy) / "runs" / run, copy / "runs" / f"{run}-s1")
     (copy / "runs" / f"{run}-s1" / "run.json").write_text(json.dumps({"wall_time_s": 600.0}))
@@ -134,8 +134,8 @@ def test_figure6_has_means_of_seeds_of_times_as_of_gaps(copy: Path) -> None:
 
 
 def test_figure6_writes_above_the_printed_mark(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained = tuple(name for name in roles.ablations(study("figure6", work).scale) if name != "h_enc_ec")
-    monkeypatch.setattr(roles, "ablations", lambda scale: trained)
+    trained = tuple(name for name in mvmoe.ablations(study("figure6", work).scale) if name != "h_enc_ec")
+    monkeypatch.setattr(mvmoe, "ablations", lambda scale: trained)
     figure = drawn(study("figure6", work)).figure  # not one that is kept: fewer are trained here
     axes = next(a for a in figure.axes if "(c) gating" in (a.get_title(), a.get_title(loc="left")))
     with style.house():

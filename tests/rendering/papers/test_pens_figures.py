@@ -10,7 +10,7 @@ import pytest
 from fabricated import drop_rows, with_arrays
 from fabricated_pens import FABRIC, SCALE, study
 from figure_checks import drawn_figure, texts
-from neuroute.pipeline.papers.pens import roles
+from neuroute.pipeline.papers.pens import paper as pens
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def test_a_solver_without_records_says_so_on_its_row(copy: Path) -> None:
-    drop_rows(copy / "evaluations" / roles.LEHD / "uniform_pens.csv")
+    drop_rows(copy / "evaluations" / pens.LEHD / "uniform_pens.csv")
     drawing = draw("figure1", copy)
     assert texts(drawing).count(" not measured") == 1
     assert texts(drawing).count(" published only") == 0
@@ -53,7 +53,7 @@ def test_gaps_of_zero_and_below_are_kept_and_told(name: str, hopeless_pens: Path
 
 
 def test_a_sweep_without_a_minimum_is_drawn_and_told(work: Path, tmp_path: Path) -> None:
-    dataset = roles.held_out(SCALE, 1000)
+    dataset = pens.held_out(SCALE, 1000)
 
     def concave(arrays: Arrays) -> None:
         arrays["interior"][arrays["sizes"] == dataset.n] = False
@@ -64,11 +64,11 @@ def test_a_sweep_without_a_minimum_is_drawn_and_told(work: Path, tmp_path: Path)
     assert f"No minimum between the fitted factors: PENS-R at TSP{dataset.n}." in " ".join(drawing.notes)
     assert texts(drawing).count("no minimum found") == 1
     best = [line for axes in drawing.figure.axes for line in axes.lines if line.get_linestyle() == "--"]
-    assert len(best) == len(roles.RESCALED) * len(roles.SIZES) - 1  # none where none was found
+    assert len(best) == len(pens.RESCALED) * len(pens.SIZES) - 1  # none where none was found
 
 
 def test_lengths_that_are_not_finite_leave_an_honest_panel(work: Path, tmp_path: Path) -> None:
-    dataset = roles.held_out(SCALE, 250)
+    dataset = pens.held_out(SCALE, 250)
 
     def broken(arrays: Arrays) -> None:
         arrays[f"{dataset.id}|lengths"][:] = np.nan
@@ -95,8 +95,8 @@ def test_a_log_of_one_size_is_drawn_for_that_size(copy: Path) -> None:
 def test_colours_mean_the_same_in_all_maps_of_a_model(work: Path) -> None:
     panels = [axes.collections[0] for axes in draw("figure6", work).figure.axes if axes.collections]
     columns = len(study("figure6", work).arrays("pens/pens_r/attention")["factors"])
-    maps = [panel for panel in panels if len(panel.get_offsets()) > 1][: columns * len(roles.MAPPED)]
-    for row in range(len(roles.MAPPED)):
+    maps = [panel for panel in panels if len(panel.get_offsets()) > 1][: columns * len(pens.MAPPED)]
+    for row in range(len(pens.MAPPED)):
         assert len({panel.get_clim() for panel in maps[row * columns : (row + 1) * columns]}) == 1
 
 

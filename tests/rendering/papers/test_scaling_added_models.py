@@ -9,7 +9,7 @@ import pytest
 from fabricated_scaling import FABRIC
 from neuroute.analysis import power_laws as laws
 from neuroute.pipeline.papers.scaling.claims import depth_pays_more
-from neuroute.pipeline.papers.scaling.roles import GRID, Shape, grid
+from neuroute.pipeline.papers.scaling.paper import GRID, Shape, grid
 from neuroute.pipeline.plan.config import load_scale
 from neuroute.pipeline.rendering.comparisons import DrawnTables
 from neuroute.pipeline.rendering.render import render

@@ -13,7 +13,7 @@ from fabricated_scaling import study_of
 from figure_checks import drawn_figure
 from neuroute.pipeline.papers.scaling.figures_probes import success
 from neuroute.pipeline.papers.scaling.figures_training import largest_rise
-from neuroute.pipeline.papers.scaling.roles import PROBED
+from neuroute.pipeline.papers.scaling.paper import PROBED
 from neuroute.pipeline.rendering.render import render
 from neuroute.pipeline.rendering.style import Drawing
 

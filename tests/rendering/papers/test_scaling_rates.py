@@ -8,7 +8,7 @@ import pytest
 
 from fabricated_scaling import FABRIC, SCALE
 from neuroute.pipeline.papers.scaling import tables_ablations
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.papers.scaling.paper import ScalingScale
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import Cell
 

@@ -13,8 +13,7 @@ from fabricated_scaling import ARTIFACTS, FABRIC, RUNS, SCALE, shown_as, study_o
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.accounting.counts import counts
-from neuroute.pipeline.papers.scaling.paper import PAPER
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.papers.scaling.paper import PAPER, ScalingScale
 from neuroute.pipeline.papers.scaling.tables_ablations import table9
 from neuroute.pipeline.papers.scaling.tables_comparison import table5, table6, table13
 from neuroute.pipeline.plan.config import parse_config

@@ -14,7 +14,7 @@ from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, 
 from figure_checks import drawn_figure, texts
 from neuroute.pipeline.papers.sit.figure_training import Course, draw_gaps
 from neuroute.pipeline.papers.sit.figures_model import ordinal
-from neuroute.pipeline.papers.sit.scale import SitScale
+from neuroute.pipeline.papers.sit.paper import SitScale
 from neuroute.pipeline.papers.sit.snapshot import Round
 from neuroute.pipeline.rendering import style
 

@@ -12,10 +12,9 @@ from fabricated import keep_records, solve_all
 from fabricated_sit import FABRIC, RUNS, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.decoding.revision import published
-from neuroute.pipeline.papers.sit import roles
+from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.papers.sit.figures_model import figure3
-from neuroute.pipeline.papers.sit.roles import glop_note
-from neuroute.pipeline.papers.sit.scale import SitScale
+from neuroute.pipeline.papers.sit.paper import SitScale, glop_note
 from neuroute.pipeline.papers.sit.tables_comparison import GROUPS
 from neuroute.pipeline.plan.config import Config, Scale, load_scale
 from neuroute.pipeline.rendering.table import Cell
@@ -137,9 +136,9 @@ def test_figure3_says_that_the_warm_up_is_one_of_its_rounds(work: Path) -> None:
 
 
 def test_blocks_of_glop_are_those_that_these_sizes_are_revised_in() -> None:
-    (glop,) = (run for run in FABRIC.paper.runs(Config(), load_scale("paper")) if run.id == roles.GLOP)
+    (glop,) = (run for run in FABRIC.paper.runs(Config(), load_scale("paper")) if run.id == sit.GLOP)
     network = SimpleNamespace(**glop.network.arguments)
-    for n in (*roles.SMALL_SIZES, *roles.SIZES):
+    for n in (*sit.SMALL_SIZES, *sit.SIZES):
         blocks = " and ".join(str(nodes) for nodes, _ in published(network, n, "usual").blocks)  # type: ignore[arg-type]
         note = glop_note(SimpleNamespace(runs={glop.id: glop}), "tsp")  # type: ignore[arg-type]
         assert note == f"GLOP revises random insertion in blocks of {blocks} nodes."

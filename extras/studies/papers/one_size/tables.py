@@ -6,7 +6,7 @@ from math import isnan
 from neuroute.pipeline.papers.one_size.paper import ALIKE, STAGED
 
 from neuroute.pipeline.papers.icam.methods import reference_note, sets_of
-from neuroute.pipeline.papers.icam.roles import MULTI
+from neuroute.pipeline.papers.icam.paper import MULTI
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering.cells import above_over_seeds, gap_cell, summary_over_seeds

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.lazy import mpl
+from neuroute.pipeline.papers.icam import paper as icam
 from neuroute.pipeline.papers.icam.figures_network import alphas_of_layers
-from neuroute.pipeline.papers.icam.roles import RANKS, SHARE, structure_needs
 from neuroute.pipeline.papers.icam.snapshot import Structure, adaptation_slope, draw_alphas
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import diagram as dg
@@ -22,7 +22,7 @@ CHANNELS = 16  # of the maps of queries, keys and values
 LAYER = "layers.0"
 
 
-@artifact("Adaptation to an instance, drawn from a trained model", needs=structure_needs)
+@artifact("Adaptation to an instance, drawn from a trained model", needs=icam.structure_needs)
 def figure2(study: Study) -> Drawing:
     """From instance to bias at two sizes (a), where the bias enters (b), and what was learnt of it (c)."""
     net = Structure.of_icam(study)
@@ -144,7 +144,7 @@ def _idea_notes(study: Study, net: Structure, instances: list[tuple[int, maps.Ar
     return notes(study, net=net, counts=counts, cut=cut, alpha=alpha, halves=halves)
 
 
-@artifact("The adaptation attention-free module", needs=structure_needs)
+@artifact("The adaptation attention-free module", needs=icam.structure_needs)
 def figure4(study: Study) -> Drawing:
     """The module in the encoder, where all nodes ask all (a), and in the decoder, where tours do (b)."""
     net = Structure.of_icam(study)
@@ -243,7 +243,7 @@ SHOWN_RANKS = 8
 NEAR, FAR, TOUR = style.RAMPS["blue"][1], "#aeb5c0", "#cdd2da"
 
 
-@artifact("Where optimal tours go, in small and large instances", needs=structure_needs)
+@artifact("Where optimal tours go, in small and large instances", needs=icam.structure_needs)
 def figure1(study: Study) -> Drawing:
     """Instances of two sizes with the region of preferred nodes (a), distances and ranks of all choices (b, c)."""
     net = Structure.of_icam(study)
@@ -265,7 +265,7 @@ def figure1(study: Study) -> Drawing:
     charts = {"distances": "(b) Distance to the next node", "ranks": "(c) Its rank among unvisited nodes"}
     sheet = dg.Sheet(
         dg.column(
-            dg.heading(f"(a) Within the circle: {100 * SHARE:.0f} % of all next nodes in optimal tours"),
+            dg.heading(f"(a) Within the circle: {100 * icam.SHARE:.0f} % of all next nodes in optimal tours"),
             dg.row(dg.space(), *(dg.panel(f"map{n}", side, side, title) for n, title in titles.items()), dg.space()),
             dg.legend(marks, across=True),
             dg.row(*(dg.panel(name, 2.75, 1.05, before=0.4, below=0.3) for name in charts)),
@@ -311,11 +311,11 @@ def _draw_distances(axes: mpl.axes.Axes, net: Structure, colours: dict[int, str]
             axes.plot(quantiles, 100 * levels, color=colour, linestyle=dash)
             reach = max(reach, float(np.interp(0.985, levels, quantiles)))
         radius = net.number(f"radius_{n}_optimal")
-        axes.plot([radius, radius], [0, 100 * SHARE], color=colour, linewidth=0.7, linestyle="--")
+        axes.plot([radius, radius], [0, 100 * icam.SHARE], color=colour, linewidth=0.7, linestyle="--")
         axes.plot([], [], color=colour, label=f"{n:,} nodes")
     for who, name in CHOOSERS.items():
         axes.plot([], [], color=style.INK, linestyle=DASHES[who], label=name)
-    axes.axhline(100 * SHARE, color=style.GREY, linewidth=0.6, linestyle="--")
+    axes.axhline(100 * icam.SHARE, color=style.GREY, linewidth=0.6, linestyle="--")
     axes.set_xlim(0, 1.4 * reach or 1)  # room for the legend beside all radii
     axes.set_ylim(0, 102)
     axes.set_xlabel("distance in the unit square", labelpad=2)
@@ -377,4 +377,6 @@ def _notes(study: Study, net: Structure, sizes: list[int]) -> tuple[str, ...]:
             f"From {first:,} to {last:,} nodes the radius changes by a factor of {change:.2f}; (n1/n2)^0.5, which "
             f"keeps the number of nodes inside, is {(first / last) ** 0.5:.2f}."
         )
-    return notes(study, net=net, sets=sets, solved=solved_text, quantile=100 * SHARE, most=RANKS - 1, ratio=ratio)
+    return notes(
+        study, net=net, sets=sets, solved=solved_text, quantile=100 * icam.SHARE, most=icam.RANKS - 1, ratio=ratio
+    )

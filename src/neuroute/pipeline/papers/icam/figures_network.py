@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.lazy import mpl
-from neuroute.pipeline.papers.icam.roles import ORIGINAL, run_id, structure, structure_needs
+from neuroute.pipeline.papers.icam import paper as icam
 from neuroute.pipeline.papers.icam.snapshot import Structure, draw_alphas
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import diagram as dg
@@ -18,10 +18,10 @@ from neuroute.pipeline.rendering.style import MEASURED, Drawing
 
 STARTS = 3  # tours that are drawn
 LAYER = "layers.0"
-POMO = run_id(ORIGINAL["tsp"])
+POMO = icam.run_id(icam.ORIGINAL["tsp"])
 
 
-@artifact("The network, drawn from its modules", needs=structure_needs)
+@artifact("The network, drawn from its modules", needs=icam.structure_needs)
 def figure3(study: Study) -> Drawing:
     net = Structure.of_icam(study)
     model, alpha = net.model, {key: maps.short(net.alphas[key]) for key in ("decoder", "compatibility")}
@@ -63,7 +63,7 @@ def _bias_note(net: Structure) -> str:
     )
 
 
-@artifact("POMO, drawn from its modules", needs=lambda scale: [structure(scale, POMO)])
+@artifact("POMO, drawn from its modules", needs=lambda scale: [icam.structure(scale, POMO)])
 def figure6(study: Study) -> Drawing:
     """POMO with its shapes (a), where its heads look (b), and tours from several starts with all lengths (c, d)."""
     net = Structure.read(study, POMO)
@@ -142,7 +142,7 @@ GRID = (  # matrices, and where they meet
 )
 
 
-@artifact("The module's calculation, with its own numbers", needs=structure_needs)
+@artifact("The module's calculation, with its own numbers", needs=icam.structure_needs)
 def figure5(study: Study) -> Drawing:
     """Every term of Eq. 3 on a real instance."""
     net = Structure.of_icam(study)

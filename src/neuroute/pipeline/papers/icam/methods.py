@@ -2,18 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from neuroute.pipeline.papers.icam import roles
-from neuroute.pipeline.papers.icam.roles import (
-    AUGMENTED,
-    BASELINES,
-    MULTI,
-    ORIGINAL,
-    OWN,
-    RIVALS,
-    SINGLE,
-    SIZES,
-    run_id,
-)
+from neuroute.pipeline.papers.icam import paper as icam
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.papers import borrow_runs
 from neuroute.pipeline.rendering.cells import references_by_problem
@@ -33,39 +22,39 @@ REFERENCE: dict[Problem, dict[str, Method]] = {
     },
     "cvrp": {"LKH3": Method(solvers=("lkh3", "hgs", "hgs-short"))},
 }
-WAYS = {"single trajec.": SINGLE, "no augment.": MULTI, "aug×8": AUGMENTED}
+WAYS = {"single trajec.": icam.SINGLE, "no augment.": icam.MULTI, "aug×8": icam.AUGMENTED}
 
 
 def models(scale: Scale, problem: Problem) -> dict[str, Method]:
     """Models of Tables 1, 3, 6, 7 and 11, greedy and from many starts; searches are in Table 11."""
-    partitions = dict.fromkeys(roles.TAM_SIZES, roles.GLOP_G_2K) | {1000: roles.GLOP_G}
-    there = {run.id for run in borrow_runs(Config(), scale, [roles.ATT_GCN_LARGE, roles.DIMES_LARGE])}
+    partitions = dict.fromkeys(icam.TAM_SIZES, icam.GLOP_G_2K) | {1000: icam.GLOP_G}
+    there = {run.id for run in borrow_runs(Config(), scale, [icam.ATT_GCN_LARGE, icam.DIMES_LARGE])}
 
     def maps(run: str, large: str, sizes: set[int]) -> Method:
         """Maps of edges, of two networks where the scale has two."""
-        runs = {size: large if large in there and size in sizes else run for size in SIZES}
-        return Method(runs=runs, decoding=roles.SEARCHED)
+        runs = {size: large if large in there and size in sizes else run for size in icam.SIZES}
+        return Method(runs=runs, decoding=icam.SEARCHED)
 
     return {
-        **{f"{name} greedy": Method(runs=run) for name, run in BASELINES[problem].items()},
-        **ways({"POMO": ORIGINAL, "POMO (original)": ORIGINAL, "ICAM": OWN}, problem),
-        "GLOP (more revisions)": Method(runs=roles.GLOP, decoding=roles.REVISED),
-        "GLOP-G (LKH3)": Method(runs=partitions, decoding=roles.PARTED),
-        "MDAM bs50": Method(runs=roles.MDAM[problem], decoding=roles.decoder_beams(scale)),
-        "ELG aug×8": Method(runs=roles.ELG[problem], decoding=AUGMENTED),
-        "ELG": Method(runs=roles.ELG[problem], decoding=MULTI),
-        "Att-GCN+MCTS": maps(roles.ATT_GCN, roles.ATT_GCN_LARGE, set(SIZES) - {100}),
-        "DIMES AS+MCTS": maps(roles.DIMES, roles.DIMES_LARGE, {1000}),
-        "DIFUSCO greedy+2-opt": Method(runs=roles.DIFUSCO, decoding=roles.MERGED),
-        "H-TSP": Method(runs=roles.HTSP, decoding=roles.GROWN),
-        "Pointerformer aug×8": Method(runs=roles.POINTERFORMER, decoding=AUGMENTED),
+        **{f"{name} greedy": Method(runs=run) for name, run in icam.BASELINES[problem].items()},
+        **ways({"POMO": icam.ORIGINAL, "POMO (original)": icam.ORIGINAL, "ICAM": icam.OWN}, problem),
+        "GLOP (more revisions)": Method(runs=icam.GLOP, decoding=icam.REVISED),
+        "GLOP-G (LKH3)": Method(runs=partitions, decoding=icam.PARTED),
+        "MDAM bs50": Method(runs=icam.MDAM[problem], decoding=icam.decoder_beams(scale)),
+        "ELG aug×8": Method(runs=icam.ELG[problem], decoding=icam.AUGMENTED),
+        "ELG": Method(runs=icam.ELG[problem], decoding=icam.MULTI),
+        "Att-GCN+MCTS": maps(icam.ATT_GCN, icam.ATT_GCN_LARGE, set(icam.SIZES) - {100}),
+        "DIMES AS+MCTS": maps(icam.DIMES, icam.DIMES_LARGE, {1000}),
+        "DIFUSCO greedy+2-opt": Method(runs=icam.DIFUSCO, decoding=icam.MERGED),
+        "H-TSP": Method(runs=icam.HTSP, decoding=icam.GROWN),
+        "Pointerformer aug×8": Method(runs=icam.POINTERFORMER, decoding=icam.AUGMENTED),
     }
 
 
 def ways(names: Mapping[str, Mapping[Problem, str]], problem: Problem, label: str = "") -> dict[str, Method]:
     """Networks of many starts, decoded in three ways; names: printed name -> run; label: of_rows instead."""
     return {
-        f"{name} {way}": Method(label and f"{label} {way}", runs=run_id(runs[problem]), decoding=decoding)
+        f"{name} {way}": Method(label and f"{label} {way}", runs=icam.run_id(runs[problem]), decoding=decoding)
         for name, runs in names.items()
         for way, decoding in WAYS.items()
     }
@@ -73,23 +62,23 @@ def ways(names: Mapping[str, Mapping[Problem, str]], problem: Problem, label: st
 
 def searched(scale: Scale) -> dict[str, Method]:
     """Table 11's searches, at the sizes at which they are run here."""
-    run, of_baselines = run_id(OWN["tsp"]), BASELINES["tsp"]
+    run, of_baselines = icam.run_id(icam.OWN["tsp"]), icam.BASELINES["tsp"]
 
     def at(run: str, decoding: Decoding) -> Method:
-        sizes = roles.searched(scale, "beam" if decoding.method == "beam" else "rrc")
+        sizes = icam.searched(scale, "beam" if decoding.method == "beam" else "rrc")
         return Method(runs=dict.fromkeys(sizes, run), decoding=decoding)
 
     return {
-        "BQ bs16": at(of_baselines["BQ"], roles.beam(scale)),
-        "LEHD RRC100": at(of_baselines["LEHD"], roles.rrc(scale)),
-        "ICAM RRC100": at(run, roles.rrc(scale, "all")),
-        "ICAM bs16": at(run, roles.beam(scale, "all")),
+        "BQ bs16": at(of_baselines["BQ"], icam.beam(scale)),
+        "LEHD RRC100": at(of_baselines["LEHD"], icam.rrc(scale)),
+        "ICAM RRC100": at(run, icam.rrc(scale, "all")),
+        "ICAM bs16": at(run, icam.beam(scale, "all")),
     }
 
 
 def sets_of(scale: Scale, problem: Problem) -> dict[int, Labels]:
     """Return the test sets of Tables 1 and 7 to 11."""
-    return {size: roles.reference(scale, problem, size) for size in SIZES}
+    return {size: icam.reference(scale, problem, size) for size in icam.SIZES}
 
 
 def reference_note(tests: Mapping[Problem, Tests], published: Mapping[Problem, str]) -> str:
@@ -109,9 +98,9 @@ def _size(run: Run) -> str:
 def baselines_note(study: Study, grids: Sequence[Grid]) -> str:
     """Which baselines of a table's rows are trained here, and on what, each once."""
     of_rows = {run for grid in grids for run in grid.runs} & study.runs.keys()
-    names = {run_id(run): f"POMO ({problem.upper()})" for problem, run in ORIGINAL.items()}
-    names |= {run: f"{name} ({problem.upper()})" for problem, of in BASELINES.items() for name, run in of.items()}
-    for run in (study.runs[name] for name in RIVALS if name in of_rows):
+    names = {icam.run_id(run): f"POMO ({problem.upper()})" for problem, run in icam.ORIGINAL.items()}
+    names |= {run: f"{name} ({problem.upper()})" for problem, of in icam.BASELINES.items() for name, run in of.items()}
+    for run in (study.runs[name] for name in icam.RIVALS if name in of_rows):
         names[run.id] = f"{run.role['method']} ({run.validation.dataset.problem.upper()})"
     texts = dict.fromkeys(f"{name} {_size(study.runs[run])}" for run, name in names.items() if run in of_rows)
     return f"Baselines trained here, each by its own recipe: {', '.join(texts) or 'none'}. The others are as printed."

@@ -1,59 +1,418 @@
-"""Paper `icam`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
+"""Paper `icam`: its block in a scale file, models and test sets by the paper's numbers, and trainings."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from neuroute.pipeline.papers.icam import roles
-from neuroute.pipeline.papers.icam.roles import (
-    ABLATIONS,
-    MULTI,
-    ORIGINAL,
-    OWN,
-    PROBLEMS,
-    SINGLE,
-    SIZES,
-    STAGED,
-    large,
-    run_id,
-)
-from neuroute.pipeline.papers.icam.scale import IcamScale
+import numpy as np
+from pydantic import Field, model_validator
+
+from neuroute.core.lazy import torch
 from neuroute.pipeline.plan.changes import apply_changes, declare_run, seed_of
 from neuroute.pipeline.plan.claims import Protocol, on_benchmark
 from neuroute.pipeline.plan.config import Config, Scale
+from neuroute.pipeline.plan.needs import Need
 from neuroute.pipeline.plan.paper import Paper
-from neuroute.pipeline.plan.papers import borrow_runs
-from neuroute.specs.decodings import Decoding, beam_search
-from neuroute.specs.objects import Elite, Labels, Network, Problem, Reinforced, Run
+from neuroute.pipeline.plan.papers import borrow_runs, borrow_test_set
+from neuroute.pipeline.plan.shapes import BaselineShape, IcamShape, Nodes, Positive, names_each
+from neuroute.specs.decodings import revise
+from neuroute.specs.objects import (
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    Elite,
+    Labels,
+    Measurement,
+    Network,
+    Problem,
+    Reinforced,
+    Run,
+    Spec,
+    Stage,
+    beam_search,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SIZES = (100, 200, 500, 1000)
+LARGE_SIZES = (2000, 3000, 4000, 5000)  # Table 6
+TAM_SIZES = (1000, 2000, 3000, 4000, 5000)  # Table 3
+KS, BETAS = (20, 50, 100), (0.0, 0.1, 0.5, 0.9)  # Table 10
+MAIN = (20, 0.1)  # k and beta of the main run (Table 5)
+ALL_STAGES = ["stage1", "stage2", "stage3"]
+LARGEST_DEMAND = 9  # as in `datasets.streams`: a smaller vehicle could not serve every customer
+
+
+class IcamProblem(Spec):
+    """One of the two problems.  Keys are the paper's sizes."""
+
+    training: Annotated[Reinforced, Field(description="three stages, of ICAM and of POMO (Section 4, Table 5)")]
+    single_size: Annotated[Reinforced, Field(description="POMO as its authors train it")]
+    validation_counts: Annotated[
+        dict[int, Positive], Field(description="smallest and largest n -> validation instances here")
+    ]
+    other_solvers: Annotated[
+        dict[int, list[str]], Field(description="Table 1's solvers besides the reference: the paper's n -> solvers")
+    ] = {}
+
+    _named = names_each(validation_counts={100, 1000})
+
+    @model_validator(mode="after")
+    def _stages_are_three(self) -> "IcamProblem":
+        names = [stage.name for stage in self.training.stages]
+        if names != ALL_STAGES:
+            raise ValueError(f"training: its stages must be {ALL_STAGES}, got {names}")
+        for name, training in (("training", self.training), ("single_size", self.single_size)):
+            if training.batches_before:
+                raise ValueError(f"{name}.batches_before is {training.batches_before}: nothing comes before it")
+        if strange := set(self.other_solvers) - set(SIZES):
+            raise ValueError(f"other_solvers: {sorted(strange)} are none of the paper's sizes {list(SIZES)}")
+        return self
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Of all trainings."""
+        return self.training.stages + self.single_size.stages
+
+
+class IcamCvrp(IcamProblem):
+    """The CVRP has test sets of its own; the TSP's are those of `scaling`."""
+
+    sizes: Annotated[dict[int, Nodes], Field(description="the paper's n -> customers here")]
+    test_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> test instances here")]
+    references: Annotated[dict[int, str], Field(description="the paper's n -> solver of the reference solutions")]
+    tam_sizes: Annotated[dict[int, Nodes], Field(description="Table 3: the paper's n -> customers here")]
+    tam_capacities: Annotated[dict[int, int], Field(description="Table 3: the paper's n -> capacity here")]
+    tam_counts: Annotated[dict[int, Positive], Field(description="Table 3: the paper's n -> test instances here")]
+    tam_solver: Annotated[str, Field(description="Table 3: solver of the reference solutions")]
+    tam_other_solvers: Annotated[list[str], Field(description="Table 3: other solvers that are run")] = []
+    benchmark_nodes: Annotated[
+        tuple[int, int],
+        Field(description="Table 2: Set-X's instances with at least, and with less than, this many nodes"),
+    ]
+
+    _tests_named = names_each(
+        sizes=SIZES, test_counts=SIZES, references=SIZES, tam_sizes=TAM_SIZES, tam_capacities=TAM_SIZES,
+        tam_counts=TAM_SIZES, differ=["sizes", "tam_sizes"],
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _tests_can_be(self) -> "IcamCvrp":
+        if min(self.tam_capacities.values()) < LARGEST_DEMAND:
+            raise ValueError(f"tam_capacities {self.tam_capacities}: demands are up to {LARGEST_DEMAND}; give no less")
+        least, below = self.benchmark_nodes
+        if not least < below:
+            raise ValueError(f"benchmark_nodes: from {least} to less than {below} nodes; give the smaller number first")
+        return self
+
+
+class IcamScale(Spec):
+    """What the roles of paper `icam` stand for at this scale.  Keys are the paper's numbers.
+
+    The TSP's test sets, LEHD and BQ are those of `scaling`, BQ for the CVRP is that of `sit`.
+    """
+
+    network: IcamShape
+    pomo: BaselineShape
+    tsp: IcamProblem
+    cvrp: IcamCvrp
+    elites: Annotated[dict[int, Positive], Field(description="Table 10: the paper's k -> best solutions here")]
+    forks: Annotated[
+        list[tuple[int, float]],
+        Field(description="Table 10: the paper's k and beta of other third stages that are trained here"),
+    ]
+    large_sizes: Annotated[dict[int, Nodes], Field(description="Table 6: the paper's n -> nodes here")]
+    large_counts: Annotated[dict[int, Positive], Field(description="Table 6: the paper's n -> test instances here")]
+    large_solver: Annotated[str, Field(description="Table 6: solver of the reference solutions")]
+    rrc: Annotated[int, Field(ge=1, description="Table 11's 100 iterations of random re-construct -> here")]
+    rrc_max_nodes: Annotated[int, Field(ge=4, description="largest instances that random re-construct is run on")]
+    beam: Annotated[int, Field(ge=1, description="Table 11's beam of 16 -> here")]
+    decoder_beam: Annotated[int, Field(ge=1, description="the 50 beams of each of MDAM's decoders -> here")] = 50
+    beam_max_nodes: Annotated[int, Field(ge=4, description="largest instances that beams are run on")]
+
+    _named = names_each(elites=KS, large_sizes=LARGE_SIZES, large_counts=LARGE_SIZES, differ=["large_sizes"])
+
+    @model_validator(mode="after")
+    def _capacities_are_of_the_cvrp(self) -> "IcamScale":
+        if stages := [stage.name for stage in self.tsp.stages if stage.capacities]:
+            raise ValueError(f"tsp: capacities of {stages[0]}: they are for the CVRP")
+        return self
+
+    @model_validator(mode="after")
+    def _third_stages_fit(self) -> "IcamScale":
+        k, beta = MAIN
+        last = self.tsp.training.stages[-1]
+        here = (last.elite.k, last.elite.beta) if last.elite else None
+        if here != (self.elites[k], beta):
+            raise ValueError(
+                f"tsp.training: elite of stage3 is {here}; the main run is Table 10's with k = {k}, here "
+                f"elites.{k} = {self.elites[k]}, and beta = {beta}"
+            )
+        if len(set(self.elites.values())) < len(KS):
+            raise ValueError(f"elites {self.elites} must all differ")
+        fewest = last.starts_of(last.sizes[0])
+        for place in self.forks:
+            k, beta = place
+            if k not in KS or beta not in BETAS or place == MAIN:
+                raise ValueError(
+                    f"forks: k = {k}, beta = {beta:g}: Table 10 has k of {list(KS)} and beta of {list(BETAS)}, and "
+                    f"k = {MAIN[0]} with beta = {MAIN[1]} is the main run"
+                )
+            if self.elites[k] > fewest:
+                raise ValueError(f"elites.{k}: the best {self.elites[k]} of {fewest} solutions")
+        if len(set(self.forks)) < len(self.forks):
+            raise ValueError(f"forks {self.forks} must all differ")
+        return self
+
+
+__all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
+KEY = "icam"
+SCALING, SIT = "scaling", "sit"  # lend their baselines, and the TSP's test sets
+PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
+OWN: dict[Problem, str] = {"tsp": "icam_tsp", "cvrp": "icam_cvrp"}
+ORIGINAL: dict[Problem, str] = {"tsp": "pomo_tsp", "cvrp": "pomo_cvrp"}  # POMO as its authors train it
+STAGED: dict[Problem, str] = {"tsp": "pomo3_tsp", "cvrp": "pomo3_cvrp"}  # POMO in the three stages (Table 7)
+ABLATIONS = {"AFM": "abl_afm", "AFM+CAB": "abl_afm_cab", "AAFM": "abl_aafm", "AAFM+CAB": OWN["tsp"]}  # Table 9
+STAGES = ("stage1", "stage2")  # whose checkpoints are kept besides the last (Table 8)
+OPTIMAL_SIZES = (100, 1000)  # Figure 1
+BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
+    "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq"},
+    "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{SIT}/bq_cvrp"},
+}
+GLOP, GLOP_G, GLOP_G_2K = "rivals/glop", "rivals/glop_g", "rivals/glop_g_2k"
+ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
+POINTERFORMER = "rivals/pointerformer"
+HTSP = "rivals/htsp"
+DIMES, DIMES_LARGE = "rivals/dimes", "rivals/dimes_large"
+MDAM: dict[Problem, str] = {"tsp": "rivals/mdam_tsp", "cvrp": "rivals/mdam_cvrp"}
+ATT_GCN, ATT_GCN_LARGE, DIFUSCO = "rivals/att_gcn", "rivals/att_gcn_large", "rivals/difusco"
+MAPS = (ATT_GCN, ATT_GCN_LARGE, DIFUSCO, DIMES, DIMES_LARGE)
+# Those that a scale has.
+RIVALS = (*ELG.values(), POINTERFORMER, *MAPS, *MDAM.values(), HTSP, GLOP, GLOP_G, GLOP_G_2K)
+Starts = Literal[1, "all"]
+SINGLE = Decoding()
+MULTI = Decoding(starts="all")
+AUGMENTED = Decoding(starts="all", augment=True)
+SEARCHED = Decoding(method="edge_maps:tree_search")  # maps of edges
+MERGED = Decoding(method="edge_maps:merging")
+REVISED, PARTED = revise(), Decoding(method="glop:partition", solver="lkh")  # GLOP, GLOP-G
+GROWN = Decoding(method="htsp:grow")  # H-TSP
+DECODERS = "mdam:decoders"  # MDAM's search
+
+
+run_id = f"{KEY}/{{}}".format  # name -> id
+
+
+def at_stage(run: str, stage: str) -> str:
+    """What the records of a stage's checkpoint are of; run: its name."""
+    return f"{run_id(run)}@{stage}"
+
+
+def fork(k: int, beta: float) -> str:
+    """Name of the run of Table 10 whose third stage has these parameters."""
+    return OWN["tsp"] if (k, beta) == MAIN else f"k{k}_b{beta:g}"
+
+
+def sizes(scale: Scale, problem: Problem) -> IcamProblem:
+    """How a problem is trained here."""
+    return scale[IcamScale].tsp if problem == "tsp" else scale[IcamScale].cvrp
+
+
+def reference(scale: Scale, problem: Problem, size: int) -> Labels:
+    """The labelled test set that stands for the paper's TSP or CVRP of that size; the TSP's are those of `scaling`."""
+    if problem == "tsp":
+        return borrow_test_set(scale, SCALING, size)
+    c = scale[IcamScale].cvrp
+    dataset = Dataset(problem="cvrp", split="test", n=c.sizes[size], count=c.test_counts[size])
+    return scale.reference(dataset, c.references[size])
+
+
+def solved(scale: Scale, problem: Problem, size: int) -> tuple[Labels, ...]:
+    """A test set as each solver that is run on it solves it, the reference first."""
+    first = reference(scale, problem, size)
+    others = sizes(scale, problem).other_solvers.get(size, [])
+    return (first, *(Labels(dataset=first.dataset, solver=solver) for solver in others))
+
+
+def validation(scale: Scale, problem: Problem, size: Literal[100, 1000]) -> Labels:
+    """Training logs gaps on the smallest and the largest size (icam, the published code)."""
+    test = reference(scale.without_test_files, problem, size)
+    change = {"split": "val", "count": sizes(scale, problem).validation_counts[size]}
+    return Labels(dataset=test.dataset.model_copy(update=change), solver=test.solver)
+
+
+def large(scale: Scale, size: int) -> Labels:
+    """Table 6's test set of that size."""
+    i = scale[IcamScale]
+    dataset = Dataset(split="test", n=i.large_sizes[size], count=i.large_counts[size])
+    return scale.reference(dataset, i.large_solver)
+
+
+def tam(scale: Scale, size: int) -> Labels:
+    """Table 3's test set of that size."""
+    c = scale[IcamScale].cvrp
+    dataset = Dataset(
+        problem="cvrp", split="test", n=c.tam_sizes[size], count=c.tam_counts[size], capacity=c.tam_capacities[size]
+    )
+    return scale.reference(dataset, c.tam_solver)
+
+
+def rrc(scale: Scale, starts: Starts = 1) -> Decoding:
+    """Table 11: RRC100 of a baseline or, with `starts`, ICAM's, which begins with the best of all starts."""
+    return Decoding(method="rrc", iterations=scale[IcamScale].rrc, starts=starts)
+
+
+def beam(scale: Scale, starts: Starts = 1) -> Decoding:
+    """Table 11: beams of 16; ICAM's search from all starts."""
+    return beam_search(scale[IcamScale].beam).model_copy(update={"starts": starts})
+
+
+def decoder_beams(scale: Scale) -> Decoding:
+    """MDAM's search."""
+    return Decoding(method=DECODERS, beam=scale[IcamScale].decoder_beam)
+
+
+def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:
+    """The paper's sizes on which random re-construct, or beams, are run here (Table 11)."""
+    most = scale[IcamScale].rrc_max_nodes if method == "rrc" else scale[IcamScale].beam_max_nodes
+    return [size for size in SIZES if reference(scale, "tsp", size).dataset.n <= most]
+
+
+class StructureEvaluation(Measurement):
+    """What drawings of a network of many starts need: its modules, and a decision on a real instance (icam).
+
+    With `optimal` also what optimal tours choose at these sizes (Figure 1).
+    """
+
+    entry: ClassVar[str] = "neuroute.pipeline.papers.icam.probe:measure"
+    kind: Literal["structure"] = "structure"
+    name: str = "structure"
+    dataset: Dataset  # one instance
+    decision: int  # of the state that is drawn
+    optimal: tuple[Labels, ...] = ()
+
+    @property
+    def reads(self) -> tuple[Labels, ...]:
+        return self.optimal
+
+    def solved(self) -> Iterator[tuple[Dataset, Decoding]]:
+        yield self.dataset, Decoding()
+
+
+def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
+    """Table 2: from many starts where a model has them; POMO and ICAM have each axis scaled by itself."""
+    least, below = scale[IcamScale].cvrp.benchmark_nodes
+    is_ours = run.startswith(f"{KEY}/")
+    return BenchmarkEvaluation(
+        run=run,
+        name="cvrplib",
+        benchmark="cvrplib",
+        min_nodes=least,
+        max_nodes=below,
+        sets=("X",),
+        names=scale.instances_of("cvrplib"),
+        decodings=(MULTI if is_ours or run in ELG.values() else SINGLE,),
+        per_axis=is_ours,
+    )
+
+
+def structure(scale: Scale, run: str) -> StructureEvaluation:
+    """An instance of the validation stream, a third of the way; for ICAM's Figure 1 optimal tours too."""
+    n = reference(scale, "tsp", 100).dataset.n
+    is_main = run == run_id(OWN["tsp"])
+    optimal = tuple(reference(scale, "tsp", size) for size in OPTIMAL_SIZES) if is_main else ()
+    return StructureEvaluation(run=run, dataset=Dataset(split="val", n=n, count=1), decision=n // 3, optimal=optimal)
+
+
+def structure_needs(scale: Scale) -> list[Need]:
+    """Of the drawings of ICAM for the TSP."""
+    return [structure(scale, run_id(OWN["tsp"]))]
+
+
+LEVELS = np.linspace(0, 1, 201)  # of the quantiles that are kept
+SHARE = 0.95  # of the choices, that lie in the region of preferred nodes
+RANKS = 20  # the last one counts all ranks from there on
+PAIRS = 1 << 24  # distances that are held at the same time
+
+
+@dataclass(frozen=True)
+class Selections:
+    """What all decisions of some tours have in common; the last stop and the way back are chosen by no one."""
+
+    quantiles: np.ndarray  # (levels,) of the distance to the chosen node
+    ranks: np.ndarray  # (RANKS,) int64: decisions by the chosen node's rank among the nodes that are left, from 1
+    radius: float  # within which `SHARE` of the chosen nodes lie
+    within: float  # mean number of other nodes that lie so near, visited or not
+
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Named for an .npz."""
+        values = {"quantiles": self.quantiles, "ranks": self.ranks, "radius": self.radius, "within": self.within}
+        return {f"{key}_{name}": np.asarray(value) for key, value in values.items()}
+
+
+def selections(coords: Tensor, tours: Tensor) -> Selections:
+    """coords (count, n, 2) and tours (count, n) int64 on the CPU, n >= 3.
+
+    Nodes as far away as the chosen one share its rank.
+    """
+    count, n = tours.shape
+    most = max(n, RANKS) + 1
+    ranks, distances = torch.zeros(most, dtype=torch.int64), torch.empty(count, n - 2, dtype=torch.float64)
+    at_once = max(1, PAIRS // n**2)
+    later = torch.ones(n - 2, n).triu(2).bool()  # what is left at each decision, but for the chosen node
+    paths = coords.double().gather(1, tours[..., None].expand(-1, -1, 2))
+    for first in range(0, count, at_once):
+        apart = _apart(paths[first : first + at_once])
+        steps = apart[:, : n - 2].diagonal(1, 1, 2)
+        distances[first : first + at_once] = steps
+        nearer = (apart[:, : n - 2] < steps[..., None]) & later
+        ranks += torch.bincount(nearer.sum(-1).flatten() + 1, minlength=most)
+    radius = float(np.quantile(distances.numpy(), SHARE))
+    inside = sum(int((_apart(part) <= radius).sum()) - part.shape[0] * n for part in paths.split(at_once))
+    quantiles = np.quantile(distances.numpy(), LEVELS).astype(np.float64)
+    by_rank = np.append(ranks[1:RANKS].numpy(), ranks[RANKS:].sum().item())
+    return Selections(quantiles, by_rank, radius, inside / (count * n))
+
+
+def _apart(paths: Tensor) -> Tensor:
+    """paths (count, n, 2) -> distances (count, n, n), exact on the diagonal."""
+    return torch.cdist(paths, paths, compute_mode="donot_use_mm_for_euclid_dist")
+
 
 COUNTS = {100: 10_000, 200: 128, 500: 128, 1000: 128}
-SOLVERS: dict[Problem, str] = {"tsp": "Concorde", "cvrp": "LKH3"}
-GREEDILY = (SINGLE, MULTI, roles.AUGMENTED)
+SOLVERS_IN_PRINT: dict[Problem, str] = {"tsp": "Concorde", "cvrp": "LKH3"}
+GREEDILY = (SINGLE, MULTI, AUGMENTED)
 RRC, BEAM = Decoding(method="rrc", iterations=100), beam_search(16)
 SEARCHES = tuple(way.model_copy(update={"starts": starts}) for way in (RRC, BEAM) for starts in (1, "all"))
-MDAM = Decoding(method=roles.DECODERS, beam=50)
+DECODED_BY_MDAM = Decoding(method=DECODERS, beam=50)
 OF_OTHERS: dict[tuple[Problem, int], tuple[Decoding, ...]] = {  # Table 1's systems that the paper ran itself
-    ("tsp", 500): (roles.GROWN,), ("tsp", 1000): (roles.GROWN,), ("cvrp", 1000): (roles.PARTED,),
+    ("tsp", 500): (GROWN,), ("tsp", 1000): (GROWN,), ("cvrp", 1000): (PARTED,),
 }  # fmt: skip
 
 
 def protocol(scale: Scale) -> Iterator[Protocol]:
     """Four sizes of both problems, larger ones, TAM's, and Set-X."""
     for problem in PROBLEMS:
-        alike = (*GREEDILY, MDAM, *((*SEARCHES, roles.REVISED) if problem == "tsp" else ()))
+        alike = (*GREEDILY, DECODED_BY_MDAM, *((*SEARCHES, REVISED) if problem == "tsp" else ()))
         for size in SIZES:
-            labels, ways = roles.reference(scale, problem, size), alike + OF_OTHERS.get((problem, size), ())
-            yield Protocol(f"{problem.upper()}{size}", labels, COUNTS[size], SOLVERS[problem], ways, "files of LEHD")
-    for size in roles.LARGE_SIZES:
+            labels, ways = reference(scale, problem, size), alike + OF_OTHERS.get((problem, size), ())
+            yield Protocol(
+                f"{problem.upper()}{size}", labels, COUNTS[size], SOLVERS_IN_PRINT[problem], ways, "files of LEHD"
+            )
+    for size in LARGE_SIZES:
         yield Protocol(f"TSP{size}", large(scale, size), None, "LKH3", (SINGLE, MULTI))
-    for size in roles.TAM_SIZES:
+    for size in TAM_SIZES:
         name, by_lkh3 = f"CVRP{size} C={200 if size == 1000 else 300}", size in (3000, 4000)
         solver = "LKH3" if by_lkh3 else "LKH3, as TAM printed it"
-        yield Protocol(name, roles.tam(scale, size), None, solver, (SINGLE, MULTI, roles.PARTED))
+        yield Protocol(name, tam(scale, size), None, solver, (SINGLE, MULTI, PARTED))
     yield on_benchmark("cvrplib", 100, SINGLE, MULTI)
 
 
-ICAM = {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam:IcamCvrp"}
-POMO = {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo:PomoCvrp"}
+ICAM_NETWORKS = {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam:IcamCvrp"}
+POMO_NETWORKS = {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo:PomoCvrp"}
 WITHOUT = {  # Table 9
     "AFM": {"adaptation": False, "compatibility": False},
     "AFM+CAB": {"adaptation": False},
@@ -63,17 +422,17 @@ WITHOUT = {  # Table 9
 
 def also_solved(scale: Scale) -> list[Labels]:
     """Test sets by each of the solvers that Tables 1 and 3 compare."""
-    tam = [roles.tam(scale, size).dataset for size in roles.TAM_SIZES]
+    tam_sets = [tam(scale, size).dataset for size in TAM_SIZES]
     return [
-        *(labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)),
-        *(Labels(dataset=d, solver=s) for d in tam for s in scale[IcamScale].cvrp.tam_other_solvers),
+        *(labels for problem in PROBLEMS for size in SIZES for labels in solved(scale, problem, size)),
+        *(Labels(dataset=d, solver=s) for d in tam_sets for s in scale[IcamScale].cvrp.tam_other_solvers),
     ]
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     """Its own, and baselines as `scaling`, `sit` and `rivals` train them."""
-    baselines = [run for of_problem in roles.BASELINES.values() for run in of_problem.values()]
-    return [*own_runs(config, scale), *borrow_runs(config, scale, [*baselines, *roles.RIVALS])]
+    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    return [*own_runs(config, scale), *borrow_runs(config, scale, [*baselines, *RIVALS])]
 
 
 def own_runs(config: Config, scale: Scale) -> list[Run]:
@@ -82,21 +441,21 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
     def add(name: str, problem: Problem, network: Network, training: Reinforced, **more: Any) -> None:
         run = declare_run(
             config,
-            roles.PAPER,
+            KEY,
             name,
             training,
             network=network,
             n=_first_size(scale, problem),
-            validation=roles.validation(scale, problem, 100),
-            also_validation=(roles.validation(scale, problem, 1000),),
+            validation=validation(scale, problem, 100),
+            also_validation=(validation(scale, problem, 1000),),
             **more,
         )
         out.append(run)
 
     for problem in PROBLEMS:
-        p = roles.sizes(scale, problem)
+        p = sizes(scale, problem)
         shape = scale[IcamScale].pomo.model_dump() | {"train_nodes": _first_size(scale, problem)}
-        pomo = Network(kind=POMO[problem], arguments=shape)
+        pomo = Network(kind=POMO_NETWORKS[problem], arguments=shape)
         add(OWN[problem], problem, _icam(scale, problem), p.training, role={"method": "ICAM"})
         add(ORIGINAL[problem], problem, pomo, p.single_size, role={"method": "POMO", "training": "single size"})
         add(STAGED[problem], problem, pomo, p.training, role={"method": "POMO", "training": "three stages"})
@@ -105,27 +464,27 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, role={"variant": label})
     seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
     for k, beta in scale[IcamScale].forks:
-        start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])
+        start = at_stage(OWN["tsp"], STAGES[-1])
         of_main = apply_changes(config, run_id(OWN["tsp"]), tsp.training)
         last = of_main.stages[-1].model_copy(update={"elite": Elite(k=scale[IcamScale].elites[k], beta=beta)})
         before = of_main.batches - last.batches
         other = of_main.model_copy(update={"stages": (last,), "batches_before": before})
-        add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, role={"k": k, "beta": beta}, start=start, seed=seed)
+        add(fork(k, beta), "tsp", _icam(scale, "tsp"), other, role={"k": k, "beta": beta}, start=start, seed=seed)
     return out
 
 
 def _first_size(scale: Scale, problem: Problem) -> int:
     """What stands for the paper's 100 nodes, on which all trainings begin."""
-    return roles.sizes(scale, problem).training.stages[0].sizes[1]
+    return sizes(scale, problem).training.stages[0].sizes[1]
 
 
 def _icam(scale: Scale, problem: Problem, **without: bool) -> Network:
     shape = scale[IcamScale].network.model_dump() | {"train_nodes": _first_size(scale, problem)}
-    return Network(kind=ICAM[problem], arguments=shape | without)
+    return Network(kind=ICAM_NETWORKS[problem], arguments=shape | without)
 
 
 PAPER = Paper(
-    key=roles.PAPER,
+    key=KEY,
     title="Instance-Conditioned Adaptation for Large-scale Generalization of Neural Combinatorial Optimization",
     scale=IcamScale,
     runs=runs,

@@ -26,14 +26,14 @@ from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weigh
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.pipeline.papers.icam.roles import LEVELS, StructureEvaluation, selections
+from neuroute.pipeline.papers.icam import paper as icam
 from neuroute.specs.objects import Labels
 
 LAYER = 0  # whose attention-free module is shown
 SOLVED = 64  # instances of each size at most, that the model solves for its own choices
 
 
-def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows, Arrays]:
+def measure(loaded: LoadedModel, evaluation: icam.StructureEvaluation) -> tuple[Rows, Arrays]:
     """Return records (parameters) and arrays.
 
     coords (n, 2) float32 of the instance; modules, what `describe_modules` returns; tours (n, n) int64, greedy from
@@ -74,7 +74,7 @@ def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows,
     return parameter_rows(loaded, evaluation.name, evaluation.dataset), arrays
 
 
-def _drawable(evaluation: StructureEvaluation, loaded: LoadedModel) -> Any:
+def _drawable(evaluation: icam.StructureEvaluation, loaded: LoadedModel) -> Any:
     net: MultiStartNetwork = loaded.net  # type: ignore[assignment]
     if isinstance(net, Pomo) and net.problem == "tsp":
         return net
@@ -192,11 +192,11 @@ def chosen_nodes(optimal: tuple[Labels, ...], loaded: LoadedModel) -> dict[str, 
         few, precision = coords[:SOLVED], loaded.run.training.precision
         solutions = multi_start(TSP, net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
         arrays |= {f"coords_{n}": coords[0].numpy(), f"tour_{n}": tours[0].numpy()}
-        arrays |= selections(coords, tours).arrays(f"{n}_optimal")
-        arrays |= selections(few, solutions).arrays(f"{n}_model")
+        arrays |= icam.selections(coords, tours).arrays(f"{n}_optimal")
+        arrays |= icam.selections(few, solutions).arrays(f"{n}_model")
     if optimal:
         counts = [labels.dataset.count for labels in optimal]
         arrays |= {"sizes": np.array([labels.dataset.n for labels in optimal]), "counts": np.array(counts)}
-        arrays |= {"solved": np.minimum(counts, SOLVED), "levels": LEVELS}
+        arrays |= {"solved": np.minimum(counts, SOLVED), "levels": icam.LEVELS}
         arrays |= {"solvers": np.array([labels.solver for labels in optimal])}
     return arrays

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroute.core.lazy import mpl
 from neuroute.evaluation.snapshot import NetworkSnapshot
-from neuroute.pipeline.papers.icam import roles
+from neuroute.pipeline.papers.icam import paper as icam
 from neuroute.pipeline.rendering import maps, style
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MEASURED
@@ -23,7 +23,7 @@ class Structure(NetworkSnapshot):
 
     @classmethod
     def of_icam(cls, study: Study) -> Structure:
-        return cls.read(study, roles.run_id(roles.OWN["tsp"]))
+        return cls.read(study, icam.run_id(icam.OWN["tsp"]))
 
     @property
     def n(self) -> int:

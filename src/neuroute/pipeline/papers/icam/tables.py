@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.evaluation.accounting.counts import counts
-from neuroute.pipeline.papers.icam import roles
+from neuroute.pipeline.papers.icam import paper as icam
 from neuroute.pipeline.papers.icam.methods import (
     REFERENCE,
     SOLVERS,
@@ -17,23 +17,7 @@ from neuroute.pipeline.papers.icam.methods import (
     sets_of,
     ways,
 )
-from neuroute.pipeline.papers.icam.roles import (
-    ABLATIONS,
-    BETAS,
-    KS,
-    LARGE_SIZES,
-    MULTI,
-    ORIGINAL,
-    OWN,
-    PROBLEMS,
-    SINGLE,
-    SIZES,
-    STAGED,
-    STAGES,
-    TAM_SIZES,
-    run_id,
-)
-from neuroute.pipeline.papers.icam.scale import IcamScale
+from neuroute.pipeline.papers.icam.paper import MULTI, OWN, PROBLEMS, IcamScale, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
 from neuroute.pipeline.rendering.benchmark import Solved, measured_here, not_measured
@@ -86,13 +70,13 @@ from neuroute.specs.objects import (
 )
 
 TSP: Problem = "tsp"
-LARGEST = SIZES[-1]
-IN_PRINT = {SINGLE: "single_greedy", MULTI: "multistart_greedy"}
+LARGEST = icam.SIZES[-1]
+IN_PRINT = {icam.SINGLE: "single_greedy", MULTI: "multistart_greedy"}
 
 
 def _table8_needs(scale: Scale) -> Iterator[Need]:
     for test in tested(run_id(OWN[TSP]), sets_of(scale, TSP).values(), MULTI):
-        yield from (test.model_copy(update={"stage": stage}) for stage in STAGES)
+        yield from (test.model_copy(update={"stage": stage}) for stage in icam.STAGES)
         yield test  # the model itself is of the last stage
 
 
@@ -101,9 +85,9 @@ def table8(study: Study) -> Table:
     tests = sets_of(study.scale, TSP)
     sets = {size: labels.dataset for size, labels in tests.items()}
     rows = []
-    for i, stage in enumerate((*STAGES, None), 1):
+    for i, stage in enumerate((*icam.STAGES, None), 1):
         published = printed_numbers(study, "table8", checkpoint=f"after_stage_{i}")
-        run = run_id(OWN[TSP]) if stage is None else roles.at_stage(OWN[TSP], stage)
+        run = run_id(OWN[TSP]) if stage is None else icam.at_stage(OWN[TSP], stage)
         gaps = {size: number(published, size, "gap_pct") for size in sets}
         cells = [gap_cell(study, run, dataset, gaps[size], MULTI) for size, dataset in sets.items()]
         rows.append(Row((f"After stage {i}", _sizes(study, i - 1)), tuple(cells)))
@@ -127,7 +111,8 @@ def _sizes(study: Study, stage: int) -> str:
 
 def table9_grid(scale: Scale) -> Grid:
     methods = [
-        Method(variant, {"variant": variant}, runs=run_id(name), decoding=MULTI) for variant, name in ABLATIONS.items()
+        Method(variant, {"variant": variant}, runs=run_id(name), decoding=MULTI)
+        for variant, name in icam.ABLATIONS.items()
     ]
     return Grid(methods, gaps(sets_of(scale, TSP)))
 
@@ -140,37 +125,37 @@ def table9(study: Study) -> Table:
 
 
 def _table10_needs(scale: Scale) -> Iterator[Need]:
-    forks = (run_id(roles.fork(k, beta)) for k, beta in (roles.MAIN, *scale[IcamScale].forks))
-    return tested(forks, roles.reference(scale, TSP, LARGEST), roles.SINGLE, MULTI)
+    forks = (run_id(icam.fork(k, beta)) for k, beta in (icam.MAIN, *scale[IcamScale].forks))
+    return tested(forks, icam.reference(scale, TSP, LARGEST), icam.SINGLE, MULTI)
 
 
 @artifact("Parameters of the third stage", needs=_table10_needs)
 def table10(study: Study) -> Table:
     """Gaps at the paper's TSP1000 with several k and beta of the last stage."""
-    labels = roles.reference(study.scale, TSP, LARGEST)
+    labels = icam.reference(study.scale, TSP, LARGEST)
     ways = {way: WAYS[way] for way in ("single trajec.", "no augment.")}
     columns = [
         Column(f"gap_{decoding.name}_b{beta:g}_pct", f"β = {beta:g}", "%", group=way, at=described(labels.dataset))
         for way, decoding in ways.items()
-        for beta in BETAS
+        for beta in icam.BETAS
     ]
 
     def cell(k: int, beta: float, decoding: Decoding) -> Cell:
-        name, run = IN_PRINT[decoding], run_id(roles.fork(k, beta))
+        name, run = IN_PRINT[decoding], run_id(icam.fork(k, beta))
         published = number(printed_numbers(study, 10, k=k, beta=beta, decoding=name), LARGEST, "gap_pct")
         return gap_cell(study, run, labels.dataset, published, decoding) if run in study.runs else Cell(None, published)
 
     rows = [
         Row(
             (with_budget(f"k = {k}", k, study.scale[IcamScale].elites[k]),),
-            tuple(cell(k, beta, way) for way in ways.values() for beta in BETAS),
+            tuple(cell(k, beta, way) for way in ways.values() for beta in icam.BETAS),
         )
-        for k in KS
+        for k in icam.KS
     ]
     trained_here = [
         f"k = {k} with β = {beta:g}"
         for k, beta in study.scale[IcamScale].forks
-        if run_id(roles.fork(k, beta)) in study.runs
+        if run_id(icam.fork(k, beta)) in study.runs
     ]
     return draw_table(
         study,
@@ -184,13 +169,13 @@ def table10(study: Study) -> Table:
 
 def table11_grid(scale: Scale) -> Grid:
     columns = comparison(sets_of(scale, TSP), "TSP{}".format, lengths=4, time="Total time")
-    return Grid(from_print(roles.PAPER, 11, models(scale, TSP) | searched(scale) | REFERENCE[TSP]), columns)
+    return Grid(from_print(icam.KEY, 11, models(scale, TSP) | searched(scale) | REFERENCE[TSP]), columns)
 
 
 @artifact("Inference strategies", needs=needs_of(table11_grid))
 def table11(study: Study) -> Table:
     """Mean length, gap and total time with beams, random re-construct and augmentation."""
-    grid, iterations, beam = table11_grid(study.scale), roles.rrc(study.scale).iterations, roles.beam(study.scale).beam
+    grid, iterations, beam = table11_grid(study.scale), icam.rrc(study.scale).iterations, icam.beam(study.scale).beam
     return grid_table(
         study,
         ("Method",),
@@ -210,11 +195,11 @@ def table4(study: Study) -> Table:
     """Complexity of attention and of its attention-free variants, and what is counted of those that are here."""
     published = dict(study.published(4)[["key", "value"]].astype(str).to_numpy())
     # FLOPs of one encoder layer for each pair of nodes: half the second difference in the number of nodes.
-    icam, pomo = study.scale[IcamScale].network.model_dump(), study.scale[IcamScale].pomo.model_dump()
+    of_icam, of_pomo = study.scale[IcamScale].network.model_dump(), study.scale[IcamScale].pomo.model_dump()
     layers = {
-        "Transformer": Network(kind=f"{POMO}:Pomo", arguments=pomo | {"depth": 1}),
-        "AFT-full": Network(kind=f"{ICAM}:Icam", arguments=icam | {"depth": 1}),
-        "AFT-simple": Network(kind=f"{ICAM}:Icam", arguments=icam | {"depth": 1, "adaptation": False}),
+        "Transformer": Network(kind=f"{POMO}:Pomo", arguments=of_pomo | {"depth": 1}),
+        "AFT-full": Network(kind=f"{ICAM}:Icam", arguments=of_icam | {"depth": 1}),
+        "AFT-simple": Network(kind=f"{ICAM}:Icam", arguments=of_icam | {"depth": 1, "adaptation": False}),
     }
     encoders = {name: counts(network).encoder for name, network in layers.items()}
     n = 100  # any will do: the counts are polynomials of degree two
@@ -236,7 +221,7 @@ def table4(study: Study) -> Table:
 def table5(study: Study) -> Table:
     """Hyper-parameters of ICAM as configured here and printed; besides, of the two trainings of POMO."""
     published, columns, subjects, prefixes = printed_values(study), [], [], list[str]()
-    for names, label in ((OWN, "ICAM"), (STAGED, "POMO, three stages"), (ORIGINAL, "POMO (original)")):
+    for names, label in ((OWN, "ICAM"), (icam.STAGED, "POMO, three stages"), (icam.ORIGINAL, "POMO (original)")):
         for problem in PROBLEMS:
             columns.append(Column(names[problem], problem.upper(), format=plain, group=label))
             subjects.append(ReinforcedRun.of(study.runs.get(run_id(names[problem]))))
@@ -364,28 +349,28 @@ def _drops(stages: Sequence[Stage]) -> str:
 
 
 def table3_grid(scale: Scale) -> Grid:
-    return _beyond(scale, 3, "cvrp", of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, GAP, SECONDS_EACH))
+    return _beyond(scale, 3, "cvrp", of_each(scale, "cvrp", icam.TAM_SIZES, icam.tam, LENGTH, GAP, SECONDS_EACH))
 
 
 @artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
 def table3(study: Study) -> Table:
-    tests = {size: roles.tam(study.scale, size) for size in TAM_SIZES}
+    tests = {size: icam.tam(study.scale, size) for size in icam.TAM_SIZES}
     return _draw_beyond(study, "cvrp", table3_grid(study.scale), tests, "LKH3, at 1K, 2K and 5K as TAM printed it")
 
 
 def table6_grid(scale: Scale) -> Grid:
-    return _beyond(scale, 6, "tsp", of_each(scale, "tsp", LARGE_SIZES, roles.large, LENGTH, GAP, SECONDS_EACH))
+    return _beyond(scale, 6, "tsp", of_each(scale, "tsp", icam.LARGE_SIZES, icam.large, LENGTH, GAP, SECONDS_EACH))
 
 
 @artifact("Larger TSP instances", needs=needs_of(table6_grid))
 def table6(study: Study) -> Table:
-    tests = {size: roles.large(study.scale, size) for size in LARGE_SIZES}
+    tests = {size: icam.large(study.scale, size) for size in icam.LARGE_SIZES}
     return _draw_beyond(study, "tsp", table6_grid(study.scale), tests, "LKH3")
 
 
 def _beyond(scale: Scale, table: int, problem: Problem, columns: Sequence[Quantity]) -> Grid:
     """The rows of a table of sizes beyond those of the training."""
-    return Grid(from_print(roles.PAPER, table, models(scale, problem) | REFERENCE[problem]), columns)
+    return Grid(from_print(icam.KEY, table, models(scale, problem) | REFERENCE[problem]), columns)
 
 
 def _draw_beyond(study: Study, problem: Problem, grid: Grid, tests: Mapping[int, Labels], reference: str) -> Table:
@@ -414,9 +399,9 @@ SET = "X"
 GROUPS = {"n<=200": (2, 201), "200<n<=500": (202, 501), "500<n<=1000": (502, 1001), "all": (2, 1001)}
 HEADS = {"n<=200": "N ≤ 200", "200<n<=500": "200 < N ≤ 500", "500<n<=1000": "500 < N ≤ 1000", "all": "Total"}
 KEYS = {"n<=200": "to_200", "200<n<=500": "to_500", "500<n<=1000": "to_1000", "all": "all"}
-RUNS = roles.BASELINES["cvrp"] | {
-    "POMO": run_id(ORIGINAL["cvrp"]),
-    "ELG": roles.ELG["cvrp"],
+RUNS = icam.BASELINES["cvrp"] | {
+    "POMO": run_id(icam.ORIGINAL["cvrp"]),
+    "ELG": icam.ELG["cvrp"],
     "ICAM": run_id(OWN["cvrp"]),
 }
 
@@ -430,7 +415,7 @@ METHODS = (
 )
 
 
-@artifact("CVRPLIB's Set-X", needs=lambda scale: [roles.on_set_x(scale, run) for run in RUNS.values()])
+@artifact("CVRPLIB's Set-X", needs=lambda scale: [icam.on_set_x(scale, run) for run in RUNS.values()])
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and mean time."""
     solved = Solved.by_all(study, (f"{run}/{BENCHMARK}" for run in RUNS.values()), BENCHMARK)
@@ -476,8 +461,8 @@ def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
 
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.
 TRAININGS = (
-    (ORIGINAL, "POMO trained at one size", "POMO (original)"),
-    (STAGED, "POMO in the three stages", "POMO"),
+    (icam.ORIGINAL, "POMO trained at one size", "POMO (original)"),
+    (icam.STAGED, "POMO in the three stages", "POMO"),
     (OWN, "ICAM", "ICAM"),
 )
 
@@ -488,7 +473,7 @@ def _both_problems_grids(scale: Scale, table: int, more: Callable[[Problem], dic
     for problem in PROBLEMS:
         columns = comparison(sets_of(scale, problem), "TSP/CVRP{}".format, lengths=4, time="Total time")
         name = problem.upper()
-        methods = from_print(roles.PAPER, table, models(scale, problem) | more(problem), problem=name)
+        methods = from_print(icam.KEY, table, models(scale, problem) | more(problem), problem=name)
         grids.append(Grid(methods, columns, head=(name,), where={"problem": name}))
     return grids
 
@@ -503,9 +488,9 @@ def _both_problems(study: Study, grids: Sequence[Grid], **values: object) -> Tab
 
 def _varying_sizes(study: Study) -> list[str]:
     """What training at varying sizes adds at the largest size, as far as it was measured."""
-    parts, largest, apart = [], SIZES[-1], False
+    parts, largest, apart = [], icam.SIZES[-1], False
     for problem in PROBLEMS:
-        dataset = roles.reference(study.scale, problem, largest).dataset
+        dataset = icam.reference(study.scale, problem, largest).dataset
         gaps = [study.gap(run_id(of[problem]), dataset, MULTI) for of, _, _ in TRAININGS]
         if gaps[0] is None or gaps[1:] == [None, None]:
             continue
@@ -523,7 +508,7 @@ def _varying_sizes(study: Study) -> list[str]:
 def _printed_many(study: Study, problem: Problem, method: str) -> float:
     """Return Table 7's gap at the largest size without augmentation."""
     rows = printed_numbers(study, 7, problem=problem.upper(), method=method, decoding="multistart_greedy", aug=1)
-    return float(number(rows, SIZES[-1], "gap_pct") or 0)
+    return float(number(rows, icam.SIZES[-1], "gap_pct") or 0)
 
 
 def table1_grids(scale: Scale) -> list[Grid]:
@@ -535,7 +520,7 @@ def _table1_needs(scale: Scale) -> Iterator[Need]:
     yield from needs_of(table1_grids)(scale)
     for problem in PROBLEMS:
         runs = (run_id(names[problem]) for names, *_ in TRAININGS)
-        yield from tested(runs, roles.reference(scale, problem, SIZES[-1]), MULTI)
+        yield from tested(runs, icam.reference(scale, problem, icam.SIZES[-1]), MULTI)
 
 
 @artifact("TSP and CVRP at four sizes", needs=_table1_needs, printed_files=("table1", "table7"))
@@ -545,14 +530,14 @@ def table1(study: Study) -> Table:
         study,
         grids,
         lkh_budgets=lkh_budgets(study, grids),
-        beams=roles.decoder_beams(study.scale).beam,
+        beams=icam.decoder_beams(study.scale).beam,
         baselines=baselines_note(study, grids),
     )
 
 
 def table7_grids(scale: Scale) -> list[Grid]:
     return _both_problems_grids(
-        scale, 7, lambda problem: REFERENCE[problem] | ways({"POMO": STAGED}, problem, "POMO, three stages,")
+        scale, 7, lambda problem: REFERENCE[problem] | ways({"POMO": icam.STAGED}, problem, "POMO, three stages,")
     )
 
 

@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.papers.mvmoe import roles
-from neuroute.pipeline.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, X8, run_id
-from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
+from neuroute.pipeline.papers.mvmoe.paper import SIZES
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.rendering.cells import (
     MEAN_OF_GAPS,
@@ -56,10 +55,10 @@ BY_THE_RULE = ("ortools-network",)  # solvers whose vehicles start as a network'
 
 def rows(scale: Scale, variant: str) -> list[Method]:
     """List the printed rows of a problem in Table 1 or 2; besides, after those of solvers, what else is run on it."""
-    table = 1 if variant in TRAINED else 2
-    in_print = from_print(roles.PAPER, table, SOLVERS | learned(scale, variant), problem=variant)
+    table = 1 if variant in mvmoe.TRAINED else 2
+    in_print = from_print(mvmoe.KEY, table, SOLVERS | learned(scale, variant), problem=variant)
     solvers = [row for row in in_print if row.solvers]
-    here = dict.fromkeys(labels.solver for size in SIZES for labels in roles.solved(scale, variant, size))
+    here = dict.fromkeys(labels.solver for size in SIZES for labels in mvmoe.solved(scale, variant, size))
     of_rows = {next((solver for solver in row.solvers if solver in here), None) for row in solvers}
     others = [Method(solver_name(solver), solvers=(solver,)) for solver in here if solver not in of_rows]
     return [*solvers, *others, *(row for row in in_print if not row.solvers)]
@@ -67,10 +66,12 @@ def rows(scale: Scale, variant: str) -> list[Method]:
 
 def learned(scale: Scale, variant: str) -> dict[str, Method]:
     """Name the models that stand for a problem's rows: POMO is trained for each of the trained problems alone."""
-    of: dict[str, Callable[[int], str]] = {"POMO": partial(roles.single, scale, variant)} if variant in TRAINED else {}
-    of |= {name: partial(roles.multi, scale, name) for name in MULTI_TASK}
+    of: dict[str, Callable[[int], str]] = (
+        {"POMO": partial(mvmoe.single, scale, variant)} if variant in mvmoe.TRAINED else {}
+    )
+    of |= {name: partial(mvmoe.multi, scale, name) for name in mvmoe.MULTI_TASK}
     return {
-        f"{name} aug×8": Method(name, runs={size: run_id(run(size)) for size in SIZES}, decoding=X8)
+        f"{name} aug×8": Method(name, runs={size: mvmoe.run_id(run(size)) for size in SIZES}, decoding=mvmoe.X8)
         for name, run in of.items()
     }
 
@@ -80,7 +81,7 @@ FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks
 
 def sets_of(scale: Scale, size: int) -> str:
     """What stands for all test sets of one of the paper's sizes, in words."""
-    return of_each(scale[MvmoeScale].sizes[size], scale[MvmoeScale].test_counts[size])
+    return of_each(scale[mvmoe.MvmoeScale].sizes[size], scale[mvmoe.MvmoeScale].test_counts[size])
 
 
 def of_each(customers: int, count: int) -> str:
@@ -89,7 +90,7 @@ def of_each(customers: int, count: int) -> str:
 
 
 def mean_gap_cell(
-    study: Study, run: str, datasets: Sequence[Dataset], published: Value = None, decoding: Decoding | str = X8
+    study: Study, run: str, datasets: Sequence[Dataset], published: Value = None, decoding: Decoding | str = mvmoe.X8
 ) -> Cell:
     """Show the mean over test sets of their mean gaps in %, where all of them were measured.
 
@@ -146,7 +147,7 @@ def references_note(scale: Scale, variants: Sequence[str]) -> str:
     """Against whose solutions gaps are."""
     of: dict[str, list[str]] = {}
     for variant in variants:
-        small, large = (solver_name(roles.reference(scale, variant, size).solver) for size in SIZES)
+        small, large = (solver_name(mvmoe.reference(scale, variant, size).solver) for size in SIZES)
         of.setdefault(small if small == large else f"{small} and, at n = {SIZES[1]}, {large}", []).append(variant)
     *few, (most, _) = sorted(of.items(), key=lambda item: len(item[1]))
     names = [*(f"{name} ({', '.join(its)})" for name, its in few), most + " (all others)" * bool(few)]
@@ -168,7 +169,7 @@ def _feasible(study: Study, tests: Sequence[Labels], runs: Sequence[str]) -> lis
     """What was counted of the references here, by size."""
     by_size: dict[int, list[str]] = {}
     for labels in tests:
-        every = (study.value(FEASIBLE, run, labels.dataset, X8) for run in runs)
+        every = (study.value(FEASIBLE, run, labels.dataset, mvmoe.X8) for run in runs)
         share = next((value for value in every if value is not None), None)
         if share is not None:
             by_size.setdefault(labels.dataset.n, []).append(f"{labels.dataset.variant} {share:.0f} %")
@@ -181,7 +182,7 @@ def _feasible(study: Study, tests: Sequence[Labels], runs: Sequence[str]) -> lis
 def budgets_note(scale: Scale, variants: Sequence[str]) -> str:
     """When the searches of the solvers end that are run on these problems."""
     every = (
-        labels.solver for variant in variants for size in roles.SIZES for labels in roles.solved(scale, variant, size)
+        labels.solver for variant in variants for size in mvmoe.SIZES for labels in mvmoe.solved(scale, variant, size)
     )
     texts = [f"{solver_name(solver)} {BUDGETS[solver]}" for solver in dict.fromkeys(every) if solver in BUDGETS]
     return ", ".join(texts)
@@ -191,7 +192,7 @@ def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million
     """How many trainings, how long in comparison to the paper's, and which of its `sizes` no model is trained for."""
     amount = amounts(study, [run for run in dict.fromkeys(runs) if run in study.runs])
     note = f"{ONE_SEED} Each draws {amount} instances here, {in_print} in the paper." if amount else ONE_SEED
-    if SIZES[-1] not in sizes or SIZES[-1] in study.scale[MvmoeScale].trained_sizes:
+    if SIZES[-1] not in sizes or SIZES[-1] in study.scale[mvmoe.MvmoeScale].trained_sizes:
         return note
     return (
         f"{note} No model of the paper's n = {SIZES[-1]} is trained here; what needs one takes that of n = {SIZES[0]}."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.lazy import mpl, pd
-from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.papers.mvmoe.cells import (
     amounts,
     mean_gap_cell,
@@ -20,8 +20,7 @@ from neuroute.pipeline.papers.mvmoe.cells import (
     sets_of,
     trained_note,
 )
-from neuroute.pipeline.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
-from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.papers.mvmoe.paper import SIZES, UNSEEN, run_id
 from neuroute.pipeline.papers.mvmoe.tables import GROUPS
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
@@ -53,9 +52,13 @@ HOLLOW: dict[str, Any] = {
     "markeredgewidth": 1.0,
 }
 METHODS = dict(
-    zip(ABLATIONS["figure6d"], (style.GREY, DEFAULT_BAR, style.RAMPS["orange"][1], "#8a4fb0", style.GREEN), strict=True)
+    zip(
+        mvmoe.ABLATIONS["figure6d"],
+        (style.GREY, DEFAULT_BAR, style.RAMPS["orange"][1], "#8a4fb0", style.GREEN),
+        strict=True,
+    )
 )
-MARKS = dict(zip(ABLATIONS["figure6d"], style.MARKERS, strict=False))
+MARKS = dict(zip(mvmoe.ABLATIONS["figure6d"], style.MARKERS, strict=False))
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,12 @@ class Setting:
 
 
 def _runs(scale: Scale) -> list[str]:
-    panels = [name for name in roles.ABLATIONS if name.startswith("figure6")]
-    return [run_id(name) for panel in panels for name in roles.trained_ablations(scale, panel).values()]
+    panels = [name for name in mvmoe.ABLATIONS if name.startswith("figure6")]
+    return [run_id(name) for panel in panels for name in mvmoe.trained_ablations(scale, panel).values()]
 
 
 def _bars_needs(scale: Scale) -> Iterator[Need]:
-    return tested(_runs(scale), [roles.reference(scale, variant, SIZES[0]) for variant in UNSEEN], roles.X8)
+    return tested(_runs(scale), [mvmoe.reference(scale, variant, SIZES[0]) for variant in UNSEEN], mvmoe.X8)
 
 
 @artifact(
@@ -140,16 +143,16 @@ def table_figure6(study: Study) -> Table:
         rows,
         trained=trained_note(study, runs, "50 million, and up to 200 million by number of experts,", [SIZES[0]]),
         references=references_note(study.scale, UNSEEN),
-        **rule_notes(study, [roles.reference(study.scale, v, SIZES[0]) for v in UNSEEN], runs),
+        **rule_notes(study, [mvmoe.reference(study.scale, v, SIZES[0]) for v in UNSEEN], runs),
     )
 
 
 def _settings(study: Study, letter: str) -> list[Setting]:
     """All settings of a panel, whether or not they are trained here."""
-    names = roles.trained_ablations(study.scale, f"figure6{letter}")
-    tests = [roles.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
+    names = mvmoe.trained_ablations(study.scale, f"figure6{letter}")
+    tests = [mvmoe.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
     settings = []
-    for label, name in ABLATIONS[f"figure6{letter}"].items():
+    for label, name in mvmoe.ABLATIONS[f"figure6{letter}"].items():
         here, published = label in names, _published_gap(study, name)
         cell = mean_gap_cell(study, run_id(name), tests, published) if here else Cell(None, published)
         seconds = summary_cell(study, run_id(name), "wall_time_s").measured if here and letter == "e" else None
@@ -161,9 +164,9 @@ def _published_gap(study: Study, name: str) -> float | None:
     """Table 5 has the default; of the others the text quotes one."""
     if name == "h_enc_ec":
         return quoted(study, "gap_unseen_expert_choice_enc_pct")
-    if name != DEFAULT:
+    if name != mvmoe.DEFAULT:
         return None
-    (setting,) = [key for key, run in ABLATIONS["table5"].items() if run == DEFAULT]
+    (setting,) = [key for key, run in mvmoe.ABLATIONS["table5"].items() if run == mvmoe.DEFAULT]
     _, problem = GROUPS["unseen"]
     return printed_gap(printed_numbers(study, "table5", method_params=setting, problem=problem), SIZES[0])
 
@@ -176,7 +179,7 @@ def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[s
             axes.annotate("not trained here", (0, i), (3, 2.5 * marked), textcoords="offset points", fontsize=5.6,
                           va="bottom" if marked else "center", color=style.GREY)  # fmt: skip
         else:
-            colour = colours.get(setting.label, DEFAULT_BAR if setting.name == DEFAULT else BAR)
+            colour = colours.get(setting.label, DEFAULT_BAR if setting.name == mvmoe.DEFAULT else BAR)
             axes.barh(i, setting.gap, 0.66, color=colour)
             if setting.cell.low is not None and setting.cell.high is not None:
                 axes.plot([setting.cell.low, setting.cell.high], [i, i], color=style.INK, linewidth=0.8, zorder=3)
@@ -219,7 +222,7 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> tuple[str, ...]:
     scale = study.scale
     names = list(dict.fromkeys(s.name for of in settings.values() for s in of if s.gap is not None))
     runs = [run_id(name) for name in names]
-    tests = [roles.reference(scale, variant, SIZES[0]) for variant in UNSEEN]
+    tests = [mvmoe.reference(scale, variant, SIZES[0]) for variant in UNSEEN]
     missing = list(dict.fromkeys(s.label for of in settings.values() for s in of if s.gap is None))
     every = len({s.name for of in settings.values() for s in of})
     texts = []
@@ -230,7 +233,7 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> tuple[str, ...]:
     trends = f"From the smallest gap here: {'; '.join(texts)}. " if texts else ""
     return notes(
         study,
-        scale=scale[MvmoeScale],
+        scale=scale[mvmoe.MvmoeScale],
         amounts=amounts(study, runs) or "no",
         references=references_note(scale, UNSEEN),
         **rule_notes(study, tests, runs),

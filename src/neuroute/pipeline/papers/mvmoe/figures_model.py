@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.lazy import mpl
-from neuroute.pipeline.papers.mvmoe.roles import experts_routing, light_routing
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.papers.mvmoe.snapshot import Routing, Solution, chosen_weights, shares
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import diagram as dg
@@ -21,7 +21,7 @@ from neuroute.pipeline.rendering.style import MEASURED, Drawing
 LAYER = "layers.0"
 
 
-@artifact("MVMoE, drawn from a trained model", needs=experts_routing)
+@artifact("MVMoE, drawn from a trained model", needs=mvmoe.experts_routing)
 def figure2(study: Study) -> Drawing:
     """MVMoE with its shapes over a decision on a real instance (a), and how a mixture routes a node of it (b)."""
     net = Routing.of_model(study)
@@ -118,7 +118,7 @@ class Choices:
         return np.asarray((self.weights[way] > 0).sum(axis=1))
 
 
-@artifact("Nodes that choose experts, experts that choose nodes", needs=experts_routing)
+@artifact("Nodes that choose experts, experts that choose nodes", needs=mvmoe.experts_routing)
 def figure3(study: Study) -> Drawing:
     """Scores of a gate on real nodes, by which nodes choose experts (a) or experts choose nodes (b); loads (c, d)."""
     net = Routing.of_model(study)
@@ -193,7 +193,10 @@ def _score_notes(study: Study, net: Routing, choices: Choices) -> tuple[str, ...
     return notes(study, net=net, choices=choices, nodes=nodes, cut=cut, loads=loads, columns=columns, without=without)
 
 
-@artifact("A base gate and a hierarchical one", needs=lambda scale: [*experts_routing(scale), *light_routing(scale)])
+@artifact(
+    "A base gate and a hierarchical one",
+    needs=lambda scale: [*mvmoe.experts_routing(scale), *mvmoe.light_routing(scale)],
+)
 def figure4(study: Study) -> Drawing:
     """The decoder's base gate (a) and the hierarchical one (b) at a decision of as many tours as there are starts."""
     base, light = Routing.of_model(study), Routing.of_model(study, "MVMoE/4E-L")
@@ -288,7 +291,7 @@ IN_CHARTS: dict[str, dict[str, Any]] = {
 }
 
 
-@artifact("Routes under each constraint", needs=experts_routing)
+@artifact("Routes under each constraint", needs=mvmoe.experts_routing)
 def figure1(study: Study) -> Drawing:
     """A solved instance of each constraint, and the constraint at work on one of its routes."""
     net = Routing.of_model(study)

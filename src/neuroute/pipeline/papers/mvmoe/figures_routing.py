@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.lazy import mpl
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.papers.mvmoe.cells import quoted
-from neuroute.pipeline.papers.mvmoe.roles import TRAINED, experts_routing, light_routing
 from neuroute.pipeline.papers.mvmoe.snapshot import Routing, shares
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import maps, style
@@ -23,7 +23,7 @@ LEAST_REACH = 0.05  # of the colours, about their middle: less would draw roundi
 OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
 
 
-@artifact("When MVMoE/4E-L runs its experts", needs=light_routing)
+@artifact("When MVMoE/4E-L runs its experts", needs=mvmoe.light_routing)
 def figure8(study: Study) -> Drawing:
     """How probable experts are at the first decisions, by problem (a), and at which share of all they ran (b)."""
     net = Routing.of_model(study, "MVMoE/4E-L")
@@ -99,7 +99,7 @@ def _decision_rows(net: Routing) -> list[dict[str, Any]]:
     sparse, chances = net.array("sparse", int), net.array("sparse_chance", float)
     counts, ran = net.array("decisions"), net.array("sparse_decisions")
     for i, (name, percent) in enumerate(zip(net.variants, _sparse_shares(net), strict=True)):
-        about = {"side": MEASURED, "variant": name, "trained": name in TRAINED}
+        about = {"side": MEASURED, "variant": name, "trained": name in mvmoe.TRAINED}
         rows.append(about | {"panel": "b", "decisions": int(counts[i]), "sparse_decisions": int(ran[i]),
                              "sparse_pct": float(percent)})  # fmt: skip
         rows += [
@@ -136,7 +136,7 @@ def _batches(net: Routing) -> str:
     return f"one batch of {many} instance{'s' * (counts != [1])} of each problem"
 
 
-@artifact("Load of the experts of MVMoE/4E", needs=experts_routing, printed_files=("quoted",))
+@artifact("Load of the experts of MVMoE/4E", needs=mvmoe.experts_routing, printed_files=("quoted",))
 def figure9(study: Study) -> Drawing:
     """The mean share of nodes on each expert by problem (a), and layer by layer (b)."""
     net = Routing.of_model(study)
@@ -159,7 +159,7 @@ def figure9(study: Study) -> Drawing:
     every, layers = layer_shares(net), layer_names(net)
     rows: list[dict[str, Any]] = []
     for i, name in enumerate(net.variants):
-        about = {"side": MEASURED, "variant": name, "trained": name in TRAINED}
+        about = {"side": MEASURED, "variant": name, "trained": name in mvmoe.TRAINED}
         for j in range(every.shape[2]):
             rows.append(about | {"panel": "a", "expert": j + 1, "pct": float(by_variant[i, j])})
             rows += [
@@ -216,7 +216,7 @@ def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: m
     if np.isfinite(by_layer).any():
         i, j = np.unravel_index(int(by_variant.argmax()), by_variant.shape)
         v, layer, k = np.unravel_index(int(np.nanargmax(by_layer)), by_layer.shape)
-        trained = np.array([name in TRAINED for name in names])
+        trained = np.array([name in mvmoe.TRAINED for name in names])
         kinds = {"trained": by_variant[trained], "unseen": by_variant[~trained]}
         groups = ", ".join(f"{kind} problems {of.max():.1f} %" for kind, of in kinds.items() if len(of))
         largest_share = (

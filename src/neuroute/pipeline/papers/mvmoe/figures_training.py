@@ -11,10 +11,9 @@ import numpy as np
 
 from neuroute.analysis.intervals import percentile_interval
 from neuroute.core.lazy import mpl
-from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.papers.mvmoe.cells import models_here, references_note, rule_notes
-from neuroute.pipeline.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, X8, run_id
-from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.papers.mvmoe.paper import FEW, SIZES, MvmoeScale, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering import style
@@ -37,29 +36,29 @@ def few_shot_stages(scale: Scale) -> tuple[str, ...]:
 def few_shot_needs(scale: Scale) -> Iterator[Need]:
     """The checkpoints before, after each stage and at the end on the problem's test set; of one stage the log."""
     *earlier, _ = few_shot_stages(scale)
-    for method in MULTI_TASK:
+    for method in mvmoe.MULTI_TASK:
         for variant in FEW:
-            run = run_id(roles.few(method, variant))
+            run = run_id(mvmoe.few(method, variant))
             if not earlier:
                 yield Log(run)
                 continue
-            labels = roles.adapted(scale, variant)
-            yield from (Test(run=run, labels=labels, decoding=X8, stage=stage) for stage in earlier)
-            yield from tested([run, run_id(roles.multi(scale, method, SIZES[0]))], labels, X8)
+            labels = mvmoe.adapted(scale, variant)
+            yield from (Test(run=run, labels=labels, decoding=mvmoe.X8, stage=stage) for stage in earlier)
+            yield from tested([run, run_id(mvmoe.multi(scale, method, SIZES[0]))], labels, mvmoe.X8)
 
 
 def few_shot_points(study: Study, method: str, variant: str) -> list[tuple[float, int, int, float]]:
     """Return (epoch, batch, instances, mean of the instances' gaps in %) before training and after each stage."""
-    scale, run = study.scale, run_id(roles.few(method, variant))
-    dataset = roles.adapted(scale, variant).dataset
+    scale, run = study.scale, run_id(mvmoe.few(method, variant))
+    dataset = mvmoe.adapted(scale, variant).dataset
     *earlier, _ = few_shot_stages(scale)
-    weights = [run_id(roles.multi(scale, method, SIZES[0])), *(f"{run}@{stage}" for stage in earlier), run]
+    weights = [run_id(mvmoe.multi(scale, method, SIZES[0])), *(f"{run}@{stage}" for stage in earlier), run]
     gaps, epoch, batch, samples = [], 0, 0, 0
     for name, stage in zip(weights, (None, *scale[MvmoeScale].few_shot.stages), strict=True):
         if stage is not None:
             epoch, batch = epoch + stage.epochs, batch + stage.batches
             samples += stage.batches * stage.batch_size
-        gap = study.value(MEAN_OF_GAPS, name, dataset, X8)
+        gap = study.value(MEAN_OF_GAPS, name, dataset, mvmoe.X8)
         if gap is not None:
             gaps.append((float(epoch), batch, samples, gap))
     return gaps
@@ -71,7 +70,7 @@ LOOKS = {  # method -> colour and marker
     "MVMoE/4E-L": (style.RAMPS["orange"][1], "^"),
 }
 WITH, WITHOUT = "with OVRPTW", "without OVRPTW"
-BOTH = tuple(variant for variant in VARIANTS if SWITCHES[variant].open and SWITCHES[variant].windows)
+BOTH = tuple(variant for variant in mvmoe.VARIANTS if SWITCHES[variant].open and SWITCHES[variant].windows)
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class Curve:
 
 def curve(study: Study, run: str, variant: str, series: str) -> Curve:
     """All validations on the problem's validation instances, that before training included."""
-    training, dataset = _training(study, run), roles.validation(study.scale, variant, SIZES[0]).dataset
+    training, dataset = _training(study, run), mvmoe.validation(study.scale, variant, SIZES[0]).dataset
     points = []
     for validation in study.log(run, "validation").to_dict("records"):
         gaps = validation.get("gaps_pct")
@@ -123,7 +122,7 @@ def epochs(training: Reinforced, batches: int) -> float:
 
 
 def _few_curve(study: Study, method: str, variant: str) -> Curve:
-    run = run_id(roles.few(method, variant))
+    run = run_id(mvmoe.few(method, variant))
     if len(few_shot_stages(study.scale)) > 1:
         return Curve(run, variant, method, tuple(few_shot_points(study, method, variant)))
     return curve(study, run, variant, method)
@@ -137,7 +136,7 @@ def figure5(study: Study) -> Drawing:
     every: list[Curve] = []
     zero = {variant: _zero_shot(study, variant) for variant in FEW}
     for axes, letter, variant in zip(panels, "ab", FEW, strict=True):
-        curves = [_few_curve(study, method, variant) for method in MULTI_TASK]
+        curves = [_few_curve(study, method, variant) for method in mvmoe.MULTI_TASK]
         for each in curves:
             colour, marker = LOOKS[each.series]
             x, y = each.xy
@@ -164,16 +163,16 @@ AFTER = 0  # in the place of a size, as no such gap is printed
 def table_figure5_grids(scale: Scale) -> list[Grid]:
     grids = []
     for variant in FEW:
-        test = roles.adapted(scale, variant)
+        test = mvmoe.adapted(scale, variant)
         at = described(test.dataset)
         columns = [
             Quantity(Column("gap_before_pct", "Before", "gap %", at=at), MEAN_GAP, test, SIZES[0]),
             Quantity(Column("gap_after_pct", "After", "gap %", at=at), MEAN_GAP, test, AFTER),
         ]
         methods = []
-        for name in MULTI_TASK:
-            runs = {SIZES[0]: run_id(roles.multi(scale, name, SIZES[0])), AFTER: run_id(roles.few(name, variant))}
-            methods.append(Method(name, {"method": name}, runs=runs, decoding=X8))
+        for name in mvmoe.MULTI_TASK:
+            runs = {SIZES[0]: run_id(mvmoe.multi(scale, name, SIZES[0])), AFTER: run_id(mvmoe.few(name, variant))}
+            methods.append(Method(name, {"method": name}, runs=runs, decoding=mvmoe.X8))
         grids.append(Grid(methods, columns, (variant,), {"problem": variant}, "table2", models_here))
     return grids
 
@@ -196,7 +195,7 @@ def _zero_shot(study: Study, variant: str) -> dict[str, float]:
     """Method -> the printed gap of Table 2, before any training on the problem."""
     gaps = {
         method: number(printed_numbers(study, "table2", problem=variant, method=method), SIZES[0], "gap_pct")
-        for method in MULTI_TASK
+        for method in mvmoe.MULTI_TASK
     }
     return {method: float(gap) for method, gap in gaps.items() if isinstance(gap, float)}
 
@@ -219,7 +218,7 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
         f"{count:,} validation instances, which are not those of Table 2; nothing is selected on them."
     )
     if len(few_shot_stages(study.scale)) > 1:
-        count = roles.adapted(study.scale, FEW[0]).dataset.count
+        count = mvmoe.adapted(study.scale, FEW[0]).dataset.count
         gaps_text = f"Gaps are means over {count:,} test instances, those of Table 2 first, with its 8 images."
     changes = []
     for variant in FEW:
@@ -237,9 +236,9 @@ def _gain(study: Study, each: Curve) -> str:
     """Say how much lower a gap is after than before, with its interval; of trainings in one stage nothing."""
     if len(few_shot_stages(study.scale)) == 1:
         return ""
-    dataset = roles.adapted(study.scale, each.variant).dataset
-    runs = (run_id(roles.multi(study.scale, each.series, SIZES[0])), each.run)
-    before, after = (resampled_mean_of_gaps(study, run, dataset, X8) for run in runs)
+    dataset = mvmoe.adapted(study.scale, each.variant).dataset
+    runs = (run_id(mvmoe.multi(study.scale, each.series, SIZES[0])), each.run)
+    before, after = (resampled_mean_of_gaps(study, run, dataset, mvmoe.X8) for run in runs)
     if before is None or after is None:
         return ""
     interval = percentile_interval(before - after)
@@ -264,16 +263,16 @@ def _trouble(every: Sequence[Curve]) -> list[str]:
 
 @artifact(
     "POMO-MTL trained with and without OVRPTW",
-    needs=lambda scale: [Log(run_id(roles.multi(scale, "POMO-MTL", SIZES[0]))), Log(run_id(WITHOUT_OVRPTW))],
+    needs=lambda scale: [Log(run_id(mvmoe.multi(scale, "POMO-MTL", SIZES[0]))), Log(run_id(mvmoe.WITHOUT_OVRPTW))],
 )
 def figure7(study: Study) -> Drawing:
     """Validation curves on all 16 problems of POMO-MTL, trained on five or six of them."""
-    runs = {WITH: run_id(roles.multi(study.scale, "POMO-MTL", SIZES[0])), WITHOUT: run_id(WITHOUT_OVRPTW)}
+    runs = {WITH: run_id(mvmoe.multi(study.scale, "POMO-MTL", SIZES[0])), WITHOUT: run_id(mvmoe.WITHOUT_OVRPTW)}
     looks: dict[str, Any] = {WITH: style.RAMPS["blue"][2], WITHOUT: style.RAMPS["orange"][1]}
     figure = new_figure(height=6.0)
     panels = figure.subplots(4, 4, sharex=True)
     every: list[Curve] = []
-    for axes, variant in zip(panels.flat, VARIANTS, strict=True):
+    for axes, variant in zip(panels.flat, mvmoe.VARIANTS, strict=True):
         curves = [curve(study, run, variant, series) for series, run in runs.items()]
         for each in curves:
             later = [(epoch, gap) for epoch, gap in zip(*each.xy, strict=True) if epoch > 0]
@@ -281,7 +280,7 @@ def figure7(study: Study) -> Drawing:
             axes.plot([epoch for epoch, _ in later], [gap for _, gap in later], color=looks[each.series], **look)
         _of_epochs(axes, curves)
         axes.set_xlabel("Epochs" if axes in panels[-1] else "")
-        axes.set_title(variant, fontweight="bold" if variant in TRAINED else "normal", fontsize=7, pad=3)
+        axes.set_title(variant, fontweight="bold" if variant in mvmoe.TRAINED else "normal", fontsize=7, pad=3)
         axes.tick_params(labelsize=6)
         axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
         every += curves
@@ -289,12 +288,15 @@ def figure7(study: Study) -> Drawing:
     handles = [line(f"trained {series}", color=colour) for series, colour in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Sixteen panels, one for each problem, with two validation curves each."
-    rows = [row | {"trained": row["variant"] in TRAINED} for each in every for row in each.rows()]
+    rows = [row | {"trained": row["variant"] in mvmoe.TRAINED} for each in every for row in each.rows()]
     scale = study.scale[MvmoeScale]
     count, n = scale.validation_count, scale.sizes[SIZES[0]]
     training = _training(study, every[0].run)
     texts = []
-    for variants, name in ((BOTH, "open routes and time windows"), ([v for v in VARIANTS if v not in BOTH], "others")):
+    for variants, name in (
+        (BOTH, "open routes and time windows"),
+        ([v for v in mvmoe.VARIANTS if v not in BOTH], "others"),
+    ):
         ends = {series: np.mean([c.last for c in every if c.variant in variants and c.series == series])
                 for series in (WITHOUT, WITH)}  # fmt: skip
         texts.append(f"{name} {ends[WITHOUT]:.2f} % without, {ends[WITH]:.2f} % with")
@@ -318,7 +320,7 @@ def idle_limits(every: Sequence[Curve]) -> list[str]:
     """Say which problems with a limit have the curves of the one without it: the limit never binds there."""
     of = {(each.variant, each.series): [gap for *_, gap in each.points] for each in every}
     variant_of = {switches: variant for variant, switches in SWITCHES.items()}
-    pairs = {v: variant_of[SWITCHES[v]._replace(limit=False)] for v in VARIANTS if SWITCHES[v].limit}
+    pairs = {v: variant_of[SWITCHES[v]._replace(limit=False)] for v in mvmoe.VARIANTS if SWITCHES[v].limit}
     same = [v for v, other in pairs.items() if all(of[v, series] == of[other, series] for series in (WITH, WITHOUT))]
     if not same:
         return []

@@ -24,14 +24,14 @@ from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoi
 from neuroute.networks.blocks.experts.mixture import Hierarchical, Mixture
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
-from neuroute.pipeline.papers.mvmoe.roles import RoutingEvaluation
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts, valid
 from neuroute.specs.objects import Decoding
 
 SEED = 0  # of what gates draw, anew for each variant
 
 
-def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, Arrays]:
+def measure(loaded: LoadedModel, evaluation: mvmoe.RoutingEvaluation) -> tuple[Rows, Arrays]:
     """Return records (parameters) and arrays.
 
     With v variants, m experts, k of them for each token, N = 1 + V nodes and L mixtures in the encoder: modules,
@@ -75,7 +75,7 @@ def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, A
     return parameter_rows(loaded, evaluation.name, *datasets, instances=None, decoding=decoding), arrays
 
 
-def _drawable(evaluation: RoutingEvaluation, loaded: LoadedModel) -> MvMoe:
+def _drawable(evaluation: mvmoe.RoutingEvaluation, loaded: LoadedModel) -> MvMoe:
     net = loaded.net
     if isinstance(net, MvMoe) and _mixtures(net) and isinstance(net.combine, Mixture | Hierarchical):
         gates = [module for module in net.modules() if isinstance(module, Gate)]

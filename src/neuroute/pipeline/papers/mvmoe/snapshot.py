@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
-from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.rendering import maps
 from neuroute.pipeline.rendering.study import Study
 from neuroute.problems.vrp import SWITCHES, Switches
@@ -103,7 +103,7 @@ class Routing(NetworkSnapshot):
     @classmethod
     def of_model(cls, study: Study, method: str = "MVMoE/4E") -> Routing:
         """Of a model for 50 customers."""
-        return cls.read(study, roles.run_id(roles.multi(study.scale, method, roles.SIZES[0])))
+        return cls.read(study, mvmoe.run_id(mvmoe.multi(study.scale, method, mvmoe.SIZES[0])))
 
     @property
     def mixture(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from neuroute.analysis.contrasts import Gap
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import PublishedInstance, published_instances
-from neuroute.pipeline.papers.mvmoe import roles
+from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.papers.mvmoe.cells import (
     budgets_note,
     joined,
@@ -28,20 +28,7 @@ from neuroute.pipeline.papers.mvmoe.cells import (
     sets_of,
     trained_note,
 )
-from neuroute.pipeline.papers.mvmoe.roles import (
-    DEFAULT,
-    GREEDY,
-    MULTI,
-    MULTI_TASK,
-    SIZES,
-    TRAINED,
-    UNSEEN,
-    VARIANTS,
-    X8,
-    run_id,
-    test_set,
-)
-from neuroute.pipeline.papers.mvmoe.scale import MvmoeScale
+from neuroute.pipeline.papers.mvmoe.paper import MULTI_TASK, SIZES, TRAINED, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact
 from neuroute.pipeline.rendering.benchmark import none_there
@@ -211,26 +198,26 @@ IN_PRINT = {"POMO-MTL": "1.25M", "MVMoE/4E": "3.68M"}  # Section 5; that of 4E-L
 
 
 @artifact(
-    "Seconds of one large instance", needs=lambda scale: [roles.construction(scale, method) for method in MULTI_TASK]
+    "Seconds of one large instance", needs=lambda scale: [mvmoe.construction(scale, method) for method in MULTI_TASK]
 )
 def table6(study: Study) -> Table:
     published, scale = printed_numbers(study, "table6"), study.scale
-    runs = {method: run_id(roles.multi(scale, method, LARGER)) for method in MULTI_TASK}
+    runs = {method: run_id(mvmoe.multi(scale, method, LARGER)) for method in MULTI_TASK}
     rows = []
-    for variant in VARIANTS:
-        cells, dataset = [], roles.constructed(scale, variant)
+    for variant in mvmoe.VARIANTS:
+        cells, dataset = [], mvmoe.constructed(scale, variant)
         for method, run in runs.items():
             rows_printed = published[(published.problem == variant) & (published.method == method)]
-            seconds = study.value("time_s", run, dataset, MULTI)
-            cells.append(Cell(seconds, number(rows_printed, roles.CONSTRUCTED, "time_s")))
+            seconds = study.value("time_s", run, dataset, mvmoe.MULTI)
+            cells.append(Cell(seconds, number(rows_printed, mvmoe.CONSTRUCTED, "time_s")))
         rows.append(Row((variant,), tuple(cells)))
-    dataset = roles.constructed(scale, VARIANTS[0])
-    counts = [study.value("parameters", run, dataset, MULTI) for run in runs.values()]
+    dataset = mvmoe.constructed(scale, mvmoe.VARIANTS[0])
+    counts = [study.value("parameters", run, dataset, mvmoe.MULTI) for run in runs.values()]
     sizes = [None if count is None else f"{count:,.0f}" for count in counts]
     rows.append(Row((PARAMETERS,), tuple(map(Cell, sizes, (IN_PRINT.get(method) for method in runs)))))
-    at = of_each(scale[MvmoeScale].construction_size, scale[MvmoeScale].construction_count)
-    heads = f"n={scale[MvmoeScale].construction_size}", at, f"n={roles.CONSTRUCTED}"
-    columns = [Column(f"time_{roles.MULTI_TASK[method]}_s", method, "", duration, *heads) for method in runs]
+    at = of_each(scale[mvmoe.MvmoeScale].construction_size, scale[mvmoe.MvmoeScale].construction_count)
+    heads = f"n={scale[mvmoe.MvmoeScale].construction_size}", at, f"n={mvmoe.CONSTRUCTED}"
+    columns = [Column(f"time_{mvmoe.MULTI_TASK[method]}_s", method, "", duration, *heads) for method in runs]
     return draw_table(study, ("Problem",), columns, rows, models=models_note(study, runs), slower=_slower(rows))
 
 
@@ -243,11 +230,11 @@ def _slower(rows: Sequence[Row]) -> list[str]:
 
 
 def _table7_needs(scale: Scale) -> Iterator[Need]:
-    multi = [roles.multi(scale, method, LARGER) for method in MULTI_TASK]
-    for name in (roles.single(scale, "CVRP", LARGER), *multi):
-        yield roles.on_set_x(scale, run_id(name), "set_x")
-    for name in (roles.single(scale, "VRPTW", LARGER), *multi):
-        yield roles.on_solomon(scale, run_id(name))
+    multi = [mvmoe.multi(scale, method, LARGER) for method in MULTI_TASK]
+    for name in (mvmoe.single(scale, "CVRP", LARGER), *multi):
+        yield mvmoe.on_set_x(scale, run_id(name), "set_x")
+    for name in (mvmoe.single(scale, "VRPTW", LARGER), *multi):
+        yield mvmoe.on_solomon(scale, run_id(name))
 
 
 @artifact("CVRPLIB's Set-X and Solomon's instances", needs=_table7_needs)
@@ -255,13 +242,13 @@ def table7(study: Study) -> Table:
     """Lengths and gaps on Set-X up to 250 customers and on Solomon's R1, RC1 and RC2."""
     solvers_of, rows, instances = {}, list[Row](), list[str]()
     for library, group in ((SET_X, "set_x"), (SOLOMON, "solomon")):
-        solvers = [solver("POMO", roles.single(study.scale, library.problem, LARGER), group)]
-        solvers += [solver(name, roles.multi(study.scale, name, LARGER), group) for name in MULTI_TASK]
+        solvers = [solver("POMO", mvmoe.single(study.scale, library.problem, LARGER), group)]
+        solvers += [solver(name, mvmoe.multi(study.scale, name, LARGER), group) for name in MULTI_TASK]
         solvers_of[library] = solvers
         rows_of, notes_of = rows_and_notes(study, library, solvers)
         rows, instances = rows + rows_of, instances + notes_of
     models = {f"POMO ({library.problem})": of[0].run for library, of in solvers_of.items()}
-    models |= {name: run_id(roles.multi(study.scale, name, LARGER)) for name in MULTI_TASK}
+    models |= {name: run_id(mvmoe.multi(study.scale, name, LARGER)) for name in MULTI_TASK}
     return draw_table(
         study,
         ("Set", "Instance"),
@@ -273,22 +260,22 @@ def table7(study: Study) -> Table:
 
 
 def _table8_needs(scale: Scale) -> Iterator[Need]:
-    for name in (roles.single(scale, "CVRP", LARGER), *(roles.multi(scale, method, LARGER) for method in MULTI_TASK)):
-        yield roles.on_set_x(scale, run_id(name), "set_x_large", roles.on_large(scale))
-    for run in roles.lehd(scale).values():
-        yield roles.on_set_x(scale, run, "set_x_large", roles.GREEDY, roles.rrc(scale))
+    for name in (mvmoe.single(scale, "CVRP", LARGER), *(mvmoe.multi(scale, method, LARGER) for method in MULTI_TASK)):
+        yield mvmoe.on_set_x(scale, run_id(name), "set_x_large", mvmoe.on_large(scale))
+    for run in mvmoe.lehd(scale).values():
+        yield mvmoe.on_set_x(scale, run, "set_x_large", mvmoe.GREEDY, mvmoe.rrc(scale))
 
 
 @artifact("Larger instances of Set-X", needs=_table8_needs)
 def table8(study: Study) -> Table:
     """Lengths and gaps on Set-X above 500 customers, also by LEHD with and without experts."""
-    scale, rrc = study.scale, roles.rrc(study.scale)
-    models = {"POMO": roles.single(scale, "CVRP", LARGER)}
-    models |= {name: roles.multi(scale, name, LARGER) for name in MULTI_TASK}
-    how = roles.on_large(scale)
+    scale, rrc = study.scale, mvmoe.rrc(study.scale)
+    models = {"POMO": mvmoe.single(scale, "CVRP", LARGER)}
+    models |= {name: mvmoe.multi(scale, name, LARGER) for name in MULTI_TASK}
+    how = mvmoe.on_large(scale)
     solvers = [solver(name, run, "set_x_large", how) for name, run in models.items()]
-    lehd = roles.lehd(scale)
-    for decoding, words in ((GREEDY, "greedy"), (rrc, "RRC")):
+    lehd = mvmoe.lehd(scale)
+    for decoding, words in ((mvmoe.GREEDY, "greedy"), (rrc, "RRC")):
         for name, run in lehd.items():
             label = name if words == "greedy" else with_budget(f"{name} RRC100", 100, rrc.iterations)
             row = {"method": name, "decoding": words}
@@ -305,11 +292,11 @@ def table8(study: Study) -> Table:
         instances=instances,
         models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
         epochs=epochs,
-        unlike="" if how == X8 else "Not so here: each instance is solved without images. In the paper: ",
+        unlike="" if how == mvmoe.X8 else "Not so here: each instance is solved without images. In the paper: ",
     )
 
 
-def solver(name: str, run: str, group: str, decoding: Decoding = X8) -> Solver:
+def solver(name: str, run: str, group: str, decoding: Decoding = mvmoe.X8) -> Solver:
     return Solver(name, {"method": name}, run_id(run), group, decoding)
 
 
@@ -331,7 +318,7 @@ def _length(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
 
-GROUPS = {"trained": (TRAINED, "mean of 6 trained VRPs"), "unseen": (UNSEEN, "mean of 10 unseen VRPs")}
+GROUPS = {"trained": (TRAINED, "mean of 6 trained VRPs"), "unseen": (mvmoe.UNSEEN, "mean of 10 unseen VRPs")}
 
 
 def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
@@ -339,7 +326,7 @@ def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
     grids = []
     for variant in variants:
         columns = comparison(
-            {size: roles.reference(scale, variant, size) for size in SIZES},
+            {size: mvmoe.reference(scale, variant, size) for size in SIZES},
             "n={}".format,
             LENGTH,
             MEAN_GAP,
@@ -356,15 +343,15 @@ def table1(study: Study) -> Table:
     return _comparison(study, TRAINED)
 
 
-@artifact("The ten problems that no model has seen", needs=needs_of(partial(_grids, variants=UNSEEN)))
+@artifact("The ten problems that no model has seen", needs=needs_of(partial(_grids, variants=mvmoe.UNSEEN)))
 def table2(study: Study) -> Table:
-    return _comparison(study, UNSEEN)
+    return _comparison(study, mvmoe.UNSEEN)
 
 
 def _comparison(study: Study, variants: Sequence[str]) -> Table:
     scale, grids = study.scale, _grids(study.scale, variants)
-    multi = [run_id(roles.multi(scale, method, size)) for method in MULTI_TASK for size in SIZES]
-    tests = [roles.reference(scale, variant, size) for size in SIZES for variant in variants]
+    multi = [run_id(mvmoe.multi(scale, method, size)) for method in MULTI_TASK for size in SIZES]
+    tests = [mvmoe.reference(scale, variant, size) for size in SIZES for variant in variants]
     notes, published = [], printed_numbers(study, study.artifact.name)
     for size in SIZES:
         here, print_ = dict[str, str](), dict[str, str]()
@@ -374,7 +361,7 @@ def _comparison(study: Study, variants: Sequence[str]) -> Table:
             print_[name] = f"{lines.value.mean():.3f}"
             if (mean := _mean_gap(study, name, variants, size)) is not None:
                 here[name] = f"{mean:.3f}"
-        words = f"at n={study.scale[MvmoeScale].sizes[size]} {joined(here)}; " if here else ""
+        words = f"at n={study.scale[mvmoe.MvmoeScale].sizes[size]} {joined(here)}; " if here else ""
         notes.append(
             f"Mean gaps in % over the {len(variants)} problems: {words}in print, at n={size}, {joined(print_)}."
         )
@@ -395,16 +382,21 @@ def _mean_gap(study: Study, name: str, variants: Sequence[str], size: int) -> fl
     gaps = []
     for variant in variants:
         method = learned(study.scale, variant)[f"{name} aug×8"]
-        dataset = roles.reference(study.scale, variant, size).dataset
+        dataset = mvmoe.reference(study.scale, variant, size).dataset
         gaps.append(study.value(MEAN_OF_GAPS, str(method.run(size)), dataset, method.decoding))
     numbers = [gap for gap in gaps if gap is not None]
     return sum(numbers) / len(numbers) if len(numbers) == len(gaps) else None
 
 
 def table4_grid(scale: Scale) -> Grid:
-    tests, at = {variant: roles.reference(scale, variant, SIZES[-1]) for variant in TRAINED}, sets_of(scale, SIZES[-1])
+    tests, at = {variant: mvmoe.reference(scale, variant, SIZES[-1]) for variant in TRAINED}, sets_of(scale, SIZES[-1])
     methods = [
-        Method(f"POMO-{name}", {"train_problem": name}, runs=run_id(roles.single(scale, name, SIZES[-1])), decoding=X8)
+        Method(
+            f"POMO-{name}",
+            {"train_problem": name},
+            runs=run_id(mvmoe.single(scale, name, SIZES[-1])),
+            decoding=mvmoe.X8,
+        )
         for name in TRAINED
     ]
     quantities = [
@@ -435,13 +427,13 @@ def table4(study: Study) -> Table:
 
 def table5_grid(scale: Scale) -> Grid:
     methods = []
-    for setting, name in roles.ABLATIONS["table5"].items():
+    for setting, name in mvmoe.ABLATIONS["table5"].items():
         alpha, norm, top = (part.partition("=")[2] for part in setting.split(";")[:3])
         where = {"method_params": setting}
-        methods.append(Method((alpha, norm, top), where, runs=run_id(name), decoding=X8))
+        methods.append(Method((alpha, norm, top), where, runs=run_id(name), decoding=mvmoe.X8))
     quantities = []
     for key, (variants, problem) in GROUPS.items():
-        tests = tuple(roles.reference(scale, variant, SIZES[0]) for variant in variants)
+        tests = tuple(mvmoe.reference(scale, variant, SIZES[0]) for variant in variants)
         column = Column(f"gap_{key}_pct", f"{len(variants)} {key} problems", "gap %", at=sets_of(scale, SIZES[0]))
         quantities.append(
             Quantity(column, mean_over(tests), tests[0], SIZES[0], where={"problem": problem}, others=tests[1:])
@@ -450,7 +442,7 @@ def table5_grid(scale: Scale) -> Grid:
 
 
 def _table5_needs(scale: Scale) -> list[Need]:
-    trained = {run_id(name) for name in roles.trained_ablations(scale, "table5").values()}
+    trained = {run_id(name) for name in mvmoe.trained_ablations(scale, "table5").values()}
     return [need for need in needs_of(table5_grid)(scale) if isinstance(need, Test) and need.run in trained]
 
 
@@ -458,14 +450,14 @@ def _table5_needs(scale: Scale) -> list[Need]:
 def table5(study: Study) -> Table:
     """Mean gaps of MVMoE/4E on the problems of training and on the unseen ones, one setting changed at a time."""
     grid = table5_grid(study.scale)
-    tests = [roles.reference(study.scale, variant, SIZES[0]) for variant in VARIANTS]
+    tests = [mvmoe.reference(study.scale, variant, SIZES[0]) for variant in mvmoe.VARIANTS]
     return grid_table(
         study,
         ("Alpha", "Normalization", "K"),
         grid,
         trained=trained_note(study, grid.runs, "50 million", [SIZES[0]]),
-        references=references_note(study.scale, VARIANTS),
-        **rule_notes(study, tests, [run_id(DEFAULT), *grid.runs]),
+        references=references_note(study.scale, mvmoe.VARIANTS),
+        **rule_notes(study, tests, [run_id(mvmoe.DEFAULT), *grid.runs]),
     )
 
 
@@ -478,17 +470,17 @@ def table3(study: Study) -> Table:
     """Which constraints each problem has, and whether models are trained on it."""
     published = study.published(3).set_index("key")
     # The problems that the multi-task models draw their batches from; None where the plan has no such run.
-    runs = [study.runs.get(run_id(roles.multi(study.scale, method, size))) for method in MULTI_TASK for size in SIZES]
+    runs = [study.runs.get(run_id(mvmoe.multi(study.scale, method, size))) for method in MULTI_TASK for size in SIZES]
     trainings = [run.training for run in runs if run is not None and isinstance(run.training, Reinforced)]
     trained = {variant for t in trainings for stage in t.stages for variant in stage.variants} or None
     rows = []
-    for variant in VARIANTS:
+    for variant in mvmoe.VARIANTS:
         letters, on = str(published.value[variant]).split("+"), SWITCHES[variant]
         here = {"C": True, "O": on.open, "B": on.backhaul, "L": on.limit, "TW": on.windows}
         cells = [Cell(_word(here[c]), _word(c in letters)) for c in CONSTRAINTS]
         is_trained = None if trained is None else _word(variant in trained)
         cells.append(Cell(is_trained, _word(published.note[variant] == "trained")))
-        cells += [Cell(test_set(study.scale, variant, size).n) for size in SIZES]
+        cells += [Cell(mvmoe.test_set(study.scale, variant, size).n) for size in SIZES]
         rows.append(Row((variant,), tuple(cells)))
     columns = [Column(f"has_{c.lower()}", c, format=str, group="Constraints") for c in CONSTRAINTS]
     columns.append(Column("trained", "In training", format=str))

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroute.core.lazy import mpl
 from neuroute.evaluation.snapshot import NetworkSnapshot
-from neuroute.pipeline.papers.pens import roles
+from neuroute.pipeline.papers.pens import paper as pens
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import diagram as dg
 from neuroute.pipeline.rendering import maps, style
@@ -58,10 +58,10 @@ class Walk:
         return rows
 
 
-@artifact("Path-TSP and the model, drawn from the live network", needs=lambda scale: roles.attention(scale, "pens_a"))
+@artifact("Path-TSP and the model, drawn from the live network", needs=lambda scale: pens.attention(scale, "pens_a"))
 def figure2(study: Study) -> Drawing:
     """One path-TSP step by step (a), and the model that solves it (b)."""
-    net = Attention.read(study, roles.run_id("pens_a"))
+    net = Attention.read(study, pens.run_id("pens_a"))
     walk, decisions = net.walk, range(len(net.walk.probabilities))
     steps = [
         dg.column(dg.panel(f"map{k}", SIDE, SIDE, f"decision {k + 1}"), dg.panel(f"bars{k}", SIDE, 0.42, below=0.1),
@@ -132,10 +132,10 @@ MAP = "viridis"
 
 @artifact(
     "Where the origin looks, by scaling factor",
-    needs=lambda scale: (need for name in roles.MAPPED for need in roles.attention(scale, name)),
+    needs=lambda scale: (need for name in pens.MAPPED for need in pens.attention(scale, name)),
 )
 def figure6(study: Study) -> Drawing:
-    nets = {name: Attention.read(study, roles.run_id(name)) for name in roles.MAPPED}
+    nets = {name: Attention.read(study, pens.run_id(name)) for name in pens.MAPPED}
     columns = max(len(net.array("factors")) for net in nets.values())
     figure = new_figure(height=len(nets) * (5.75 / columns + 0.3) + 0.45)
     panels = figure.subplots(len(nets), columns, squeeze=False)
@@ -145,7 +145,7 @@ def figure6(study: Study) -> Drawing:
         norm = mpl.colors.Normalize(-reach, 0)
         for j in range(columns):
             _draw_map(panels[i, j], net, j, norm)
-        panels[i, 0].set_ylabel(roles.NAMES[name], fontweight="bold", fontsize=8)
+        panels[i, 0].set_ylabel(pens.NAMES[name], fontweight="bold", fontsize=8)
         bar = figure.colorbar(mpl.cm.ScalarMappable(norm, MAP), ax=panels[i].tolist(), pad=0.015)
         bar.set_label("Logit below the highest", fontsize=6)
         bar.set_ticks([-reach, 0], labels=[f"−{reach:.3g}", "0"], fontsize=6)
@@ -155,11 +155,11 @@ def figure6(study: Study) -> Drawing:
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Maps of the origin's mean attention logits over the square for three models and several scaling factors."
     rows = [row for name, net in nets.items() for row in _rows(name, net)]
-    texts = notes(study, dataset=roles.held_out(study.scale, max(roles.SIZES)), high=HIGH, low=LOW)
+    texts = notes(study, dataset=pens.held_out(study.scale, max(pens.SIZES)), high=HIGH, low=LOW)
     # What the maps show, as numbers: how local the look is, and whether it finds the destination.
     title = "Where the origin looks"
     looks = tuple(
-        Row((roles.NAMES[name], label.replace("best:", "best,")), tuple(Cell(v) for v in measure_look(net, j)))
+        Row((pens.NAMES[name], label.replace("best:", "best,")), tuple(Cell(v) for v in measure_look(net, j)))
         for name, net in nets.items()
         for j, label in enumerate(_titles(net))
     )
@@ -213,7 +213,7 @@ def _rows(name: str, net: Attention) -> list[dict[str, Any]]:
     coords = np.round(net.array("coords", float), 6).tolist()
     ends = {int(net.number(end)): end for end in ("origin", "destination")}
     return [
-        {"side": MEASURED, "series": roles.NAMES[name], "node": node, "x": x, "y": y}
+        {"side": MEASURED, "series": pens.NAMES[name], "node": node, "x": x, "y": y}
         | {"place": ends.get(node, "candidate"), **dict(zip(keys, values, strict=True)), "best_factor": best}
         for node, ((x, y), values) in enumerate(zip(coords, logits, strict=True))
     ]

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from neuroute.analysis.rescaling import Parabola
 from neuroute.core.lazy import mpl
-from neuroute.pipeline.papers.pens import roles
-from neuroute.pipeline.papers.pens.roles import COLOUR, MARKER
-from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.papers.pens import paper as pens
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import number, printed_numbers
@@ -51,7 +49,7 @@ class Swept:
         return np.asarray(100 * (self.lengths / self.unit - 1))
 
     def rows(self) -> list[dict[str, Any]]:
-        about = {"series": roles.NAMES[self.name], "size": self.size, "n": self.dataset.n}
+        about = {"series": pens.NAMES[self.name], "size": self.size, "n": self.dataset.n}
         parabola = {"best_factor": self.fit.best, "interior": self.fit.interior}
         parabola |= {f"parabola_{name}": getattr(self.fit, name) for name in "abc"}
         parabola |= {"fitted_from": self.fit.low, "fitted_to": self.fit.high}
@@ -66,14 +64,14 @@ class Swept:
 
 @artifact(
     "Tour length against the scaling factor of the coordinates",
-    needs=lambda scale: (roles.rescaling(scale, name) for name in roles.RESCALED),
+    needs=lambda scale: (pens.rescaling(scale, name) for name in pens.RESCALED),
     printed_files=("table1",),
 )
 def figure3(study: Study) -> Drawing:
-    swept = {name: [_swept(study, name, size) for size in roles.SIZES] for name in roles.RESCALED}
+    swept = {name: [_swept(study, name, size) for size in pens.SIZES] for name in pens.RESCALED}
     figure = new_figure(height=5.0)
-    panels = figure.subplots(len(swept), len(roles.SIZES), sharex="col", squeeze=False)
-    limits = {size: _limits([sweeps[i] for sweeps in swept.values()]) for i, size in enumerate(roles.SIZES)}
+    panels = figure.subplots(len(swept), len(pens.SIZES), sharex="col", squeeze=False)
+    limits = {size: _limits([sweeps[i] for sweeps in swept.values()]) for i, size in enumerate(pens.SIZES)}
     for row, (name, sweeps) in enumerate(swept.items()):
         for axes, each in zip(panels[row], sweeps, strict=True):
             _draw(axes, each)
@@ -82,8 +80,8 @@ def figure3(study: Study) -> Drawing:
                 here = f"TSP{each.dataset.n:,}"
                 paper = f"\n(paper: {each.size:,})" if each.dataset.n != each.size else ""
                 axes.set_title(here + paper, loc="center", fontsize=7.5, pad=14)  # above the best factor
-        panels[row, 0].set_ylabel(f"({LETTERS[row]}) {roles.NAMES[name]}\nmean tour length")
-    panels[-1, len(roles.SIZES) // 2].set_xlabel("Scaling factor of the coordinates")
+        panels[row, 0].set_ylabel(f"({LETTERS[row]}) {pens.NAMES[name]}\nmean tour length")
+    panels[-1, len(pens.SIZES) // 2].set_xlabel("Scaling factor of the coordinates")
     handles = [
         style.mark("mean length at a factor", "o", style.GREY),
         style.line("fitted parabola (dotted: no minimum inside)", color=style.GREY, linewidth=1),
@@ -98,14 +96,14 @@ def figure3(study: Study) -> Drawing:
 
 
 def _swept(study: Study, name: str, size: int) -> Swept:
-    stored, dataset = study.arrays(f"{roles.run_id(name)}/rescaling"), roles.held_out(study.scale, size)
+    stored, dataset = study.arrays(f"{pens.run_id(name)}/rescaling"), pens.held_out(study.scale, size)
     at = int(np.flatnonzero(stored["sizes"] == dataset.n)[0])
     factors, lengths, (a, b, c), (low, high) = (
         np.asarray(stored[f"{dataset.id}|{key}"], np.float64) for key in ("factors", "lengths", "parabola", "fitted")
     )
     best, interior = float(stored["best"][at]), bool(stored["interior"][at])
     fit = Parabola(float(a), float(b), float(c), best, interior, float(low), float(high))
-    paper = number(printed_numbers(study, 1, method=roles.NAMES[name], scaled="yes"), size, "scale_factor")
+    paper = number(printed_numbers(study, 1, method=pens.NAMES[name], scaled="yes"), size, "scale_factor")
     printed_factor = paper if isinstance(paper, float) else None
     return Swept(name, size, dataset, factors, lengths, fit, printed_factor)
 
@@ -119,7 +117,7 @@ def _limits(swept: Sequence[Swept]) -> tuple[float, float]:
 
 
 def _draw(axes: mpl.axes.Axes, each: Swept) -> None:
-    colour = COLOUR[each.name]
+    colour = pens.COLOUR[each.name]
     finite = np.isfinite(each.relative)
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(3))
     axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
@@ -132,7 +130,7 @@ def _draw(axes: mpl.axes.Axes, each: Swept) -> None:
     far = finite & (each.relative > each.relative[finite].min() + FAR)
     near = finite & ~far
     axes.plot(
-        each.factors[near], each.lengths[near], MARKER[each.name], color=colour, markersize=3.6,
+        each.factors[near], each.lengths[near], pens.MARKER[each.name], color=colour, markersize=3.6,
         markeredgecolor="white", markeredgewidth=0.4, zorder=3,
     )  # fmt: skip
     low, high = float(each.lengths[near].min()), float(each.lengths[near].max())
@@ -162,14 +160,14 @@ def _draw(axes: mpl.axes.Axes, each: Swept) -> None:
 def _notes(study: Study, swept: Sequence[Swept]) -> tuple[str, ...]:
     counts = ", ".join(
         f"{dataset.count:,} TSP{dataset.n:,}"
-        for dataset in dict.fromkeys(roles.held_out(study.scale, size) for size in roles.SIZES)
+        for dataset in dict.fromkeys(pens.held_out(study.scale, size) for size in pens.SIZES)
     )
-    outside = [f"{roles.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in swept if not each.fit.interior]
+    outside = [f"{pens.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in swept if not each.fit.interior]
     bare = {f"TSP{each.dataset.n:,}" for each in swept if not np.any(np.isclose(each.factors, 1))}
     return notes(
         study,
         counts=counts,
-        trained=study.scale[PensScale].sizes[100],
+        trained=study.scale[pens.PensScale].sizes[100],
         far=FAR,
         outside=f"No minimum between the fitted factors: {', '.join(outside)}. None is drawn there; what is rescaled "
         "nevertheless (Tables 1 to 3) takes the factor with the shortest tours of those swept."
@@ -185,14 +183,14 @@ def _table(study: Study, swept: Mapping[str, Sequence[Swept]]) -> Table:
     """Best factors, here and printed."""
     rows = [
         Row(
-            (roles.NAMES[name],),
+            (pens.NAMES[name],),
             tuple(Cell(each.fit.best if np.isfinite(each.fit.best) else "not finite", each.printed) for each in sweeps),
         )
         for name, sweeps in swept.items()
     ]
     columns = tuple(
         Column(f"factor_{size}", f"TSP{dataset.n:,}", "", fixed(2), at=described(dataset), paper=f"TSP{size:,}")
-        for size in roles.SIZES
-        for dataset in [roles.held_out(study.scale, size)]
+        for size in pens.SIZES
+        for dataset in [pens.held_out(study.scale, size)]
     )
     return Table("Best scaling factors", ("Model",), columns, tuple(rows))

@@ -7,18 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuroute.core.lazy import mpl, pd
-from neuroute.pipeline.papers.pens import roles
-from neuroute.pipeline.papers.pens.roles import (
-    COLOUR,
-    MARKER,
-    methods,
-    not_trained,
-    printed_gaps,
-    several,
-    size_label,
-    spread_note,
-)
-from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.papers.pens import paper as pens
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
 from neuroute.pipeline.rendering import style
@@ -30,7 +19,7 @@ from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, draw
 from neuroute.pipeline.rendering.table import Cell
 from neuroute.specs.objects import Decoding
 
-LARGEST = max(roles.SIZES)
+LARGEST = max(pens.SIZES)
 BASELINE = "#6d7683"  # bars of other papers' solvers
 SPARSE = ("INViT-2V", "INViT-3V", "DGL")  # which read a part of the graph
 EXTRA = "pens_ar"  # which the paper's Figure 4 leaves out
@@ -49,9 +38,9 @@ class Bar:
 
 
 def _figure1_needs(scale: Scale) -> Iterator[Need]:
-    labels, decodings = roles.reference(scale, LARGEST), [roles.repeated(scale), roles.rescaled(scale)]
-    yield from tested(roles.run_id("coordns"), labels, decodings[0])
-    for m in methods(scale):
+    labels, decodings = pens.reference(scale, LARGEST), [pens.repeated(scale), pens.rescaled(scale)]
+    yield from tested(pens.run_id("coordns"), labels, decodings[0])
+    for m in pens.methods(scale):
         if m.run:
             yield from tested(m.run, labels, *(decodings if m.rescaled else [m.decoding]))
 
@@ -73,7 +62,7 @@ def figure1(study: Study) -> Drawing:
     _set_limits(paper, [gap for _, _, gap in bars_in_print])
     here.set_yticks(places, [b.label for b in bars])
     here.set_ylim(max(places) + 0.7, -0.7)
-    dataset = roles.reference(study.scale, LARGEST).dataset
+    dataset = pens.reference(study.scale, LARGEST).dataset
     rows = printed_numbers(study, 3, n=str(LARGEST))
     here.set_title(f"Here: {described(dataset)}")
     paper.set_title(f"Paper: TSP{LARGEST}, {int(rows.n_instances.iloc[0])} instances")
@@ -88,20 +77,20 @@ def figure1(study: Study) -> Drawing:
 
 def _bars(study: Study) -> list[list[Bar]]:
     """Solvers that see the whole graph, those that do not, and the paper's own."""
-    dataset = roles.reference(study.scale, LARGEST).dataset
+    dataset = pens.reference(study.scale, LARGEST).dataset
 
     def gap(run: str | None, decoding: Decoding, table: str, **where: object) -> Cell:
         value = number(printed_numbers(study, table, **where), LARGEST, "gap_pct")
         return mean_of_gaps_cell(study, run, dataset, value, decoding) if run else Cell(published=value)
 
-    name = roles.NAMES["coordns"]
-    decoding = roles.repeated(study.scale)
-    run = roles.run_id("coordns")
-    pens = [Bar(name, COLOUR["coordns"], run, decoding, gap(run, decoding, "figure4_table", method=name))]
+    name = pens.NAMES["coordns"]
+    decoding = pens.repeated(study.scale)
+    run = pens.run_id("coordns")
+    own = [Bar(name, pens.COLOUR["coordns"], run, decoding, gap(run, decoding, "figure4_table", method=name))]
     whole: list[Bar] = []
     sparse: list[Bar] = []
-    colours = {roles.run_id(name): colour for name, colour in COLOUR.items()}
-    for m in methods(study.scale):
+    colours = {pens.run_id(name): colour for name, colour in pens.COLOUR.items()}
+    for m in pens.methods(study.scale):
         if m.rescaled is None:
             bar = Bar(m.name, BASELINE, m.run, m.decoding, gap(m.run, m.decoding, "table3", method=m.name))
             (sparse if m.name in SPARSE else whole).append(bar)
@@ -109,8 +98,8 @@ def _bars(study: Study) -> list[list[Bar]]:
         for scaled, label in ((False, m.name), (True, f"{m.name}, scaled")):
             how = m.decoded(scaled)
             published = gap(m.run, how, "table3", method=m.name, scaled="yes" if scaled else "no")
-            pens.append(Bar(label, colours[str(m.run)], m.run, how, published, faded=not scaled))
-    return [whole, sparse, pens]
+            own.append(Bar(label, colours[str(m.run)], m.run, how, published, faded=not scaled))
+    return [whole, sparse, own]
 
 
 def _draw_measured(axes: mpl.axes.Axes, bars: Sequence[Bar], places: Sequence[float]) -> None:
@@ -157,7 +146,7 @@ def _rows(bar: Bar, nodes: int) -> list[dict[str, Any]]:
 
 
 def _bar_notes(study: Study, bars: Sequence[Bar]) -> tuple[str, ...]:
-    labels = roles.reference(study.scale, LARGEST)
+    labels = pens.reference(study.scale, LARGEST)
     factors = [
         f"{bar.label.removesuffix(', scaled')} ×{factor:.2f}"
         for bar in bars
@@ -174,37 +163,37 @@ def _bar_notes(study: Study, bars: Sequence[Bar]) -> tuple[str, ...]:
         study,
         labels=labels,
         solver=solver_name(labels.solver),
-        several=several(study),
-        spread=spread_note(
-            study, roles.RESCALED, [labels.dataset], roles.repeated(study.scale), roles.rescaled(study.scale)
+        several=pens.several(study),
+        spread=pens.spread_note(
+            study, pens.RESCALED, [labels.dataset], pens.repeated(study.scale), pens.rescaled(study.scale)
         ),
-        not_trained=not_trained(study),
+        not_trained=pens.not_trained(study),
         factors=f"Scaling factors here, found on held-out instances: {', '.join(factors)}." if factors else "",
         behind=behind,
     )
 
 
 def _figure4_needs(scale: Scale) -> Iterator[Need]:
-    tests = [roles.reference(scale, size) for size in roles.SIZES]
-    return tested(map(roles.run_id, roles.POSITIONS), tests, roles.repeated(scale))
+    tests = [pens.reference(scale, size) for size in pens.SIZES]
+    return tested(map(pens.run_id, pens.POSITIONS), tests, pens.repeated(scale))
 
 
 @artifact("ALiBi, RoPE and coordinates across sizes", needs=_figure4_needs, printed_files=("figure4_table", "table3"))
 def figure4(study: Study) -> Drawing:
     figure = new_figure(height=3.0)
     here, paper = figure.subplots(1, 2)
-    sizes = {size: study.scale[PensScale].sizes[size] for size in roles.SIZES}
+    sizes = {size: study.scale[pens.PensScale].sizes[size] for size in pens.SIZES}
     rows: list[dict[str, Any]] = []
-    for name in roles.POSITIONS:
-        run, decoding = roles.run_id(name), roles.repeated(study.scale)
-        sets = {size: roles.reference(study.scale, size).dataset for size in roles.SIZES}
+    for name in pens.POSITIONS:
+        run, decoding = pens.run_id(name), pens.repeated(study.scale)
+        sets = {size: pens.reference(study.scale, size).dataset for size in pens.SIZES}
         cells = {size: mean_of_gaps_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
         measured_over_sizes = {size: cell for size, cell in cells.items() if cell.measured is not None}
-        label, cells = roles.NAMES[name], measured_over_sizes
+        label, cells = pens.NAMES[name], measured_over_sizes
         if name == EXTRA:
-            values = printed_gaps(study, "table3", method=label, scaled="no")
+            values = pens.printed_gaps(study, "table3", method=label, scaled="no")
         else:
-            values = printed_gaps(study, "figure4_table", method=label)
+            values = pens.printed_gaps(study, "figure4_table", method=label)
         _curve(here, name, {sizes[size]: cell for size, cell in cells.items()}, solid=True)
         _curve(paper, name, {size: Cell(value) for size, value in values.items()}, solid=False)
         for size, cell in cells.items():
@@ -242,13 +231,13 @@ def _curve(axes: mpl.axes.Axes, name: str, cells: Mapping[int, Cell], *, solid: 
     """Filled markers on a line where gaps were measured, hollow ones where they were printed."""
     extra = name == EXTRA
     gaps = [drawable(float(cell.measured or 0)) for cell in cells.values()]
-    look: dict[str, Any] = {"color": COLOUR[name], "marker": MARKER[name], "linewidth": 0.8 if extra else 1.3}
+    look: dict[str, Any] = {"color": pens.COLOUR[name], "marker": pens.MARKER[name], "linewidth": 0.8 if extra else 1.3}
     look |= {"markeredgecolor": "white"} if solid else {"markerfacecolor": "white", "markeredgewidth": 1.1}
-    label = roles.NAMES[name] + (" (not in the paper's figure)" if extra else "")
+    label = pens.NAMES[name] + (" (not in the paper's figure)" if extra else "")
     axes.plot(list(cells), gaps, linestyle=":" if extra else "-", zorder=3, label=label, **look)
     for n, cell in cells.items():
         if cell.low is not None and cell.high is not None and cell.low > 0:
-            axes.plot([n, n], [cell.low, cell.high], color=COLOUR[name], linewidth=0.8, zorder=2)
+            axes.plot([n, n], [cell.low, cell.high], color=pens.COLOUR[name], linewidth=0.8, zorder=2)
 
 
 def _tick(sizes: dict[int, int], size: int) -> str:
@@ -259,20 +248,20 @@ def _tick(sizes: dict[int, int], size: int) -> str:
 
 
 def _size_notes(study: Study, points: pd.DataFrame) -> tuple[str, ...]:
-    sets = [roles.reference(study.scale, size).dataset for size in roles.SIZES]
+    sets = [pens.reference(study.scale, size).dataset for size in pens.SIZES]
     points_here = points[points.side == MEASURED]
     orders = []
-    for size in roles.SIZES:
+    for size in pens.SIZES:
         at = points_here[(points_here["size"] == size) & points_here.gap_pct.notna()].sort_values("gap_pct")
-        if size in (min(roles.SIZES), LARGEST) and len(at):
+        if size in (min(pens.SIZES), LARGEST) and len(at):
             order = ", ".join(f"{s} {decimal(g)} %" for s, g in zip(at.series, at.gap_pct, strict=True))
-            orders.append(f"At TSP{size_label(study, size)} here: {order}.")
+            orders.append(f"At TSP{pens.size_label(study, size)} here: {order}.")
     return notes(
         study,
-        trained=study.scale[PensScale].sizes[100],
+        trained=study.scale[pens.PensScale].sizes[100],
         tests=", ".join(f"{d.count:,} TSP{d.n:,}" for d in dict.fromkeys(sets)),
-        several=several(study),
-        spread=spread_note(study, roles.POSITIONS, dict.fromkeys(sets), roles.repeated(study.scale)),
+        several=pens.several(study),
+        spread=pens.spread_note(study, pens.POSITIONS, dict.fromkeys(sets), pens.repeated(study.scale)),
         hidden=hidden_note(points_here.gap_pct, "measured"),
         orders=orders,
     )

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from neuroute.core.lazy import mpl
-from neuroute.pipeline.papers.pens import roles
-from neuroute.pipeline.papers.pens.roles import printed_gaps, several, size_label, spread_note
-from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.papers.pens import paper as pens
 from neuroute.pipeline.papers.pens.tables_ablations import table_figure5_grid
 from neuroute.pipeline.plan.needs import Log, artifact
 from neuroute.pipeline.rendering import style
@@ -30,7 +28,7 @@ from neuroute.pipeline.rendering.style import (
 from neuroute.specs.objects import Dataset
 
 INITIAL = {"zero": ("zero", style.RAMPS["orange"][1], "s"), "gauss": ("Gaussian", style.RAMPS["blue"][2], "o")}
-MODELS = {"a": roles.NAMES["pens_a"], "r": roles.NAMES["pens_r"]}
+MODELS = {"a": pens.NAMES["pens_a"], "r": pens.NAMES["pens_r"]}
 PANELS = {"a": "ac", "r": "bd"}  # after training and while training
 CURVES = (20, 100)  # the paper's sizes of the training curves
 DASHES: dict[int, Any] = {20: (0, (3, 1.5)), 100: "-"}
@@ -38,18 +36,18 @@ DASHES: dict[int, Any] = {20: (0, (3, 1.5)), 100: "-"}
 
 @artifact(
     "Zero and Gaussian initial embeddings",
-    needs=lambda scale: [*needs_of(table_figure5_grid)(scale), *(Log(roles.run_id(name)) for name in roles.SMALL)],
+    needs=lambda scale: [*needs_of(table_figure5_grid)(scale), *(Log(pens.run_id(name)) for name in pens.SMALL)],
     printed_files=("figure5a_table",),
 )
 def figure5(study: Study) -> Drawing:
     figure = new_figure(height=4.6)
     panels = figure.subplots(2, 2, height_ratios=(1, 1.15), sharey="row")
     ends, curves = _ends(study), _curves(study)
-    renamed = any(study.scale[PensScale].sizes[size] != size for size in roles.SMALL_SIZES)
+    renamed = any(study.scale[pens.PensScale].sizes[size] != size for size in pens.SMALL_SIZES)
     for column, (key, model) in enumerate(MODELS.items()):
         top, bottom = panels[:, column]
         _draw_ends(top, [row for row in ends if row["series"] == model])
-        top.set_xticks(range(len(roles.SMALL_SIZES)), [size_label(study, size) for size in roles.SMALL_SIZES])
+        top.set_xticks(range(len(pens.SMALL_SIZES)), [pens.size_label(study, size) for size in pens.SMALL_SIZES])
         top.set_xlabel("Nodes" + (" (the paper's)" if renamed else ""))
         top.set_title(f"({PANELS[key][0]}) {model}, after training")
         _draw_curves(bottom, [row for row in curves if row["series"] == model])
@@ -67,7 +65,7 @@ def figure5(study: Study) -> Drawing:
     handles = [style.mark(f"{words} embeddings", marker, colour) for words, colour, marker in INITIAL.values()]
     handles.append(style.mark("(a, b) published", "o", style.GREY, markerfacecolor="white", markeredgewidth=1.1))
     for size in CURVES:
-        label = f"(c, d) on TSP{size_label(study, size)}"
+        label = f"(c, d) on TSP{pens.size_label(study, size)}"
         handles.append(style.line(label, color=style.INK, linestyle=DASHES[size], linewidth=1.1))
     figure.legend(handles=handles, loc="outside lower center", ncols=5, columnspacing=1.3)
     alt = "Gaps of small PENS-A and PENS-R from zero and Gaussian embeddings at three sizes, and while training."
@@ -77,14 +75,14 @@ def figure5(study: Study) -> Drawing:
 def _ends(study: Study) -> list[dict[str, Any]]:
     """Gaps of the trained models on the three sizes, measured and printed."""
     rows: list[dict[str, Any]] = []
-    decoding = roles.repeated(study.scale)
+    decoding = pens.repeated(study.scale)
     for key, model in MODELS.items():
         for initial, (words, _, _) in INITIAL.items():
-            run = roles.run_id(f"small_{key}_{initial}")
+            run = pens.run_id(f"small_{key}_{initial}")
             about = {"panel": PANELS[key][0], "series": model, "initial": words}
-            values = printed_gaps(study, "figure5a_table", method=model, init=words.lower())
-            for size in roles.SMALL_SIZES:
-                dataset = roles.reference(study.scale, size).dataset
+            values = pens.printed_gaps(study, "figure5a_table", method=model, init=words.lower())
+            for size in pens.SMALL_SIZES:
+                dataset = pens.reference(study.scale, size).dataset
                 cell = mean_of_gaps_cell(study, run, dataset, decoding=decoding)
                 if cell.measured is not None:
                     values_here = {"side": MEASURED, "size": size, "n": dataset.n, "run": run, "gap_pct": cell.measured}
@@ -96,11 +94,11 @@ def _ends(study: Study) -> list[dict[str, Any]]:
 
 def _curves(study: Study) -> list[dict[str, Any]]:
     """Every validation of the logs, on both sizes."""
-    sets = {size: roles.validation(study.scale, size).dataset for size in CURVES}
+    sets = {size: pens.validation(study.scale, size).dataset for size in CURVES}
     rows: list[dict[str, Any]] = []
     for key, model in MODELS.items():
         for initial, (words, _, _) in INITIAL.items():
-            run = roles.run_id(f"small_{key}_{initial}")
+            run = pens.run_id(f"small_{key}_{initial}")
             about = {"panel": PANELS[key][1], "side": MEASURED, "series": model, "initial": words, "run": run}
             for line in study.log(run, "validation").to_dict("records"):
                 at = {"batch": int(line["batch"]), "samples": int(line["samples"])}
@@ -122,7 +120,7 @@ def _draw_ends(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
     for i, (words, colour, marker) in enumerate(INITIAL.values()):
         for side, shift in ((MEASURED, -0.2), (PUBLISHED, 0.14)):
             mine = [r for r in rows if r["initial"] == words and r["side"] == side]
-            x = [roles.SMALL_SIZES.index(r["size"]) + shift + 0.08 * i for r in mine]
+            x = [pens.SMALL_SIZES.index(r["size"]) + shift + 0.08 * i for r in mine]
             y = [drawable(r["gap_pct"]) for r in mine]
             look: dict[str, Any] = {"color": colour, "markersize": 5.5, "linestyle": "none", "marker": marker}
             if side == PUBLISHED:
@@ -133,9 +131,9 @@ def _draw_ends(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
                     if row["low_pct"] is not None and row["low_pct"] > 0:
                         axes.plot([at, at], [row["low_pct"], row["high_pct"]], color=colour, linewidth=0.8)
             axes.plot(x, y, zorder=3, **look)
-    for edge in range(1, len(roles.SMALL_SIZES)):
+    for edge in range(1, len(pens.SMALL_SIZES)):
         axes.axvline(edge - 0.5, color="#e6e8ec", linewidth=0.6, zorder=0)
-    axes.set_xlim(-0.5, len(roles.SMALL_SIZES) - 0.5)
+    axes.set_xlim(-0.5, len(pens.SMALL_SIZES) - 0.5)
     axes.grid(visible=False, axis="x")
 
 
@@ -155,10 +153,10 @@ def _draw_curves(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-    sets = [roles.reference(study.scale, size).dataset for size in roles.SMALL_SIZES]
-    validation = [roles.validation(study.scale, size).dataset for size in CURVES]
-    training = study.runs[roles.run_id("small_r_gauss")].training
-    nodes = study.scale[PensScale].sizes[20]
+    sets = [pens.reference(study.scale, size).dataset for size in pens.SMALL_SIZES]
+    validation = [pens.validation(study.scale, size).dataset for size in CURVES]
+    training = study.runs[pens.run_id("small_r_gauss")].training
+    nodes = study.scale[pens.PensScale].sizes[20]
     compared = []
     for model in MODELS.values():
         comparison = _comparison([r for r in ends if r["series"] == model and r["side"] == MEASURED])
@@ -173,8 +171,8 @@ def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[s
         nodes=nodes,
         samples=training.samples,
         tests="; ".join(described(d) for d in sets),
-        several=several(study),
-        spread=spread_note(study, roles.SMALL, sets, roles.repeated(study.scale)),
+        several=pens.several(study),
+        spread=pens.spread_note(study, pens.SMALL, sets, pens.repeated(study.scale)),
         validation=" and ".join(described(d) for d in validation),
         compared=compared,
         hidden=hidden,
@@ -184,7 +182,7 @@ def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[s
 def _comparison(rows: Sequence[dict[str, Any]]) -> str:
     """Which of the two ends lower at each size: the trend that the figure is about."""
     parts = []
-    for size in roles.SMALL_SIZES:
+    for size in pens.SMALL_SIZES:
         at = {r["initial"]: r for r in rows if r["size"] == size and math.isfinite(r["gap_pct"])}
         if len(at) == 2:
             zero, gauss = at["zero"]["gap_pct"], at["Gaussian"]["gap_pct"]

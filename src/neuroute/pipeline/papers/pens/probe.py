@@ -20,13 +20,13 @@ from neuroute.evaluation.probing import check_instance, parameter_rows, wrong_ne
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.attention import pairwise_distances
 from neuroute.networks.pens import Pens, PreNormLayer
-from neuroute.pipeline.papers.pens.roles import AttentionEvaluation
+from neuroute.pipeline.papers.pens import paper as pens
 from neuroute.specs.objects import Decoding
 
 ORIGIN, DESTINATION = (0.3, 0.3), (0.7, 0.7)  # of the unit square
 
 
-def measure(loaded: LoadedModel, evaluation: AttentionEvaluation) -> tuple[Rows, Arrays]:
+def measure(loaded: LoadedModel, evaluation: pens.AttentionEvaluation) -> tuple[Rows, Arrays]:
     """Return records (parameters) and arrays.
 
     Of the path: coords (n, 2) float32, origin, destination, factors (k,), logits (k, n) float32 in node order.  Of the

@@ -1,18 +1,7 @@
 """Table 1 and the tables inside Figures 4 and 5 of paper `pens`: scaling factors, encodings, initial embeddings."""
 
-from neuroute.pipeline.papers.pens.roles import (
-    NAMES,
-    SIZES,
-    SMALL,
-    SMALL_SIZES,
-    gap_notes,
-    reference_notes,
-    repeated,
-    rescaled,
-    rescaling,
-    run_id,
-    sets_of,
-)
+from neuroute.pipeline.papers.pens import paper as pens
+from neuroute.pipeline.papers.pens.paper import NAMES, SIZES, gap_notes, reference_notes, repeated, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering.cells import MEAN_OF_GAPS
@@ -40,7 +29,7 @@ def table_figure4_grid(scale: Scale) -> Grid:
     methods = [
         Method(NAMES[name], {"method": NAMES[name]}, runs=run_id(name), decoding=repeated(scale)) for name in ENCODED
     ]
-    return Grid(methods, gaps(sets_of(scale, SIZES), MEAN_GAP, decimals=2), table="figure4_table")
+    return Grid(methods, gaps(pens.sets_of(scale, SIZES), MEAN_GAP, decimals=2), table="figure4_table")
 
 
 @artifact(
@@ -68,9 +57,9 @@ def table_figure5_grid(scale: Scale) -> Grid:
             runs=run_id(name),
             decoding=repeated(scale),
         )
-        for name, (positions, initial) in SMALL.items()
+        for name, (positions, initial) in pens.SMALL.items()
     ]
-    return Grid(methods, gaps(sets_of(scale, SMALL_SIZES), MEAN_GAP), table="figure5a_table")
+    return Grid(methods, gaps(pens.sets_of(scale, pens.SMALL_SIZES), MEAN_GAP), table="figure5a_table")
 
 
 @artifact(
@@ -80,7 +69,7 @@ def table_figure5_grid(scale: Scale) -> Grid:
 )
 def table_figure5(study: Study) -> Table:
     grid = table_figure5_grid(study.scale)
-    trained = study.runs[run_id(next(iter(SMALL)))]
+    trained = study.runs[run_id(next(iter(pens.SMALL)))]
     return grid_table(
         study,
         ("Model", "Embeddings"),
@@ -96,7 +85,7 @@ MODELS = ("pens_a", "pens_r")
 
 def table1_grid(scale: Scale) -> Grid:
     quantities, factor = [], Measure("scale_factor", record("rescale_factor"))
-    for size, test in sets_of(scale, SIZES).items():
+    for size, test in pens.sets_of(scale, SIZES).items():
         where = f"TSP{test.dataset.n}", described(test.dataset), f"TSP{size}"
         gap = Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), *where)
         quantities.append(Quantity(gap, MEAN_GAP, test, size))
@@ -104,23 +93,23 @@ def table1_grid(scale: Scale) -> Grid:
     methods = [
         Method((NAMES[name], label), {"method": NAMES[name], "scaled": scaled}, runs=run_id(name), decoding=decoding)
         for name in MODELS
-        for label, scaled, decoding in (("original", "no", repeated(scale)), ("rescaled", "yes", rescaled(scale)))
+        for label, scaled, decoding in (("original", "no", repeated(scale)), ("rescaled", "yes", pens.rescaled(scale)))
     ]
     return Grid(methods, quantities)
 
 
 @artifact(
     "The best scaling factors and what they change",
-    needs=lambda scale: [*needs_of(table1_grid)(scale), *(rescaling(scale, name) for name in MODELS)],
+    needs=lambda scale: [*needs_of(table1_grid)(scale), *(pens.rescaling(scale, name) for name in MODELS)],
 )
 def table1(study: Study) -> Table:
     grid = table1_grid(study.scale)
-    sets = {size: labels.dataset for size, labels in sets_of(study.scale, SIZES).items()}
+    sets = {size: labels.dataset for size, labels in pens.sets_of(study.scale, SIZES).items()}
     largest = sets[max(SIZES)]
     here = []
     for name in MODELS:
         before = study.value(MEAN_OF_GAPS, run_id(name), largest, repeated(study.scale))
-        after = study.value(MEAN_OF_GAPS, run_id(name), largest, rescaled(study.scale))
+        after = study.value(MEAN_OF_GAPS, run_id(name), largest, pens.rescaled(study.scale))
         if before is not None and after is not None:
             here.append(f"{NAMES[name]} from {before:.2f} to {after:.2f} %")
     gain = [f"At TSP{max(SIZES)} (TSP{largest.n} here) rescaling takes {', '.join(here)} here."] if here else []
@@ -128,7 +117,7 @@ def table1(study: Study) -> Table:
         study,
         ("Model", "Coordinates"),
         grid,
-        gap_notes=gap_notes(study, grid.runs, sets.values(), repeated(study.scale), rescaled(study.scale)),
+        gap_notes=gap_notes(study, grid.runs, sets.values(), repeated(study.scale), pens.rescaled(study.scale)),
         reference_notes=reference_notes(study, sets[max(SIZES)]),
         without_minimum=_without_minimum(study, sets),
         gain=gain,

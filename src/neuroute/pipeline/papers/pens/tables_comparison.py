@@ -7,24 +7,8 @@ from dataclasses import dataclass
 
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.pipeline.papers.pens import roles
-from neuroute.pipeline.papers.pens.roles import (
-    BQ,
-    DGL,
-    INVIT,
-    LEHD,
-    NAMES,
-    SIZES,
-    Method,
-    gap_notes,
-    methods,
-    not_trained,
-    reference,
-    reference_notes,
-    repeated,
-    run_id,
-)
-from neuroute.pipeline.papers.pens.scale import PensScale
+from neuroute.pipeline.papers.pens import paper as pens
+from neuroute.pipeline.papers.pens.paper import SIZES
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
 from neuroute.pipeline.rendering.benchmark import Nodes, Solved, measured_here, not_measured
@@ -43,19 +27,19 @@ MAX_NODES = 10_001  # the paper's instances of TSPLIB have fewer nodes: 72
 DECODING = "original_decoding"
 
 
-@artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=roles.compared_needs)
+@artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=pens.compared_needs)
 def table2(study: Study) -> Table:
     """Gap and time of all solvers, PENS rescaled where the paper has it so."""
     view = _View.of(study)
-    rows = [_row(view, m, m.name, printed_numbers(study, "table2", method=m.name)) for m in methods(study.scale)]
+    rows = [_row(view, m, m.name, printed_numbers(study, "table2", method=m.name)) for m in pens.methods(study.scale)]
     return _comparison(view, rows)
 
 
-@artifact("All results, with and without rescaling", needs=roles.compared_needs)
+@artifact("All results, with and without rescaling", needs=pens.compared_needs)
 def table3(study: Study) -> Table:
     view = _View.of(study)
     rows = []
-    for m in methods(study.scale):
+    for m in pens.methods(study.scale):
         if m.rescaled is None:
             rows.append(_row(view, m, m.name, printed_numbers(study, "table3", method=m.name)))
             continue
@@ -75,16 +59,16 @@ class _View:
 
     @classmethod
     def of(cls, study: Study) -> _View:
-        counts = study.scale[PensScale].timed_counts
+        counts = study.scale[pens.PensScale].timed_counts
         sets, timed = (
-            {size: roles.reference(study.scale, size, count).dataset for size, count in of.items()}
+            {size: pens.reference(study.scale, size, count).dataset for size, count in of.items()}
             for of in (dict.fromkeys(SIZES), {size: counts[size] for size in SIZES})
         )
-        evaluations = dict.fromkeys(f"{m.run}/tsplib" for m in methods(study.scale) if m.run)
+        evaluations = dict.fromkeys(f"{m.run}/tsplib" for m in pens.methods(study.scale) if m.run)
         return cls(study, sets, timed, Solved.by_all(study, evaluations))
 
 
-def _row(view: _View, method: Method, label: str, rows: pd.DataFrame) -> Row:
+def _row(view: _View, method: pens.Method, label: str, rows: pd.DataFrame) -> Row:
     """Gap and time for every size and every group of TSPLIB; `rows` holds the printed numbers."""
     study, cells = view.study, []
     for size, dataset in view.sets.items():
@@ -119,25 +103,27 @@ def _comparison(view: _View, rows: list[Row]) -> Table:
         group, key = f"TSPLIB {name}", name.replace("-", "_")
         columns.append(Column(f"gap_tsplib_{key}_pct", "Gap", "%", fixed(2), group, at))
         columns.append(Column(f"time_tsplib_{key}_s", "Time", "", duration, group, at))
-    methods_here = [m for m in methods(study.scale) if m.run in study.runs]
+    methods_here = [m for m in pens.methods(study.scale) if m.run in study.runs]
     decodings = dict.fromkeys(how for m in methods_here for how in (m.decoding, m.rescaled) if how)
-    limit = study.scale[PensScale].tsplib_max_nodes
+    limit = study.scale[pens.PensScale].tsplib_max_nodes
     return draw_table(
         study,
         ("Method", HERE),
         columns,
         rows,
-        gaps=gap_notes(study, dict.fromkeys(m.run for m in methods_here if m.run), view.sets.values(), *decodings),
-        references=reference_notes(study, view.sets[max(SIZES)]),
+        gaps=pens.gap_notes(study, dict.fromkeys(m.run for m in methods_here if m.run), view.sets.values(), *decodings),
+        references=pens.reference_notes(study, view.sets[max(SIZES)]),
         here=measured_here(study, 0, limit),
         not_measured=not_measured(study, view.tsplib.records, limit, {m.name: m.run for m in methods_here if m.run}),
-        not_trained=not_trained(study),
+        not_trained=pens.not_trained(study),
     )
 
 
 def _table4_needs(scale: Scale) -> Iterator[Need]:
-    yield from tested([*map(run_id, NAMES), *INVIT.values()], reference(scale, SIZES[0]), repeated(scale))
-    yield from tested((BQ, LEHD, DGL), reference(scale, SIZES[0]))
+    yield from tested(
+        [*map(pens.run_id, pens.NAMES), *pens.INVIT.values()], pens.reference(scale, SIZES[0]), pens.repeated(scale)
+    )
+    yield from tested((pens.BQ, pens.LEHD, pens.DGL), pens.reference(scale, SIZES[0]))
 
 
 @artifact("Overview of the solvers", needs=_table4_needs)
@@ -145,8 +131,8 @@ def table4(study: Study) -> Table:
     """Graph type, parameters, venue and original decoding of the solvers."""
     frame = study.published(4)
     facts = dict(zip(frame.key, frame.value, strict=True))
-    runs = {"LEHD": LEHD, "BQ-NCO": BQ, "BQ-NCO+ESF": BQ, "DGL": DGL, "PENS": run_id("pens_a")}
-    dataset = roles.reference(study.scale, SIZES[0]).dataset
+    runs = {"LEHD": pens.LEHD, "BQ-NCO": pens.BQ, "BQ-NCO+ESF": pens.BQ, "DGL": pens.DGL, "PENS": pens.run_id("pens_a")}
+    dataset = pens.reference(study.scale, SIZES[0]).dataset
 
     def row(name: str) -> Row:
         run = runs.get(name)
@@ -156,12 +142,12 @@ def table4(study: Study) -> Table:
             Cell(count / 1e6 if count is not None else None, parse(facts[f"{name}.params_m"])),
             *(Cell(None, fact if (fact := facts[f"{name}.{key}"]) != "-" else None) for key in ("venue", DECODING)),
         )
-        both = tuple(INVIT.values()) if name == "INViT-2V/3V" else (run,)
+        both = tuple(pens.INVIT.values()) if name == "INViT-2V/3V" else (run,)
         return Row((name, model_here(study, *both)), cells)
 
     # The parameters of the other models trained here.
     texts = []
-    for name, run in ({NAMES[name]: run_id(name) for name in NAMES} | INVIT).items():
+    for name, run in ({pens.NAMES[name]: pens.run_id(name) for name in pens.NAMES} | pens.INVIT).items():
         count = study.value("parameters", run, dataset, _counted(study, run)) if run in study.runs else None
         texts += [f"{name} {count:,.0f}"] if count is not None else []
     return draw_table(
@@ -184,5 +170,5 @@ def table4(study: Study) -> Table:
 
 
 def _counted(study: Study, run: str) -> str:
-    is_ours = run.startswith(f"{roles.PAPER}/") or run in INVIT.values()
-    return roles.repeated(study.scale).name if is_ours else "greedy"
+    is_ours = run.startswith(f"{pens.KEY}/") or run in pens.INVIT.values()
+    return pens.repeated(study.scale).name if is_ours else "greedy"

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from neuroute.pipeline.papers.scaling import roles
-from neuroute.pipeline.papers.scaling.roles import SIZES, Shape, run_id
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.rendering.cells import MEAN_OF_GAPS, Solvers, solver_name
 from neuroute.pipeline.rendering.grid import Measure, Method, record
@@ -40,22 +38,22 @@ class DecoderOnly:
 ADDED = "not the paper's"
 
 
-def model(shape: Shape, label: str, prefix: str = "base", **where: object) -> Method:
+def model(shape: scaling.Shape, label: str, prefix: str = "base", **where: object) -> Method:
     """Show the model of a shape; `label` is filled with its depth and width, as are its printed columns."""
-    return Method(label.format(*shape), shape._asdict() | where, runs=run_id(shape, prefix))
+    return Method(label.format(*shape), shape._asdict() | where, runs=scaling.run_id(shape, prefix))
 
 
 def of_grid(scale: Scale, label: str) -> list[Method]:
     """Show all models of the grid; of those that the scale adds the label says so."""
     return [
-        replace(model(shape, f"{label}, {ADDED}"), printed=None) if roles.is_added(shape) else model(shape, label)
-        for shape in roles.grid(scale)
+        replace(model(shape, f"{label}, {ADDED}"), printed=None) if scaling.is_added(shape) else model(shape, label)
+        for shape in scaling.grid(scale)
     ]
 
 
-def sets_of(scale: Scale, sizes: Iterable[int] = SIZES) -> dict[int, Labels]:
+def sets_of(scale: Scale, sizes: Iterable[int] = scaling.SIZES) -> dict[int, Labels]:
     """Return the uniform test sets that stand for the paper's sizes."""
-    return {size: roles.reference(scale, size) for size in sizes}
+    return {size: scaling.reference(scale, size) for size in sizes}
 
 
 MEAN_OF_RATIOS = Measure(MEAN_OF_GAPS, record(MEAN_OF_GAPS))
@@ -63,14 +61,14 @@ MEAN_OF_RATIOS = Measure(MEAN_OF_GAPS, record(MEAN_OF_GAPS))
 
 def solver(scale: Scale) -> Method:
     """Show the rival solver, or the reference solver where it was not run, in the row of LKH3 (Tables 12 to 16)."""
-    names = (scale[ScalingScale].rival_solver, scale.reference_solver)
+    names = (scale[scaling.ScalingScale].rival_solver, scale.reference_solver)
     return Method("LKH3", {"method": "LKH3"}, solvers=tuple(dict.fromkeys(names)))
 
 
 def solver_notes(study: Study, tests: Sequence[Labels]) -> list[str]:
     """Say which solver stands in the row of LKH3, and what its gap and time are."""
     solvers, reference = Solvers.of(study), study.scale.reference_solver
-    rival = study.scale[ScalingScale].rival_solver
+    rival = study.scale[scaling.ScalingScale].rival_solver
     name = rival if all(solvers.entry(test.dataset, rival) for test in tests) else reference
     words = solver_name(name)
     entries = [entry for test in tests if (entry := solvers.entry(test.dataset, name)) is not None]

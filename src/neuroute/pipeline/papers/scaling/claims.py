@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from neuroute.analysis.contrasts import Estimate, Gap, Term, contrast, law, mean_of, regression, slope
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape
+from neuroute.pipeline.papers.scaling import paper as scaling
+from neuroute.pipeline.papers.scaling.paper import GRID, Shape
 from neuroute.pipeline.rendering.comparisons import Evidence, Finding, cells_of, combined, one_cell, spread_of
 from neuroute.pipeline.rendering.table import Cell
 
 Array = NDArray[np.float64]
 Side = Literal["measured", "published"]
 GREEDY = re.compile(r"Greedy, depth=(\d+), width=(\d+)")
-DEEPER = [[Shape(depth, width) for depth in DEPTHS] for width in WIDTHS]  # at each width
-WIDER = [[Shape(depth, width) for width in WIDTHS] for depth in DEPTHS]  # at each depth
+DEEPER = [[Shape(depth, width) for depth in scaling.DEPTHS] for width in scaling.WIDTHS]  # at each width
+WIDER = [[Shape(depth, width) for width in scaling.WIDTHS] for depth in scaling.DEPTHS]  # at each depth
 BEAMS = (1, 2, 4, 8, 16, 32, 64)
 
 

@@ -16,10 +16,9 @@ from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import Interval, percentile_interval, resampled_gaps
 from neuroute.core.lazy import mpl
 from neuroute.evaluation.accounting.flops import solution_paper
-from neuroute.pipeline.papers.scaling import roles
+from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.cells import DecoderOnly
-from neuroute.pipeline.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape, is_added, run_id
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.papers.scaling.paper import WIDTHS, Shape, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, tested
 from neuroute.pipeline.rendering import style
@@ -28,7 +27,7 @@ from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, fixed
 from neuroute.specs.objects import Decoding, Labels, beam_search
 
-DEPTH_COLOUR = dict(zip(DEPTHS, style.ramp("blue", len(DEPTHS)), strict=True))
+DEPTH_COLOUR = dict(zip(scaling.DEPTHS, style.ramp("blue", len(scaling.DEPTHS)), strict=True))
 WIDTH_COLOUR = dict(zip(WIDTHS, style.ramp("orange", len(WIDTHS)), strict=True))
 WIDTH_MARKER = dict(zip(WIDTHS, style.MARKERS, strict=False))
 ADDED_MARKERS = style.MARKERS[len(WIDTHS) :]
@@ -46,7 +45,7 @@ def near(line: Iterable[tuple[float, float]], points: Iterable[tuple[float, floa
 
 def colour(shape: Shape) -> str:
     """Grey for the model that both ways of scaling start from, blue for deeper, orange for wider."""
-    if shape == GRID[0]:
+    if shape == scaling.GRID[0]:
         return style.GREY
     return DEPTH_COLOUR[shape.depth] if shape.width == WIDTHS[0] else WIDTH_COLOUR[shape.width]
 
@@ -61,7 +60,7 @@ class Looks:
 
     @classmethod
     def of(cls, shapes: Iterable[Shape]) -> Looks:
-        depths = sorted({shape.depth for shape in shapes} - set(DEPTHS))
+        depths = sorted({shape.depth for shape in shapes} - set(scaling.DEPTHS))
         widths = sorted({shape.width for shape in shapes} - set(WIDTHS))
         shades = style.ramp("cool-warm", max(2, len(depths) + len(widths)))
         return cls(
@@ -73,7 +72,11 @@ class Looks:
 
 def face(shape: Shape, colour: str) -> dict[str, Any]:
     """How a model's marker is filled: of one that is not the paper's it is hollow."""
-    return {"markerfacecolor": "white", "markeredgecolor": colour} if is_added(shape) else {"markeredgecolor": "white"}
+    return (
+        {"markerfacecolor": "white", "markeredgecolor": colour}
+        if scaling.is_added(shape)
+        else {"markeredgecolor": "white"}
+    )
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Curve:
     @property
     def has_added(self) -> bool:
         """Whether it has models that are not the paper's."""
-        return any(map(is_added, self.shapes))
+        return any(map(scaling.is_added, self.shapes))
 
     @property
     def x(self) -> list[float]:
@@ -298,7 +301,7 @@ def added_note(shapes: Sequence[Shape]) -> list[str]:
 
 def shape_legend(axes: mpl.axes.Axes, looks: Looks) -> None:
     """Colour means depth, marker means width."""
-    depths = [style.mark(_name(depth, DEPTHS), "o", shade) for depth, shade in looks.depth.items()]
+    depths = [style.mark(_name(depth, scaling.DEPTHS), "o", shade) for depth, shade in looks.depth.items()]
     widths = width_marks(looks)
     titles = [style.line(title, linestyle="none") for title in ("Depth", "Width")]
     handles = [titles[0], *depths, titles[1], *widths]
@@ -306,7 +309,7 @@ def shape_legend(axes: mpl.axes.Axes, looks: Looks) -> None:
 
 
 def side_title(study: Study, side: str, name_of_paper: str = "printed, refitted") -> str:
-    here = study.scale[ScalingScale].sizes[100]
+    here = study.scale[scaling.ScalingScale].sizes[100]
     return f"Here: TSP{here}, scale “{study.scale.name}”" if side == HERE else f"Paper: TSP100, {name_of_paper}"
 
 
@@ -354,17 +357,17 @@ class Models:
     @classmethod
     def tsp(cls, scale: Scale) -> Self:
         """The paper's twelve, and those that the scale adds."""
-        return cls(roles.grid(scale), roles.reference(scale, 100))
+        return cls(scaling.grid(scale), scaling.reference(scale, 100))
 
     @property
     def of_paper(self) -> Self:
         """Without those that the scale adds."""
-        return replace(self, shapes=[shape for shape in self.shapes if not roles.is_added(shape)])
+        return replace(self, shapes=[shape for shape in self.shapes if not scaling.is_added(shape)])
 
     @property
     def added(self) -> list[Shape]:
         """Those that the scale adds."""
-        return [shape for shape in self.shapes if roles.is_added(shape)]
+        return [shape for shape in self.shapes if scaling.is_added(shape)]
 
     def lines(self, along: Literal["depth", "width"]) -> list[list[Shape]]:
         """The models of each width with their depths growing, or of each depth with their widths growing."""
@@ -435,14 +438,16 @@ def beats_larger(points: Points) -> tuple[list[Shape], list[Shape]]:
 
 def beam_needs(scale: Scale, shapes: Iterable[Shape]) -> Iterator[Need]:
     """Of curves of these models over all beams."""
-    return tested(map(run_id, shapes), roles.searched(scale), *map(beam_search, scale[ScalingScale].beams.values()))
+    return tested(
+        map(run_id, shapes), scaling.searched(scale), *map(beam_search, scale[scaling.ScalingScale].beams.values())
+    )
 
 
 def measured_beams(study: Study, shape: Shape, metric: str, unit: float = 1) -> Callable[[int], float | None]:
     """Return the cost of a beam width here, as the records have it, in a unit of so many."""
 
     def cost(beam: int) -> float | None:
-        value = study.value(metric, run_id(shape), roles.searched(study.scale).dataset, beam_search(beam))
+        value = study.value(metric, run_id(shape), scaling.searched(study.scale).dataset, beam_search(beam))
         return None if value is None else value / unit
 
     return cost
@@ -452,8 +457,8 @@ def beam_curve(
     study: Study, side: str, panel: str, shape: Shape, cost: Callable[[int], float | None], *, resample: bool
 ) -> Curve:
     """Join the gaps over the `cost` of all beams of Table 18; its argument is the width at that side's size."""
-    test, beams, points = roles.searched(study.scale), [], []
-    for role, here in study.scale[ScalingScale].beams.items():
+    test, beams, points = scaling.searched(study.scale), [], []
+    for role, here in study.scale[scaling.ScalingScale].beams.items():
         beam = here if side == HERE else role
         if side == HERE:
             gap = study.gap(run_id(shape), test.dataset, beam_search(beam))

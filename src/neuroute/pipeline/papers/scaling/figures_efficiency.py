@@ -12,7 +12,8 @@ import numpy as np
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.contrasts import slope
 from neuroute.core.lazy import mpl
-from neuroute.pipeline.papers.scaling import curves, roles
+from neuroute.pipeline.papers.scaling import curves
+from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.curves import (
     HERE,
     PAPER,
@@ -25,8 +26,7 @@ from neuroute.pipeline.papers.scaling.curves import (
     printed_values,
     quoted_values,
 )
-from neuroute.pipeline.papers.scaling.roles import DEPTHS, GRID, SIX, WIDTHS, Shape, run_id
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.papers.scaling.paper import SIX, Shape
 from neuroute.pipeline.plan.needs import Log, artifact
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import behind, mean_cell, model_here
@@ -43,7 +43,7 @@ Shifted = tuple[laws.ShiftedPowerLaw, laws.ShiftedPowerLaw]  # by the relative e
 
 @artifact(
     "Data efficiency: gap against training samples",
-    needs=lambda scale: [Log(run) for shape in SIX for run in roles.learning_curve(scale, shape)],
+    needs=lambda scale: [Log(run) for shape in SIX for run in scaling.learning_curve(scale, shape)],
     printed_files=("quoted",),
 )
 def figure3(study: Study) -> Drawing:
@@ -52,7 +52,7 @@ def figure3(study: Study) -> Drawing:
     first, second = figure.subplots(1, 2, width_ratios=(1.25, 1))
     every = []
     for shape in SIX:
-        curve = model_curve(HERE, "a", shape, _learning_curve(study, roles.learning_curve(study.scale, shape)))
+        curve = model_curve(HERE, "a", shape, _learning_curve(study, scaling.learning_curve(study.scale, shape)))
         curve.draw(first, "log-log")
         every.append(curve)
     curves.frame(first, (p for curve in every for p in curve.points), "Training samples", "Validation gap (%)")
@@ -65,7 +65,7 @@ def figure3(study: Study) -> Drawing:
         {"panel": "b", "side": PAPER, "series": shape.name, **shape._asdict(), "alpha_printed": value}
         for shape, value in in_print.items()
     ]
-    count, trouble = roles.validation(study.scale).dataset.count, curves.trouble_notes(every)
+    count, trouble = scaling.validation(study.scale).dataset.count, curves.trouble_notes(every)
     texts = notes(study, count=count, points=_points_note(study), trouble=trouble)
     alt = "Validation gap over training samples with power-law fits, and the exponents beside the printed ones."
     fits = curves.fits_table("Power laws in training samples", "α_s", every, in_print)
@@ -74,16 +74,16 @@ def figure3(study: Study) -> Drawing:
 
 @artifact(
     "Figure 3's exponents, of every training",
-    needs=lambda scale: [Log(run, all_seeds=True) for shape in SIX for run in roles.learning_curve(scale, shape)],
+    needs=lambda scale: [Log(run, all_seeds=True) for shape in SIX for run in scaling.learning_curve(scale, shape)],
     printed_files=("quoted",),
 )
 def table_figure3(study: Study) -> Table:
     """Exponents of log-log fits, averaged over trainings."""
     in_print, rows = quoted_values(study, "alpha_s"), []
-    dataset = roles.validation(study.scale).dataset
+    dataset = scaling.validation(study.scale).dataset
     for shape in SIX:
-        run = run_id(shape)
-        of_seeds = zip(*map(study.trainings, roles.learning_curve(study.scale, shape)), strict=False)
+        run = scaling.run_id(shape)
+        of_seeds = zip(*map(study.trainings, scaling.learning_curve(study.scale, shape)), strict=False)
         exponents = [exponent for trainings in of_seeds for exponent in _exponent(study, trainings)]
         study.note_seeds(run, len(exponents))
         cell = mean_cell(exponents, in_print.get(shape))
@@ -103,7 +103,7 @@ def _learning_curve(study: Study, trainings: Sequence[str]) -> list[tuple[float,
 
 def _points_note(study: Study) -> str:
     """Say what the points of a learning curve are."""
-    if parts := study.scale[ScalingScale].parts:
+    if parts := study.scale[scaling.ScalingScale].parts:
         count = len(parts) + 1
         return f"Each point is the end of a training of its own on so many samples: {count} for each model and seed."
     return "The points are of one training, whose rate falls meanwhile."
@@ -170,8 +170,8 @@ def figure4(study: Study) -> Drawing:
         return beam_curve(study, side, panel, shape, cost, resample=True)
 
     panels = {
-        "(a) Wider, at depth 6": lambda side: [curve(side, "a", Shape(6, width)) for width in WIDTHS],
-        "(b) Deeper, at width 128": lambda side: [curve(side, "b", Shape(depth, 128)) for depth in DEPTHS],
+        "(a) Wider, at depth 6": lambda side: [curve(side, "a", Shape(6, width)) for width in scaling.WIDTHS],
+        "(b) Deeper, at width 128": lambda side: [curve(side, "b", Shape(depth, 128)) for depth in scaling.DEPTHS],
     }
     label = "GFLOPs per solution (beam × greedy)"
     every = curves.draw_panels(figure.subplots(2, 2), panels, "log-log", label, partial(curves.side_title, study))
@@ -203,13 +203,15 @@ def _printed_compute_note(in_print: Mapping[Shape, float], unique: Mapping[tuple
 
 
 @artifact(
-    "Gap against inference time", needs=lambda scale: beam_needs(scale, GRID), printed_files=("table12", "table18")
+    "Gap against inference time",
+    needs=lambda scale: beam_needs(scale, scaling.GRID),
+    printed_files=("table12", "table18"),
 )
 def figure6(study: Study) -> Drawing:
     """Draw the gaps of beam searches over their time, with shifted power laws (Eq. 7)."""
     figure = style.new_figure(height=5.0)
     greedy = printed_values(study, 12, metric="time_s")
-    counts = {HERE: roles.searched(study.scale).dataset.count, PAPER: int(study.published(18).n_instances.max())}
+    counts = {HERE: scaling.searched(study.scale).dataset.count, PAPER: int(study.published(18).n_instances.max())}
 
     def curve(side: str, shape: Shape) -> Curve:
         cost = measured_beams(study, shape, "time_s", 60) if side == HERE else lambda beam: beam * greedy[shape] / 60
@@ -218,9 +220,9 @@ def figure6(study: Study) -> Drawing:
     rows: list[dict[str, Any]] = []
     trouble: list[str] = []
     fitted: dict[tuple[str, Shape], Shifted] = {}
-    panels = figure.subplots(2, len(WIDTHS), sharex="row", sharey="row")
+    panels = figure.subplots(2, len(scaling.WIDTHS), sharex="row", sharey="row")
     for row, side in zip(panels, curves.SIDES, strict=True):
-        every, failed = {shape: curve(side, shape) for shape in GRID}, []
+        every, failed = {shape: curve(side, shape) for shape in scaling.GRID}, []
         for shape, each in every.items():
             law = None
             try:
@@ -228,7 +230,7 @@ def figure6(study: Study) -> Drawing:
                 fitted[side, shape] = law, linear
             except laws.FitError as error:
                 failed.append(f"{each.name} ({error})")
-            _draw_shifted(row[WIDTHS.index(shape.width)], shape, each, law)
+            _draw_shifted(row[scaling.WIDTHS.index(shape.width)], shape, each, law)
             values = {"alpha_t": law.alpha, "beta_t": law.beta, "gamma": law.gamma} if law else {}
             values |= {"beta_t_linear": linear.beta} if law else {}
             rows += [
@@ -236,7 +238,7 @@ def figure6(study: Study) -> Drawing:
                 for beam, (x, gap) in zip(each.extra["beam"], each.points, strict=True)
             ]
         points = [point for each in every.values() for point in each.points]
-        for axes, width in zip(row, WIDTHS, strict=True):
+        for axes, width in zip(row, scaling.WIDTHS, strict=True):
             curves.frame(axes, points, f"Minutes for {counts[side]:,} instances")
             axes.set_title(f"{curves.side_title(study, side, 'time assumed')}\nwidth {width}")
             axes.set_ylabel("Optimality gap (%)" if axes is row[0] else "")
@@ -268,7 +270,7 @@ def _draw_shifted(axes: mpl.axes.Axes, shape: Shape, curve: Curve, law: laws.Shi
 def _shifted_table(fitted: Mapping[tuple[str, Shape], Shifted]) -> Table:
     """beta_t and gamma of Eq. 7 for each model, measured and refitted from the paper."""
     rows, columns = [], []
-    for shape in GRID:
+    for shape in scaling.GRID:
         here, paper = (fitted.get((side, shape)) for side in curves.SIDES)
         cells = [
             Cell(getattr(here[i], key) if here else None, getattr(paper[i], key) if paper else None)

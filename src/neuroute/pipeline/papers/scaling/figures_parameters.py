@@ -9,9 +9,9 @@ import numpy as np
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import Interval
 from neuroute.pipeline.papers.scaling import curves
+from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.claims import directions
 from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, Curve, Models, Points, beats_larger, quoted_value
-from neuroute.pipeline.papers.scaling.roles import GRID, Shape, is_added, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact
 from neuroute.pipeline.rendering import style
@@ -39,9 +39,9 @@ def figure1(study: Study) -> Drawing:
     rows, counted = [], []
     panels, models = figure.subplots(1, 2), Models.tsp(study.scale)
     for axes, (side, points) in zip(panels, models.points(study).items(), strict=True):
-        of_paper = {shape: point for shape, point in points.items() if not is_added(shape)}
+        of_paper = {shape: point for shape, point in points.items() if not scaling.is_added(shape)}
         every, deeper = beats_larger(of_paper)
-        of_added = [[shape for shape in shapes if is_added(shape)] for shapes in beats_larger(points)]
+        of_added = [[shape for shape in shapes if scaling.is_added(shape)] for shapes in beats_larger(points)]
         for shape, (x, y) in points.items():
             rows.append(
                 {"side": side, **shape._asdict(), "parameters_millions": x, "gap_pct": y}
@@ -78,9 +78,9 @@ def figure2(study: Study) -> Drawing:
     models = Models.tsp(study.scale)
     sides = models.points(study)
 
-    def of_line(side: str, panel: str, name: str, line: Sequence[Shape], **look: Any) -> list[Curve]:
+    def of_line(side: str, panel: str, name: str, line: Sequence[scaling.Shape], **look: Any) -> list[Curve]:
         """Fit the paper's models of a line and, where the scale adds some, all of them."""
-        in_paper, every = [shape for shape in line if not is_added(shape)], []
+        in_paper, every = [shape for shape in line if not scaling.is_added(shape)], []
         for label, shapes in {name: in_paper, f"{name}, with added": line if len(in_paper) < len(line) else []}.items():
             there = [shape for shape in shapes if shape in sides[side]]
             if there and (label == name or (side == HERE and len(there) > 1)):
@@ -125,9 +125,9 @@ def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
 
 def _held_out(side: str, points: Points) -> str:
     """Say what a law in depth and width, fitted to all models of the paper but the largest, predicts for this one."""
-    there = {shape: points[shape] for shape in GRID if shape in points}
+    there = {shape: points[shape] for shape in scaling.GRID if shape in points}
     largest = max(there, key=lambda shape: there[shape][0], default=None)
-    if len(there) < len(GRID) or largest is None:
+    if len(there) < len(scaling.GRID) or largest is None:
         return f"Held out, {side}: nothing, as the grid lacks models."
     rows = directions({shape: x for shape, (x, _) in there.items()})
     others = [i for i, shape in enumerate(there) if shape != largest]
@@ -151,7 +151,7 @@ def figure5(study: Study) -> Drawing:
     trouble: list[str] = []
     fitted: dict[str, Fitted] = {}
     for axes, (side, points) in zip(figure.subplots(1, 2), models.points(study).items(), strict=True):
-        sizes_or_none = {shape: _size_here(study, run_id(shape)) if side == HERE else shape for shape in points}
+        sizes_or_none = {shape: _size_here(study, scaling.run_id(shape)) if side == HERE else shape for shape in points}
         sizes = {shape: size for shape, size in sizes_or_none.items() if size}
         points = {shape: points[shape] for shape in sizes}
         ratio = {shape: round(depth / width, 6) for shape, (depth, width) in sizes.items()}
@@ -208,8 +208,8 @@ def _fit_shape(
     models: Models,
     side: str,
     points: Points,
-    sizes: Mapping[Shape, tuple[int, int]],
-    ratio: Mapping[Shape, float],
+    sizes: Mapping[scaling.Shape, tuple[int, int]],
+    ratio: Mapping[scaling.Shape, float],
 ) -> tuple[laws.BivariateLaw, Fitted]:
     """Fit Eq. 6 directly to these models, and tell all exponents of Eq. 5 and 6.  Raises FitError."""
     points = {shape: point for shape, point in points.items() if shape in models.shapes}

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuroute.analysis.representations import cosine_similarity, principal_components, separation
 from neuroute.core.lazy import mpl
-from neuroute.pipeline.papers.scaling import roles
+from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, WIDTH_MARKER, colour, quoted_values
-from neuroute.pipeline.papers.scaling.roles import PROBED, Shape, probe_needs, run_id
+from neuroute.pipeline.papers.scaling.paper import PROBED, run_id
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import model_here
@@ -29,7 +29,7 @@ from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, fixed
 class Probe:
     """What was probed of one model."""
 
-    shape: Shape
+    shape: scaling.Shape
     arrays: Mapping[str, Array]  # as papers.scaling.probe.measure leaves it
 
     @property
@@ -53,7 +53,7 @@ def read_probes(study: Study) -> list[Probe]:
     return [Probe(shape, study.arrays(f"{run_id(shape)}/probes")) for shape in PROBED]
 
 
-@artifact("Principal components of the available nodes' last-layer states", needs=probe_needs)
+@artifact("Principal components of the available nodes' last-layer states", needs=scaling.probe_needs)
 def figure10(study: Study) -> Drawing:
     """Draw the states of one decision on two principal components."""
     figure = style.new_figure(height=2.75)
@@ -124,13 +124,18 @@ def _separation_table(study: Study, probes: Sequence[Probe]) -> Table:
     columns = (
         Column("separation_drawn", "Instance drawn", format=fixed(2), group=title),
         Column(
-            "separation_median", "Median, quartiles", "", fixed(2), title, described(roles.probed(study.scale).dataset)
+            "separation_median",
+            "Median, quartiles",
+            "",
+            fixed(2),
+            title,
+            described(scaling.probed(study.scale).dataset),
         ),
     )
     return Table(title, ("Model", "Here"), columns, tuple(rows))
 
 
-@artifact("Cosine similarity of the available nodes' last-layer states", needs=probe_needs)
+@artifact("Cosine similarity of the available nodes' last-layer states", needs=scaling.probe_needs)
 def figure11(study: Study) -> Drawing:
     figure = style.new_figure(height=2.5)
     probes, rows, means, image = read_probes(study), [], [], None
@@ -218,11 +223,13 @@ def _share(part: ArrayLike, whole: NDArray[np.int64]) -> Array:
 
 
 READINGS = {"available": "among available nodes", "all": "among all nodes"}
-Results = dict[tuple[str, Shape], Success]
+Results = dict[tuple[str, scaling.Shape], Success]
 
 
 @artifact(
-    "Success rate by the optimal node's rank among the nearest neighbours", needs=probe_needs, printed_files=("quoted",)
+    "Success rate by the optimal node's rank among the nearest neighbours",
+    needs=scaling.probe_needs,
+    printed_files=("quoted",),
 )
 def figure12(study: Study) -> Drawing:
     """Draw the success rates of three models, and below how many decisions have each rank."""
@@ -267,7 +274,9 @@ def figure12(study: Study) -> Drawing:
     return Drawing(figure, rows, _notes(study, results), alt, _table(study, results, beyond_in_print))
 
 
-def _draw_success(axes: mpl.axes.Axes, shape: Shape, result: Success, shift: float, in_print: float | None) -> None:
+def _draw_success(
+    axes: mpl.axes.Axes, shape: scaling.Shape, result: Success, shift: float, in_print: float | None
+) -> None:
     places = np.arange(1, len(result.hits) + 1) + shift
     percent = result.percent
     some = np.isfinite(percent)
@@ -290,7 +299,7 @@ def _rows(panel: str, probe: Probe, result: Success) -> list[dict[str, Any]]:
 
 
 def _notes(study: Study, results: Results) -> tuple[str, ...]:
-    dataset = roles.probed(study.scale).dataset
+    dataset = scaling.probed(study.scale).dataset
     beyond = {reading: int(results[reading, PROBED[0]].decisions[-1]) for reading in READINGS}
     total = int(results["all", PROBED[0]].decisions.sum())
     rates = {shape.name: study.value("success_pct", run_id(shape), dataset) for shape in PROBED}
@@ -298,10 +307,10 @@ def _notes(study: Study, results: Results) -> tuple[str, ...]:
     return notes(study, test=described(dataset), total=total, last=LAST, beyond=beyond, overall=overall)
 
 
-def _table(study: Study, results: Results, in_print: Mapping[Shape, float]) -> Table:
+def _table(study: Study, results: Results, in_print: Mapping[scaling.Shape, float]) -> Table:
     ends = {"nearest": ("Rank 1", 0), "beyond": (f"Rank >{LAST}", -1)}
 
-    def cell(shape: Shape, reading: str, end: int) -> Cell:
+    def cell(shape: scaling.Shape, reading: str, end: int) -> Cell:
         result = results[reading, shape]
         value, low, high = (float(array[end]) for array in (result.percent, result.low, result.high))
         return Cell(value, in_print.get(shape) if end else None, low, high)
@@ -313,7 +322,7 @@ def _table(study: Study, results: Results, in_print: Mapping[Shape, float]) -> T
         )
         for shape in PROBED
     ]
-    at = described(roles.probed(study.scale).dataset)
+    at = described(scaling.probed(study.scale).dataset)
     columns = tuple(
         Column(f"success_{reading}_{key}_pct", label, "%", fixed(2), f"Success, rank {words}", at)
         for reading, words in READINGS.items()

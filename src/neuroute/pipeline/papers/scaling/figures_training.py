@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.lazy import mpl
-from neuroute.pipeline.papers.scaling import roles
+from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.curves import DEPTH_COLOUR, HERE, PAPER
-from neuroute.pipeline.papers.scaling.roles import DATA, DEEPEST, run_id
+from neuroute.pipeline.papers.scaling.paper import run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact
 from neuroute.pipeline.rendering import style
@@ -108,9 +108,9 @@ class Variant:
 
 
 LOOKS = ((DEPTH_COLOUR[42], "o"), (style.RAMPS["orange"][1], "s"))  # of the first training and of the second
-GATED = (run_id(DEEPEST), run_id(DEEPEST, "nogate"))
-REZERO = (run_id(DEEPEST), run_id(DEEPEST, "norezero"))
-SAMPLES = (run_id(DATA, "data1M"), run_id(DATA, "data10M"))
+GATED = (run_id(scaling.DEEPEST), run_id(scaling.DEEPEST, "nogate"))
+REZERO = (run_id(scaling.DEEPEST), run_id(scaling.DEEPEST, "norezero"))
+SAMPLES = (run_id(scaling.DATA, "data1M"), run_id(scaling.DATA, "data10M"))
 
 
 def _logs_of(runs: Iterable[str]) -> Callable[[Scale], list[Need]]:
@@ -126,7 +126,7 @@ def figure7(study: Study) -> Drawing:
 
 @artifact("Convergence with and without ReZero", needs=_logs_of(REZERO), printed_files=("table12",))
 def figure8(study: Study) -> Drawing:
-    in_print = printed_gap(printed_numbers(study, 12, **DEEPEST._asdict()), 100)
+    in_print = printed_gap(printed_numbers(study, 12, **scaling.DEEPEST._asdict()), 100)
     labels = {"with ReZero": in_print, "without ReZero": None}
     base, without = (study.runs[run].training for run in REZERO)
     return _draw_convergence(study, REZERO, labels, "with and without ReZero", base=base, without=without)
@@ -155,7 +155,7 @@ def _draw_convergence(
     variants = [Variant(*each, traces, *look) for each, traces, look in zip(labels.items(), seeds, LOOKS, strict=True)]
     figure = style.new_figure(height=2.9)
     loss_axes, gap_axes, end_axes = figure.subplots(1, 3, width_ratios=(1.3, 1.3, 0.7))
-    here = roles.validation(study.scale).dataset.n
+    here = scaling.validation(study.scale).dataset.n
     last = max([1, *(int(line["batch"]) for v in variants for t in v.seeds for line in t.train)])
     for axes, panel, title, label in (
         (loss_axes, "loss", "(a) Training loss", "Cross-entropy"),
@@ -263,7 +263,7 @@ def _notes(study: Study, variants: Sequence[Variant], **values: object) -> tuple
     return notes(
         study,
         scale=study.scale,
-        validation=described(roles.validation(study.scale).dataset),
+        validation=described(scaling.validation(study.scale).dataset),
         hidden=style.hidden_note(gaps, "validation"),
         failures=failures,
         smooth=smooth,
@@ -296,7 +296,7 @@ def _table(study: Study, variants: Sequence[Variant]) -> Table:
     columns = (
         Column("loss_last", "Last loss", format=fixed(4)),
         Column("loss_rise", "Largest rise of the loss", "times", fixed(2)),
-        Column("gap_last_pct", "Last gap", "%", at=described(roles.validation(study.scale).dataset)),
+        Column("gap_last_pct", "Last gap", "%", at=described(scaling.validation(study.scale).dataset)),
     )
     return Table("Ends of the curves", ("Training", "Seeds"), columns, tuple(rows))
 

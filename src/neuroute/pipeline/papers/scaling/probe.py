@@ -24,13 +24,13 @@ from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.evaluation.probing import check_instance
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import parameters
-from neuroute.pipeline.papers.scaling.roles import ProbeEvaluation
+from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.specs.objects import Decoding
 
 AT_ONCE = 256  # instances whose last-layer states are held at the same time
 
 
-def measure(loaded: LoadedModel, evaluation: ProbeEvaluation) -> tuple[Rows, Arrays]:
+def measure(loaded: LoadedModel, evaluation: scaling.ProbeEvaluation) -> tuple[Rows, Arrays]:
     """Return records (success_pct, decisions, parameters) and arrays.
 
     By rank, k at place k - 1, (n - 1,): decisions_available, hits_available, decisions_all, hits_all.  At the decision

@@ -6,22 +6,9 @@ from typing import Any
 
 from neuroute.evaluation.accounting.counts import counts
 from neuroute.evaluation.accounting.flops import training_per_sample
-from neuroute.pipeline.papers.scaling import roles
+from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.cells import ADDED, DecoderOnly, model, sets_of
-from neuroute.pipeline.papers.scaling.roles import (
-    DATA,
-    DEEPEST,
-    FEW,
-    GRID,
-    LOG_N,
-    PAPER,
-    Shape,
-    grid,
-    is_added,
-    pilot,
-    run_id,
-)
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
+from neuroute.pipeline.papers.scaling.paper import grid, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering.cells import gap_cell, mean_cell, model_here, number, printed_numbers, summary_cell
@@ -60,7 +47,7 @@ def _budget(test: Labels) -> list[Quantity]:
 
 def table3_grid(scale: Scale) -> Grid:
     tests = sets_of(scale, (100, 1000))
-    models = [model(shape, "D={}, W={}", "small01M") for shape in FEW]
+    models = [model(shape, "D={}, W={}", "small01M") for shape in scaling.FEW]
     methods = [replace(each, besides={"epochs": EPOCHS_IN_PRINT}) for each in models]
     return Grid(methods, [parameters(tests[100]), *_budget(tests[100]), *gaps(tests, GAP)])
 
@@ -73,8 +60,8 @@ def table3(study: Study) -> Table:
 def table7_grid(scale: Scale) -> Grid:
     label = "Ours greedy (Depth={}, Width={})"
     methods = [
-        model(DEEPEST, f"{label} w/ gated attention", gated_attention="yes"),
-        model(DEEPEST, f"{label} w/o gated attention", "nogate", gated_attention="no"),
+        model(scaling.DEEPEST, f"{label} w/ gated attention", gated_attention="yes"),
+        model(scaling.DEEPEST, f"{label} w/o gated attention", "nogate", gated_attention="no"),
     ]
     return Grid(methods, gaps(sets_of(scale), GAP))
 
@@ -88,31 +75,31 @@ LOG_SETTINGS = {"no": ("w/o log(n)", Decoding(log_n=False)), "yes": ("w/ log(n)"
 
 
 def _table8_needs(scale: Scale) -> Iterator[Need]:
-    return tested(map(run_id, LOG_N), sets_of(scale).values(), Decoding(), Decoding(log_n=False))
+    return tested(map(run_id, scaling.LOG_N), sets_of(scale).values(), Decoding(), Decoding(log_n=False))
 
 
 @artifact("With and without log(n)", needs=_table8_needs, printed_files=("table8", "table12", "table13"))
 def table8(study: Study) -> Table:
     sets = {n: test.dataset for n, test in sets_of(study.scale).items()}
 
-    def row(shape: Shape, log_n: str) -> Row:
+    def row(shape: scaling.Shape, log_n: str) -> Row:
         setting, decoding = LOG_SETTINGS[log_n]
         gaps = {n: _printed_gap(study, shape, log_n, n) for n in sets}
         cells = (gap_cell(study, run_id(shape), sets[n], gap, decoding) for n, gap in gaps.items())
         labels = (setting, "Ours (D={}, W={})".format(*shape), model_here(study, run_id(shape)))
         return Row(labels, tuple(cells))
 
-    rows = [row(shape, log_n) for log_n in LOG_SETTINGS for shape in LOG_N]
+    rows = [row(shape, log_n) for log_n in LOG_SETTINGS for shape in scaling.LOG_N]
     return draw_table(study, ("Setting", "Model", HERE), gap_columns(sets), rows)
 
 
-def _printed_gap(study: Study, shape: Shape, log_n: str, n: int) -> Value:
+def _printed_gap(study: Study, shape: scaling.Shape, log_n: str, n: int) -> Value:
     """The printed gap where it belongs: (6, 256) without log(n) is (6, 512), whose row with it is missing."""
     if (shape, log_n) == ((6, 256), "no"):
         return None
     if (shape, log_n) == ((6, 512), "yes"):
         return number(printed_numbers(study, 12 if n == 100 else 13, **shape._asdict()), n, "gap_pct")
-    row_in_print = Shape(6, 256) if shape == (6, 512) else shape
+    row_in_print = scaling.Shape(6, 256) if shape == (6, 512) else shape
     return number(printed_numbers(study, 8, **row_in_print._asdict(), log_n=log_n), n, "gap_pct")
 
 
@@ -122,7 +109,7 @@ def table11_grid(scale: Scale) -> Grid:
         Method(
             ("Ours greedy (Depth=12, Width=128)", f"{millions}M"),
             {"train_size": millions * 1_000_000},
-            runs=run_id(DATA, f"data{millions}M"),
+            runs=run_id(scaling.DATA, f"data{millions}M"),
             besides={"train_size": float(millions)},
         )
         for millions in (1, 10)
@@ -141,7 +128,7 @@ def table11(study: Study) -> Table:
 @artifact("Configurations of the twelve models", printed_files=("table1", "table18"))
 def table1(study: Study) -> Table:
 
-    def row(shape: Shape) -> Row:
+    def row(shape: scaling.Shape) -> Row:
         network = study.runs[run_id(shape)].network
         heads, width, count = network.arguments.get("heads"), network.arguments.get("width"), counts(network)
         values = {
@@ -153,7 +140,7 @@ def table1(study: Study) -> Table:
         rows = printed_numbers(study, 1, **shape._asdict())
         cells = (Cell(value, number(rows, None, metric)) for metric, value in values.items())
         here = model_here(study, run_id(shape))
-        if is_added(shape):
+        if scaling.is_added(shape):
             return Row((*shape, f"{here}; {ADDED}"), (*cells, Cell()))
         return Row((*shape, here), (*cells, Cell(DecoderOnly(*shape, heads=8).parameters)))
 
@@ -175,12 +162,12 @@ def table1(study: Study) -> Table:
 @artifact("Training hyper-parameters")
 def table9(study: Study) -> Table:
     published = printed_values(study)
-    s, run = study.scale[ScalingScale], study.runs[run_id(GRID[0])]
+    s, run = study.scale[scaling.ScalingScale], study.runs[run_id(scaling.GRID[0])]
     t = run.training
     assert isinstance(t, Supervised)  # declared so
-    trainings = {shape: study.runs[run_id(shape)].training for shape in GRID}
+    trainings = {shape: study.runs[run_id(shape)].training for shape in scaling.GRID}
     changed = [shape.name for shape, training in trainings.items() if training != s.recipe(s.model(*shape))]
-    rates = sorted({s.recipe(s.model(*shape)).learning_rate for shape in GRID})
+    rates = sorted({s.recipe(s.model(*shape)).learning_rate for shape in scaling.GRID})
     rate = t.learning_rate if len(rates) == 1 else f"{rates[0]:g} to {rates[-1]:g}, by shape"
     falls = t.final_learning_rate is None  # by a factor, again and again
     end = None if t.final_learning_rate is None else float(f"{t.final_learning_rate / t.learning_rate:.2g}")
@@ -202,7 +189,7 @@ def table9(study: Study) -> Table:
         ("Warm-up batches", t.warmup_batches, None),
         ("Precision", t.precision, None),
     ]
-    names, first = ", ".join(changed), GRID[0].name
+    names, first = ", ".join(changed), scaling.GRID[0].name
     change = f"config.yaml changes the training of {names}; the values shown are those of {first}."
     return draw_table(
         study,
@@ -218,7 +205,7 @@ def table9(study: Study) -> Table:
 def table10(study: Study) -> Table:
     published = study.published(10).set_index("key")
 
-    def row(shape: Shape) -> Row:
+    def row(shape: scaling.Shape) -> Row:
         run = study.runs[run_id(shape)]
         summary = study.summary(run.id)
         threads = _threads(summary) if summary.get("device") == "cpu" else ""
@@ -232,7 +219,7 @@ def table10(study: Study) -> Table:
             summary_cell(study, run.id, "updates"),
             Cell(training_per_sample(run) * summary["samples"] / 1e15 if "samples" in summary else None),
         )
-        label = "D={}, W={}".format(*shape) + (f", {ADDED}" if is_added(shape) else "")
+        label = "D={}, W={}".format(*shape) + (f", {ADDED}" if scaling.is_added(shape) else "")
         return Row((label, model_here(study, run.id)), cells)
 
     return draw_table(
@@ -254,20 +241,20 @@ def _threads(summary: dict[str, Any]) -> str:
 
 
 def _needs(scale: Scale) -> Iterator[Need]:
-    for name, (shape, _) in roles.pilots(scale).items():
-        yield Log(f"{PAPER}/{name}", all_seeds=True)
+    for name, (shape, _) in scaling.pilots(scale).items():
+        yield Log(f"{scaling.KEY}/{name}", all_seeds=True)
         yield Log(run_id(shape), all_seeds=True)
 
 
 @artifact("Our own: learning rates by shape", needs=_needs, printed_files=())
 def table22(study: Study) -> Table:
     """Show what the rule of the rates is made of, and the rate that each model of the grid has by it."""
-    s = study.scale[ScalingScale]
+    s = study.scale[scaling.ScalingScale]
     assert s.rates is not None  # else no scale's plan has this table
     tried = sorted({rate for rates in s.rates.tried.values() for rate in rates})
     rows, others = [], []
-    for shape in GRID:
-        pilots = {rate: f"{PAPER}/{pilot(shape, rate)}" for rate in s.rates.tried.get(str(shape), ())}
+    for shape in scaling.GRID:
+        pilots = {rate: f"{scaling.KEY}/{scaling.pilot(shape, rate)}" for rate in s.rates.tried.get(str(shape), ())}
         short = {rate: _last_gap(study, run) for rate, run in pilots.items()}
         gaps = {rate: cell.measured for rate, cell in short.items() if isinstance(cell.measured, float)}
         best = min(gaps, key=gaps.__getitem__) if gaps else None
@@ -277,7 +264,7 @@ def table22(study: Study) -> Table:
         rate_here = s.recipe(s.model(*shape)).learning_rate
         cells = (*(short.get(rate, Cell()) for rate in tried), Cell(best), Cell(rate_here), *whole)
         rows.append(Row((shape.name, model_here(study, run_id(shape))), cells))
-    at = described(roles.validation(study.scale).dataset)
+    at = described(scaling.validation(study.scale).dataset)
     columns = [
         *(Column(f"gap_{rate:g}_pct", f"{rate:g}", "%", group="Short trainings", at=at) for rate in tried),
         Column("best", "Best tried", format="{:g}".format),

@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.pipeline.papers.scaling import roles
+from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.cells import model, of_grid, sets_of, solver, solver_notes
-from neuroute.pipeline.papers.scaling.roles import COMPARED, GRID, PAPER, SHIFTED, SIZES, run_id
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
 from neuroute.pipeline.rendering.benchmark import Solved, measured_here, not_measured
@@ -44,14 +42,14 @@ class Model:
     beam: int  # the paper's beam width for it
 
 
-LEHD = Model("LEHD", run_id(GRID[0], "lehd"), {"method": "LEHD"}, 16)
-BQ = Model("BQ", f"{PAPER}/bq", {"method": "BQ"}, 16)
-SIGD = Model("SIGD", f"{PAPER}/sigd", {"method": "SIGD"}, 16)
-OURS = [Model(shape.name, run_id(shape), shape._asdict(), 2) for shape in COMPARED]
+LEHD = Model("LEHD", scaling.run_id(scaling.GRID[0], "lehd"), {"method": "LEHD"}, 16)
+BQ = Model("BQ", f"{scaling.KEY}/bq", {"method": "BQ"}, 16)
+SIGD = Model("SIGD", f"{scaling.KEY}/sigd", {"method": "SIGD"}, 16)
+OURS = [Model(shape.name, scaling.run_id(shape), shape._asdict(), 2) for shape in scaling.COMPARED]
 
 
 def table5_grid(scale: Scale) -> Grid:
-    tests, beams = sets_of(scale, (100, 1000)), scale[ScalingScale].beams
+    tests, beams = sets_of(scale, (100, 1000)), scale[scaling.ScalingScale].beams
     methods = []
     for each in (LEHD, BQ, SIGD, *OURS):
         name, here = f"Ours {each.name}" if each in OURS else each.name, beams[each.beam]
@@ -62,7 +60,7 @@ def table5_grid(scale: Scale) -> Grid:
                 {**each.printed, "decoding": "beam"},
                 runs=each.run,
                 decoding=beam_search(here),
-                tests={100: roles.searched(scale)},
+                tests={100: scaling.searched(scale)},
             )
         )
     count = replace(parameters(tests[100]), measure=Measure("params_m", _parameters))
@@ -74,23 +72,23 @@ def _parameters(study: Study, run: str, dataset: Dataset, _: Value, decoding: De
     if decoding != GREEDY:
         return Cell()
     model = next(each for each in (LEHD, BQ, SIGD, *OURS) if each.run == run)
-    rows = printed_numbers(study, 20, **GRID[0]._asdict()) if model is LEHD else printed_numbers(study, 1)
+    rows = printed_numbers(study, 20, **scaling.GRID[0]._asdict()) if model is LEHD else printed_numbers(study, 1)
     published = number(select(rows, **model.printed), None, "params_m") if model in (LEHD, *OURS) else None
     return PARAMETERS.of_model(study, run, dataset, published, decoding)
 
 
 def _table5_needs(scale: Scale) -> list[Need]:
     """The rows; those of beams have no parameters, which are of the whole test set."""
-    needs, whole = needs_of(table5_grid)(scale), roles.reference(scale, 100)
-    beams = [beam_search(beam) for beam in scale[ScalingScale].beams.values() if beam > 1]
-    unread = [(whole, beam) for beam in beams] if whole != roles.searched(scale) else []
+    needs, whole = needs_of(table5_grid)(scale), scaling.reference(scale, 100)
+    beams = [beam_search(beam) for beam in scale[scaling.ScalingScale].beams.values() if beam > 1]
+    unread = [(whole, beam) for beam in beams] if whole != scaling.searched(scale) else []
     return [need for need in needs if not (isinstance(need, Test) and (need.labels, need.decoding) in unread)]
 
 
 @artifact("Comparison with LEHD, BQ and SIGD", needs=_table5_needs, printed_files=("table1", "table5", "table20"))
 def table5(study: Study) -> Table:
     grid = table5_grid(study.scale)
-    at = roles.searched(study.scale).dataset
+    at = scaling.searched(study.scale).dataset
     where = f"At TSP100 the beam searches were measured on {described(at)}."
     return grid_table(study, ("Method",), grid, searched=where if at != grid.tests[0].dataset else "")
 
@@ -103,9 +101,9 @@ GROUPS = {  # the paper's rows: its name for them in the printed numbers, nodes 
 }
 
 
-@artifact("TSPLIB instances", needs=lambda scale: [roles.on_tsplib(scale, m.run) for m in (*OURS, LEHD, BQ, SIGD)])
+@artifact("TSPLIB instances", needs=lambda scale: [scaling.on_tsplib(scale, m.run) for m in (*OURS, LEHD, BQ, SIGD)])
 def table6(study: Study) -> Table:
-    limit = study.scale[ScalingScale].tsplib_max_nodes
+    limit = study.scale[scaling.ScalingScale].tsplib_max_nodes
     solved = Solved.by_all(study, [f"{m.run}/tsplib" for m in COLUMNS])
     nodes = [k.nodes for k in study_instances()]
 
@@ -143,7 +141,7 @@ def table6(study: Study) -> Table:
 
 def table20_grid(scale: Scale) -> Grid:
     tests = sets_of(scale)
-    methods = [model(shape, "LEHD (D={}, W={})", "lehd") for shape in roles.LEHD]
+    methods = [model(shape, "LEHD (D={}, W={})", "lehd") for shape in scaling.LEHDS]
     return Grid(methods, [parameters(tests[100]), *gaps(tests, GAP)])
 
 
@@ -159,15 +157,15 @@ def _generalisation(scale: Scale, tests: dict[int, Labels]) -> Grid:
 
 
 def uniform_grid(scale: Scale) -> Grid:
-    return _generalisation(scale, sets_of(scale, SIZES[1:]))
+    return _generalisation(scale, sets_of(scale, scaling.SIZES[1:]))
 
 
 def shifted_grid(distribution: Distribution, scale: Scale) -> Grid:
-    tests = {size: roles.reference(scale, size, distribution=distribution) for size in SIZES}
+    tests = {size: scaling.reference(scale, size, distribution=distribution) for size in scaling.SIZES}
     return _generalisation(scale, tests)
 
 
-explosion_grid, implosion_grid, cluster_grid = (partial(shifted_grid, distribution) for distribution in SHIFTED)
+explosion_grid, implosion_grid, cluster_grid = (partial(shifted_grid, distribution) for distribution in scaling.SHIFTED)
 
 
 @artifact("Larger uniform instances", needs=needs_of(uniform_grid))
@@ -196,29 +194,31 @@ def _draw(study: Study, grid: Grid) -> Table:
 
 
 def _table19_needs(scale: Scale) -> Iterator[Need]:
-    s = scale[ScalingScale]
+    s = scale[scaling.ScalingScale]
     rrc = Decoding(method="rrc", iterations=max(s.rrc.values()), milestones=(0, *s.rrc.values()))
-    tests = [roles.reference(scale, size, count) for size, count in s.rrc_counts.items()]
-    return tested(map(run_id, COMPARED), tests, rrc)
+    tests = [scaling.reference(scale, size, count) for size, count in s.rrc_counts.items()]
+    return tested(map(scaling.run_id, scaling.COMPARED), tests, rrc)
 
 
 @artifact("Random re-construct with different budgets", needs=_table19_needs)
 def table19(study: Study) -> Table:
     """Show gaps after more and more iterations, on the first instances of two test sets."""
-    s = study.scale[ScalingScale]
+    s = study.scale[scaling.ScalingScale]
     budgets = {0: 0, **s.rrc}  # the paper's iterations -> iterations here
     rows = []
     for size, count in s.rrc_counts.items():
-        dataset = roles.reference(study.scale, size, count).dataset
-        for shape in COMPARED:
+        dataset = scaling.reference(study.scale, size, count).dataset
+        for shape in scaling.COMPARED:
             cells = []
             for k, here in budgets.items():
                 where = {"iters": k} if k else {"decoding": "greedy"}
                 published = number(printed_numbers(study, 19, **shape._asdict(), **where), size, "gap_pct")
                 rrc = Decoding(method="rrc", iterations=here)
-                cells.append(replace(gap_cell(study, run_id(shape), dataset, published, rrc), at=described(dataset)))
+                cells.append(
+                    replace(gap_cell(study, scaling.run_id(shape), dataset, published, rrc), at=described(dataset))
+                )
             at, name = f"TSP{size} ({described(dataset)} here)", "Ours (D={}, W={})".format(*shape)
-            rows.append(Row((at, name, model_here(study, run_id(shape))), tuple(cells)))
+            rows.append(Row((at, name, model_here(study, scaling.run_id(shape))), tuple(cells)))
     headings = {k: f"RRC {k}" + ("" if k == here else f" ({here} here)") for k, here in s.rrc.items()}
     return draw_table(
         study,

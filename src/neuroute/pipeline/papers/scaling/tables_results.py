@@ -7,7 +7,7 @@ from typing import Any
 
 from neuroute.evaluation.accounting.counts import counts
 from neuroute.evaluation.accounting.flops import solution, solution_paper
-from neuroute.pipeline.papers.scaling import roles
+from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.cells import (
     MEAN_OF_RATIOS,
     DecoderOnly,
@@ -17,8 +17,6 @@ from neuroute.pipeline.papers.scaling.cells import (
     solver,
     solver_notes,
 )
-from neuroute.pipeline.papers.scaling.roles import BUDGETED, LATENCY, Shape, run_id
-from neuroute.pipeline.papers.scaling.scale import ScalingScale
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
 from neuroute.pipeline.rendering.cells import gap_cell, model_here, number, printed_numbers, select
@@ -43,7 +41,7 @@ from neuroute.specs.objects import Dataset, Decoding, beam_search
 
 def table2_grid(scale: Scale) -> Grid:
     tests = sets_of(scale)
-    sized = roles.equal_sized(scale)
+    sized = scaling.equal_sized(scale)
     methods = [replace(model(shape, "D={}, W={}"), runs=run) for shape, run in sized.items()]
     return Grid(methods, [parameters(tests[100]), *gaps(tests, GAP)])
 
@@ -60,16 +58,16 @@ def table2(study: Study) -> Table:
 
 
 def _table4_needs(scale: Scale) -> Iterator[Need]:
-    s = scale[ScalingScale]
-    for shape in BUDGETED:
-        labels = roles.reference(scale, 100, s.budget_count)
-        yield from tested(run_id(shape), labels, *map(beam_search, s.budgets[str(shape)].values()))
+    s = scale[scaling.ScalingScale]
+    for shape in scaling.BUDGETED:
+        labels = scaling.reference(scale, 100, s.budget_count)
+        yield from tested(scaling.run_id(shape), labels, *map(beam_search, s.budgets[str(shape)].values()))
 
 
 @artifact("Optimality gap under limited and sufficient inference budgets", needs=_table4_needs)
 def table4(study: Study) -> Table:
-    s = study.scale[ScalingScale]
-    dataset = roles.reference(study.scale, 100, s.budget_count).dataset
+    s = study.scale[scaling.ScalingScale]
+    dataset = scaling.reference(study.scale, 100, s.budget_count).dataset
     at, columns = described(dataset), []
     for budget, paper in (("limited", ""), ("sufficient", "> 1 h")):
         heads = f"{budget.capitalize()} budget", at, paper
@@ -77,8 +75,8 @@ def table4(study: Study) -> Table:
         columns.append(Column(f"{budget}_gap_pct", "Gap", "%", fixed(4), *heads))
         columns.append(Column(f"{budget}_time_s", "Time", "", duration, *heads))
 
-    def row(shape: Shape) -> Row:
-        run, rows = run_id(shape), printed_numbers(study, 4, **shape._asdict())
+    def row(shape: scaling.Shape) -> Row:
+        run, rows = scaling.run_id(shape), printed_numbers(study, 4, **shape._asdict())
         cells = []
         for budget, beam in s.budgets[str(shape)].items():
             numbers, decoding = select(rows, budget=budget), Decoding(method="beam", beam=beam)
@@ -89,11 +87,11 @@ def table4(study: Study) -> Table:
         label = f"({shape.depth}, {shape.width}, {number(rows, None, 'params_m'):.1f}M)"
         return Row((label, model_here(study, run)), tuple(cells))
 
-    return draw_table(study, ("Depth, width, parameters", HERE), columns, [row(shape) for shape in BUDGETED])
+    return draw_table(study, ("Depth, width, parameters", HERE), columns, [row(shape) for shape in scaling.BUDGETED])
 
 
 def table12_grid(scale: Scale) -> Grid:
-    test = roles.reference(scale, 100)
+    test = scaling.reference(scale, 100)
     at = described(test.dataset)
     return Grid(
         [solver(scale), *of_grid(scale, "Greedy, depth={}, width={}")],
@@ -119,21 +117,23 @@ def table12(study: Study) -> Table:
 
 def _batched(scale: Scale) -> dict[int, Decoding]:
     """Return greedy decoding in each of the paper's batch sizes, as large as they are here."""
-    count = roles.reference(scale, 100).dataset.count
-    return {role: Decoding(batch_size=min(n, count)) for role, n in scale[ScalingScale].latency_batches.items()}
+    count = scaling.reference(scale, 100).dataset.count
+    return {role: Decoding(batch_size=min(n, count)) for role, n in scale[scaling.ScalingScale].latency_batches.items()}
 
 
 @artifact(
     "FLOPs and latency by batch size",
-    needs=lambda s: tested(map(run_id, LATENCY), roles.reference(s, 100), Decoding(), *_batched(s).values()),
+    needs=lambda s: tested(
+        map(scaling.run_id, scaling.TIMED), scaling.reference(s, 100), Decoding(), *_batched(s).values()
+    ),
     printed_files=("table1", "table17"),
 )
 def table17(study: Study) -> Table:
-    dataset = roles.reference(study.scale, 100).dataset
-    sizes, decodings = study.scale[ScalingScale].latency_batches, _batched(study.scale)
+    dataset = scaling.reference(study.scale, 100).dataset
+    sizes, decodings = study.scale[scaling.ScalingScale].latency_batches, _batched(study.scale)
 
-    def row(shape: Shape) -> Row:
-        run, rows = run_id(shape), printed_numbers(study, 17, **shape._asdict())
+    def row(shape: scaling.Shape) -> Row:
+        run, rows = scaling.run_id(shape), printed_numbers(study, 17, **shape._asdict())
         heads = printed_numbers(study, 1, **shape._asdict(), metric="heads").value.item()
         decision = DecoderOnly(*shape, int(heads)).decision
         cells = [
@@ -157,7 +157,7 @@ def table17(study: Study) -> Table:
     for role, decoding in decodings.items():
         label = f"Batch {role}" + ("" if sizes[role] == role else f" ({decoding.batch_size} here)")
         columns.append(Column(f"time_batch{role}_s", label, "", duration, "Time", described(dataset)))
-    return draw_table(study, ("Method", HERE), columns, [row(shape) for shape in LATENCY])
+    return draw_table(study, ("Method", HERE), columns, [row(shape) for shape in scaling.TIMED])
 
 
 def _gap_alone(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
@@ -167,9 +167,9 @@ def _gap_alone(study: Study, run: str, dataset: Dataset, published: Value, decod
 
 
 def table18_grid(scale: Scale) -> Grid:
-    test, gap_alone = roles.searched(scale), Measure("gap_pct", _gap_alone)
+    test, gap_alone = scaling.searched(scale), Measure("gap_pct", _gap_alone)
     quantities = []
-    for role, beam in scale[ScalingScale].beams.items():
+    for role, beam in scale[scaling.ScalingScale].beams.items():
         name = "Greedy" if role == 1 else f"Beam {role}"
         heading = name if role == beam else f"{name} ({beam} here)"
         column = Column(f"gap_beam{role}_pct", heading, "%", fixed(4), at=described(test.dataset))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from neuroute.analysis.contrasts import Estimate, slope
-from neuroute.pipeline.papers.sit.roles import SIZES
+from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.papers.sit.tables_analysis import exponent
 from neuroute.pipeline.rendering.comparisons import Evidence, Finding, cells_of
 from neuroute.pipeline.rendering.table import Value
@@ -32,7 +32,7 @@ def advantage_grows(evidence: Evidence) -> list[Finding]:
 
 
 def _grows_slowly(evidence: Evidence, quantity: Quantity, busy: str = "") -> Finding:
-    columns = {quantity.format(f"{size // 1000}k"): size for size in SIZES}
+    columns = {quantity.format(f"{size // 1000}k"): size for size in sit.SIZES}
     here: dict[str, dict[float, float]] = {"LEHD": {}, "Ours": {}}
     in_print: dict[str, dict[float, float]] = {"LEHD": {}, "Ours": {}}
     for labels, key, cell in cells_of(evidence.table("table4")):
@@ -66,7 +66,7 @@ def search_time_does_not_grow(evidence: Evidence) -> list[Finding]:
     """The exponent of n in the time of a thousand iterations of parallel re-construction (Table 1)."""
     here: dict[float, float] = {}
     in_print: dict[float, float] = {}
-    columns = {f"time_{size // 1000}k_s": size for size in SIZES}
+    columns = {f"time_{size // 1000}k_s": size for size in sit.SIZES}
     for labels, key, cell in cells_of(evidence.table("table1")):
         if labels["method"] == "Ours PRC1,000" and labels["problem"] == "TSP" and key in columns:
             nodes = re.search(r"\d+", cell.at)

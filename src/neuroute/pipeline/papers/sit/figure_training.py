@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.lazy import mpl
-from neuroute.pipeline.papers.sit import roles
+from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.papers.sit.snapshot import Iteration, Round
 from neuroute.pipeline.plan.needs import Log, artifact
 from neuroute.pipeline.rendering import diagram as dg
@@ -36,7 +36,7 @@ EDGES_ONLY = 300  # nodes from which on edges alone say where they are
 
 @artifact(
     "Self-improved training, drawn from a real round",
-    needs=lambda scale: [*roles.round_needs(scale), Log(roles.run_id("warm_tsp")), Log(roles.run_id("tsp_1k"))],
+    needs=lambda scale: [*sit.round_needs(scale), Log(sit.run_id("warm_tsp")), Log(sit.run_id("tsp_1k"))],
 )
 def figure2(study: Study) -> Drawing:
     """The loop of self-improved training on a real instance (a), and what it does to tours and gaps (b to d)."""

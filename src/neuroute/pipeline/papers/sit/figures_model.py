@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.lazy import mpl, pd
-from neuroute.pipeline.papers.sit import roles
-from neuroute.pipeline.papers.sit.scale import SitScale
+from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.papers.sit.snapshot import ENDS, NEAREST, Round
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
@@ -32,7 +31,7 @@ GRID_TOKENS = 60  # up to so many the single products are ruled
 LIKELIEST = 5  # candidates whose probabilities are bars
 
 
-@artifact("The network, drawn from a decoding state", needs=roles.round_needs)
+@artifact("The network, drawn from a decoding state", needs=sit.round_needs)
 def figure1(study: Study) -> Drawing:
     """What cross-attention saves (a), a module (b), and the network over a decision (c)."""
     net = Round.of_sit(study)
@@ -184,8 +183,8 @@ PAPERS_CHOICE = 15  # repetitions in all experiments of the paper
 
 
 def _figure3_needs(scale: Scale) -> Iterator[Need]:
-    runs = (roles.run_id(roles.with_repetitions(count)) for count in scale[SitScale].repetitions)
-    return tested(runs, roles.reference(scale, "tsp", 1000))
+    runs = (sit.run_id(sit.with_repetitions(count)) for count in scale[sit.SitScale].repetitions)
+    return tested(runs, sit.reference(scale, "tsp", 1000))
 
 
 @artifact("Repetitions of the last node", needs=_figure3_needs)
@@ -200,10 +199,10 @@ def figure3(study: Study) -> Drawing:
 
 
 def _rows(study: Study) -> list[dict[str, Any]]:
-    dataset = roles.reference(study.scale, "tsp", 1000).dataset
+    dataset = sit.reference(study.scale, "tsp", 1000).dataset
     rows = []
-    for count, here in sorted(study.scale[SitScale].repetitions.items()):
-        run = roles.run_id(roles.with_repetitions(count))
+    for count, here in sorted(study.scale[sit.SitScale].repetitions.items()):
+        run = sit.run_id(sit.with_repetitions(count))
         cell = gap_cell(study, run, dataset)
         if not isinstance(cell.measured, float):
             continue
@@ -254,9 +253,9 @@ def _tick(row: dict[str, Any]) -> str:
 
 
 def _repetition_notes(study: Study, rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    dataset = roles.reference(study.scale, "tsp", 1000).dataset
-    training: Reconstruction = study.scale[SitScale].repetition_training
-    numbers = study.scale[SitScale].repetitions
+    dataset = sit.reference(study.scale, "tsp", 1000).dataset
+    training: Reconstruction = study.scale[sit.SitScale].repetition_training
+    numbers = study.scale[sit.SitScale].repetitions
     first = ", of which the first trains on insertion's solutions as they are" if training.warm_up else ""
     renamed = any(count != here for count, here in numbers.items())
     gaps = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]

@@ -21,7 +21,7 @@ from neuroute.evaluation.probing import check_decision, parameter_rows, to_array
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
-from neuroute.pipeline.papers.sit.roles import RoundEvaluation
+from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw_within, path_lengths
 from neuroute.solvers.registry import get
@@ -30,7 +30,7 @@ from neuroute.specs.objects import Decoding
 SEED = 0  # of PRC's draws, and of the solver that makes the first tour
 
 
-def measure(loaded: LoadedModel, evaluation: RoundEvaluation) -> tuple[Rows, Arrays]:
+def measure(loaded: LoadedModel, evaluation: sit.RoundEvaluation) -> tuple[Rows, Arrays]:
     """Return records (parameters) and arrays.
 
     Of the first instance: coords (n, 2) float32.  Of the decision, what `decision_state` returns; of the network,

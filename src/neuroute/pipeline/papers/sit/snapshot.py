@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
-from neuroute.pipeline.papers.sit import roles
+from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.rendering import maps
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MEASURED
@@ -28,7 +28,7 @@ class Round(NetworkSnapshot):
 
     @classmethod
     def of_sit(cls, study: Study) -> Round:
-        return cls.read(study, roles.run_id("tsp_1k"))
+        return cls.read(study, sit.run_id("tsp_1k"))
 
     # -- the decision
 

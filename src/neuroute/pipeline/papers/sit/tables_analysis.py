@@ -4,24 +4,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from neuroute.pipeline.papers.sit import roles
-from neuroute.pipeline.papers.sit.roles import (
-    ABLATED,
-    BASELINES,
-    BQ_SIZES,
-    INITIAL,
-    LONGEST,
-    NO_SIT,
-    PROBLEMS,
-    SELF,
-    SIZES,
-    in_one_go,
-    models_note,
-    prc_words,
-    reference_note,
-    run_id,
-)
-from neuroute.pipeline.papers.sit.scale import SitScale
+from neuroute.pipeline.papers.sit import paper as sit
+from neuroute.pipeline.papers.sit.paper import ABLATED, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
 from neuroute.pipeline.rendering.cells import gap_cell, model_here, number, printed_numbers, with_budget
@@ -44,11 +28,11 @@ STARTS: dict[str, tuple[str, Start | None]] = {
 
 def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
     """Show models trained with three l_max, in columns for those of inference; label: of one in training."""
-    test = roles.reference(scale, "tsp", 10_000)
+    test = sit.reference(scale, "tsp", 10_000)
     quantities = []
-    for used in LONGEST:
-        stops, where = scale[SitScale].longest[used], {"lmax_inference": used}
-        decoding = roles.prc_of(scale, "tsp", 100).model_copy(update={"longest": stops})
+    for used in sit.LONGEST:
+        stops, where = scale[sit.SitScale].longest[used], {"lmax_inference": used}
+        decoding = sit.prc_of(scale, "tsp", 100).model_copy(update={"longest": stops})
         group, at = f"inference {with_budget(f'{used:,}', used, stops)}", described(test.dataset)
         gap = Column(f"gap_lmax{used}_pct", "Gap", "%", fixed(3), group, at)
         time = Column(f"time_lmax{used}_s", "Time", "", duration, group, at)
@@ -56,7 +40,9 @@ def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
             Quantity(gap, GAP, test, 10_000, decoding, where),
             Quantity(time, SECONDS_EACH, test, 10_000, decoding, where),
         ]
-    methods = [Method(label(l_max), {"lmax_train": l_max}, runs=run_id(roles.with_longest(l_max))) for l_max in LONGEST]
+    methods = [
+        Method(label(l_max), {"lmax_train": l_max}, runs=run_id(sit.with_longest(l_max))) for l_max in sit.LONGEST
+    ]
     return Grid(methods, quantities)
 
 
@@ -68,9 +54,9 @@ def table5(study: Study) -> Table:
         study,
         ("l_max in training",),
         grid,
-        prc_words=prc_words(study),
+        prc_words=sit.prc_words(study),
         n=grid.tests[0].dataset.n,
-        reference=reference_note(study, ["tsp"], [10_000]),
+        reference=sit.reference_note(study, ["tsp"], [10_000]),
         unlike=_unlike(study),
         alike=_alike(grid.rows(study)),
     )
@@ -78,7 +64,7 @@ def table5(study: Study) -> Table:
 
 def _unlike(study: Study) -> list[str]:
     """Where the main model's l_max is not what stands for the paper's in inference."""
-    trained, used = _trained_with(study, 1000), study.scale[SitScale].longest[1000]
+    trained, used = _trained_with(study, 1000), study.scale[sit.SitScale].longest[1000]
     if trained == used:
         return []
     return [f"The main model is trained here with l_max {trained:,}, where {used:,} stands for 1,000 in inference."]
@@ -101,31 +87,31 @@ def _alike(rows: list[Row]) -> list[str]:
 
 def _trained_with(study: Study, role: int) -> int:
     """l_max of that model's training here."""
-    run = study.runs.get(run_id(roles.with_longest(role)))
+    run = study.runs.get(run_id(sit.with_longest(role)))
     return longest_sub_path(getattr(run.training, "longest", None), run.n) if run else role
 
 
 def table7_grids(scale: Scale) -> list[Grid]:
     grids = []
-    for problem in PROBLEMS:
+    for problem in sit.PROBLEMS:
         quantities = []
-        for size in SIZES:
-            test = roles.reference(scale, problem, size)
+        for size in sit.SIZES:
+            test = sit.reference(scale, problem, size)
             name, where = f"{problem.upper()}{test.dataset.n}", described(test.dataset)
             paper = f"{problem.upper()}{size}"
             head = Column(f"obj_{short(size)}", name, "Obj.", fixed(3), at=where, paper=paper)
             quantities.append(Quantity(head, LENGTH, test, size))
-        runs = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
+        runs = {size: run_id(sit.model(scale, problem, size)) for size in sit.SIZES}
         methods = []
         for label, (key, start) in STARTS.items():
-            decoding = roles.prc_of(scale, problem, 100).model_copy(update={"start": start or INITIAL[problem]})
+            decoding = sit.prc_of(scale, problem, 100).model_copy(update={"start": start or sit.INITIAL[problem]})
             methods.append(Method(label, {"init": key}, runs=runs, decoding=decoding))
         name = problem.upper()
         grids.append(Grid(methods, quantities, head=(name,), where={"problem": name}))
     return grids
 
 
-@artifact("What PRC starts from", needs=in_one_go(needs_of(table7_grids)))
+@artifact("What PRC starts from", needs=sit.in_one_go(needs_of(table7_grids)))
 def table7(study: Study) -> Table:
     """Mean lengths after PRC100 from three initial solutions, both problems, all sizes."""
     grids = table7_grids(study.scale)
@@ -144,9 +130,9 @@ def table7(study: Study) -> Table:
         study,
         ("Problem", "Initial solution"),
         grids,
-        prc_words=prc_words(study),
+        prc_words=sit.prc_words(study),
         wins=wins_of,
-        models=models_note(study, PROBLEMS),
+        models=sit.models_note(study, sit.PROBLEMS),
     )
 
 
@@ -185,7 +171,8 @@ ROWS: tuple[tuple[str, str | None, Callable[[Run, Reconstruction], Value]], ...]
 def table6(study: Study) -> Table:
     published = printed_values(study)
     names = {
-        problem: {"warm_up": "Warm-up"} | {short(size): short(size).upper() for size in SIZES} for problem in PROBLEMS
+        problem: {"warm_up": "Warm-up"} | {short(size): short(size).upper() for size in sit.SIZES}
+        for problem in sit.PROBLEMS
     }
     models = [(problem, name, heading) for problem, of in names.items() for name, heading in of.items()]
     columns = [Column(f"{p}_{name}", heading, format=plain, group=p.upper()) for p, name, heading in models]
@@ -197,7 +184,7 @@ def table6(study: Study) -> Table:
             here = value(run, run.training) if run and isinstance(run.training, Reconstruction) else None
             cells.append(Cell(here, published.get(f"{problem.upper()}{heading}.{key}")))
         rows.append(Row((label,), tuple(cells)))
-    differences, changes = [_differences(study, problem) for problem in PROBLEMS], changes_note(study, runs)
+    differences, changes = [_differences(study, problem) for problem in sit.PROBLEMS], changes_note(study, runs)
     return draw_table(study, ("Setting",), columns, rows, AS_TRAINED, differences=differences, changes=changes)
 
 
@@ -208,7 +195,7 @@ def _solvers(run: Run) -> str:
 def _differences(study: Study, problem: Problem) -> str:
     """Where a training here takes the published code's way instead of the paper's."""
     texts = []
-    for size in SIZES:
+    for size in sit.SIZES:
         run = study.runs.get(run_id(f"{problem}_{short(size)}"))
         if run and isinstance(run.training, Reconstruction):
             t = run.training
@@ -255,7 +242,7 @@ class Comparison:
 
     def _columns(self, size: int, gaps: bool) -> list[Column]:
         name, problem = short(size), self.problem.upper()
-        dataset, timed = roles.reference(self.study.scale, self.problem, size).dataset, self._timed(size)
+        dataset, timed = sit.reference(self.study.scale, self.problem, size).dataset, self._timed(size)
         paper = f"{problem}{size}"
         columns = [
             Column(f"gap_{name}_pct", "Gap", "%", fixed(2), f"{problem}{dataset.n}", described(dataset), paper),
@@ -279,7 +266,7 @@ class Comparison:
         published, run = self._published(model, size, "gap_pct"), model.runs.get(size)
         if run is None or not model.printed:
             return Cell(None, published)
-        return gap_cell(self.study, run, roles.reference(self.study.scale, self.problem, size).dataset, published)
+        return gap_cell(self.study, run, sit.reference(self.study.scale, self.problem, size).dataset, published)
 
     def _published(self, model: Model, size: int, metric: str) -> Value:
         if not model.printed:
@@ -287,7 +274,7 @@ class Comparison:
         return number(printed_numbers(self.study, self.study.artifact.name, method=model.label), size, metric)
 
     def _timed(self, size: int) -> Dataset:
-        return roles.efficiency(self.study.scale, self.problem, size)
+        return sit.efficiency(self.study.scale, self.problem, size)
 
     def _at(self, size: int) -> str:
         return f"{self.problem.upper()}{self._timed(size).n}, one instance"
@@ -325,7 +312,7 @@ class Comparison:
 
     def timed(self) -> dict[str, object]:
         """What the notes say of how time and memory were measured, and of which networks."""
-        s = self.study.scale[SitScale]
+        s = self.study.scale[sit.SitScale]
         names = ("sit", "lehd", "sigd", "pomo") if self.problem == "tsp" else ("sit", "bq")
         shapes = {name.upper(): shape for name, shape in s.efficiency_shapes.items() if name in names}
         text = ", ".join(f"{name} D={shape.depth}, W={shape.width}" for name, shape in shapes.items())
@@ -344,9 +331,9 @@ def exponent(sizes: Sequence[float], values: Sequence[Value]) -> float | None:
 
 
 def _table3_needs(scale: Scale) -> Iterator[Need]:
-    tests = [roles.reference(scale, "cvrp", size) for size in ABLATED]
-    yield from tested(map(run_id, ("cvrp_1k", NO_SIT, SELF)), tests)
-    yield roles.efficiency_of(scale, "cvrp")
+    tests = [sit.reference(scale, "cvrp", size) for size in ABLATED]
+    yield from tested(map(run_id, ("cvrp_1k", sit.NO_SIT, sit.SELF)), tests)
+    yield sit.efficiency_of(scale, "cvrp")
 
 
 @artifact("Without self-improved training, without cross-attention", needs=_table3_needs)
@@ -354,23 +341,23 @@ def table3(study: Study) -> Table:
     """Gap, time and memory of our model, of it trained on labels, and of its self-attention twin."""
     labels = ("Ours", "w/o Cross-Attention", "w/o Cross-Attention, fused kernel")
     ours, twin, fused = labels
-    unlike = dict.fromkeys(ABLATED, run_id(SELF))
+    unlike = dict.fromkeys(ABLATED, run_id(sit.SELF))
     models = [
-        Model("w/o SIT", "SIT", dict.fromkeys(ABLATED, run_id(NO_SIT))),
+        Model("w/o SIT", "SIT", dict.fromkeys(ABLATED, run_id(sit.NO_SIT))),
         Model(twin, f"self-attention{HELD}", unlike),
         Model(fused, "self-attention", unlike, printed=False),
         Model(ours, "SIT", dict.fromkeys(ABLATED, run_id("cvrp_1k"))),
     ]
     compared = Comparison(study, "cvrp", ABLATED, models)
-    without = study.runs.get(run_id(NO_SIT))
+    without = study.runs.get(run_id(sit.NO_SIT))
     labelled = f" (CVRP{without.n} here, {without.training.samples:,} solutions)" if without else ""
-    reference = reference_note(study, ["cvrp"], ABLATED)
+    reference = sit.reference_note(study, ["cvrp"], ABLATED)
     return compared.table(labels, reference=reference, labelled=labelled, schedule=_schedule(study))
 
 
 def _schedule(study: Study) -> str:
     """Say how the twin's learning rate differs from that of ours, where it does."""
-    runs = (study.runs.get(run_id(name)) for name in ("warm_cvrp", "cvrp_1k", SELF))
+    runs = (study.runs.get(run_id(name)) for name in ("warm_cvrp", "cvrp_1k", sit.SELF))
     trainings = [run.training for run in runs if run and isinstance(run.training, Reconstruction)]
     if len(trainings) < 3:
         return ""
@@ -384,37 +371,37 @@ def _schedule(study: Study) -> str:
     )
 
 
-@artifact("Time and memory of greedy decoding", needs=lambda scale: [roles.efficiency_of(scale, "tsp")])
+@artifact("Time and memory of greedy decoding", needs=lambda scale: [sit.efficiency_of(scale, "tsp")])
 def table4(study: Study) -> Table:
     models = []
     for name in ("POMO", "SIGD", "LEHD"):
         models += [Model(name, f"{name}{HELD}"), Model(f"{name}, fused kernel", name, printed=False)]
-    compared = Comparison(study, "tsp", SIZES, [*models, Model("Ours", "SIT")])
+    compared = Comparison(study, "tsp", sit.SIZES, [*models, Model("Ours", "SIT")])
     return compared.table([model.label for model in compared.models], gaps=False)
 
 
 def _table10_needs(scale: Scale) -> Iterator[Need]:
-    yield from tested(BASELINES["cvrp"]["BQ"], [roles.reference(scale, "cvrp", size) for size in BQ_SIZES])
-    for size in scale[SitScale].bq_sit:
-        yield from tested(run_id(roles.with_cross_attention(size)), roles.reference(scale, "cvrp", size))
-    yield roles.efficiency_of(scale, "cvrp")
+    yield from tested(sit.BASELINES["cvrp"]["BQ"], [sit.reference(scale, "cvrp", size) for size in sit.BQ_SIZES])
+    for size in scale[sit.SitScale].bq_sit:
+        yield from tested(run_id(sit.with_cross_attention(size)), sit.reference(scale, "cvrp", size))
+    yield sit.efficiency_of(scale, "cvrp")
 
 
 @artifact("BQ with cross-attention and self-improved training", needs=_table10_needs)
 def table10(study: Study) -> Table:
     """BQ as its authors have it, and with cross-attention and SIT."""
-    origin = dict.fromkeys(BQ_SIZES, BASELINES["cvrp"]["BQ"])
-    crossed = {int(size): run_id(roles.with_cross_attention(size)) for size in study.scale[SitScale].bq_sit}
+    origin = dict.fromkeys(sit.BQ_SIZES, sit.BASELINES["cvrp"]["BQ"])
+    crossed = {int(size): run_id(sit.with_cross_attention(size)) for size in study.scale[sit.SitScale].bq_sit}
     models = [
         Model("BQ origin", f"BQ{HELD}", origin),
         Model("BQ origin, fused kernel", "BQ", origin, printed=False),
         Model("BQ+Cross-Attention+SIT", "BQ+cross-attention", crossed),
     ]
-    compared, both = Comparison(study, "cvrp", BQ_SIZES, models), models[-1].label
-    absent = [short(size).upper() for size in BQ_SIZES if size not in crossed]
+    compared, both = Comparison(study, "cvrp", sit.BQ_SIZES, models), models[-1].label
+    absent = [short(size).upper() for size in sit.BQ_SIZES if size not in crossed]
     return compared.table(
         [model.label for model in models],
-        reference=reference_note(study, ["cvrp"], BQ_SIZES),
-        n=study.runs[BASELINES["cvrp"]["BQ"]].n,
+        reference=sit.reference_note(study, ["cvrp"], sit.BQ_SIZES),
+        n=study.runs[sit.BASELINES["cvrp"]["BQ"]].n,
         absent=f"This scale trains no {both} at {', '.join(absent)}." if absent else "",
     )

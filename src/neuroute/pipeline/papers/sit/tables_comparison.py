@@ -6,30 +6,8 @@ from functools import cached_property
 
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.pipeline.papers.sit import roles
-from neuroute.pipeline.papers.sit.roles import (
-    BASELINES,
-    PROBLEMS,
-    SEARCHES,
-    SIZES,
-    SMALL_SIZES,
-    SOLVERS,
-    TAM_SIZES,
-    baselines,
-    difusco_note,
-    elg_note,
-    glop_note,
-    htsp_note,
-    in_one_go,
-    invit_note,
-    models_note,
-    ours,
-    pomo_note,
-    prc_words,
-    reference_note,
-    run_id,
-)
-from neuroute.pipeline.papers.sit.scale import SitScale
+from neuroute.pipeline.papers.sit import paper as sit
+from neuroute.pipeline.papers.sit.paper import PROBLEMS, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact
 from neuroute.pipeline.rendering.benchmark import Nodes, Solved, measured_here, not_measured, records_of
@@ -56,13 +34,13 @@ from neuroute.specs.objects import Benchmark, Problem
 
 def methods(scale: Scale, problem: Problem) -> list[Method]:
     """The rows of Table 1; besides, the model after the warm-up alone, and the control."""
-    runs = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
-    here = SOLVERS[problem] | baselines(scale, problem) | ours(scale, problem, runs)
-    rows = from_print(roles.PAPER, 1, here, problem=problem.upper())
+    runs = {size: run_id(sit.model(scale, problem, size)) for size in sit.SIZES}
+    here = sit.SOLVERS[problem] | sit.baselines(scale, problem) | sit.ours(scale, problem, runs)
+    rows = from_print(sit.KEY, 1, here, problem=problem.upper())
     first = next(i for i, row in enumerate(rows) if row.label == "Ours greedy")
     besides = {"Ours, warm-up only, greedy": f"warm_{problem}"}
-    if problem in scale[SitScale].controls:
-        besides["Ours, as long without re-construction, greedy"] = roles.control(problem)
+    if problem in scale[sit.SitScale].controls:
+        besides["Ours, as long without re-construction, greedy"] = sit.control(problem)
     rows[first:first] = [Method(label, runs={1000: run_id(name)}) for label, name in besides.items()]
     return rows
 
@@ -71,7 +49,7 @@ def table1_grids(scale: Scale) -> list[Grid]:
     grids = []
     for problem in PROBLEMS:
         columns = comparison(
-            {size: roles.reference(scale, problem, size) for size in SIZES},
+            {size: sit.reference(scale, problem, size) for size in sit.SIZES},
             f"{problem.upper()}{{}}".format,
             LENGTH,
             GAP,
@@ -86,14 +64,14 @@ def table1_grids(scale: Scale) -> list[Grid]:
 
 
 @artifact(
-    "TSP and CVRP at five sizes: solvers, neural baselines, greedy and PRC", needs=in_one_go(needs_of(table1_grids))
+    "TSP and CVRP at five sizes: solvers, neural baselines, greedy and PRC", needs=sit.in_one_go(needs_of(table1_grids))
 )
 def table1(study: Study) -> Table:
     grids = table1_grids(study.scale)
     trained = [
         f"{name} on {problem.upper()}{study.runs[run].n}"
         for problem in PROBLEMS
-        for name, run in BASELINES[problem].items()
+        for name, run in sit.BASELINES[problem].items()
         if run in study.runs
     ]
     return grid_table(
@@ -101,17 +79,17 @@ def table1(study: Study) -> Table:
         ("Problem", "Method"),
         grids,
         self_improvement=_self_improvement(study),
-        models=models_note(study, PROBLEMS),
-        reference=reference_note(study, PROBLEMS),
+        models=sit.models_note(study, PROBLEMS),
+        reference=sit.reference_note(study, PROBLEMS),
         lkh_budgets=lkh_budgets(study, grids),
         trained=", ".join(trained),
-        scale=study.scale[SitScale],
-        difusco=difusco_note(study),
-        pomo=pomo_note(study),
-        elg=elg_note(study),
-        invit=invit_note(study),
-        glop=glop_note(study, *PROBLEMS),
-        htsp=htsp_note(study),
+        scale=study.scale[sit.SitScale],
+        difusco=sit.difusco_note(study),
+        pomo=sit.pomo_note(study),
+        elg=sit.elg_note(study),
+        invit=sit.invit_note(study),
+        glop=sit.glop_note(study, *PROBLEMS),
+        htsp=sit.htsp_note(study),
     )
 
 
@@ -119,10 +97,10 @@ def _self_improvement(study: Study) -> list[str]:
     """What the rounds add to the warm-up, in greedy gaps at the smallest size."""
     parts = []
     for problem in PROBLEMS:
-        dataset = roles.reference(study.scale, problem, 1000).dataset
+        dataset = sit.reference(study.scale, problem, 1000).dataset
         before, after = (study.gap(run_id(name), dataset) for name in (f"warm_{problem}", f"{problem}_1k"))
         if before is not None and after is not None:
-            control = study.gap(run_id(roles.control(problem)), dataset)
+            control = study.gap(run_id(sit.control(problem)), dataset)
             without = f" (trained as long on insertion's own: {control:.2f} %)" if control is not None else ""
             parts.append(f"from {before:.2f} to {after:.2f} % on {described(dataset)}{without}")
     if not parts:
@@ -134,13 +112,13 @@ def _self_improvement(study: Study) -> list[str]:
 
 
 def table8_grid(scale: Scale) -> Grid:
-    columns = of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, SECONDS_EACH)
-    return Grid(from_print(roles.PAPER, 8, SOLVERS["cvrp"] | ours(scale, "cvrp", run_id("cvrp_1k"))), columns)
+    columns = of_each(scale, "cvrp", sit.TAM_SIZES, sit.tam, LENGTH, SECONDS_EACH)
+    return Grid(from_print(sit.KEY, 8, sit.SOLVERS["cvrp"] | sit.ours(scale, "cvrp", run_id("cvrp_1k"))), columns)
 
 
 @artifact("TAM's test sets", needs=needs_of(table8_grid))
 def table8(study: Study) -> Table:
-    trained, c = study.runs[run_id("cvrp_1k")].n, study.scale[SitScale].cvrp
+    trained, c = study.runs[run_id("cvrp_1k")].n, study.scale[sit.SitScale].cvrp
     return grid_table(
         study,
         ("Method",),
@@ -158,14 +136,16 @@ REFERENCE = Method(solvers=("concorde", "lkh", "lkh-long", "lkh3"))  # Table 9 h
 def table9_grids(scale: Scale) -> list[Grid]:
     grids = []
     for problem in PROBLEMS:
-        tests = {size: roles.small(scale, problem, size) for size in SMALL_SIZES}
+        tests = {size: sit.small(scale, problem, size) for size in sit.SMALL_SIZES}
         columns = comparison(tests, "n={}".format, time="Total time")
         name = problem.upper()
         # The rows of Table 9; besides, the greedy tours of the model
-        models = ours(scale, problem, run_id(f"{problem}_1k"))
-        prc = replace(models["Ours PRC10"], label=with_budget("Ours PRC10", 10, scale[SitScale].prc[10]))
-        here = {"Concorde": REFERENCE, "HGS": SOLVERS["cvrp"]["HGS"], "Ours PRC": prc} | baselines(scale, problem)
-        *rows, last = from_print(roles.PAPER, 9, here, problem=problem.upper())
+        models = sit.ours(scale, problem, run_id(f"{problem}_1k"))
+        prc = replace(models["Ours PRC10"], label=with_budget("Ours PRC10", 10, scale[sit.SitScale].prc[10]))
+        here = {"Concorde": REFERENCE, "HGS": sit.SOLVERS["cvrp"]["HGS"], "Ours PRC": prc} | sit.baselines(
+            scale, problem
+        )
+        *rows, last = from_print(sit.KEY, 9, here, problem=problem.upper())
         small_methods = [*rows, replace(models["Ours greedy"], label="Ours greedy"), last]
         grids.append(Grid(small_methods, columns, head=(name,), where={"problem": name}))
     return grids
@@ -173,17 +153,17 @@ def table9_grids(scale: Scale) -> list[Grid]:
 
 @artifact("Small instances", needs=needs_of(table9_grids))
 def table9(study: Study) -> Table:
-    names = {p: solver_name(roles.sizes(study.scale, p).small_reference) for p in PROBLEMS}
+    names = {p: solver_name(sit.sizes(study.scale, p).small_reference) for p in PROBLEMS}
     return grid_table(
         study,
         ("Problem", "Method"),
         table9_grids(study.scale),
         solvers=names,
-        prc_words=prc_words(study, 10),
-        pomo=pomo_note(study),
-        invit=invit_note(study),
-        glop=glop_note(study, "tsp"),
-        htsp=htsp_note(study),
+        prc_words=sit.prc_words(study, 10),
+        pomo=sit.pomo_note(study),
+        invit=sit.invit_note(study),
+        glop=sit.glop_note(study, "tsp"),
+        htsp=sit.htsp_note(study),
     )
 
 
@@ -213,13 +193,13 @@ class _Benchmark:
     @cached_property
     def runs(self) -> dict[str, str]:
         """Printed name -> the model that is measured here."""
-        glop = roles.glop_on_benchmark(self.study.scale, self.problem).run
+        glop = sit.glop_on_benchmark(self.study.scale, self.problem).run
         rivals = {"GLOP": glop} if glop in self.study.runs else {}
-        return {"Ours": run_id(f"{self.problem}_1k")} | BASELINES[self.problem] | rivals
+        return {"Ours": run_id(f"{self.problem}_1k")} | sit.BASELINES[self.problem] | rivals
 
     @property
     def here(self) -> Nodes:
-        least, below = roles.sizes(self.study.scale, self.problem).benchmark_nodes
+        least, below = sit.sizes(self.study.scale, self.problem).benchmark_nodes
         return least, below - 1
 
     @property
@@ -229,9 +209,9 @@ class _Benchmark:
     @property
     def searches(self) -> list[str]:
         """The evaluations of searches that end at fewer nodes."""
-        searched = [roles.search_on_benchmark(self.study.scale, self.problem, name).id for name in SEARCHED]
-        invit = roles.on_benchmark(self.study.scale, self.problem, roles.INVIT[self.problem])
-        return [*searched, roles.elg_on_benchmark(self.study.scale, self.problem).id, invit.id]
+        searched = [sit.search_on_benchmark(self.study.scale, self.problem, name).id for name in SEARCHED]
+        invit = sit.on_library(self.study.scale, self.problem, sit.INVIT[self.problem])
+        return [*searched, sit.elg_on_benchmark(self.study.scale, self.problem).id, invit.id]
 
     @cached_property
     def solved(self) -> Solved:
@@ -278,30 +258,30 @@ class _Benchmark:
         return [*gaps, Cell(solved or None, number(rows, "all", "solved"))]
 
     def methods(self) -> list[Method]:
-        scale, glop = self.study.scale, roles.glop_on_benchmark(self.study.scale, self.problem)
-        greedy = self.runs | {"INViT": roles.INVIT[self.problem]}
+        scale, glop = self.study.scale, sit.glop_on_benchmark(self.study.scale, self.problem)
+        greedy = self.runs | {"INViT": sit.INVIT[self.problem]}
         here = {
             **{f"{name} greedy": Method(runs=run) for name, run in greedy.items()},
-            **ours(scale, self.problem, self.runs["Ours"]),
+            **sit.ours(scale, self.problem, self.runs["Ours"]),
             "GLOP": Method(runs=self.runs.get("GLOP", {}), decoding=glop.decodings[0]),
-            "ELG aug×8": Method(runs=roles.ELG[self.problem], decoding=roles.AUGMENTED),
+            "ELG aug×8": Method(runs=sit.ELG[self.problem], decoding=sit.AUGMENTED),
             **{
-                label: Method(runs=self.runs[name], decoding=roles.search_of(scale, name))
-                for label, name in SEARCHES.items()
+                label: Method(runs=self.runs[name], decoding=sit.search_of(scale, name))
+                for label, name in sit.SEARCHES.items()
             },
         }
-        return from_print(roles.PAPER, 2, here, problem=self.problem.upper())
+        return from_print(sit.KEY, 2, here, problem=self.problem.upper())
 
 
 def _table2_needs(scale: Scale) -> Iterator[Need]:
     for problem in PROBLEMS:
-        for run in (run_id(f"{problem}_1k"), *BASELINES[problem].values()):
-            yield roles.on_benchmark(scale, problem, run)
+        for run in (run_id(f"{problem}_1k"), *sit.BASELINES[problem].values()):
+            yield sit.on_library(scale, problem, run)
         for name in SEARCHED:
-            yield roles.search_on_benchmark(scale, problem, name)
-        yield roles.glop_on_benchmark(scale, problem)
-        yield roles.elg_on_benchmark(scale, problem)
-        yield roles.on_benchmark(scale, problem, roles.INVIT[problem])
+            yield sit.search_on_benchmark(scale, problem, name)
+        yield sit.glop_on_benchmark(scale, problem)
+        yield sit.elg_on_benchmark(scale, problem)
+        yield sit.on_library(scale, problem, sit.INVIT[problem])
 
 
 @artifact("Large instances of TSPLIB and CVRPLIB", needs=_table2_needs)
@@ -318,7 +298,7 @@ def table2(study: Study) -> Table:
 
 
 def _notes(study: Study, benchmarks: list[_Benchmark]) -> tuple[str, ...]:
-    s = study.scale[SitScale]
+    s = study.scale[sit.SitScale]
     limits = "; ".join(
         f"of {b.name.upper()} {measured_here(study, b.here[0], b.here[1] + 1, b.name)}" for b in benchmarks
     )
@@ -328,5 +308,5 @@ def _notes(study: Study, benchmarks: list[_Benchmark]) -> tuple[str, ...]:
         lacking += not_measured(study, b.solved.records, b.here[1] + 1, runs, b.name, b.here[0])
     trained = [f"{p.upper()}{study.runs[run_id(f'{p}_1k')].n}" for p in PROBLEMS if run_id(f"{p}_1k") in study.runs]
     return notes(
-        study, limits=limits, scale=s, elg_nodes=roles.ELG_NODES, not_measured=lacking, trained=" and ".join(trained)
+        study, limits=limits, scale=s, elg_nodes=sit.ELG_NODES, not_measured=lacking, trained=" and ".join(trained)
     )
