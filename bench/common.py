@@ -7,7 +7,7 @@ import torch
 
 from neuroute.core import device as devices
 from neuroute.networks.decoder_only import DecoderOnly
-from neuroute.pipeline.papers.scaling import cells
+from neuroute.pipeline.papers.scaling import tables as cells
 
 NODES = 100
 SHAPES = {(6, 128): 8, (42, 128): 8, (6, 512): 16}  # (depth, width) -> heads

@@ -17,7 +17,7 @@ from neuroute.evaluation.accounting import measured
 from neuroute.evaluation.accounting.counts import Amount, counts
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import build, parameters
-from neuroute.pipeline.papers.scaling.cells import DecoderOnly
+from neuroute.pipeline.papers.scaling.tables import DecoderOnly
 from neuroute.specs.objects import Network
 
 SHAPE: dict[str, Any] = {"depth": 3, "width": 24, "feed_forward": 40}

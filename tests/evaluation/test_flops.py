@@ -6,7 +6,7 @@ import pytest
 
 from neuroute.evaluation.accounting import flops
 from neuroute.evaluation.accounting.counts import counts
-from neuroute.pipeline.papers.scaling.cells import DecoderOnly
+from neuroute.pipeline.papers.scaling.tables import DecoderOnly
 from neuroute.specs.objects import Dataset, Labels, Network, Reconstruction, Run, SelfImprovement, Supervised
 
 HEADS = {32: 8, 64: 8, 128: 8, 256: 16, 512: 16}

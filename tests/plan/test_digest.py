@@ -223,7 +223,7 @@ def test_stages_do_not_reach_each_other() -> None:
     labels = modules("neuroute.datasets.labels:make_labels")
     train = modules("neuroute.training.train:train", DECODER_ONLY)
     render = modules(
-        "neuroute.pipeline.rendering.render:render", "neuroute.pipeline.papers.scaling.figures_parameters:figure2"
+        "neuroute.pipeline.rendering.render:render", "neuroute.pipeline.papers.scaling.figures_laws:figure2"
     )
     assert not any(
         m.startswith(("neuroute.networks", "neuroute.training", "neuroute.pipeline.rendering")) for m in labels

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.rendering.crate import METADATA, write_crate
-from neuroute.pipeline.rendering.kept import keep
+from neuroute.pipeline.rendering.kept import METADATA, keep, write_crate
 
 
 def drawn(stem: Path, scale: str, kind: str = "table") -> Path:

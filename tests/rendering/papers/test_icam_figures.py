@@ -10,7 +10,7 @@ import pytest
 from fabricated import stored, with_arrays
 from fabricated_icam_figures import DECISION, ICAM, POMO, SHAPE, SIZES, N, fabricate, small, study
 from figure_checks import drawn_figure, texts
-from neuroute.pipeline.papers.icam.figures_network import CHANNELS, NODES
+from neuroute.pipeline.papers.icam.figures import CHANNELS, NODES
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.maps import draw_matrix, format_range, short
 from neuroute.specs.objects import Run

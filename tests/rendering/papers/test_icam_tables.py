@@ -12,13 +12,15 @@ from fabricated_icam import FABRIC, RUNS, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.pipeline.papers.icam.methods import baselines_note, reference_note, sets_of
 from neuroute.pipeline.papers.icam.paper import IcamScale
 from neuroute.pipeline.papers.icam.tables import (
     CLIPPING,
     GROUPS,
     ROWS,
     ReinforcedRun,
+    baselines_note,
+    reference_note,
+    sets_of,
     table1_grids,
     table3_grid,
     table11_grid,

@@ -13,8 +13,7 @@ from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, SHAPE, STEPS, N, fabric
 from figure_checks import drawn, drawn_figure, texts
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.pipeline.papers.mvmoe import paper as mvmoe
-from neuroute.pipeline.papers.mvmoe.figures_routing import HATCH
-from neuroute.pipeline.papers.mvmoe.snapshot import Routing, shares
+from neuroute.pipeline.papers.mvmoe.figures_model import HATCH, Routing, shares
 from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED
 from neuroute.problems.vrp import lengths
 from neuroute.specs.objects import Dataset

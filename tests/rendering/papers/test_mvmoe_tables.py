@@ -11,8 +11,8 @@ from fabricated import edit_arrays, keep_records, nothing_measured
 from fabricated_mvmoe import FABRIC, SCALE, changed, draw, feasible, set_of, study
 from neuroute.datasets.benchmarks import published_instances
 from neuroute.pipeline.papers.mvmoe import paper as mvmoe
-from neuroute.pipeline.papers.mvmoe.cells import BUDGETS, mean_gap_cell
 from neuroute.pipeline.papers.mvmoe.paper import MvmoeScale
+from neuroute.pipeline.papers.mvmoe.tables import BUDGETS, mean_gap_cell
 from neuroute.pipeline.rendering import cells
 from neuroute.pipeline.rendering.table import Cell, Table
 from neuroute.problems.vrp import SWITCHES

@@ -136,4 +136,4 @@ def test_plain_numbers() -> None:
 
 def test_unknown_function_is_one_clear_error() -> None:
     with pytest.raises(NeurouteError, match="tables_results:table99"):
-        resolve("neuroute.pipeline.papers.scaling.tables_results:table99")
+        resolve("neuroute.pipeline.papers.scaling.tables:table99")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabricated_scaling import FABRIC, SCALE
-from neuroute.pipeline.papers.scaling import tables_ablations
+from neuroute.pipeline.papers.scaling import tables as tables_ablations
 from neuroute.pipeline.papers.scaling.paper import ScalingScale
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import Cell

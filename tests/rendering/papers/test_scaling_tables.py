@@ -14,8 +14,7 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.accounting.counts import counts
 from neuroute.pipeline.papers.scaling.paper import PAPER, ScalingScale
-from neuroute.pipeline.papers.scaling.tables_ablations import table9
-from neuroute.pipeline.papers.scaling.tables_comparison import table5, table6, table13
+from neuroute.pipeline.papers.scaling.tables import table5, table6, table9, table13
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.pipeline.rendering.comparisons import findings
 from neuroute.pipeline.rendering.render import render

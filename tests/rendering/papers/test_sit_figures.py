@@ -12,10 +12,8 @@ import pytest
 from fabricated import drop_rows, with_arrays
 from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, study
 from figure_checks import drawn_figure, texts
-from neuroute.pipeline.papers.sit.figure_training import Course, draw_gaps
-from neuroute.pipeline.papers.sit.figures_model import ordinal
+from neuroute.pipeline.papers.sit.figures import Course, Round, draw_gaps, ordinal
 from neuroute.pipeline.papers.sit.paper import SitScale
-from neuroute.pipeline.papers.sit.snapshot import Round
 from neuroute.pipeline.rendering import style
 
 RECORDS = fabricate

@@ -13,9 +13,9 @@ from fabricated_sit import FABRIC, RUNS, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.decoding.revision import published
 from neuroute.pipeline.papers.sit import paper as sit
-from neuroute.pipeline.papers.sit.figures_model import figure3
+from neuroute.pipeline.papers.sit.figures import figure3
 from neuroute.pipeline.papers.sit.paper import SitScale, glop_note
-from neuroute.pipeline.papers.sit.tables_comparison import GROUPS
+from neuroute.pipeline.papers.sit.tables import GROUPS
 from neuroute.pipeline.plan.config import Config, Scale, load_scale
 from neuroute.pipeline.rendering.table import Cell
 from table_cells import cell, of

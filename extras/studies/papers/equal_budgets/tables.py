@@ -10,11 +10,10 @@ from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import RANGES, gap_cell, solver_name, summary_cell
-from neuroute.pipeline.rendering.columns import WHOLE, described, joined
 from neuroute.pipeline.rendering.settings import drawn_instances
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MARKERS, MEASURED, Drawing, drawable, hidden_note, new_figure
-from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, fixed
+from neuroute.pipeline.rendering.table import WHOLE, Cell, Column, Row, Table, described, fixed, joined
 from neuroute.specs.objects import Decoding
 
 COLUMNS = [

@@ -5,15 +5,14 @@ from math import isnan
 
 from neuroute.pipeline.papers.one_size.paper import ALIKE, STAGED
 
-from neuroute.pipeline.papers.icam.methods import reference_note, sets_of
 from neuroute.pipeline.papers.icam.paper import MULTI
+from neuroute.pipeline.papers.icam.tables import reference_note, sets_of
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering.cells import above_over_seeds, gap_cell, summary_over_seeds
-from neuroute.pipeline.rendering.columns import WHOLE, described
 from neuroute.pipeline.rendering.notes import draw_table
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, fixed
+from neuroute.pipeline.rendering.table import WHOLE, Cell, Column, Row, Table, described, fixed
 
 ROWS = {"Three stages": STAGED, "One size, in the same time": ALIKE}
 QUANTITIES = {"instances": "samples", "updates": "batches", "processor_s": "processor_time_s"}  # in run.json

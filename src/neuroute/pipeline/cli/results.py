@@ -247,9 +247,8 @@ def keep(
     Commit, date and device stand in every row, behind.csv has what claims are judged by, and ro-crate-metadata.json
     what each file was made from, with checksums.
     """
-    from neuroute.pipeline.rendering.crate import write_crate
     from neuroute.pipeline.rendering.kept import keep as keep_artifacts
-    from neuroute.pipeline.rendering.kept import keep_behind
+    from neuroute.pipeline.rendering.kept import keep_behind, write_crate
 
     p = load_plan(config, scale)
     stems = [p.artifact_stem(a) for a in p.artifacts]

@@ -20,8 +20,7 @@ from neuroute.core.files import read_json
 from neuroute.core.source import short_commit, source
 from neuroute.evaluation.loaded import values_digest
 from neuroute.pipeline.plan.plan import Plan
-from neuroute.pipeline.rendering.crate import sources
-from neuroute.pipeline.rendering.kept import ABOUT
+from neuroute.pipeline.rendering.kept import ABOUT, sources
 from neuroute.specs.objects import Artifact, GivenRun
 
 Start = Literal["weights", "labels"]

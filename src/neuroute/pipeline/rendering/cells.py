@@ -13,9 +13,8 @@ from neuroute.analysis.contrasts import Gap
 from neuroute.analysis.intervals import Array, percentile_interval, resampled_gaps
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
-from neuroute.pipeline.rendering.columns import described
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.table import Cell, PrintedSeconds, Value
+from neuroute.pipeline.rendering.table import Cell, PrintedSeconds, Value, described
 from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Problem
 
 FEWEST = 6  # paired instances: fewer all lie on one side by chance more often than in 5 % (sign test)

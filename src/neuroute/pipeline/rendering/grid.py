@@ -27,10 +27,24 @@ from neuroute.pipeline.rendering.cells import (
     solver_name,
     with_budget,
 )
-from neuroute.pipeline.rendering.columns import HERE, described, gap_column, joined, millions, short
 from neuroute.pipeline.rendering.notes import draw_table
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
+from neuroute.pipeline.rendering.table import (
+    HERE,
+    Cell,
+    Column,
+    Format,
+    Row,
+    Table,
+    Value,
+    described,
+    duration,
+    fixed,
+    gap_column,
+    joined,
+    millions,
+    short,
+)
 from neuroute.specs.objects import Dataset, Decoding, Labels, Problem, Test
 
 GREEDY = Decoding()

@@ -61,7 +61,7 @@ class IcamProblem(Spec):
     _named = names_each(validation_counts={100, 1000})
 
     @model_validator(mode="after")
-    def _stages_are_three(self) -> "IcamProblem":
+    def _stages_are_three(self) -> IcamProblem:
         names = [stage.name for stage in self.training.stages]
         if names != ALL_STAGES:
             raise ValueError(f"training: its stages must be {ALL_STAGES}, got {names}")
@@ -100,7 +100,7 @@ class IcamCvrp(IcamProblem):
     )  # fmt: skip
 
     @model_validator(mode="after")
-    def _tests_can_be(self) -> "IcamCvrp":
+    def _tests_can_be(self) -> IcamCvrp:
         if min(self.tam_capacities.values()) < LARGEST_DEMAND:
             raise ValueError(f"tam_capacities {self.tam_capacities}: demands are up to {LARGEST_DEMAND}; give no less")
         least, below = self.benchmark_nodes
@@ -136,13 +136,13 @@ class IcamScale(Spec):
     _named = names_each(elites=KS, large_sizes=LARGE_SIZES, large_counts=LARGE_SIZES, differ=["large_sizes"])
 
     @model_validator(mode="after")
-    def _capacities_are_of_the_cvrp(self) -> "IcamScale":
+    def _capacities_are_of_the_cvrp(self) -> IcamScale:
         if stages := [stage.name for stage in self.tsp.stages if stage.capacities]:
             raise ValueError(f"tsp: capacities of {stages[0]}: they are for the CVRP")
         return self
 
     @model_validator(mode="after")
-    def _third_stages_fit(self) -> "IcamScale":
+    def _third_stages_fit(self) -> IcamScale:
         k, beta = MAIN
         last = self.tsp.training.stages[-1]
         here = (last.elite.k, last.elite.beta) if last.elite else None

@@ -1,4 +1,4 @@
-"""Tables of `icam`: test sets, settings, ablations."""
+"""Tables of paper `icam`, and the methods here that stand for the rows that they print."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -6,20 +6,10 @@ from typing import Any, NamedTuple
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.evaluation.accounting.counts import counts
 from neuroute.pipeline.papers.icam import paper as icam
-from neuroute.pipeline.papers.icam.methods import (
-    REFERENCE,
-    SOLVERS,
-    WAYS,
-    baselines_note,
-    models,
-    reference_note,
-    searched,
-    sets_of,
-    ways,
-)
 from neuroute.pipeline.papers.icam.paper import MULTI, OWN, PROBLEMS, IcamScale, run_id
-from neuroute.pipeline.plan.config import Scale
+from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
+from neuroute.pipeline.plan.papers import borrow_runs
 from neuroute.pipeline.rendering.benchmark import Solved, measured_here, not_measured
 from neuroute.pipeline.rendering.cells import (
     UNTRAINED,
@@ -30,7 +20,6 @@ from neuroute.pipeline.rendering.cells import (
     references_by_problem,
     with_budget,
 )
-from neuroute.pipeline.rendering.columns import AS_TRAINED, HERE, WHOLE, described, gap_columns, plain
 from neuroute.pipeline.rendering.grid import (
     GAP,
     LENGTH,
@@ -38,6 +27,7 @@ from neuroute.pipeline.rendering.grid import (
     Grid,
     Method,
     Quantity,
+    Tests,
     comparison,
     from_print,
     gaps,
@@ -56,18 +46,118 @@ from neuroute.pipeline.rendering.settings import (
     setting_rows,
 )
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
-from neuroute.specs.objects import (
-    Benchmark,
-    Decoding,
-    GivenRun,
-    Labels,
-    Network,
-    Problem,
-    Reinforced,
-    Run,
-    Stage,
+from neuroute.pipeline.rendering.table import (
+    AS_TRAINED,
+    HERE,
+    WHOLE,
+    Cell,
+    Column,
+    Row,
+    Table,
+    Value,
+    described,
+    duration,
+    fixed,
+    gap_columns,
+    plain,
 )
+from neuroute.specs.objects import Benchmark, Decoding, GivenRun, Labels, Network, Problem, Reinforced, Run, Stage
+
+# The solvers of a table that has a row for each; and of one that has a single row.
+SOLVERS: dict[Problem, dict[str, Method]] = {
+    "tsp": {"Concorde": Method(solvers=("concorde",)), "LKH3": Method(solvers=("lkh", "lkh-long", "lkh3"))},
+    "cvrp": {"LKH3": Method(solvers=("lkh3",)), "HGS": Method(solvers=("hgs", "hgs-short"))},
+}
+REFERENCE: dict[Problem, dict[str, Method]] = {
+    "tsp": {
+        "Concorde": Method(solvers=("concorde", "lkh", "lkh-long", "lkh3")),
+        "LKH3": Method(solvers=("lkh3", "lkh", "lkh-long", "concorde")),
+    },
+    "cvrp": {"LKH3": Method(solvers=("lkh3", "hgs", "hgs-short"))},
+}
+WAYS = {"single trajec.": icam.SINGLE, "no augment.": icam.MULTI, "aug×8": icam.AUGMENTED}
+
+
+def models(scale: Scale, problem: Problem) -> dict[str, Method]:
+    """Models of Tables 1, 3, 6, 7 and 11, greedy and from many starts; searches are in Table 11."""
+    partitions = dict.fromkeys(icam.TAM_SIZES, icam.GLOP_G_2K) | {1000: icam.GLOP_G}
+    there = {run.id for run in borrow_runs(Config(), scale, [icam.ATT_GCN_LARGE, icam.DIMES_LARGE])}
+
+    def maps(run: str, large: str, sizes: set[int]) -> Method:
+        """Maps of edges, of two networks where the scale has two."""
+        runs = {size: large if large in there and size in sizes else run for size in icam.SIZES}
+        return Method(runs=runs, decoding=icam.SEARCHED)
+
+    return {
+        **{f"{name} greedy": Method(runs=run) for name, run in icam.BASELINES[problem].items()},
+        **ways({"POMO": icam.ORIGINAL, "POMO (original)": icam.ORIGINAL, "ICAM": icam.OWN}, problem),
+        "GLOP (more revisions)": Method(runs=icam.GLOP, decoding=icam.REVISED),
+        "GLOP-G (LKH3)": Method(runs=partitions, decoding=icam.PARTED),
+        "MDAM bs50": Method(runs=icam.MDAM[problem], decoding=icam.decoder_beams(scale)),
+        "ELG aug×8": Method(runs=icam.ELG[problem], decoding=icam.AUGMENTED),
+        "ELG": Method(runs=icam.ELG[problem], decoding=icam.MULTI),
+        "Att-GCN+MCTS": maps(icam.ATT_GCN, icam.ATT_GCN_LARGE, set(icam.SIZES) - {100}),
+        "DIMES AS+MCTS": maps(icam.DIMES, icam.DIMES_LARGE, {1000}),
+        "DIFUSCO greedy+2-opt": Method(runs=icam.DIFUSCO, decoding=icam.MERGED),
+        "H-TSP": Method(runs=icam.HTSP, decoding=icam.GROWN),
+        "Pointerformer aug×8": Method(runs=icam.POINTERFORMER, decoding=icam.AUGMENTED),
+    }
+
+
+def ways(names: Mapping[str, Mapping[Problem, str]], problem: Problem, label: str = "") -> dict[str, Method]:
+    """Networks of many starts, decoded in three ways; names: printed name -> run; label: of_rows instead."""
+    return {
+        f"{name} {way}": Method(label and f"{label} {way}", runs=icam.run_id(runs[problem]), decoding=decoding)
+        for name, runs in names.items()
+        for way, decoding in WAYS.items()
+    }
+
+
+def searched(scale: Scale) -> dict[str, Method]:
+    """Table 11's searches, at the sizes at which they are run here."""
+    run, of_baselines = icam.run_id(icam.OWN["tsp"]), icam.BASELINES["tsp"]
+
+    def at(run: str, decoding: Decoding) -> Method:
+        sizes = icam.searched(scale, "beam" if decoding.method == "beam" else "rrc")
+        return Method(runs=dict.fromkeys(sizes, run), decoding=decoding)
+
+    return {
+        "BQ bs16": at(of_baselines["BQ"], icam.beam(scale)),
+        "LEHD RRC100": at(of_baselines["LEHD"], icam.rrc(scale)),
+        "ICAM RRC100": at(run, icam.rrc(scale, "all")),
+        "ICAM bs16": at(run, icam.beam(scale, "all")),
+    }
+
+
+def sets_of(scale: Scale, problem: Problem) -> dict[int, Labels]:
+    """Return the test sets of Tables 1 and 7 to 11."""
+    return {size: icam.reference(scale, problem, size) for size in icam.SIZES}
+
+
+def reference_note(tests: Mapping[Problem, Tests], published: Mapping[Problem, str]) -> str:
+    """Say against whose solutions the gaps on these test sets are, here and in print, and whose instances they are."""
+    note = references_by_problem(tests, published)
+    files = [labels.dataset.file for sets in tests.values() for labels in sets.values()]
+    which = "Those of no file" if any(files) else "Test instances"
+    anew = f" {which} are drawn anew, from the same distribution; the paper's are LEHD's."
+    return note + ("" if all(files) else anew)
+
+
+def _size(run: Run) -> str:
+    blocks = run.network.arguments.get("blocks")  # of GLOP, whose revisers have a size each
+    return f"in blocks of {', '.join(map(str, blocks))}" if blocks else f"at n={run.n}"
+
+
+def baselines_note(study: Study, grids: Sequence[Grid]) -> str:
+    """Which baselines of a table's rows are trained here, and on what, each once."""
+    of_rows = {run for grid in grids for run in grid.runs} & study.runs.keys()
+    names = {icam.run_id(run): f"POMO ({problem.upper()})" for problem, run in icam.ORIGINAL.items()}
+    names |= {run: f"{name} ({problem.upper()})" for problem, of in icam.BASELINES.items() for name, run in of.items()}
+    for run in (study.runs[name] for name in icam.RIVALS if name in of_rows):
+        names[run.id] = f"{run.role['method']} ({run.validation.dataset.problem.upper()})"
+    texts = dict.fromkeys(f"{name} {_size(study.runs[run])}" for run, name in names.items() if run in of_rows)
+    return f"Baselines trained here, each by its own recipe: {', '.join(texts) or 'none'}. The others are as printed."
+
 
 TSP: Problem = "tsp"
 LARGEST = icam.SIZES[-1]
@@ -197,9 +287,9 @@ def table4(study: Study) -> Table:
     # FLOPs of one encoder layer for each pair of nodes: half the second difference in the number of nodes.
     of_icam, of_pomo = study.scale[IcamScale].network.model_dump(), study.scale[IcamScale].pomo.model_dump()
     layers = {
-        "Transformer": Network(kind=f"{POMO}:Pomo", arguments=of_pomo | {"depth": 1}),
-        "AFT-full": Network(kind=f"{ICAM}:Icam", arguments=of_icam | {"depth": 1}),
-        "AFT-simple": Network(kind=f"{ICAM}:Icam", arguments=of_icam | {"depth": 1, "adaptation": False}),
+        "Transformer": Network(kind=f"{POMO_MODULE}:Pomo", arguments=of_pomo | {"depth": 1}),
+        "AFT-full": Network(kind=f"{ICAM_MODULE}:Icam", arguments=of_icam | {"depth": 1}),
+        "AFT-simple": Network(kind=f"{ICAM_MODULE}:Icam", arguments=of_icam | {"depth": 1, "adaptation": False}),
     }
     encoders = {name: counts(network).encoder for name, network in layers.items()}
     n = 100  # any will do: the counts are polynomials of degree two
@@ -247,8 +337,8 @@ def table12(study: Study) -> Table:
     return licence_table(study)
 
 
-ICAM, POMO = "neuroute.networks.icam", "neuroute.networks.pomo"
-CLIPPING = {ICAM: 50.0, POMO: 10.0}  # of a module's networks, where the plan says nothing else
+ICAM_MODULE, POMO_MODULE = "neuroute.networks.icam", "neuroute.networks.pomo"
+CLIPPING = {ICAM_MODULE: 50.0, POMO_MODULE: 10.0}  # of a module's networks, where the plan says nothing else
 RULE = "by N"  # capacity without a range: that of the number of customers
 
 
@@ -297,7 +387,7 @@ ROWS: tuple[Setting[ReinforcedRun], ...] = (
     ("Initial learning rate", "initial_learning_rate", lambda t: t.first.learning_rate),
     ("Learning rate of stage 3", "learning_rate_stage3", lambda t: t.last(lambda stage: stage.learning_rate)),
     ("Weight decay", "weight_decay", lambda t: t.training.weight_decay),
-    ("Initial α value", "initial_alpha", lambda t: 1 if t.module == ICAM else None),
+    ("Initial α value", "initial_alpha", lambda t: 1 if t.module == ICAM_MODULE else None),
     ("Loss function of stages 1 & 2", "loss_stage1_2", lambda t: t.each(_loss, last=2)),
     ("Loss function of stage 3", "loss_stage3", lambda t: t.last(_loss)),
     ("β of stage 3", "beta_stage3", lambda t: t.last(lambda stage: stage.elite and stage.elite.beta)),

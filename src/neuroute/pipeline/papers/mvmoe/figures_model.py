@@ -1,22 +1,195 @@
-"""Figures 2 to 4 of paper `mvmoe`: the network over a decision, its gates' scores and choices, of a trained model."""
+"""Figures 1 to 4, 8 and 9 of paper `mvmoe`: routes, the network and its gates, and how experts are loaded."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from neuroute.core.lazy import mpl
+from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.pipeline.papers.mvmoe import paper as mvmoe
-from neuroute.pipeline.papers.mvmoe.snapshot import Routing, Solution, chosen_weights, shares
+from neuroute.pipeline.papers.mvmoe.tables import quoted
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import diagram as dg
 from neuroute.pipeline.rendering import maps, style
-from neuroute.pipeline.rendering.columns import decimal
 from neuroute.pipeline.rendering.notes import notes
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.style import MEASURED, Drawing
+from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, line, new_figure
+from neuroute.pipeline.rendering.table import decimal
+from neuroute.problems.vrp import SWITCHES, Switches
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A customer of a route, and how the vehicle is there."""
+
+    node: int
+    load: int  # on board when it leaves
+    length: float  # of the route so far
+    arrives: float
+    begins: float  # service; after waiting where it arrives early
+    leaves: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An instance of a variant and the network's solution of it; row 0 of arrays over nodes is the depot."""
+
+    variant: str
+    coords: maps.Array  # (N, 2)
+    demand: maps.Array  # (N,)
+    capacity: int
+    order: maps.Array  # (V,)
+    flags: maps.Array  # (V,)
+    length: float
+    windows: maps.Array | None  # (N, 2)
+    service: maps.Array | None  # (N,)
+    limit: float | None
+
+    @property
+    def on(self) -> Switches:
+        return SWITCHES[self.variant]
+
+    @cached_property
+    def routes(self) -> list[maps.Array]:
+        """Customers of each route, in visiting order."""
+        return np.split(self.order, np.flatnonzero(self.flags == 1)[1:])
+
+    @cached_property
+    def distances(self) -> maps.Array:
+        """(N, N)"""
+        return maps.pairwise_distances(self.coords)
+
+    def stops(self, route: maps.Array) -> list[Stop]:
+        return list(self._drive(route))
+
+    def _drive(self, route: maps.Array) -> Iterator[Stop]:
+        # A vehicle that first picks up has left empty; all others leave full.
+        load = 0 if self.demand[route[0]] < 0 else self.capacity
+        before, length, time = 0, 0.0, 0.0
+        for node in route:
+            leg = float(self.distances[before, node])
+            arrives = time + leg
+            begins = arrives if self.windows is None else max(arrives, float(self.windows[node, 0]))
+            time = begins + (0.0 if self.service is None else float(self.service[node]))
+            load, length, before = load - int(self.demand[node]), length + leg, node
+            yield Stop(int(node), load, length, arrives, begins, time)
+
+    def route_length(self, route: maps.Array) -> float:
+        """With the way home where that is part of it."""
+        return self.stops(route)[-1].length + (0.0 if self.on.open else self.way_home(route))
+
+    def way_home(self, route: maps.Array) -> float:
+        """From its last customer to the depot."""
+        return float(self.distances[route[-1], 0])
+
+    @cached_property
+    def followed(self) -> maps.Array:
+        """The route that is followed: with backhauls one that has linehauls, too, with windows that of most stops, else
+        the longest.
+        """
+
+        def mixed(route: maps.Array) -> tuple[bool, int, int]:
+            backhauls = int((self.demand[route] < 0).sum())
+            return 0 < backhauls < len(route), backhauls, len(route)
+
+        if self.on.backhaul:
+            return max(self.routes, key=mixed)
+        return max(self.routes, key=len if self.on.windows else self.route_length)
+
+
+@dataclass(frozen=True)
+class Routing(NetworkSnapshot):
+    """A run, its modules and the arrays of its routing evaluation."""
+
+    name, weight = "routing", "layers.0.qkv.weight"
+
+    @classmethod
+    def of_model(cls, study: Study, method: str = "MVMoE/4E") -> Routing:
+        """Of a model for 50 customers."""
+        return cls.read(study, mvmoe.run_id(mvmoe.multi(study.scale, method, mvmoe.SIZES[0])))
+
+    @property
+    def mixture(self) -> str:
+        """Where the decoder's experts are: of a light decoder they stand beside a dense layer."""
+        return "combine.sparse" if "combine.dense.weight" in self.model.shapes else "combine"
+
+    @property
+    def variants(self) -> list[str]:
+        return [str(name) for name in self.array("variants")]
+
+    @property
+    def customers(self) -> int:
+        return int(self.number("customers"))
+
+    @property
+    def top(self) -> int:
+        return int(self.number("top"))
+
+    @property
+    def experts(self) -> int:
+        return int(self.array("encoder_load").shape[-1])
+
+    @property
+    def tours(self) -> int:
+        """Of the decision that is shown."""
+        return len(self.array("decoder_scores"))
+
+    def solution(self, variant: str) -> Solution:
+        """Raises NeurouteError when no instance of the variant was solved."""
+
+        def optional(name: str) -> maps.Array | None:
+            return np.asarray(self.arrays[key], float) if (key := f"{name}_{variant}") in self.arrays else None
+
+        limit = optional("limit")
+        return Solution(
+            variant,
+            self.array(f"coords_{variant}", float),
+            self.array(f"demand_{variant}", int),
+            int(self.number(f"capacity_{variant}")),
+            self.array(f"order_{variant}", int),
+            self.array(f"flags_{variant}", int),
+            self.number(f"length_{variant}"),
+            optional("windows"),
+            optional("service"),
+            None if limit is None else float(limit),
+        )
+
+    @property
+    def example(self) -> Solution:
+        """The instance that is shown in detail."""
+        return self.solution(self.text("shown"))
+
+    @property
+    def decision(self) -> maps.Decision:
+        chances = self.array("probabilities", float)
+        open_nodes = np.flatnonzero(np.isfinite(chances))
+        return maps.Decision(self.example.coords, self.array("prefix", int), open_nodes, chances, end=0, depot=True)
+
+    @property
+    def layer_number(self) -> int:
+        """Of the encoder layer whose gate is shown, counted from 1."""
+        return int(self.text("layer").removeprefix("enc")) + 1
+
+
+def shares(load: maps.Array) -> maps.Array:
+    """load (..., m) -> percent of the tokens' choices on each expert; nan where nothing was routed."""
+    load = np.asarray(load, float)
+    total = load.sum(axis=-1, keepdims=True)
+    parts: maps.Array = np.divide(load, total, out=np.full_like(load, np.nan), where=total > 0)
+    return 100 * parts
+
+
+def chosen_weights(scores: maps.Array, indices: maps.Array, weights: maps.Array, axis: int) -> maps.Array:
+    """Weights in the shape of the scores, 0 where nothing was chosen."""
+    every = np.zeros_like(np.asarray(scores, float))
+    np.put_along_axis(every, np.asarray(indices, int), np.asarray(weights, float), axis)
+    return every
+
 
 LAYER = "layers.0"
 
@@ -54,14 +227,14 @@ def figure2(study: Study) -> Drawing:
     for j, weight in zip(chosen, net.array("input_weights", float)[node], strict=True):
         sheet.arrow("scores", f"expert{j}", bend="across", label=f"g = {weight:.2f}")
         sheet.arrow(f"expert{j}", "sum", bend="across")
-    rows = [*m.rows("a"), *_decision_rows(net), *_node_rows(net)]
+    rows = [*m.rows("a"), *_node_decision_rows(net), *_node_rows(net)]
     alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."
     of_route = dict(zip(("load", "time", "length", "opened"), map(float, net.array("known")), strict=True))
     texts = notes(study, net=net, visited=_visited(net), available=len(net.decision.available), **of_route)
     return Drawing(sheet.figure, rows, texts, alt)
 
 
-def _decision_rows(net: Routing) -> list[dict[str, Any]]:
+def _node_decision_rows(net: Routing) -> list[dict[str, Any]]:
     stops = {int(node): i for i, node in enumerate(net.array("prefix")) if node}
     columns = {"demand": net.example.demand, "stop": stops, "logit": net.array("logits", float)}
     columns["probability"] = net.array("probabilities", float)
@@ -329,9 +502,9 @@ def figure1(study: Study) -> Drawing:
             _draw_vehicle_loads(axes, solution)
         else:
             _draw_lengths(axes, solution)
-    rows = [each | {"side": MEASURED} for solution in solutions for each in _rows(solution)]
+    rows = [each | {"side": MEASURED} for solution in solutions for each in _route_rows(solution)]
     alt = "Four solved instances, one for each constraint; below each the lengths, loads or times of a route."
-    return Drawing(sheet.figure, rows, _notes(study, net, solutions), alt)
+    return Drawing(sheet.figure, rows, _route_notes(study, net, solutions), alt)
 
 
 def _draw_map(axes: mpl.axes.Axes, s: Solution) -> None:
@@ -385,7 +558,7 @@ def _draw_vehicle_loads(axes: mpl.axes.Axes, s: Solution) -> None:
     maps.label_small(axes, "stop", "load")
 
 
-def _rows(s: Solution) -> list[dict[str, Any]]:
+def _route_rows(s: Solution) -> list[dict[str, Any]]:
     """Every stop of every route, and the depot."""
     places = [{"variant": s.variant, "node": i, "x": round(float(x), 6), "y": round(float(y), 6)}
               for i, (x, y) in enumerate(s.coords)]  # fmt: skip
@@ -404,7 +577,7 @@ def _rows(s: Solution) -> list[dict[str, Any]]:
     return rows
 
 
-def _notes(study: Study, net: Routing, solutions: list[Solution]) -> tuple[str, ...]:
+def _route_notes(study: Study, net: Routing, solutions: list[Solution]) -> tuple[str, ...]:
     lengths = "; ".join(f"{s.variant} {len(s.routes)} routes, {s.length:.3f}" for s in solutions)
     opened, backhaul, limited, timely = solutions
     spared = sum(opened.way_home(route) for route in opened.routes)
@@ -423,4 +596,231 @@ def _notes(study: Study, net: Routing, solutions: list[Solution]) -> tuple[str, 
         longest=longest,
         waiting=len(waiting),
         waits=len(waits),
+    )
+
+
+SPARSE, DENSE = style.RAMPS["orange"][1], "#dfe4ea"
+NO_DECISION = -1
+WHITE_EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.4}
+LEAST_REACH = 0.05  # of the colours, about their middle: less would draw rounding
+OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
+
+
+@artifact("When MVMoE/4E-L runs its experts", needs=mvmoe.light_routing)
+def figure8(study: Study) -> Drawing:
+    """How probable experts are at the first decisions, by problem (a), and at which share of all they ran (b)."""
+    net = Routing.of_model(study, "MVMoE/4E-L")
+    names, chances = net.variants, net.array("sparse_chance", float)
+    figure = new_figure(height=0.7 + 0.165 * len(names) + 0.3)
+    first, second = figure.subplots(1, 2, width_ratios=(1.75, 1))
+    _draw_chances(figure, first, chances, names)
+    _draw_branches(second, _sparse_shares(net))
+    first.set_title(f"(a) Probability of the experts at the first {chances.shape[1]} decisions")
+    second.set_title("(b) What ran at all decisions")
+    squares = {"(b) experts": SPARSE, "(b) dense layer": DENSE}
+    handles = [_square(label, facecolor=colour, edgecolor="#5a6270") for label, colour in squares.items()]
+    if np.isnan(chances).any():
+        handles.append(_square("(a) all is served", facecolor="white", edgecolor=OVER, hatch=HATCH))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
+    return Drawing(figure, _decision_rows(net), _decision_notes(study, net), alt)
+
+
+def _square(label: str, **look: Any) -> mpl.patches.Patch:
+    """An entry of a legend."""
+    return mpl.patches.Patch(label=label, linewidth=0.4, **look)
+
+
+def _sparse_shares(net: Routing) -> maps.Array:
+    """(v,) percent of the decisions with experts."""
+    ran, decisions = (net.array(name, float) for name in ("sparse_decisions", "decisions"))
+    return 100 * ran / np.maximum(decisions, 1)
+
+
+def _draw_chances(figure: mpl.figure.Figure, axes: mpl.axes.Axes, chances: maps.Array, names: list[str]) -> None:
+    """A square for each decision, as dark as experts are probable (v, steps); hatched where all was over (nan)."""
+    steps, finite = chances.shape[1], chances[np.isfinite(chances)]
+    if not len(finite):
+        style.empty_axes(axes, style.NOT_MEASURED)
+        return
+    middle, half = (finite.min() + finite.max()) / 2, max((finite.max() - finite.min()) / 2, LEAST_REACH)
+    colours = mpl.colors.LinearSegmentedColormap.from_list("probable", ["white", *style.RAMPS["orange"]])
+    squares = axes.pcolormesh(
+        np.arange(steps + 1) + 0.5, np.arange(len(names) + 1) - 0.5, np.ma.masked_invalid(chances), cmap=colours,
+        vmin=max(0.0, middle - half), vmax=min(1.0, middle + half), edgecolors="#c3c8d0", linewidth=0.4,
+    )  # fmt: skip
+    bar = figure.colorbar(squares, ax=axes, pad=0.02, aspect=30)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=6)
+    axes.patch.set(hatch=HATCH, edgecolor=OVER)  # masked squares show what is behind them
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names, fontsize=6.3)
+    axes.set_xticks([1, *range(5, steps + 1, 5)] if steps >= 5 else range(1, steps + 1))
+    axes.set_xlabel("decision")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False)
+
+
+def _draw_branches(axes: mpl.axes.Axes, percent: maps.Array) -> None:
+    places = range(len(percent))
+    axes.barh(places, percent, 0.72, color=SPARSE)
+    axes.barh(places, 100 - percent, 0.72, left=percent, color=DENSE)
+    for i, share in enumerate(percent):
+        inside = share > 50
+        axes.annotate(f"{share:.0f} %", (share, i), (-3 if inside else 3, 0), textcoords="offset points",
+                      ha="right" if inside else "left", va="center", fontsize=5.8,
+                      color="white" if inside else style.INK)  # fmt: skip
+    axes.set_ylim(len(percent) - 0.5, -0.5)
+    axes.set_xlim(0, 100)
+    axes.set_yticks([])
+    axes.set_xlabel("share of the decisions (%)")
+    axes.grid(visible=False)
+
+
+def _decision_rows(net: Routing) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    sparse, chances = net.array("sparse", int), net.array("sparse_chance", float)
+    counts, ran = net.array("decisions"), net.array("sparse_decisions")
+    for i, (name, percent) in enumerate(zip(net.variants, _sparse_shares(net), strict=True)):
+        about = {"side": MEASURED, "variant": name, "trained": name in mvmoe.TRAINED}
+        rows.append(about | {"panel": "b", "decisions": int(counts[i]), "sparse_decisions": int(ran[i]),
+                             "sparse_pct": float(percent)})  # fmt: skip
+        rows += [
+            about
+            | {"panel": "a", "decision": step, "layer": "sparse" if is_sparse else "dense", "probability": float(p)}
+            for step, (is_sparse, p) in enumerate(zip(sparse[i], chances[i], strict=True), 1)
+            if is_sparse != NO_DECISION
+        ]
+    return rows
+
+
+def _decision_notes(study: Study, net: Routing) -> tuple[str, ...]:
+    percent, names = _sparse_shares(net), net.variants
+    low, high = int(percent.argmin()), int(percent.argmax())
+    chances = net.array("sparse_chance", float)
+    chances = chances[np.isfinite(chances)]
+    chances_text = ""
+    if len(chances):
+        chances_text = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
+    return notes(
+        study,
+        net=net,
+        batches=_batches(net),
+        chances_text=chances_text,
+        mean=percent.mean(),
+        low=(names[low], percent[low]),
+        high=(names[high], percent[high]),
+    )
+
+
+def _batches(net: Routing) -> str:
+    counts = sorted({int(count) for count in net.array("counts")})
+    many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    return f"one batch of {many} instance{'s' * (counts != [1])} of each problem"
+
+
+@artifact("Load of the experts of MVMoE/4E", needs=mvmoe.experts_routing, printed_files=("quoted",))
+def figure9(study: Study) -> Drawing:
+    """The mean share of nodes on each expert by problem (a), and layer by layer (b)."""
+    net = Routing.of_model(study)
+    by_layer = layer_shares(net)
+    by_variant = np.asarray(np.ma.masked_invalid(by_layer).mean(axis=1).filled(0))  # over layers that routed anything
+    figure = new_figure(height=3.7)
+    top, bottom = figure.subplots(2, 1, height_ratios=(1.35, 1))
+    even, quoted_share = 100 / net.experts, quoted(study, "largest_expert_share_pct")
+    colours = style.ramp("cool-warm", net.experts)
+    _draw_shares(top, by_variant, net.variants, colours, even)
+    top.axhline(quoted_share, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)))
+    _draw_layers(bottom, by_layer, layer_names(net), colours, even)
+    handles: list[Any] = [mpl.patches.Patch(fc=colour, label=f"expert {j}") for j, colour in enumerate(colours, 1)]
+    handles.append(line("all alike", color=style.INK, linewidth=0.8))
+    handles.append(line("largest in print", color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5))))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), columnspacing=1.2)
+    top.set_title("(a) Mean over layers")
+    bottom.set_title("(b) Each layer, mean over problems; line: range over problems")
+    alt = "Shares of the nodes that each expert gets, by problem and by layer, around the line where all are alike."
+    every, layers = layer_shares(net), layer_names(net)
+    rows: list[dict[str, Any]] = []
+    for i, name in enumerate(net.variants):
+        about = {"side": MEASURED, "variant": name, "trained": name in mvmoe.TRAINED}
+        for j in range(every.shape[2]):
+            rows.append(about | {"panel": "a", "expert": j + 1, "pct": float(by_variant[i, j])})
+            rows += [
+                about | {"panel": "b", "layer": layer, "expert": j + 1, "pct": float(every[i, k, j])}
+                for k, layer in enumerate(layers)
+            ]
+    rows = [*rows, {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": quoted_share}]
+    return Drawing(figure, rows, _share_notes(study, net, by_variant, by_layer), alt)
+
+
+def layer_names(net: Routing) -> list[str]:
+    return [*(f"enc {int(str(name).removeprefix('enc')) + 1}" for name in net.array("mixtures")), "dec"]
+
+
+def layer_shares(net: Routing) -> maps.Array:
+    """(v, layers, m) percent of a mixture's choices on each expert, the decoder's last."""
+    loads = np.concatenate([net.array("encoder_load"), net.array("decoder_load")[:, None]], axis=1)
+    return shares(loads)
+
+
+def _draw_shares(axes: mpl.axes.Axes, percent: maps.Array, names: list[str], colours: list[str], even: float) -> None:
+    places = np.arange(len(names))
+    axes.vlines(places, percent.min(axis=1), percent.max(axis=1), color=style.GREY, linewidth=0.8, zorder=1)
+    for j, colour in enumerate(colours):
+        axes.plot(places, percent[:, j], "o", color=colour, markersize=4.5, **WHITE_EDGE)
+    axes.axhline(even, color=style.INK, linewidth=0.8, zorder=3)
+    axes.set_xticks(range(len(names)), [name.replace("VRP", "VRP\n", 1) for name in names], fontsize=5.8)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.set_ylabel("nodes (%)")
+    axes.grid(visible=False, axis="x")
+    axes.tick_params(axis="x", length=0, pad=2)
+
+
+def _draw_layers(axes: mpl.axes.Axes, every: maps.Array, names: list[str], colours: list[str], even: float) -> None:
+    for j, colour in enumerate(colours):
+        for i in range(every.shape[1]):
+            finite = every[:, i, j][np.isfinite(every[:, i, j])]
+            if not len(finite):
+                continue
+            x = i + (j - (len(colours) - 1) / 2) * 0.16
+            axes.plot([x, x], [finite.min(), finite.max()], color=colour, linewidth=1.0)
+            axes.plot(x, finite.mean(), "o", color=colour, markersize=4, **WHITE_EDGE)
+    axes.axhline(even, color=style.INK, linewidth=0.8, zorder=1)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("nodes (%)")
+    axes.grid(visible=False, axis="x")
+
+
+def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> tuple[str, ...]:
+    names, layers = net.variants, layer_names(net)
+    largest_share, uneven = "", ""
+    if np.isfinite(by_layer).any():
+        i, j = np.unravel_index(int(by_variant.argmax()), by_variant.shape)
+        v, layer, k = np.unravel_index(int(np.nanargmax(by_layer)), by_layer.shape)
+        trained = np.array([name in mvmoe.TRAINED for name in names])
+        kinds = {"trained": by_variant[trained], "unseen": by_variant[~trained]}
+        groups = ", ".join(f"{kind} problems {of.max():.1f} %" for kind, of in kinds.items() if len(of))
+        largest_share = (
+            f"The largest mean share is {by_variant[i, j]:.1f} % (expert {j + 1}, {names[i]}); largest by kind: "
+            f"{groups}. In a single layer it is {by_layer[v, layer, k]:.1f} % ({layers[layer]}, {names[v]})."
+        )
+    steps = shares(net.array("step_load"))
+    if np.isfinite(steps).any():
+        v, step, _ = np.unravel_index(int(np.nanargmax(steps)), steps.shape)
+        worst = ", ".join(f"{percent:.1f}" for percent in steps[v, step])
+        example = ", ".join(f"{quoted(study, f'step_load_n500_expert_{j}_pct'):.1f}" for j in range(1, 5))
+        uneven = (
+            f"Of the first {steps.shape[1]} decisions the most uneven one is number {step + 1} of {names[v]}: {worst} "
+            f"%. The paper has an example at n = 500: {example} % (Appendix D)."
+        )
+    return notes(
+        study,
+        net=net,
+        batches=_batches(net),
+        layers=len(layers),
+        largest_share=largest_share,
+        uneven=uneven,
+        most=quoted(study, "largest_expert_share_pct"),
     )

@@ -1,23 +1,37 @@
-"""Figures 1 and 4 of paper `pens`: gaps at the largest size and over sizes, here and as printed."""
+"""Figures 1, 3, 4 and 5 of paper `pens`: gaps by size, scaling factors, and initial embeddings; here and as printed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from neuroute.analysis.rescaling import Parabola
 from neuroute.core.lazy import mpl, pd
 from neuroute.pipeline.papers.pens import paper as pens
+from neuroute.pipeline.papers.pens.tables import table_figure5_grid
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Need, artifact, tested
+from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import mean_of_gaps_cell, number, printed_numbers, solver_name
-from neuroute.pipeline.rendering.columns import decimal, described
+from neuroute.pipeline.rendering.grid import needs_of
 from neuroute.pipeline.rendering.notes import notes
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, drawable, hidden_note, new_figure
-from neuroute.pipeline.rendering.table import Cell
-from neuroute.specs.objects import Decoding
+from neuroute.pipeline.rendering.style import (
+    MEASURED,
+    PUBLISHED,
+    Drawing,
+    batches_axis,
+    drawable,
+    hidden_note,
+    new_figure,
+)
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, decimal, described, fixed
+from neuroute.specs.objects import Dataset, Decoding
 
 LARGEST = max(pens.SIZES)
 BASELINE = "#6d7683"  # bars of other papers' solvers
@@ -265,3 +279,340 @@ def _size_notes(study: Study, points: pd.DataFrame) -> tuple[str, ...]:
         hidden=hidden_note(points_here.gap_pct, "measured"),
         orders=orders,
     )
+
+
+LETTERS = "abc"
+FAR = 30.0  # % above the shortest length
+
+
+@dataclass(frozen=True)
+class Swept:
+    """One model's sweep at one size."""
+
+    name: str
+    size: int  # the paper's
+    dataset: Dataset
+    factors: NDArray[np.float64]  # (f,)
+    lengths: NDArray[np.float64]  # (f,) mean tour lengths on the original coordinates
+    fit: Parabola  # nan where nothing could be fitted
+    printed: float | None  # the paper's best factor
+
+    @property
+    def unit(self) -> float:
+        """The length that others are relative to: at the factor nearest to 1."""
+        return float(self.lengths[np.argmin(np.abs(np.log(self.factors)))])
+
+    @property
+    def relative(self) -> NDArray[np.float64]:
+        """Lengths, in % above the one at factor 1."""
+        return np.asarray(100 * (self.lengths / self.unit - 1))
+
+    def rows(self) -> list[dict[str, Any]]:
+        about = {"series": pens.NAMES[self.name], "size": self.size, "n": self.dataset.n}
+        parabola = {"best_factor": self.fit.best, "interior": self.fit.interior}
+        parabola |= {f"parabola_{name}": getattr(self.fit, name) for name in "abc"}
+        parabola |= {"fitted_from": self.fit.low, "fitted_to": self.fit.high}
+        rows: list[dict[str, Any]] = [
+            {"side": MEASURED, **about, "factor": x, "length": y, "relative_pct": r, **parabola}
+            for x, y, r in zip(self.factors, self.lengths, self.relative, strict=True)
+        ]
+        if self.printed is not None:
+            rows.append({"side": PUBLISHED, **about, "n": self.size, "best_factor": self.printed})
+        return rows
+
+
+@artifact(
+    "Tour length against the scaling factor of the coordinates",
+    needs=lambda scale: (pens.rescaling(scale, name) for name in pens.RESCALED),
+    printed_files=("table1",),
+)
+def figure3(study: Study) -> Drawing:
+    swept = {name: [_swept(study, name, size) for size in pens.SIZES] for name in pens.RESCALED}
+    figure = new_figure(height=5.0)
+    panels = figure.subplots(len(swept), len(pens.SIZES), sharex="col", squeeze=False)
+    limits = {size: _limits([sweeps[i] for sweeps in swept.values()]) for i, size in enumerate(pens.SIZES)}
+    for row, (name, sweeps) in enumerate(swept.items()):
+        for axes, each in zip(panels[row], sweeps, strict=True):
+            _draw_sweep(axes, each)
+            axes.set_xlim(*limits[each.size])
+            if row == 0:
+                here = f"TSP{each.dataset.n:,}"
+                paper = f"\n(paper: {each.size:,})" if each.dataset.n != each.size else ""
+                axes.set_title(here + paper, loc="center", fontsize=7.5, pad=14)  # above the best factor
+        panels[row, 0].set_ylabel(f"({LETTERS[row]}) {pens.NAMES[name]}\nmean tour length")
+    panels[-1, len(pens.SIZES) // 2].set_xlabel("Scaling factor of the coordinates")
+    handles = [
+        style.mark("mean length at a factor", "o", style.GREY),
+        style.line("fitted parabola (dotted: no minimum inside)", color=style.GREY, linewidth=1),
+        style.line("its minimum, the best factor", color=style.GREY, linewidth=0.8, linestyle="--"),
+        style.mark("the paper's (Table 1)", "^", style.INK, markerfacecolor="white"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, columnspacing=1.4)
+    rows = [row for sweeps in swept.values() for each in sweeps for row in each.rows()]
+    alt = "Mean tour length against the coordinates' scaling factor with parabolas, for three models and five sizes."
+    every = [each for sweeps in swept.values() for each in sweeps]
+    return Drawing(figure, rows, _sweep_notes(study, every), alt, _factors_table(study, swept))
+
+
+def _swept(study: Study, name: str, size: int) -> Swept:
+    stored, dataset = study.arrays(f"{pens.run_id(name)}/rescaling"), pens.held_out(study.scale, size)
+    at = int(np.flatnonzero(stored["sizes"] == dataset.n)[0])
+    factors, lengths, (a, b, c), (low, high) = (
+        np.asarray(stored[f"{dataset.id}|{key}"], np.float64) for key in ("factors", "lengths", "parabola", "fitted")
+    )
+    best, interior = float(stored["best"][at]), bool(stored["interior"][at])
+    fit = Parabola(float(a), float(b), float(c), best, interior, float(low), float(high))
+    paper = number(printed_numbers(study, 1, method=pens.NAMES[name], scaled="yes"), size, "scale_factor")
+    printed_factor = paper if isinstance(paper, float) else None
+    return Swept(name, size, dataset, factors, lengths, fit, printed_factor)
+
+
+def _limits(swept: Sequence[Swept]) -> tuple[float, float]:
+    """Room for every factor of a size, the paper's as well."""
+    values = [v for each in swept for v in (*each.factors, each.fit.best)]
+    values += [each.printed for each in swept if each.printed is not None]
+    margin = 0.07 * (max(values) - min(values))
+    return min(values) - margin, max(values) + margin
+
+
+def _draw_sweep(axes: mpl.axes.Axes, each: Swept) -> None:
+    colour = pens.COLOUR[each.name]
+    finite = np.isfinite(each.relative)
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(3))
+    axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
+    axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}".replace("-", "−")))
+    axes.tick_params(labelsize=6)
+    if not finite.any():
+        style.empty_axes(axes, "lengths are\nnot finite")
+        return
+    # What lies far above what is fitted would flatten the rest: it is drawn at the panel's upper edge.
+    far = finite & (each.relative > each.relative[finite].min() + FAR)
+    near = finite & ~far
+    axes.plot(
+        each.factors[near], each.lengths[near], pens.MARKER[each.name], color=colour, markersize=3.6,
+        markeredgecolor="white", markeredgewidth=0.4, zorder=3,
+    )  # fmt: skip
+    low, high = float(each.lengths[near].min()), float(each.lengths[near].max())
+    if np.isfinite([each.fit.a, each.fit.b, each.fit.c]).all():
+        x = np.linspace(each.fit.low, each.fit.high, 80)
+        y = each.fit(x)
+        axes.plot(x, y, "-" if each.fit.interior else ":", color=colour, linewidth=1, zorder=2)
+        low, high = min(low, float(y.min())), max(high, float(y.max()))
+    if each.fit.interior:
+        axes.axvline(each.fit.best, color=colour, linewidth=0.8, linestyle="--", zorder=1, alpha=0.8)
+    span = (high - low) or 1.0
+    axes.set_ylim(low - 0.12 * span, high + (0.2 if far.any() else 0.1) * span)
+    if far.any():  # not clipped, and a mark of nothing lies nowhere: the layout would collapse
+        axes.plot(
+            each.factors[far], np.full(far.sum(), 1.0), linestyle="none", marker=mpl.markers.CARETUP, color=colour,
+            markersize=4.5, transform=axes.get_xaxis_transform(), zorder=3, clip_on=False,
+        )  # fmt: skip
+    words = f"×{each.fit.best:.2f}" if each.fit.interior else "no minimum found"
+    axes.text(0.5, 1.04, words, transform=axes.transAxes, ha="center", va="bottom", fontsize=6)
+    if each.printed is not None:
+        axes.plot(
+            each.printed, 0.0, "^", transform=axes.get_xaxis_transform(), clip_on=False, markersize=5.5,
+            markerfacecolor="white", markeredgecolor=style.INK, markeredgewidth=0.9, zorder=5,
+        )  # fmt: skip
+
+
+def _sweep_notes(study: Study, swept: Sequence[Swept]) -> tuple[str, ...]:
+    counts = ", ".join(
+        f"{dataset.count:,} TSP{dataset.n:,}"
+        for dataset in dict.fromkeys(pens.held_out(study.scale, size) for size in pens.SIZES)
+    )
+    outside = [f"{pens.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in swept if not each.fit.interior]
+    bare = {f"TSP{each.dataset.n:,}" for each in swept if not np.any(np.isclose(each.factors, 1))}
+    return notes(
+        study,
+        counts=counts,
+        trained=study.scale[pens.PensScale].sizes[100],
+        far=FAR,
+        outside=f"No minimum between the fitted factors: {', '.join(outside)}. None is drawn there; what is rescaled "
+        "nevertheless (Tables 1 to 3) takes the factor with the shortest tours of those swept."
+        if outside
+        else "",
+        bare=f"Without factor 1 in the sweep, so relative to the factor nearest to it: {', '.join(bare)}."
+        if bare
+        else "",
+    )
+
+
+def _factors_table(study: Study, swept: Mapping[str, Sequence[Swept]]) -> Table:
+    """Best factors, here and printed."""
+    rows = [
+        Row(
+            (pens.NAMES[name],),
+            tuple(Cell(each.fit.best if np.isfinite(each.fit.best) else "not finite", each.printed) for each in sweeps),
+        )
+        for name, sweeps in swept.items()
+    ]
+    columns = tuple(
+        Column(f"factor_{size}", f"TSP{dataset.n:,}", "", fixed(2), at=described(dataset), paper=f"TSP{size:,}")
+        for size in pens.SIZES
+        for dataset in [pens.held_out(study.scale, size)]
+    )
+    return Table("Best scaling factors", ("Model",), columns, tuple(rows))
+
+
+INITIAL = {"zero": ("zero", style.RAMPS["orange"][1], "s"), "gauss": ("Gaussian", style.RAMPS["blue"][2], "o")}
+MODELS = {"a": pens.NAMES["pens_a"], "r": pens.NAMES["pens_r"]}
+PANELS = {"a": "ac", "r": "bd"}  # after training and while training
+CURVES = (20, 100)  # the paper's sizes of the training curves
+DASHES: dict[int, Any] = {20: (0, (3, 1.5)), 100: "-"}
+
+
+@artifact(
+    "Zero and Gaussian initial embeddings",
+    needs=lambda scale: [*needs_of(table_figure5_grid)(scale), *(Log(pens.run_id(name)) for name in pens.SMALL)],
+    printed_files=("figure5a_table",),
+)
+def figure5(study: Study) -> Drawing:
+    figure = new_figure(height=4.6)
+    panels = figure.subplots(2, 2, height_ratios=(1, 1.15), sharey="row")
+    ends, curves = _ends(study), _validations(study)
+    renamed = any(study.scale[pens.PensScale].sizes[size] != size for size in pens.SMALL_SIZES)
+    for column, (key, model) in enumerate(MODELS.items()):
+        top, bottom = panels[:, column]
+        _draw_ends(top, [row for row in ends if row["series"] == model])
+        top.set_xticks(range(len(pens.SMALL_SIZES)), [pens.size_label(study, size) for size in pens.SMALL_SIZES])
+        top.set_xlabel("Nodes" + (" (the paper's)" if renamed else ""))
+        top.set_title(f"({PANELS[key][0]}) {model}, after training")
+        _draw_curves(bottom, [row for row in curves if row["series"] == model])
+        bottom.set_xlabel("Training batches")
+        bottom.set_title(f"({PANELS[key][1]}) {model}, while training" + (" (not in the paper)" if key == "a" else ""))
+    for row, rows_drawn, label in ((panels[0], ends, "Optimality gap (%)"), (panels[1], curves, "Validation gap (%)")):
+        gaps = [
+            drawable(each["gap_pct"]) for each in rows_drawn if each.get("batch") != 0
+        ]  # before training: not drawn
+        style.log_axis(row[0], "y", gaps)
+        row[0].set_ylabel(label)
+        if all(map(math.isnan, gaps)):
+            for axes in row:
+                style.empty_axes(axes, "no positive gap to draw")
+    handles = [style.mark(f"{words} embeddings", marker, colour) for words, colour, marker in INITIAL.values()]
+    handles.append(style.mark("(a, b) published", "o", style.GREY, markerfacecolor="white", markeredgewidth=1.1))
+    for size in CURVES:
+        label = f"(c, d) on TSP{pens.size_label(study, size)}"
+        handles.append(style.line(label, color=style.INK, linestyle=DASHES[size], linewidth=1.1))
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, columnspacing=1.3)
+    alt = "Gaps of small PENS-A and PENS-R from zero and Gaussian embeddings at three sizes, and while training."
+    return Drawing(figure, [*ends, *curves], _embedding_notes(study, ends, curves), alt)
+
+
+def _ends(study: Study) -> list[dict[str, Any]]:
+    """Gaps of the trained models on the three sizes, measured and printed."""
+    rows: list[dict[str, Any]] = []
+    decoding = pens.repeated(study.scale)
+    for key, model in MODELS.items():
+        for initial, (words, _, _) in INITIAL.items():
+            run = pens.run_id(f"small_{key}_{initial}")
+            about = {"panel": PANELS[key][0], "series": model, "initial": words}
+            values = pens.printed_gaps(study, "figure5a_table", method=model, init=words.lower())
+            for size in pens.SMALL_SIZES:
+                dataset = pens.reference(study.scale, size).dataset
+                cell = mean_of_gaps_cell(study, run, dataset, decoding=decoding)
+                if cell.measured is not None:
+                    values_here = {"side": MEASURED, "size": size, "n": dataset.n, "run": run, "gap_pct": cell.measured}
+                    rows.append(about | values_here | {"low_pct": cell.low, "high_pct": cell.high})
+                if size in values:
+                    rows.append(about | {"side": PUBLISHED, "size": size, "n": size, "gap_pct": values[size]})
+    return rows
+
+
+def _validations(study: Study) -> list[dict[str, Any]]:
+    """Every validation of the logs, on both sizes."""
+    sets = {size: pens.validation(study.scale, size).dataset for size in CURVES}
+    rows: list[dict[str, Any]] = []
+    for key, model in MODELS.items():
+        for initial, (words, _, _) in INITIAL.items():
+            run = pens.run_id(f"small_{key}_{initial}")
+            about = {"panel": PANELS[key][1], "side": MEASURED, "series": model, "initial": words, "run": run}
+            for line in study.log(run, "validation").to_dict("records"):
+                at = {"batch": int(line["batch"]), "samples": int(line["samples"])}
+                for size, value in _gaps(line, sets).items():
+                    rows.append(about | at | {"size": size, "n": sets[size].n, "gap_pct": value})
+    return rows
+
+
+def _gaps(line: dict[Any, Any], sets: dict[int, Dataset]) -> dict[int, float]:
+    """The paper's size -> the gap of one line of a log; of a line that lists none, the run's own."""
+    listed = line.get("gaps_pct")
+    if not isinstance(listed, dict):
+        return {min(sets): float(line["gap_pct"])}
+    return {size: float(listed[dataset.id]) for size, dataset in sets.items() if dataset.id in listed}
+
+
+def _draw_ends(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
+    """Beside each other at every size: filled what was measured, hollow what was printed."""
+    for i, (words, colour, marker) in enumerate(INITIAL.values()):
+        for side, shift in ((MEASURED, -0.2), (PUBLISHED, 0.14)):
+            mine = [r for r in rows if r["initial"] == words and r["side"] == side]
+            x = [pens.SMALL_SIZES.index(r["size"]) + shift + 0.08 * i for r in mine]
+            y = [drawable(r["gap_pct"]) for r in mine]
+            look: dict[str, Any] = {"color": colour, "markersize": 5.5, "linestyle": "none", "marker": marker}
+            if side == PUBLISHED:
+                look |= {"markerfacecolor": "white", "markeredgewidth": 1.1}
+            else:
+                look |= {"markeredgecolor": "white"}
+                for at, row in zip(x, mine, strict=True):
+                    if row["low_pct"] is not None and row["low_pct"] > 0:
+                        axes.plot([at, at], [row["low_pct"], row["high_pct"]], color=colour, linewidth=0.8)
+            axes.plot(x, y, zorder=3, **look)
+    for edge in range(1, len(pens.SMALL_SIZES)):
+        axes.axvline(edge - 0.5, color="#e6e8ec", linewidth=0.6, zorder=0)
+    axes.set_xlim(-0.5, len(pens.SMALL_SIZES) - 0.5)
+    axes.grid(visible=False, axis="x")
+
+
+def _draw_curves(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
+    last = 1
+    for words, colour, marker in INITIAL.values():
+        for size in CURVES:
+            mine = [r for r in rows if r["initial"] == words and r["size"] == size and r["batch"] > 0]
+            x = [r["batch"] for r in mine]
+            y = [drawable(r["gap_pct"]) for r in mine]
+            axes.plot(
+                x, y, color=colour, linestyle=DASHES[size], linewidth=1.1, marker=marker, markersize=2.6,
+                markeredgewidth=0,
+            )  # fmt: skip
+            last = max([last, *x])
+    batches_axis(axes, last)
+
+
+def _embedding_notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    sets = [pens.reference(study.scale, size).dataset for size in pens.SMALL_SIZES]
+    validation = [pens.validation(study.scale, size).dataset for size in CURVES]
+    training = study.runs[pens.run_id("small_r_gauss")].training
+    nodes = study.scale[pens.PensScale].sizes[20]
+    compared = []
+    for model in MODELS.values():
+        comparison = _comparison([r for r in ends if r["series"] == model and r["side"] == MEASURED])
+        if comparison:
+            compared.append(f"{model} here: {comparison}.")
+    hidden = [
+        *hidden_note((r["gap_pct"] for r in ends if r["side"] == MEASURED), "test"),
+        *hidden_note((r["gap_pct"] for r in curves), "validation"),
+    ]
+    return notes(
+        study,
+        nodes=nodes,
+        samples=training.samples,
+        tests="; ".join(described(d) for d in sets),
+        several=pens.several(study),
+        spread=pens.spread_note(study, pens.SMALL, sets, pens.repeated(study.scale)),
+        validation=" and ".join(described(d) for d in validation),
+        compared=compared,
+        hidden=hidden,
+    )
+
+
+def _comparison(rows: Sequence[dict[str, Any]]) -> str:
+    """Which of the two ends lower at each size: the trend that the figure is about."""
+    parts = []
+    for size in pens.SMALL_SIZES:
+        at = {r["initial"]: r for r in rows if r["size"] == size and math.isfinite(r["gap_pct"])}
+        if len(at) == 2:
+            zero, gauss = at["zero"]["gap_pct"], at["Gaussian"]["gap_pct"]
+            parts.append(f"TSP{at['zero']['n']:,} zero {decimal(zero)} %, Gaussian {decimal(gauss)} %")
+    return "; ".join(parts)

@@ -18,8 +18,8 @@ from neuroute.pipeline.plan.papers import borrow_runs
 from neuroute.pipeline.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import BOOTSTRAP, MEAN_OF_GAPS, ONE_SEED, printed_numbers, solver_name
-from neuroute.pipeline.rendering.columns import described
 from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import described
 from neuroute.specs.data import training_blocks
 from neuroute.specs.objects import (
     BenchmarkEvaluation,

@@ -6,9 +6,8 @@ from neuroute.pipeline.papers.rivals.paper import rivals
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import Log, Need, Solved, artifact, tested
 from neuroute.pipeline.rendering.cells import RANGES, Solvers, gap_cell, summary_cell
-from neuroute.pipeline.rendering.columns import WHOLE, described
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.pipeline.rendering.table import WHOLE, Cell, Column, Row, Table, described, duration, fixed
 
 
 def _table1_needs(scale: Scale) -> Iterator[Need]:

@@ -17,8 +17,8 @@ from neuroute.analysis.intervals import Interval, percentile_interval, resampled
 from neuroute.core.lazy import mpl
 from neuroute.evaluation.accounting.flops import solution_paper
 from neuroute.pipeline.papers.scaling import paper as scaling
-from neuroute.pipeline.papers.scaling.cells import DecoderOnly
 from neuroute.pipeline.papers.scaling.paper import WIDTHS, Shape, run_id
+from neuroute.pipeline.papers.scaling.tables import DecoderOnly
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, tested
 from neuroute.pipeline.rendering import style

@@ -17,12 +17,11 @@ from neuroute.pipeline.papers.scaling.paper import PROBED, run_id
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import model_here
-from neuroute.pipeline.rendering.columns import described
 from neuroute.pipeline.rendering.maps import Array
 from neuroute.pipeline.rendering.notes import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import Drawing
-from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, fixed
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, described, fixed
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from neuroute.analysis.contrasts import Estimate, slope
 from neuroute.pipeline.papers.sit import paper as sit
-from neuroute.pipeline.papers.sit.tables_analysis import exponent
+from neuroute.pipeline.papers.sit.tables import exponent
 from neuroute.pipeline.rendering.comparisons import Evidence, Finding, cells_of
 from neuroute.pipeline.rendering.table import Value
 

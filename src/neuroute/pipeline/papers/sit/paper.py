@@ -14,10 +14,10 @@ from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.papers import borrow_runs
 from neuroute.pipeline.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.pipeline.rendering.cells import ONE_SEED, references_by_problem
-from neuroute.pipeline.rendering.columns import joined
-from neuroute.pipeline.rendering.columns import short as short
 from neuroute.pipeline.rendering.grid import Method
 from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import joined
+from neuroute.pipeline.rendering.table import short as short
 from neuroute.problems.longest import longest_sub_path
 from neuroute.specs.data import with_count
 from neuroute.specs.decodings import REVISED_LIBRARY, revise

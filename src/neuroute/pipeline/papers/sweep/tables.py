@@ -8,11 +8,10 @@ from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.plan.shapes import Sweep
 from neuroute.pipeline.rendering.cells import RANGES, gap_cell, solver_name, summary_cell
-from neuroute.pipeline.rendering.columns import WHOLE, described, joined
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import Drawing
 from neuroute.pipeline.rendering.sweeps import draw_sweep
-from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.pipeline.rendering.table import WHOLE, Cell, Column, Row, Table, described, duration, fixed, joined
 
 
 def needs(scale: Scale) -> Iterator[Need]:

@@ -7,9 +7,8 @@ from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
 from neuroute.pipeline.rendering.benchmark import Solved, not_measured
 from neuroute.pipeline.rendering.cells import RANGES, gap_cell
-from neuroute.pipeline.rendering.columns import described
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, described, duration, fixed
 from neuroute.specs.objects import Benchmark, BenchmarkEvaluation, Decoding, Labels, Start
 
 GREEDY = Decoding()
