@@ -166,11 +166,6 @@ class Pair:
         """Whether both sides have a number."""
         return isinstance(self.lower.measured, int | float) and isinstance(self.upper.measured, int | float)
 
-    @property
-    def log_ratio(self) -> float | None:
-        """Of the measured numbers, upper to lower; None where one is not above 0."""
-        return _log_ratio(self.lower.measured, self.upper.measured)
-
     def estimate(self) -> Estimate:
         """The log ratio with its interval, where there is one."""
         return _estimate([self])
@@ -222,7 +217,7 @@ def _finding(pairs: Sequence[Pair]) -> Finding:
 
 def _estimate(pairs: Sequence[Pair]) -> Estimate:
     """The mean log ratio of pairs of one claim."""
-    ratios = [pair.log_ratio for pair in pairs]
+    ratios = [_log_ratio(pair.lower.measured, pair.upper.measured) for pair in pairs]
     values = [ratio for ratio in ratios if ratio is not None]
     if len(values) < len(pairs):
         return Estimate(math.nan)

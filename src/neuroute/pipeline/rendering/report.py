@@ -49,19 +49,6 @@ CELL = re.compile(r"<td(?= class|>)")
 MEASURED = "_measured"
 
 
-def with_stories(table: str, file: Path, name: str, about: Mapping[str, Any]) -> str:
-    """Return a table's HTML with a title for each measured cell: run, test set, decoding, seeds, and a command.
-
-    Args:
-        table: as `Table.html` writes it.
-        file: its CSV, which has a line for each row, in the same order.
-        name: of the CSV, as the command names it.
-        about: of the artifact: `measured_on`, and in `made_from` which run is behind which cell.
-    """
-    titles = _titles(file, name, about)
-    return CELL.sub(lambda match: f"{match[0]}{next(titles, '')}", table)
-
-
 def _titles(file: Path, name: str, about: Mapping[str, Any]) -> Iterator[str]:
     """Yield the attribute of each cell, row by row; empty for what was not measured."""
     on, runs = about["measured_on"], about.get("made_from", {}).get("cells", {})
@@ -297,6 +284,7 @@ def write_report(
     summary_values = summary(scale, overviews, titles, coverage) | {"claims_digest": digest}
     judged = [each for overview in overviews.values() for each in overview.claims]
     commit = f", commit {short}" if (short := short_commit(source())) else ""
+    kept = out.parent.parent / KEPT
     template_values = {
         "short": told_in_short(scale.name, judged),
         "verdicts": summary_values["verdicts"],
@@ -310,7 +298,7 @@ def write_report(
         "claimed": bool(summary_values["claims"]),
         "judges": scale.verdicts,
         "numbers": summary_values["numbers"],
-        "kept": _kept(out),
+        "kept": (quote(os.path.relpath(kept, out.parent)) if kept.is_file() else ""),
         "other_scales": sorted(scales),
         "written": f"{datetime.date.today().isoformat()}{commit}",
         "devices": sorted({device for paper in papers for a in paper["artifacts"] for device in a.get("devices", ())}),
@@ -320,12 +308,6 @@ def write_report(
 
 
 KEPT = Path("docs/results/what_reproduces.md")  # of a checkout: verdicts at scale laptop
-
-
-def _kept(out: Path) -> str:
-    """The link from a page to the verdicts that a checkout keeps; empty where there is none."""
-    kept = out.parent.parent / KEPT
-    return quote(os.path.relpath(kept, out.parent)) if kept.is_file() else ""
 
 
 def _claims(paper: str, stems: Sequence[Path], claims: Sequence[Judged]) -> list[dict[str, Any]]:
@@ -369,7 +351,8 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
     if about["kind"] == "table":
         file = with_suffix(stem, "csv")
         plain = _read_bytes(with_suffix(stem, "html")).decode()
-        values["table"] = with_stories(plain, file, os.path.relpath(file, out.parent.parent), about)
+        titles = _titles(file, os.path.relpath(file, out.parent.parent), about)
+        values["table"] = CELL.sub(lambda match: f"{match[0]}{next(titles, '')}", plain)
         values["wide"] = values["table"].count('scope="col"') > WIDE
         values["quoted"] = values["table"].count(QUOTED)
     else:

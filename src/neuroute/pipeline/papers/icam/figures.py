@@ -144,7 +144,11 @@ def figure6(study: Study) -> Drawing:
     sheet = _sheet(study, net, tours=tours, drawn=len(starts))
     _draw_heads(sheet.axes["heads"], net)
     for start in starts:
-        _draw_tour(sheet.axes[f"tour{start}"], net, start)
+        axes = sheet.axes[f"tour{start}"]
+        tour, best = net.array("tours")[start], start == int(np.argmin(net.array("lengths")))
+        axes.plot(*net.coords[[*tour, tour[0]]].T, color=style.GREEN if best else style.GREY, linewidth=0.8)
+        maps.draw_mark(axes, net.coords[start], "destination", 7)
+        maps.frame_square(axes, net.coords)
     axes = sheet.axes["lengths"]
     axes.hist(lengths, bins=min(15, max(4, len(lengths) // 3)), color=style.RAMPS["blue"][1])
     axes.axvline(lengths.min(), color=style.GREEN, linewidth=1.2)
@@ -173,13 +177,6 @@ def _draw_heads(axes: mpl.axes.Axes, net: Structure) -> None:
     maps.label_small(axes, "unvisited nodes, near to far", "head")
     axes.set_yticks([0, len(attention) - 1], ["1", str(len(attention))])
     axes.tick_params(length=0)
-
-
-def _draw_tour(axes: mpl.axes.Axes, net: Structure, start: int) -> None:
-    tour, best = net.array("tours")[start], start == int(np.argmin(net.array("lengths")))
-    axes.plot(*net.coords[[*tour, tour[0]]].T, color=style.GREEN if best else style.GREY, linewidth=0.8)
-    maps.draw_mark(axes, net.coords[start], "destination", 7)
-    maps.frame_square(axes, net.coords)
 
 
 def _tour_rows(net: Structure) -> list[dict[str, Any]]:
@@ -237,7 +234,30 @@ def figure5(study: Study) -> Drawing:
     alt = (
         "Queries, keys, values and adaptation bias of a real instance, and what the module makes of them step by step."
     )
-    return Drawing(sheet.figure, _calculation_rows(net, terms), _calculation_notes(study, net, terms), alt)
+    nodes = net.order[:NODES]
+    with np.errstate(invalid="ignore"):
+        difference = float(np.abs(terms["sigmoid_query"] * terms["ratio"] - terms["output"]).max())
+    width = net.model.width
+    texts = notes(
+        study,
+        net=net,
+        layer=int(net.number("layer")) + 1,
+        nodes=min(NODES, net.n),
+        channels=min(CHANNELS, width),
+        width=width,
+        difference=difference,
+    )
+    return Drawing(
+        sheet.figure,
+        [
+            {"side": MEASURED, "matrix": name, "node": int(i), "column": int(j), "value": float(values[i, j])}
+            for name, values in terms.items()
+            for i in nodes
+            for j in (nodes if name.endswith("adaptation") else range(min(CHANNELS, values.shape[1])))
+        ],
+        texts,
+        alt,
+    )
 
 
 def calculation_terms(net: Structure) -> dict[str, maps.Array]:
@@ -260,32 +280,6 @@ def calculation_terms(net: Structure) -> dict[str, maps.Array]:
             "ratio": t["numerator"] / t["denominator"],
             "output": t["output"],
         }
-
-
-def _calculation_rows(net: Structure, terms: dict[str, maps.Array]) -> list[dict[str, Any]]:
-    """The part that is drawn, value by value."""
-    nodes = net.order[:NODES]
-    return [
-        {"side": MEASURED, "matrix": name, "node": int(i), "column": int(j), "value": float(values[i, j])}
-        for name, values in terms.items()
-        for i in nodes
-        for j in (nodes if name.endswith("adaptation") else range(min(CHANNELS, values.shape[1])))
-    ]
-
-
-def _calculation_notes(study: Study, net: Structure, terms: dict[str, maps.Array]) -> tuple[str, ...]:
-    with np.errstate(invalid="ignore"):
-        difference = float(np.abs(terms["sigmoid_query"] * terms["ratio"] - terms["output"]).max())
-    width = net.model.width
-    return notes(
-        study,
-        net=net,
-        layer=int(net.number("layer")) + 1,
-        nodes=min(NODES, net.n),
-        channels=min(CHANNELS, width),
-        width=width,
-        difference=difference,
-    )
 
 
 MOST_NODES = 100  # nodes of a distance matrix at most, along the tour
@@ -347,16 +341,33 @@ def figure2(study: Study) -> Drawing:
         shift = 0 if first == last else 0.25 if n == first else -0.25
         sheet.arrow(f"distances{n}", "function", enter=shift, bend="across")
         sheet.arrow("function", f"weights{n}", leave=shift, bend="across")
-    _draw_function(sheet.axes["function"], [n for n, *_ in instances], alpha)
+    chart = sheet.axes["function"]
+    sizes = [n for n, *_ in instances]
+    reach = np.array([0, np.sqrt(2)])
+    for n, colour in zip(sizes, style.ramp("orange", len(sizes) + 1)[1:], strict=True):
+        chart.plot(reach, adaptation_slope(alpha, n) * reach, color=colour, label=f"N = {n:,}")
+    chart.set_xlim(0, 1.42)
+    maps.label_small(chart, "distance d")
+    chart.grid(visible=True)
+    chart.legend(fontsize=5.8, loc="best", handlelength=1.2)
     sheet.chain("instance", "encoder", "H", "decoder")
     sheet.arrow("A", "encoder")
     sheet.arrow("A", "decoder")
     draw_alphas(sheet.axes["alphas"], net.alphas)
     maps.label_small(sheet.axes["alphas"], "layer; D: decoder, C: compatibility")
     alt = "Two instances, their distance matrices, the learnt adaptation function and the weights that it gives nodes."
-    return Drawing(
-        sheet.figure, [*net.alpha_rows("c"), *_idea_rows(alpha, instances)], _idea_notes(study, net, instances), alt
-    )
+    rows = []
+    for n, coords, tour in instances:
+        distances = maps.pairwise_distances(coords)[middle_node(coords)]
+        of_nodes = {"stop": np.argsort(tour), "distance": distances, "bias": adaptation_slope(alpha, n) * distances}
+        rows += maps.node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, of_nodes)
+    alpha, sizes = net.number("decoder_alpha"), [n for n, *_ in instances]
+    counts = " and ".join(f"TSP{n:,}" for n in sizes)
+    cut = f"; of larger ones the first {MOST_NODES} nodes" if any(n > MOST_NODES for n in sizes) else ""
+    fall = "; ".join(f"N = {n:,}: {np.log(2) / max(-adaptation_slope(alpha, n), 1e-9):.3f}" for n in sizes)
+    halves = f" exp(A) halves every so far: {fall}." if alpha > 0 else " As α is not above 0, far nodes do not fade."
+    texts = notes(study, net=net, counts=counts, cut=cut, alpha=alpha, halves=halves)
+    return Drawing(sheet.figure, [*net.alpha_rows("c"), *rows], texts, alt)
 
 
 def labelled_instances(net: Structure) -> list[tuple[int, maps.Array, maps.Array]]:
@@ -372,17 +383,6 @@ def middle_node(coords: maps.Array) -> int:
     return int(np.square(coords - coords.mean(axis=0)).sum(axis=1).argmin())
 
 
-def _draw_function(axes: mpl.axes.Axes, sizes: list[int], alpha: float) -> None:
-    """f(N, d) of each size with a learnt alpha."""
-    reach = np.array([0, np.sqrt(2)])
-    for n, colour in zip(sizes, style.ramp("orange", len(sizes) + 1)[1:], strict=True):
-        axes.plot(reach, adaptation_slope(alpha, n) * reach, color=colour, label=f"N = {n:,}")
-    axes.set_xlim(0, 1.42)
-    maps.label_small(axes, "distance d")
-    axes.grid(visible=True)
-    axes.legend(fontsize=5.8, loc="best", handlelength=1.2)
-
-
 def _draw_weights(axes: mpl.axes.Axes, coords: maps.Array, alpha: float) -> None:
     """Nodes by exp(A) of the node in the middle: what they count."""
     current = middle_node(coords)
@@ -393,24 +393,6 @@ def _draw_weights(axes: mpl.axes.Axes, coords: maps.Array, alpha: float) -> None
     maps.draw_nodes(axes, coords, order, colours, s=min(15.0, max(1.6, 1100 / len(coords))), edgecolors="#b5651d66")
     maps.draw_mark(axes, coords[current], "current", 6)
     maps.frame_square(axes)
-
-
-def _idea_rows(alpha: float, instances: list[tuple[int, maps.Array, maps.Array]]) -> list[dict[str, Any]]:
-    rows = []
-    for n, coords, tour in instances:
-        distances = maps.pairwise_distances(coords)[middle_node(coords)]
-        columns = {"stop": np.argsort(tour), "distance": distances, "bias": adaptation_slope(alpha, n) * distances}
-        rows += maps.node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, columns)
-    return rows
-
-
-def _idea_notes(study: Study, net: Structure, instances: list[tuple[int, maps.Array, maps.Array]]) -> tuple[str, ...]:
-    alpha, sizes = net.number("decoder_alpha"), [n for n, *_ in instances]
-    counts = " and ".join(f"TSP{n:,}" for n in sizes)
-    cut = f"; of larger ones the first {MOST_NODES} nodes" if any(n > MOST_NODES for n in sizes) else ""
-    fall = "; ".join(f"N = {n:,}: {np.log(2) / max(-adaptation_slope(alpha, n), 1e-9):.3f}" for n in sizes)
-    halves = f" exp(A) halves every so far: {fall}." if alpha > 0 else " As α is not above 0, far nodes do not fade."
-    return notes(study, net=net, counts=counts, cut=cut, alpha=alpha, halves=halves)
 
 
 @artifact("The adaptation attention-free module", needs=icam.structure_needs)
@@ -548,7 +530,23 @@ def figure1(study: Study) -> Drawing:
     for name, title in charts.items():
         sheet.axes[name].set_title(title, pad=4)
     alt = "Instances of two sizes with a circle around the current node; below, how far away next nodes are chosen."
-    return Drawing(sheet.figure, _choice_rows(net, sizes), _choice_notes(study, net, sizes), alt)
+    counts, solved, solvers = (
+        dict(zip(net.array("sizes"), net.array(key), strict=True)) for key in ("counts", "solved", "solvers")
+    )
+    sets = ", ".join(f"{counts[n]:,} of TSP{n:,} by {solvers[n]}" for n in sizes)
+    solved_text = ", ".join(f"{solved[n]:,} of TSP{n:,}" for n in sizes)
+    ratio = ""
+    if len(sizes) > 1:
+        first, last = sizes[0], sizes[-1]
+        change = net.number(f"radius_{last}_optimal") / net.number(f"radius_{first}_optimal")
+        ratio = (
+            f"From {first:,} to {last:,} nodes the radius changes by a factor of {change:.2f}; (n1/n2)^0.5, which "
+            f"keeps the number of nodes inside, is {(first / last) ** 0.5:.2f}."
+        )
+    texts = notes(
+        study, net=net, sets=sets, solved=solved_text, quantile=100 * icam.SHARE, most=icam.RANKS - 1, ratio=ratio
+    )
+    return Drawing(sheet.figure, _choice_rows(net, sizes), texts, alt)
 
 
 def _inside(net: Structure, n: int) -> Any:
@@ -630,22 +628,3 @@ def _choice_rows(net: Structure, sizes: list[int]) -> list[dict[str, Any]]:
             counts = enumerate(net.array(f"ranks_{n}_{who}"), 1)
             rows += [about | {"panel": "c", "rank": k, "decisions": int(count)} for k, count in counts]
     return rows
-
-
-def _choice_notes(study: Study, net: Structure, sizes: list[int]) -> tuple[str, ...]:
-    counts, solved, solvers = (
-        dict(zip(net.array("sizes"), net.array(key), strict=True)) for key in ("counts", "solved", "solvers")
-    )
-    sets = ", ".join(f"{counts[n]:,} of TSP{n:,} by {solvers[n]}" for n in sizes)
-    solved_text = ", ".join(f"{solved[n]:,} of TSP{n:,}" for n in sizes)
-    ratio = ""
-    if len(sizes) > 1:
-        first, last = sizes[0], sizes[-1]
-        change = net.number(f"radius_{last}_optimal") / net.number(f"radius_{first}_optimal")
-        ratio = (
-            f"From {first:,} to {last:,} nodes the radius changes by a factor of {change:.2f}; (n1/n2)^0.5, which "
-            f"keeps the number of nodes inside, is {(first / last) ** 0.5:.2f}."
-        )
-    return notes(
-        study, net=net, sets=sets, solved=solved_text, quantile=100 * icam.SHARE, most=icam.RANKS - 1, ratio=ratio
-    )

@@ -516,17 +516,24 @@ def table2(study: Study) -> Table:
     at = {name: solved.describe(nodes, (SET,)) for name, nodes in GROUPS.items()}
     columns = [Column(f"gap_x_{KEYS[name]}_pct", HEADS[name], "%", fixed(2), "Gap", at[name]) for name in GROUPS]
     columns.append(Column("time_x_s", "Avg. time", "", duration, "", at["all"]))
-    rows = (_best_known(study, solved), *(_row(study, solved, method) for method in METHODS))
-    return Table(study.artifact.title, ("Method", HERE), tuple(columns), rows, _notes(study, solved))
-
-
-def _best_known(study: Study, solved: Solved) -> Row:
-    """Show the costs that gaps are against: 0 by construction."""
-    rows = printed_numbers(study, 2, method="BKS")
-    cells = [
-        Cell(0.0 if solved.count(nodes) else None, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()
+    in_print = printed_numbers(study, 2, method="BKS")
+    zeros = [
+        Cell(0.0 if solved.count(nodes) else None, number(in_print, name, "gap_pct")) for name, nodes in GROUPS.items()
     ]
-    return Row(("BKS", UNTRAINED), (*cells, Cell(None, number(rows, "all", "time_s"))))
+    rows = (
+        Row(("BKS", UNTRAINED), (*zeros, Cell(None, number(in_print, "all", "time_s")))),
+        *(_row(study, solved, method) for method in METHODS),
+    )
+    least, below = study.scale[IcamScale].cvrp.benchmark_nodes
+    trained = [f"{name} at n={study.runs[run].n}" for name, run in RUNS.items() if run in study.runs]
+    expected = {name: run for name, run in RUNS.items() if run in study.runs or name != "ELG"}  # a scale may lack ELG
+    texts = notes(
+        study,
+        here=measured_here(study, least, below, BENCHMARK),
+        not_measured=not_measured(study, solved.records, below, expected, BENCHMARK, least, (SET,)),
+        trained=", ".join(trained) or "none",
+    )
+    return Table(study.artifact.title, ("Method", HERE), tuple(columns), rows, texts)
 
 
 def _row(study: Study, solved: Solved, method: Method) -> Row:
@@ -535,18 +542,6 @@ def _row(study: Study, solved: Solved, method: Method) -> Row:
     cells = [solved.gap_cell(study, *how, nodes, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
     time = Cell(solved.mean("time_s", *how, GROUPS["all"]), number(rows, "all", "time_s"))
     return Row((*method.labels, model_here(study, run)), (*cells, time))
-
-
-def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
-    least, below = study.scale[IcamScale].cvrp.benchmark_nodes
-    trained = [f"{name} at n={study.runs[run].n}" for name, run in RUNS.items() if run in study.runs]
-    expected = {name: run for name, run in RUNS.items() if run in study.runs or name != "ELG"}  # a scale may lack ELG
-    return notes(
-        study,
-        here=measured_here(study, least, below, BENCHMARK),
-        not_measured=not_measured(study, solved.records, below, expected, BENCHMARK, least, (SET,)),
-        trained=", ".join(trained) or "none",
-    )
 
 
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.

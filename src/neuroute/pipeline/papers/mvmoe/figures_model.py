@@ -227,28 +227,24 @@ def figure2(study: Study) -> Drawing:
     for j, weight in zip(chosen, net.array("input_weights", float)[node], strict=True):
         sheet.arrow("scores", f"expert{j}", bend="across", label=f"g = {weight:.2f}")
         sheet.arrow(f"expert{j}", "sum", bend="across")
-    rows = [*m.rows("a"), *_node_decision_rows(net), *_node_rows(net)]
+    stops = {int(node): i for i, node in enumerate(net.array("prefix")) if node}
+    columns = {"demand": net.example.demand, "stop": stops, "logit": net.array("logits", float)}
+    columns["probability"] = net.array("probabilities", float)
+    node = net.decision.current
+    weights = dict(zip(net.array("input_experts")[node], net.array("input_weights")[node], strict=True))
+    about = {"panel": "b", "side": MEASURED, "node": node}
+    rows = [
+        *m.rows("a"),
+        *maps.node_rows(net.example.coords, {"panel": "a, decision", "side": MEASURED}, columns),
+        *[
+            about | {"expert": j + 1, "score": float(score), "weight": float(weights.get(j, 0.0))}
+            for j, score in enumerate(net.array("scores")[node])
+        ],
+    ]
     alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."
     of_route = dict(zip(("load", "time", "length", "opened"), map(float, net.array("known")), strict=True))
     texts = notes(study, net=net, visited=_visited(net), available=len(net.decision.available), **of_route)
     return Drawing(sheet.figure, rows, texts, alt)
-
-
-def _node_decision_rows(net: Routing) -> list[dict[str, Any]]:
-    stops = {int(node): i for i, node in enumerate(net.array("prefix")) if node}
-    columns = {"demand": net.example.demand, "stop": stops, "logit": net.array("logits", float)}
-    columns["probability"] = net.array("probabilities", float)
-    return maps.node_rows(net.example.coords, {"panel": "a, decision", "side": MEASURED}, columns)
-
-
-def _node_rows(net: Routing) -> list[dict[str, Any]]:
-    node = net.decision.current
-    weights = dict(zip(net.array("input_experts")[node], net.array("input_weights")[node], strict=True))
-    about = {"panel": "b", "side": MEASURED, "node": node}
-    return [
-        about | {"expert": j + 1, "score": float(score), "weight": float(weights.get(j, 0.0))}
-        for j, score in enumerate(net.array("scores")[node])
-    ]
 
 
 def _visited(net: Routing) -> int:
@@ -306,7 +302,12 @@ def figure3(study: Study) -> Drawing:
     counts = {way: np.bincount(choices.experts(way), minlength=columns + 1) for way in COLOURS}
     _draw_pairs(sheet.axes["counts"], counts, [str(i) for i in range(columns + 1)], "experts of a node")
     alt = "Score matrices of nodes and experts with the chosen entries in colour, and how many nodes each expert gets."
-    return Drawing(sheet.figure, _score_rows(choices), _score_notes(study, net, choices), alt)
+    nodes, columns = choices.scores.shape
+    without, rows = int((choices.experts("expert") == 0).sum()), choices.rows_drawn
+    cut = f" The first {rows} of {nodes} nodes are drawn; (c, d) and the CSV have all." if rows < nodes else ""
+    loads = ", ".join(str(n) for n in choices.loads("input"))
+    texts = notes(study, net=net, choices=choices, nodes=nodes, cut=cut, loads=loads, columns=columns, without=without)
+    return Drawing(sheet.figure, _score_rows(choices), texts, alt)
 
 
 def _draw_matrix(axes: mpl.axes.Axes, choices: Choices, way: str) -> None:
@@ -356,14 +357,6 @@ def _score_rows(choices: Choices) -> list[dict[str, Any]]:
         }
         for i, j in np.ndindex(choices.scores.shape)
     ]  # fmt: skip
-
-
-def _score_notes(study: Study, net: Routing, choices: Choices) -> tuple[str, ...]:
-    nodes, columns = choices.scores.shape
-    without, rows = int((choices.experts("expert") == 0).sum()), choices.rows_drawn
-    cut = f" The first {rows} of {nodes} nodes are drawn; (c, d) and the CSV have all." if rows < nodes else ""
-    loads = ", ".join(str(n) for n in choices.loads("input"))
-    return notes(study, net=net, choices=choices, nodes=nodes, cut=cut, loads=loads, columns=columns, without=without)
 
 
 @artifact(
@@ -614,7 +607,20 @@ def figure8(study: Study) -> Drawing:
     figure = new_figure(height=0.7 + 0.165 * len(names) + 0.3)
     first, second = figure.subplots(1, 2, width_ratios=(1.75, 1))
     _draw_chances(figure, first, chances, names)
-    _draw_branches(second, _sparse_shares(net))
+    percent = _sparse_shares(net)
+    places = range(len(percent))
+    second.barh(places, percent, 0.72, color=SPARSE)
+    second.barh(places, 100 - percent, 0.72, left=percent, color=DENSE)
+    for i, share in enumerate(percent):
+        inside = share > 50
+        second.annotate(f"{share:.0f} %", (share, i), (-3 if inside else 3, 0), textcoords="offset points",
+                      ha="right" if inside else "left", va="center", fontsize=5.8,
+                      color="white" if inside else style.INK)  # fmt: skip
+    second.set_ylim(len(percent) - 0.5, -0.5)
+    second.set_xlim(0, 100)
+    second.set_yticks([])
+    second.set_xlabel("share of the decisions (%)")
+    second.grid(visible=False)
     first.set_title(f"(a) Probability of the experts at the first {chances.shape[1]} decisions")
     second.set_title("(b) What ran at all decisions")
     squares = {"(b) experts": SPARSE, "(b) dense layer": DENSE}
@@ -623,7 +629,36 @@ def figure8(study: Study) -> Drawing:
         handles.append(_square("(a) all is served", facecolor="white", edgecolor=OVER, hatch=HATCH))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
-    return Drawing(figure, _decision_rows(net), _decision_notes(study, net), alt)
+    percent, names = _sparse_shares(net), net.variants
+    low, high = int(percent.argmin()), int(percent.argmax())
+    chances = net.array("sparse_chance", float)
+    chances = chances[np.isfinite(chances)]
+    chances_text = ""
+    if len(chances):
+        chances_text = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
+    texts = notes(
+        study,
+        net=net,
+        batches=_batches(net),
+        chances_text=chances_text,
+        mean=percent.mean(),
+        low=(names[low], percent[low]),
+        high=(names[high], percent[high]),
+    )
+    rows: list[dict[str, Any]] = []
+    sparse, chances = net.array("sparse", int), net.array("sparse_chance", float)
+    counts, ran = net.array("decisions"), net.array("sparse_decisions")
+    for i, (name, percent) in enumerate(zip(net.variants, _sparse_shares(net), strict=True)):
+        about = {"side": MEASURED, "variant": name, "trained": name in mvmoe.TRAINED}
+        rows.append(about | {"panel": "b", "decisions": int(counts[i]), "sparse_decisions": int(ran[i]),
+                             "sparse_pct": float(percent)})  # fmt: skip
+        rows += [
+            about
+            | {"panel": "a", "decision": step, "layer": "sparse" if is_sparse else "dense", "probability": float(p)}
+            for step, (is_sparse, p) in enumerate(zip(sparse[i], chances[i], strict=True), 1)
+            if is_sparse != NO_DECISION
+        ]
+    return Drawing(figure, rows, texts, alt)
 
 
 def _square(label: str, **look: Any) -> mpl.patches.Patch:
@@ -661,58 +696,6 @@ def _draw_chances(figure: mpl.figure.Figure, axes: mpl.axes.Axes, chances: maps.
     axes.grid(visible=False)
 
 
-def _draw_branches(axes: mpl.axes.Axes, percent: maps.Array) -> None:
-    places = range(len(percent))
-    axes.barh(places, percent, 0.72, color=SPARSE)
-    axes.barh(places, 100 - percent, 0.72, left=percent, color=DENSE)
-    for i, share in enumerate(percent):
-        inside = share > 50
-        axes.annotate(f"{share:.0f} %", (share, i), (-3 if inside else 3, 0), textcoords="offset points",
-                      ha="right" if inside else "left", va="center", fontsize=5.8,
-                      color="white" if inside else style.INK)  # fmt: skip
-    axes.set_ylim(len(percent) - 0.5, -0.5)
-    axes.set_xlim(0, 100)
-    axes.set_yticks([])
-    axes.set_xlabel("share of the decisions (%)")
-    axes.grid(visible=False)
-
-
-def _decision_rows(net: Routing) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    sparse, chances = net.array("sparse", int), net.array("sparse_chance", float)
-    counts, ran = net.array("decisions"), net.array("sparse_decisions")
-    for i, (name, percent) in enumerate(zip(net.variants, _sparse_shares(net), strict=True)):
-        about = {"side": MEASURED, "variant": name, "trained": name in mvmoe.TRAINED}
-        rows.append(about | {"panel": "b", "decisions": int(counts[i]), "sparse_decisions": int(ran[i]),
-                             "sparse_pct": float(percent)})  # fmt: skip
-        rows += [
-            about
-            | {"panel": "a", "decision": step, "layer": "sparse" if is_sparse else "dense", "probability": float(p)}
-            for step, (is_sparse, p) in enumerate(zip(sparse[i], chances[i], strict=True), 1)
-            if is_sparse != NO_DECISION
-        ]
-    return rows
-
-
-def _decision_notes(study: Study, net: Routing) -> tuple[str, ...]:
-    percent, names = _sparse_shares(net), net.variants
-    low, high = int(percent.argmin()), int(percent.argmax())
-    chances = net.array("sparse_chance", float)
-    chances = chances[np.isfinite(chances)]
-    chances_text = ""
-    if len(chances):
-        chances_text = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
-    return notes(
-        study,
-        net=net,
-        batches=_batches(net),
-        chances_text=chances_text,
-        mean=percent.mean(),
-        low=(names[low], percent[low]),
-        high=(names[high], percent[high]),
-    )
-
-
 def _batches(net: Routing) -> str:
     counts = sorted({int(count) for count in net.array("counts")})
     many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
@@ -729,9 +712,33 @@ def figure9(study: Study) -> Drawing:
     top, bottom = figure.subplots(2, 1, height_ratios=(1.35, 1))
     even, quoted_share = 100 / net.experts, quoted(study, "largest_expert_share_pct")
     colours = style.ramp("cool-warm", net.experts)
-    _draw_shares(top, by_variant, net.variants, colours, even)
+    names = net.variants
+    places = np.arange(len(names))
+    top.vlines(places, by_variant.min(axis=1), by_variant.max(axis=1), color=style.GREY, linewidth=0.8, zorder=1)
+    for j, colour in enumerate(colours):
+        top.plot(places, by_variant[:, j], "o", color=colour, markersize=4.5, **WHITE_EDGE)
+    top.axhline(even, color=style.INK, linewidth=0.8, zorder=3)
+    top.set_xticks(range(len(names)), [name.replace("VRP", "VRP\n", 1) for name in names], fontsize=5.8)
+    top.set_xlim(-0.6, len(names) - 0.4)
+    top.set_ylabel("nodes (%)")
+    top.grid(visible=False, axis="x")
+    top.tick_params(axis="x", length=0, pad=2)
     top.axhline(quoted_share, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)))
-    _draw_layers(bottom, by_layer, layer_names(net), colours, even)
+    layers = layer_names(net)
+    for j, colour in enumerate(colours):
+        for i in range(by_layer.shape[1]):
+            finite = by_layer[:, i, j][np.isfinite(by_layer[:, i, j])]
+            if not len(finite):
+                continue
+            x = i + (j - (len(colours) - 1) / 2) * 0.16
+            bottom.plot([x, x], [finite.min(), finite.max()], color=colour, linewidth=1.0)
+            bottom.plot(x, finite.mean(), "o", color=colour, markersize=4, **WHITE_EDGE)
+    bottom.axhline(even, color=style.INK, linewidth=0.8, zorder=1)
+    bottom.set_xticks(range(len(layers)), layers)
+    bottom.set_xlim(-0.5, len(layers) - 0.5)
+    bottom.set_ylim(bottom=0)
+    bottom.set_ylabel("nodes (%)")
+    bottom.grid(visible=False, axis="x")
     handles: list[Any] = [mpl.patches.Patch(fc=colour, label=f"expert {j}") for j, colour in enumerate(colours, 1)]
     handles.append(line("all alike", color=style.INK, linewidth=0.8))
     handles.append(line("largest in print", color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5))))
@@ -761,36 +768,6 @@ def layer_shares(net: Routing) -> maps.Array:
     """(v, layers, m) percent of a mixture's choices on each expert, the decoder's last."""
     loads = np.concatenate([net.array("encoder_load"), net.array("decoder_load")[:, None]], axis=1)
     return shares(loads)
-
-
-def _draw_shares(axes: mpl.axes.Axes, percent: maps.Array, names: list[str], colours: list[str], even: float) -> None:
-    places = np.arange(len(names))
-    axes.vlines(places, percent.min(axis=1), percent.max(axis=1), color=style.GREY, linewidth=0.8, zorder=1)
-    for j, colour in enumerate(colours):
-        axes.plot(places, percent[:, j], "o", color=colour, markersize=4.5, **WHITE_EDGE)
-    axes.axhline(even, color=style.INK, linewidth=0.8, zorder=3)
-    axes.set_xticks(range(len(names)), [name.replace("VRP", "VRP\n", 1) for name in names], fontsize=5.8)
-    axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.set_ylabel("nodes (%)")
-    axes.grid(visible=False, axis="x")
-    axes.tick_params(axis="x", length=0, pad=2)
-
-
-def _draw_layers(axes: mpl.axes.Axes, every: maps.Array, names: list[str], colours: list[str], even: float) -> None:
-    for j, colour in enumerate(colours):
-        for i in range(every.shape[1]):
-            finite = every[:, i, j][np.isfinite(every[:, i, j])]
-            if not len(finite):
-                continue
-            x = i + (j - (len(colours) - 1) / 2) * 0.16
-            axes.plot([x, x], [finite.min(), finite.max()], color=colour, linewidth=1.0)
-            axes.plot(x, finite.mean(), "o", color=colour, markersize=4, **WHITE_EDGE)
-    axes.axhline(even, color=style.INK, linewidth=0.8, zorder=1)
-    axes.set_xticks(range(len(names)), names)
-    axes.set_xlim(-0.5, len(names) - 0.5)
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("nodes (%)")
-    axes.grid(visible=False, axis="x")
 
 
 def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> tuple[str, ...]:

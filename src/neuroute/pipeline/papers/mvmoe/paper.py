@@ -141,9 +141,6 @@ class MvmoeScale(Spec):
         solver = self.references.get(variant) or self.references[OTHERS]
         return solver if isinstance(solver, str) else solver[size]
 
-    def other_solvers_of(self, variant: str) -> list[str]:
-        return self.other_solvers.get(variant, self.other_solvers.get(OTHERS, []))
-
     _named = names_each(sizes=SIZES, test_counts=SIZES, differ=["sizes"])
 
     @model_validator(mode="after")
@@ -259,7 +256,10 @@ def adapted(scale: Scale, variant: str) -> Labels:
 def solved(scale: Scale, variant: str, size: int) -> tuple[Labels, ...]:
     """A test set as each solver that is run on it solves it, the reference first."""
     first = reference(scale, variant, size)
-    others = (scale[MvmoeScale].reference_of(variant, size), *scale[MvmoeScale].other_solvers_of(variant))
+    others = (
+        scale[MvmoeScale].reference_of(variant, size),
+        *scale[MvmoeScale].other_solvers.get(variant, scale[MvmoeScale].other_solvers.get(OTHERS, [])),
+    )
     return tuple(Labels(dataset=first.dataset, solver=solver) for solver in dict.fromkeys((first.solver, *others)))
 
 
@@ -471,7 +471,9 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     for name in ablations(scale):
         alpha, norm, top = TABLE5.get(name, TABLE5[DEFAULT])
         of_table = {key: value for key, value in {"norm": norm, "top": top}.items() if value not in ("instance", 2)}
-        network = _network(scale, SIZES[0], **of_table, **_ablated(scale, name))
+        even = [f"enc{layer}" for layer in range(0, scale[MvmoeScale].network.depth, 2)]
+        of_depth = {"h_enc_even": {"positions": even}, "h_enc_last2": {"positions": even[-2:]}}
+        network = _network(scale, SIZES[0], **of_table, **(OF_ABLATION | of_depth).get(name, {}))
         larger = [{"batch_size": TIMES_DATA.get(name, 1) * stage.batch_size} for stage in m.ablation.stages]
         stages = tuple(stage.model_copy(update=more) for stage, more in zip(m.ablation.stages, larger, strict=True))
         training, role = m.ablation.model_copy(update={"stages": stages}), {"method": "ablation", "variant": name}
@@ -531,13 +533,6 @@ def _network(scale: Scale, size: int, **change: Any) -> Network:
         "train_nodes": scale[MvmoeScale].sizes[size],
     }
     return Network(kind=MVMOE, arguments=arguments | change)
-
-
-def _ablated(scale: Scale, name: str) -> dict[str, Any]:
-    """ "Every-two or last-two layers", both of those with even numbers from 0 on (Section 5.2, Position of MoEs)."""
-    even = [f"enc{layer}" for layer in range(0, scale[MvmoeScale].network.depth, 2)]
-    of_depth = {"h_enc_even": {"positions": even}, "h_enc_last2": {"positions": even[-2:]}}
-    return (OF_ABLATION | of_depth).get(name, {})
 
 
 PAPER = Paper(

@@ -114,7 +114,9 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
         while not rollout.is_complete():
             rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
             if isinstance(net.combine, Hierarchical) and decisions < steps:
-                chances.append(_chance(net, inputs[-1], routing))
+                assert isinstance(net.combine, Hierarchical)
+                p = routing.first if net.hierarchy == "episode" else net.combine.probabilities(inputs[-1], Routing())
+                chances.append(0.5 if p is None else float(p[0, 0]))
             inputs.clear()
             decisions += 1
     runs = [bool(sparse) for sparse in routing.sparse] or [True] * decisions
@@ -136,13 +138,6 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
             "sparse_chance": np.array([*chances, *[np.nan] * padding], dtype=np.float32),
         }
     return arrays, rollout.solutions()[0].cpu().numpy()
-
-
-def _chance(net: MvMoe, inputs: Tensor, routing: Routing) -> float:
-    """What a light decoder's gate gave the experts in a decision."""
-    assert isinstance(net.combine, Hierarchical)
-    p = routing.first if net.hierarchy == "episode" else net.combine.probabilities(inputs, Routing())
-    return 0.5 if p is None else float(p[0, 0])
 
 
 def solved(instance: Vrp, solutions: np.ndarray) -> Arrays:

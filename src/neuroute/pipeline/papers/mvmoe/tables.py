@@ -205,15 +205,6 @@ def _feasible(study: Study, tests: Sequence[Labels], runs: Sequence[str]) -> lis
     return [f"Of the reference solutions here networks could drive: {'; '.join(parts)}."]
 
 
-def budgets_note(scale: Scale, variants: Sequence[str]) -> str:
-    """When the searches of the solvers end that are run on these problems."""
-    every = (
-        labels.solver for variant in variants for size in mvmoe.SIZES for labels in mvmoe.solved(scale, variant, size)
-    )
-    texts = [f"{solver_name(solver)} {BUDGETS[solver]}" for solver in dict.fromkeys(every) if solver in BUDGETS]
-    return ", ".join(texts)
-
-
 def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million", sizes: Sequence[int] = SIZES) -> str:
     """How many trainings, how long in comparison to the paper's, and which of its `sizes` no model is trained for."""
     amount = amounts(study, [run for run in dict.fromkeys(runs) if run in study.runs])
@@ -272,7 +263,19 @@ def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) ->
     method measured here has solved.  Notes: by instances and methods; how to get the instances where there are none.
     """
     published = printed_numbers(study, study.artifact.name, problem=library.problem)
-    gaps, instances, best = _gaps(study, library, solvers), _set(library), published[published.metric == "best_known"]
+    metric, gaps = "gap_rounded_pct" if library.rounded else "gap_pct", list[Gaps]()
+    of_set = study.records[(study.records.distribution == library.benchmark) & (study.records.metric == metric)]
+    for solver in solvers:
+        of_run = of_set[(of_set.group == solver.group) & (of_set.decoding == solver.decoding.name)]
+        of_run = of_run[of_run.run.isin(study.trainings(solver.run))]
+        study.mark(of_run)
+        study.note_seeds(solver.run, of_run.run.nunique())
+        by_name = {
+            str(test).removeprefix(f"{library.benchmark}_"): tuple(of_test.value)
+            for test, of_test in of_run.groupby("test")
+        }
+        gaps.append({name: gap for name, gap in by_name.items() if name in _set(library)})
+    instances, best = _set(library), published[published.metric == "best_known"]
     names, solved = [str(name) for name in best.instance], {name for of in gaps for name in of}
     others = [name for name in instances if name in solved and name not in names]
     of_each = [select(published, **solver.printed) for solver in solvers]
@@ -294,7 +297,14 @@ def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) ->
             cells.append(Cell(library.length(length), library.length(length_in_print)))
             cells.append(Cell(gap, gap_in_print, behind=behind))
         rows.append(Row((library.title, name), tuple(cells)))
-    rows.append(_mean(library, gaps, names, of_each))
+    common, cells = _common(gaps, names), [Cell()]
+    for of, printed_rows in zip(gaps, of_each, strict=True):
+        mean_here = fmean(fmean(of[name]) for name in common) if of and common else None
+        in_print = _one(printed_rows[printed_rows.instance == f"mean of {len(names)}"].value)
+        at = "" if mean_here is None else f"{len(common)} of {len(names)} instances"
+        cells += [Cell(), Cell(mean_here, in_print, at=at)]
+    label = f"Mean of {len(names)}" + (f", here of {len(common)}" if common and len(common) < len(names) else "")
+    rows.append(Row((library.title, label), tuple(cells)))
     if not any(gaps):
         return rows, [none_there(library.benchmark)]
     notes = []
@@ -320,23 +330,6 @@ def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) ->
 Gaps = dict[str, tuple[float, ...]]  # instance -> the gap in % of each training
 
 
-def _gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> list[Gaps]:
-    """Return what is measured of a set by each method."""
-    metric, gaps = "gap_rounded_pct" if library.rounded else "gap_pct", []
-    of_set = study.records[(study.records.distribution == library.benchmark) & (study.records.metric == metric)]
-    for solver in solvers:
-        rows = of_set[(of_set.group == solver.group) & (of_set.decoding == solver.decoding.name)]
-        rows = rows[rows.run.isin(study.trainings(solver.run))]
-        study.mark(rows)
-        study.note_seeds(solver.run, rows.run.nunique())
-        of = {
-            str(test).removeprefix(f"{library.benchmark}_"): tuple(of_test.value)
-            for test, of_test in rows.groupby("test")
-        }
-        gaps.append({name: gap for name, gap in of.items() if name in _set(library)})
-    return gaps
-
-
 def _common(gaps: Sequence[Gaps], names: Sequence[str]) -> list[str]:
     """Keep the instances that every method measured here has solved."""
     some = [of for of in gaps if of]
@@ -350,17 +343,6 @@ def _behind(study: Study, solver: Solver, customers: int, gaps: tuple[float, ...
         return None
     kind = model.network.kind.partition(":")[2]
     return Gap(gaps, np.zeros(1), "", 1, kind, "vrp", customers / model.n, solver.run)
-
-
-def _mean(library: Library, gaps: Sequence[Gaps], names: list[str], of_each: Sequence[pd.DataFrame]) -> Row:
-    common, cells = _common(gaps, names), [Cell()]
-    for of, printed_rows in zip(gaps, of_each, strict=True):
-        mean = fmean(fmean(of[name]) for name in common) if of and common else None
-        in_print = _one(printed_rows[printed_rows.instance == f"mean of {len(names)}"].value)
-        at = "" if mean is None else f"{len(common)} of {len(names)} instances"
-        cells += [Cell(), Cell(mean, in_print, at=at)]
-    label = f"Mean of {len(names)}" + (f", here of {len(common)}" if common and len(common) < len(names) else "")
-    return Row((library.title, label), tuple(cells))
 
 
 def _set(library: Library) -> dict[str, PublishedInstance]:
@@ -402,15 +384,17 @@ def table6(study: Study) -> Table:
     at = of_each(scale[mvmoe.MvmoeScale].construction_size, scale[mvmoe.MvmoeScale].construction_count)
     heads = f"n={scale[mvmoe.MvmoeScale].construction_size}", at, f"n={mvmoe.CONSTRUCTED}"
     columns = [Column(f"time_{mvmoe.MULTI_TASK[method]}_s", method, "", duration, *heads) for method in runs]
-    return draw_table(study, ("Problem",), columns, rows, models=models_note(study, runs), slower=_slower(rows))
-
-
-def _slower(rows: Sequence[Row]) -> list[str]:
-    """On how many problems the light decoder was the slower one here."""
     both = [(row.cells[1].measured, row.cells[2].measured) for row in rows]
     times = [(base, light) for base, light in both if isinstance(base, float) and isinstance(light, float)]
     slower = sum(light > base for base, light in times)
-    return [f"Here MVMoE/4E-L is slower than MVMoE/4E on {slower} of {len(times)} problems."] if times else []
+    return draw_table(
+        study,
+        ("Problem",),
+        columns,
+        rows,
+        models=models_note(study, runs),
+        slower=f"Here MVMoE/4E-L is slower than MVMoE/4E on {slower} of {len(times)} problems." if times else "",
+    )
 
 
 def _table7_needs(scale: Scale) -> Iterator[Need]:
@@ -543,12 +527,22 @@ def _comparison(study: Study, variants: Sequence[str]) -> Table:
             name = str(method.label)
             lines = published[(published.method == name) & (published.n == size) & (published.metric == "gap_pct")]
             print_[name] = f"{lines.value.mean():.3f}"
-            if (mean := _mean_gap(study, name, variants, size)) is not None:
-                here[name] = f"{mean:.3f}"
+            gaps = []
+            for variant in variants:
+                method = learned(study.scale, variant)[f"{name} aug×8"]
+                dataset = mvmoe.reference(study.scale, variant, size).dataset
+                gaps.append(study.value(MEAN_OF_GAPS, str(method.run(size)), dataset, method.decoding))
+            numbers = [gap for gap in gaps if gap is not None]
+            if len(numbers) == len(gaps):
+                here[name] = f"{sum(numbers) / len(numbers):.3f}"
         words = f"at n={study.scale[mvmoe.MvmoeScale].sizes[size]} {listed(here)}; " if here else ""
         notes.append(
             f"Mean gaps in % over the {len(variants)} problems: {words}in print, at n={size}, {listed(print_)}."
         )
+    every = (
+        labels.solver for variant in variants for size in mvmoe.SIZES for labels in mvmoe.solved(scale, variant, size)
+    )
+    texts = [f"{solver_name(solver)} {BUDGETS[solver]}" for solver in dict.fromkeys(every) if solver in BUDGETS]
     return grid_table(
         study,
         ("Problem", "Method"),
@@ -557,19 +551,8 @@ def _comparison(study: Study, variants: Sequence[str]) -> Table:
         trained=trained_note(study, [run for grid in grids for run in grid.runs]),
         references=references_note(scale, variants),
         **rule_notes(study, tests, multi),
-        budgets=budgets_note(scale, variants),
+        budgets=", ".join(texts),
     )
-
-
-def _mean_gap(study: Study, name: str, variants: Sequence[str], size: int) -> float | None:
-    """Of a method's gaps on the problems, where all of them were measured."""
-    gaps = []
-    for variant in variants:
-        method = learned(study.scale, variant)[f"{name} aug×8"]
-        dataset = mvmoe.reference(study.scale, variant, size).dataset
-        gaps.append(study.value(MEAN_OF_GAPS, str(method.run(size)), dataset, method.decoding))
-    numbers = [gap for gap in gaps if gap is not None]
-    return sum(numbers) / len(numbers) if len(numbers) == len(gaps) else None
 
 
 def table4_grid(scale: Scale) -> Grid:

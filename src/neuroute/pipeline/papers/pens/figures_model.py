@@ -74,7 +74,20 @@ def figure2(study: Study) -> Drawing:
     sheet = dg.Sheet.of(study, net.model, steps=steps, marks=marks, cities=len(walk.coords))
     for k in decisions:
         _draw_step(sheet.axes[f"map{k}"], walk, k)
-        _draw_bars(sheet.axes[f"bars{k}"], walk, k)
+        # A bar for each candidate, in the colour that it has on the map.
+        axes = sheet.axes[f"bars{k}"]
+        chances, nodes = walk.probabilities[k], sorted(int(node) for node in walk.tour[k + 1 :])
+        if np.isfinite(chances[nodes]).all():
+            colours = [_shade(c) for c in chances[nodes]]
+            axes.bar(nodes, chances[nodes], width=0.7, color=colours, edgecolor=style.INK, linewidth=0.5)
+        else:
+            maps.write_not_finite(axes)
+        axes.set_xticks(nodes, [walk.name(node) for node in nodes])
+        axes.set_xlim(-0.6, len(walk.coords) - 0.4)
+        axes.set_ylim(0, 1.05)
+        axes.set_yticks([])
+        axes.tick_params(labelsize=5.5, length=0, pad=1.5)
+        axes.grid(visible=False)
     _draw_step(sheet.axes["tour"], walk, len(decisions))
     first = sheet.axes["bars0"]
     first.set_yticks([0, 1])
@@ -108,22 +121,6 @@ def _draw_step(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
 
 def _shade(chance: float) -> Any:
     return maps.color_values("Blues", float(chance)) if np.isfinite(chance) else (1.0, 1.0, 1.0, 1.0)
-
-
-def _draw_bars(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
-    """A bar for each candidate, in the colour that it has on the map."""
-    chances, nodes = walk.probabilities[step], sorted(int(node) for node in walk.tour[step + 1 :])
-    if np.isfinite(chances[nodes]).all():
-        colours = [_shade(c) for c in chances[nodes]]
-        axes.bar(nodes, chances[nodes], width=0.7, color=colours, edgecolor=style.INK, linewidth=0.5)
-    else:
-        maps.write_not_finite(axes)
-    axes.set_xticks(nodes, [walk.name(node) for node in nodes])
-    axes.set_xlim(-0.6, len(walk.coords) - 0.4)
-    axes.set_ylim(0, 1.05)
-    axes.set_yticks([])
-    axes.tick_params(labelsize=5.5, length=0, pad=1.5)
-    axes.grid(visible=False)
 
 
 LOW, HIGH = 2, 98  # percentiles of a panel's logits between which its colours may lie

@@ -67,7 +67,19 @@ def figure1(study: Study) -> Drawing:
     places = [start + i for start, group in zip(starts, groups, strict=True) for i in range(len(group))]
     figure = new_figure(height=3.5)
     here, paper = figure.subplots(1, 2, sharey=True)
-    _draw_measured(here, bars, places)
+    ends: list[float] = []
+    for y, bar in zip(places, bars, strict=True):
+        gap = bar.gap.measured
+        if not isinstance(gap, float):
+            why = "not measured" if bar.run else "published only"
+            here.text(0, y, f" {why}", color=style.GREY, va="center", fontsize=6)
+            continue
+        here.barh(y, gap, height=0.62, color=bar.colour, alpha=0.55 if bar.faded else 1, linewidth=0)
+        low, high = (gap if end is None else end for end in (bar.gap.low, bar.gap.high))
+        here.plot([low, high], [y, y], color=style.INK, linewidth=0.8, zorder=3)
+        _value(here, y, gap, max(gap, high) if gap >= 0 else min(gap, low))
+        ends += [gap, low, high]
+    _set_limits(here, ends)
     printed_bars = [(y, bar) for y, bar in zip(places, bars, strict=True) if bar.gap.published is not None]
     bars_in_print = [(y, bar, float(bar.gap.published or 0)) for y, bar in printed_bars]
     for y, bar, gap in bars_in_print:
@@ -114,22 +126,6 @@ def _bars(study: Study) -> list[list[Bar]]:
             published = gap(m.run, how, "table3", method=m.name, scaled="yes" if scaled else "no")
             own.append(Bar(label, colours[str(m.run)], m.run, how, published, faded=not scaled))
     return [whole, sparse, own]
-
-
-def _draw_measured(axes: mpl.axes.Axes, bars: Sequence[Bar], places: Sequence[float]) -> None:
-    ends: list[float] = []
-    for y, bar in zip(places, bars, strict=True):
-        gap = bar.gap.measured
-        if not isinstance(gap, float):
-            why = "not measured" if bar.run else "published only"
-            axes.text(0, y, f" {why}", color=style.GREY, va="center", fontsize=6)
-            continue
-        axes.barh(y, gap, height=0.62, color=bar.colour, alpha=0.55 if bar.faded else 1, linewidth=0)
-        low, high = (gap if end is None else end for end in (bar.gap.low, bar.gap.high))
-        axes.plot([low, high], [y, y], color=style.INK, linewidth=0.8, zorder=3)
-        _value(axes, y, gap, max(gap, high) if gap >= 0 else min(gap, low))
-        ends += [gap, low, high]
-    _set_limits(axes, ends)
 
 
 def _value(axes: mpl.axes.Axes, y: float, value: float, end: float) -> None:
@@ -478,7 +474,19 @@ def figure5(study: Study) -> Drawing:
         top.set_xticks(range(len(pens.SMALL_SIZES)), [pens.size_label(study, size) for size in pens.SMALL_SIZES])
         top.set_xlabel("Nodes" + (" (the paper's)" if renamed else ""))
         top.set_title(f"({PANELS[key][0]}) {model}, after training")
-        _draw_curves(bottom, [row for row in curves if row["series"] == model])
+        of_model = [row for row in curves if row["series"] == model]
+        last = 1
+        for words, colour, marker in INITIAL.values():
+            for size in CURVES:
+                mine = [r for r in of_model if r["initial"] == words and r["size"] == size and r["batch"] > 0]
+                x = [r["batch"] for r in mine]
+                y = [drawable(r["gap_pct"]) for r in mine]
+                bottom.plot(
+                    x, y, color=colour, linestyle=DASHES[size], linewidth=1.1, marker=marker, markersize=2.6,
+                    markeredgewidth=0,
+                )  # fmt: skip
+                last = max([last, *x])
+        batches_axis(bottom, last)
         bottom.set_xlabel("Training batches")
         bottom.set_title(f"({PANELS[key][1]}) {model}, while training" + (" (not in the paper)" if key == "a" else ""))
     for row, rows_drawn, label in ((panels[0], ends, "Optimality gap (%)"), (panels[1], curves, "Validation gap (%)")):
@@ -565,21 +573,6 @@ def _draw_ends(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def _draw_curves(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
-    last = 1
-    for words, colour, marker in INITIAL.values():
-        for size in CURVES:
-            mine = [r for r in rows if r["initial"] == words and r["size"] == size and r["batch"] > 0]
-            x = [r["batch"] for r in mine]
-            y = [drawable(r["gap_pct"]) for r in mine]
-            axes.plot(
-                x, y, color=colour, linestyle=DASHES[size], linewidth=1.1, marker=marker, markersize=2.6,
-                markeredgewidth=0,
-            )  # fmt: skip
-            last = max([last, *x])
-    batches_axis(axes, last)
-
-
 def _embedding_notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     sets = [pens.reference(study.scale, size).dataset for size in pens.SMALL_SIZES]
     validation = [pens.validation(study.scale, size).dataset for size in CURVES]
@@ -587,7 +580,14 @@ def _embedding_notes(study: Study, ends: Sequence[dict[str, Any]], curves: Seque
     nodes = study.scale[pens.PensScale].sizes[20]
     compared = []
     for model in MODELS.values():
-        comparison = _comparison([r for r in ends if r["series"] == model and r["side"] == MEASURED])
+        measured = [r for r in ends if r["series"] == model and r["side"] == MEASURED]
+        parts = []
+        for size in pens.SMALL_SIZES:
+            at = {r["initial"]: r for r in measured if r["size"] == size and math.isfinite(r["gap_pct"])}
+            if len(at) == 2:
+                zero, gauss = at["zero"]["gap_pct"], at["Gaussian"]["gap_pct"]
+                parts.append(f"TSP{at['zero']['n']:,} zero {decimal(zero)} %, Gaussian {decimal(gauss)} %")
+        comparison = "; ".join(parts)
         if comparison:
             compared.append(f"{model} here: {comparison}.")
     hidden = [
@@ -605,14 +605,3 @@ def _embedding_notes(study: Study, ends: Sequence[dict[str, Any]], curves: Seque
         compared=compared,
         hidden=hidden,
     )
-
-
-def _comparison(rows: Sequence[dict[str, Any]]) -> str:
-    """Which of the two ends lower at each size: the trend that the figure is about."""
-    parts = []
-    for size in pens.SMALL_SIZES:
-        at = {r["initial"]: r for r in rows if r["size"] == size and math.isfinite(r["gap_pct"])}
-        if len(at) == 2:
-            zero, gauss = at["zero"]["gap_pct"], at["Gaussian"]["gap_pct"]
-            parts.append(f"TSP{at['zero']['n']:,} zero {decimal(zero)} %, Gaussian {decimal(gauss)} %")
-    return "; ".join(parts)

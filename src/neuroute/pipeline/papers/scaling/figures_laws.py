@@ -412,28 +412,23 @@ def figure4(study: Study) -> Drawing:
     every.sort(key=lambda curve: curves.SIDES.index(curve.side))
     unique = {(curve.side, curve.name): curve for curve in every}  # both panels have the smallest model
     in_print = quoted_values(study, "alpha_c")
+    parts = []
+    for model, value in in_print.items():
+        if refit := unique.get((PAPER, model.name)):
+            low, high = laws.rounding_interval(refit.x, refit.gaps, 0.00005)
+            verdict = "inside" if low <= value <= high else "outside"
+            parts.append(f"{refit.name} {value:.2f}, {verdict} the {low:.2f}–{high:.2f} that its rounding allows")
     texts = notes(
         study,
-        compute=_printed_compute_note(in_print, unique),
+        compute=(
+            f"Printed α_c against log-log refits of Table 18: {'; '.join(parts)}. What does not fall inside does not "
+            "follow from the printed gaps."
+        ),
         trouble=curves.trouble_notes(list(unique.values())),
     )
     alt = "Gap over inference GFLOPs under beam search with power-law fits, by width and by depth; here and published."
     fits = curves.fits_table("Power laws in inference compute", "α_c", unique.values(), in_print)
     return Drawing(figure, [row for curve in every for row in curve.rows()], texts, alt, fits)
-
-
-def _printed_compute_note(in_print: Mapping[Shape, float], unique: Mapping[tuple[str, str], Curve]) -> str:
-    """The printed exponents against what rounding allows of a refit of Table 18."""
-    parts = []
-    for shape, value in in_print.items():
-        if curve := unique.get((PAPER, shape.name)):
-            low, high = laws.rounding_interval(curve.x, curve.gaps, 0.00005)
-            verdict = "inside" if low <= value <= high else "outside"
-            parts.append(f"{curve.name} {value:.2f}, {verdict} the {low:.2f}–{high:.2f} that its rounding allows")
-    return (
-        f"Printed α_c against log-log refits of Table 18: {'; '.join(parts)}. What does not fall inside does not "
-        "follow from the printed gaps."
-    )
 
 
 @artifact(
@@ -464,7 +459,14 @@ def figure6(study: Study) -> Drawing:
                 fitted[side, shape] = law, linear
             except laws.FitError as error:
                 failed.append(f"{each.name} ({error})")
-            _draw_shifted(row[scaling.WIDTHS.index(shape.width)], shape, each, law)
+            axes = row[scaling.WIDTHS.index(shape.width)]
+            shade = curves.DEPTH_COLOUR[shape.depth]
+            look: dict[str, Any] = {"markersize": 3.6, "markeredgecolor": "white", "markeredgewidth": 0.4, "zorder": 3}
+            positive = np.array([point for point in each.points if point[1] > 0]).reshape(-1, 2)
+            axes.plot(*positive.T, curves.WIDTH_MARKER[shape.width], color=shade, **look)
+            if law:
+                t = np.geomspace(min(each.x), max(each.x), 60)
+                axes.plot(t, law(t), "--", color=shade, linewidth=0.9)
             values = {"alpha_t": law.alpha, "beta_t": law.beta, "gamma": law.gamma} if law else {}
             values |= {"beta_t_linear": linear.beta} if law else {}
             rows += [
@@ -489,16 +491,6 @@ def figure6(study: Study) -> Drawing:
     figure.legend(handles=depths, title="Depth", loc="outside lower center", ncols=len(depths))
     alt = "Gap over inference time under beam search with shifted power laws for twelve models; here and published."
     return Drawing(figure, rows, notes(study, trouble=trouble), alt, _shifted_table(fitted))
-
-
-def _draw_shifted(axes: mpl.axes.Axes, shape: Shape, curve: Curve, law: laws.ShiftedPowerLaw | None) -> None:
-    shade = curves.DEPTH_COLOUR[shape.depth]
-    look: dict[str, Any] = {"markersize": 3.6, "markeredgecolor": "white", "markeredgewidth": 0.4, "zorder": 3}
-    positive = np.array([point for point in curve.points if point[1] > 0]).reshape(-1, 2)
-    axes.plot(*positive.T, curves.WIDTH_MARKER[shape.width], color=shade, **look)
-    if law:
-        t = np.geomspace(min(curve.x), max(curve.x), 60)
-        axes.plot(t, law(t), "--", color=shade, linewidth=0.9)
 
 
 def _shifted_table(fitted: Mapping[tuple[str, Shape], Shifted]) -> Table:

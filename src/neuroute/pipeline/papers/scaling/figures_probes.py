@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuroute.analysis.representations import cosine_similarity, principal_components, separation
-from neuroute.core.lazy import mpl
 from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, WIDTH_MARKER, colour, quoted_values
 from neuroute.pipeline.papers.scaling.paper import PROBED, run_id
@@ -241,8 +240,22 @@ def figure12(study: Study) -> Drawing:
         for i, probe in enumerate(read_probes(study)):
             result = success(probe.arrays[f"hits_{reading}"], probe.arrays[f"decisions_{reading}"])
             results[reading, probe.shape] = result
-            _draw_success(top, probe.shape, result, (i - 1) * 0.16, beyond_in_print.get(probe.shape))
-            rows += _rows(letter, probe, result)
+            shape, percent, in_print = probe.shape, result.percent, beyond_in_print.get(probe.shape)
+            shifted, some = np.arange(1, len(result.hits) + 1) + 0.16 * (i - 1), np.isfinite(percent)
+            top.plot(shifted[some], percent[some], color=colour(shape), linewidth=0.8, alpha=0.6, zorder=2)
+            reach = np.clip([percent[some] - result.low[some], result.high[some] - percent[some]], 0, None)
+            look: dict[str, Any] = {"color": colour(shape), "markeredgecolor": "white", "elinewidth": 1, "zorder": 3}
+            top.errorbar(shifted[some], percent[some], yerr=reach, fmt=WIDTH_MARKER[shape.width], **look)
+            if in_print is not None:
+                mark: dict[str, Any] = {"markersize": 6, "markeredgewidth": 1.5, "zorder": 4}
+                top.plot(shifted[-1] + 1, in_print, "x", color=colour(shape), **mark)
+            values = {"success_pct": result.percent, "low_pct": result.low, "high_pct": result.high}
+            rows += [
+                {"panel": letter, **probe.about(), "rank": label}
+                | {"decisions": int(result.decisions[k]), "hits": int(result.hits[k])}
+                | {key: array[k] for key, array in (values | {"decisions_pct": result.share_pct}).items()}
+                for k, label in enumerate(result.labels)
+            ]
         result = results[reading, PROBED[0]]
         places = np.arange(1, len(result.decisions) + 1)
         some = result.decisions > 0
@@ -270,40 +283,13 @@ def figure12(study: Study) -> Drawing:
         for shape, value in beyond_in_print.items()
     ]
     alt = "Success rate over the rank of the optimal next node among the nearest neighbours, for three models."
-    return Drawing(figure, rows, _notes(study, results), alt, _table(study, results, beyond_in_print))
-
-
-def _draw_success(
-    axes: mpl.axes.Axes, shape: scaling.Shape, result: Success, shift: float, in_print: float | None
-) -> None:
-    places = np.arange(1, len(result.hits) + 1) + shift
-    percent = result.percent
-    some = np.isfinite(percent)
-    axes.plot(places[some], percent[some], color=colour(shape), linewidth=0.8, alpha=0.6, zorder=2)
-    reach = np.clip([percent[some] - result.low[some], result.high[some] - percent[some]], 0, None)
-    look: dict[str, Any] = {"color": colour(shape), "markeredgecolor": "white", "elinewidth": 1, "zorder": 3}
-    axes.errorbar(places[some], percent[some], yerr=reach, fmt=WIDTH_MARKER[shape.width], **look)
-    if in_print is not None:
-        axes.plot(places[-1] + 1, in_print, "x", color=colour(shape), markersize=6, markeredgewidth=1.5, zorder=4)
-
-
-def _rows(panel: str, probe: Probe, result: Success) -> list[dict[str, Any]]:
-    values = {"success_pct": result.percent, "low_pct": result.low, "high_pct": result.high}
-    return [
-        {"panel": panel, **probe.about(), "rank": label}
-        | {"decisions": int(result.decisions[k]), "hits": int(result.hits[k])}
-        | {key: array[k] for key, array in (values | {"decisions_pct": result.share_pct}).items()}
-        for k, label in enumerate(result.labels)
-    ]
-
-
-def _notes(study: Study, results: Results) -> tuple[str, ...]:
     dataset = scaling.probed(study.scale).dataset
     beyond = {reading: int(results[reading, PROBED[0]].decisions[-1]) for reading in READINGS}
     total = int(results["all", PROBED[0]].decisions.sum())
     rates = {shape.name: study.value("success_pct", run_id(shape), dataset) for shape in PROBED}
     overall = ", ".join(f"{name} {rate:.2f} %" for name, rate in rates.items() if rate is not None)
-    return notes(study, test=described(dataset), total=total, last=LAST, beyond=beyond, overall=overall)
+    texts = notes(study, test=described(dataset), total=total, last=LAST, beyond=beyond, overall=overall)
+    return Drawing(figure, rows, texts, alt, _table(study, results, beyond_in_print))
 
 
 def _table(study: Study, results: Results, in_print: Mapping[scaling.Shape, float]) -> Table:

@@ -97,14 +97,6 @@ class Variant:
         shared = sorted(set.intersection(*map(set, curves)))
         return [(x, float(np.mean([curve[x] for curve in curves]))) for x in shared]
 
-    def mean_rows(self) -> list[dict[str, Any]]:
-        """What is drawn of several seeds together."""
-        return [
-            {"panel": panel, "side": HERE, "series": self.label, "seed": "mean", "batch": x, key: y}
-            for panel, key in (("loss", "loss"), ("gap", "gap_pct"))
-            for x, y in (self.mean(panel) if len(self.seeds) > 1 else ())
-        ]
-
 
 LOOKS = ((DEPTH_COLOUR[42], "o"), (style.RAMPS["orange"][1], "s"))  # of the first training and of the second
 GATED = (run_id(scaling.DEEPEST), run_id(scaling.DEEPEST, "nogate"))
@@ -173,7 +165,15 @@ def _draw_convergence(
         handles.append(style.line("thin: each seed", color=style.GREY, linewidth=0.6))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     _draw_ends(end_axes, variants, here)
-    rows = [row for v in variants for row in v.rows()] + [row for v in variants for row in v.mean_rows()]
+    rows = [row for v in variants for row in v.rows()] + [
+        row
+        for v in variants
+        for row in [
+            {"panel": panel, "side": HERE, "series": v.label, "seed": "mean", "batch": x, key: y}
+            for panel, key in (("loss", "loss"), ("gap", "gap_pct"))
+            for x, y in (v.mean(panel) if len(v.seeds) > 1 else ())
+        ]
+    ]
     rows += [
         {"panel": "end", "side": PAPER, "series": name, "gap_pct": gap}
         for name, gap in labels.items()

@@ -27,7 +27,7 @@ from neuroute.pipeline.rendering.table import Column as TableColumn
 from neuroute.pipeline.rendering.table import Row as TableRow
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.tsp import tour_length
-from neuroute.specs.objects import Reconstruction, Run
+from neuroute.specs.objects import Reconstruction
 
 NEAREST = 10  # % of the nodes that count as near
 ENDS = {"current": "current node", "destination": "destination"}
@@ -179,17 +179,52 @@ def figure1(study: Study) -> Drawing:
     names = {"visited": "visited: not seen again", "destination": "destination (the first node)"}
     marks = {names.get(kind, kind): maps.MARKS[kind] for kind in ("current", "destination", "visited", "candidate")}
     full, cross = net.products
+    r, tokens = net.representatives, net.tokens
+    repeated = f"\n(mean of {r - 1}\nrepetitions)" if r > 2 else ""
+    seen_by = {"current": f"seen by the\ncurrent node{repeated}", "destination": "seen by the\ndestination"}
+    looks = []
+    for of, text in seen_by.items():
+        titles = {module: f"module {module + 1}" if of == "current" else "" for module in _mapped(net)}
+        panels = [dg.panel(f"{of}{module}", 0.6, 0.6, title, below=0.12) for module, title in titles.items()]
+        looks.append(dg.row(dg.column(dg.words(text, 6, bold=True), width=0.8), *panels, gap=0.1))
     sheet = dg.Sheet.of(
         study, m, net=net, full=full, cross=cross, part=maps.format_percent(cross / full), modules=modules, marks=marks,
-        linears=m.count("decoder.current.") + m.count("decoder.start."), looks=_looks(net),
+        linears=m.count("decoder.current.") + m.count("decoder.start."), looks=looks,
     )  # fmt: skip
-    _draw_products(sheet, net)
+    for axes in (sheet.axes["self"], sheet.axes["cross"]):
+        axes.set_xlim(0, tokens)
+        axes.set_ylim(0, tokens)
+        axes.axis("off")
+    _draw_cells(sheet.axes["self"], tokens, 0, tokens, style.RAMPS["blue"][1])
+    axes = sheet.axes["cross"]
+    _draw_cells(axes, tokens, tokens - r, tokens, style.RAMPS["orange"][1])
+    _draw_cells(axes, r, 0, max(tokens - r - 0.05 * tokens, 0.1 * tokens), style.RAMPS["orange"][1])
+    dg.write(sheet.axes["self"], -0.06 * tokens, tokens / 2, "queries: all tokens", rotation=90)
+    dg.write(axes, -0.06 * tokens, tokens - r / 2, str(r), ha="right" if r < 0.16 * tokens else "center")
+    ways = f"1. {r} representatives\nlook at all tokens;\n2. all look at them"
+    dg.write(axes, (r + tokens) / 2, (tokens - r) / 2, ways, fontsize=5.4, linespacing=1.5)
     maps.draw_state(sheet.axes["state"], net.decision)
     maps.draw_probabilities(sheet.axes["chances"], net.decision)
     _draw_likeliest(sheet.axes["likeliest"], net)
     for module in _mapped(net):
         for of in ENDS:
-            _draw_look(sheet.axes[f"{of}{module}"], net, module, of)
+            axes = sheet.axes[f"{of}{module}"]
+            weights, nodes, decision = net.look(module, of), net.tokens_seen, net.decision
+            area = maps.node_area(axes, len(decision.coords))
+            maps.draw_nodes(axes, decision.coords, decision.path, "#e6e8ec", s=0.4 * area, linewidths=0, zorder=1)
+            if np.isfinite(weights[nodes]).all():
+                order = nodes[np.argsort(weights[nodes], kind="stable")]
+                share = np.minimum(weights[order] * len(nodes) / STRONG, 1)
+                colours, sizes = maps.color_values("Oranges", 0.08 + 0.92 * share), area * (0.6 + 1.4 * share)
+                maps.draw_nodes(
+                    axes, decision.coords, order, colours, s=sizes, linewidths=0.3, edgecolors="#b5651d55", zorder=2
+                )
+                on_ends = weights[list({decision.current, decision.end})].sum()
+                axes.set_xlabel(f"{100 * on_ends:.0f} % on the ends", fontsize=5.3, labelpad=1.5)
+            else:
+                maps.write_not_finite(axes, 5.5)
+            maps.draw_mark(axes, decision.coords[decision.current if of == "current" else decision.end], of, 6)
+            maps.frame_square(axes, decision.coords)
     about = {"panel": "a", "side": MEASURED, "tokens": net.tokens, "representatives": net.representatives}
     counted = [about | {"attention": k, "products": v} for k, v in zip(("self", "cross"), net.products, strict=True)]
     alt = (
@@ -197,24 +232,12 @@ def figure1(study: Study) -> Drawing:
         "maps of a path under construction, of the candidates' probabilities and of where the representatives look."
     )
     rows = [*counted, *net.model.rows(), *net.decision_rows()]
-    return Drawing(sheet.figure, rows, _model_notes(study, net), alt, _look_table(net))
-
-
-def _draw_products(sheet: dg.Sheet, net: Round) -> None:
-    t, m = net.tokens, net.representatives
-    gap = 0.05 * t
-    for axes in (sheet.axes["self"], sheet.axes["cross"]):
-        axes.set_xlim(0, t)
-        axes.set_ylim(0, t)
-        axes.axis("off")
-    _draw_cells(sheet.axes["self"], t, 0, t, style.RAMPS["blue"][1])
-    axes = sheet.axes["cross"]
-    _draw_cells(axes, t, t - m, t, style.RAMPS["orange"][1])
-    _draw_cells(axes, m, 0, max(t - m - gap, 0.1 * t), style.RAMPS["orange"][1])
-    dg.write(sheet.axes["self"], -0.06 * t, t / 2, "queries: all tokens", rotation=90)
-    dg.write(axes, -0.06 * t, t - m / 2, str(m), ha="right" if m < 0.16 * t else "center")
-    text = f"1. {m} representatives\nlook at all tokens;\n2. all look at them"
-    dg.write(axes, (m + t) / 2, (t - m) / 2, text, fontsize=5.4, linespacing=1.5)
+    n, count = len(net.decision.coords), len(net.attention)
+    whole = sum((r + n - k) ** 2 for k in range(1, n)), sum(2 * r * (r + n - k) for k in range(1, n))
+    left_out = f" {MAPPED} of {count} modules; the CSV has all." if count > MAPPED else ""
+    counts = {"n": n, "repetitions": r - 1, "path": len(net.decision.path), "strong": STRONG}
+    texts = notes(study, net=net, whole=whole, left_out=left_out, **counts)
+    return Drawing(sheet.figure, rows, texts, alt, _look_table(net))
 
 
 def _draw_cells(axes: mpl.axes.Axes, columns: int, low: float, high: float, colour: str) -> None:
@@ -231,19 +254,6 @@ def _mapped(net: Round) -> list[int]:
     """Modules whose looks are drawn, evenly spaced, both ends among them."""
     count = len(net.attention)
     return sorted({round(float(i)) for i in np.linspace(0, count - 1, min(count, MAPPED))})
-
-
-def _looks(net: Round) -> list[dg.Element]:
-    """Where the representatives look: a row of maps for each."""
-    r = net.representatives - 1
-    repeated = f"\n(mean of {r}\nrepetitions)" if r > 1 else ""
-    texts = {"current": f"seen by the\ncurrent node{repeated}", "destination": "seen by the\ndestination"}
-    looks = []
-    for of, text in texts.items():
-        titles = {m: f"module {m + 1}" if of == "current" else "" for m in _mapped(net)}
-        panels = [dg.panel(f"{of}{module}", 0.6, 0.6, title, below=0.12) for module, title in titles.items()]
-        looks.append(dg.row(dg.column(dg.words(text, 6, bold=True), width=0.8), *panels, gap=0.1))
-    return looks
 
 
 def _draw_likeliest(axes: mpl.axes.Axes, net: Round) -> None:
@@ -277,26 +287,6 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
-def _draw_look(axes: mpl.axes.Axes, net: Round, module: int, of: str) -> None:
-    """Nodes in the colour and size of their weight, the same scale in all maps; the looking end is marked."""
-    weights, nodes, decision = net.look(module, of), net.tokens_seen, net.decision
-    area = maps.node_area(axes, len(decision.coords))
-    maps.draw_nodes(axes, decision.coords, decision.path, "#e6e8ec", s=0.4 * area, linewidths=0, zorder=1)
-    if np.isfinite(weights[nodes]).all():
-        order = nodes[np.argsort(weights[nodes], kind="stable")]
-        share = np.minimum(weights[order] * len(nodes) / STRONG, 1)
-        colours, sizes = maps.color_values("Oranges", 0.08 + 0.92 * share), area * (0.6 + 1.4 * share)
-        maps.draw_nodes(
-            axes, decision.coords, order, colours, s=sizes, linewidths=0.3, edgecolors="#b5651d55", zorder=2
-        )
-        on_ends = weights[list({decision.current, decision.end})].sum()
-        axes.set_xlabel(f"{100 * on_ends:.0f} % on the ends", fontsize=5.3, labelpad=1.5)
-    else:
-        maps.write_not_finite(axes, 5.5)
-    maps.draw_mark(axes, decision.coords[decision.current if of == "current" else decision.end], of, 6)
-    maps.frame_square(axes, decision.coords)
-
-
 def _look_table(net: Round) -> Table:
     """Where the representatives look, as numbers."""
     rows = [
@@ -311,14 +301,6 @@ def _look_table(net: Round) -> Table:
     return Table("Where the representatives look", ("Module", "Representative"), columns, tuple(rows))
 
 
-def _model_notes(study: Study, net: Round) -> tuple[str, ...]:
-    n, m, modules = len(net.decision.coords), net.representatives, len(net.attention)
-    whole = sum((m + n - k) ** 2 for k in range(1, n)), sum(2 * m * (m + n - k) for k in range(1, n))
-    left_out = f" {MAPPED} of {modules} modules; the CSV has all." if modules > MAPPED else ""
-    counts = {"n": n, "repetitions": m - 1, "path": len(net.decision.path), "strong": STRONG}
-    return notes(study, net=net, whole=whole, left_out=left_out, **counts)
-
-
 PAPERS_CHOICE = 15  # repetitions in all experiments of the paper
 
 
@@ -329,16 +311,6 @@ def _figure3_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("Repetitions of the last node", needs=_figure3_needs)
 def figure3(study: Study) -> Drawing:
-    rows = _rows(study)
-    figure = new_figure(4.6, 2.7)
-    axes = figure.subplots()
-    _draw(axes, rows)
-    alt = "Optimality gap against the number of repetitions of the last node among the representative nodes."
-    columns = ["side", "repetitions", "repetitions_here", "n", "run", "gap_pct", "low_pct", "high_pct", "parameters"]
-    return Drawing(figure, pd.DataFrame(rows, columns=columns), _repetition_notes(study, rows), alt)
-
-
-def _rows(study: Study) -> list[dict[str, Any]]:
     dataset = sit.reference(study.scale, "tsp", 1000).dataset
     rows = []
     for count, here in sorted(study.scale[sit.SitScale].repetitions.items()):
@@ -349,7 +321,13 @@ def _rows(study: Study) -> list[dict[str, Any]]:
         about = {"side": MEASURED, "repetitions": count, "repetitions_here": here, "n": dataset.n, "run": run}
         values = {"gap_pct": cell.measured, "low_pct": cell.low, "high_pct": cell.high}
         rows.append(about | values | {"parameters": study.value("parameters", run, dataset)})
-    return rows
+    rows = rows
+    figure = new_figure(4.6, 2.7)
+    axes = figure.subplots()
+    _draw(axes, rows)
+    alt = "Optimality gap against the number of repetitions of the last node among the representative nodes."
+    columns = ["side", "repetitions", "repetitions_here", "n", "run", "gap_pct", "low_pct", "high_pct", "parameters"]
+    return Drawing(figure, pd.DataFrame(rows, columns=columns), _repetition_notes(study, rows), alt)
 
 
 def _draw(axes: mpl.axes.Axes, rows: list[dict[str, Any]]) -> None:
@@ -464,7 +442,21 @@ def figure2(study: Study) -> Drawing:
     sheet.draw_line((after.x, after.low), (after.x, level), (cut.x, level), (cut.x, cut.low))
     text = f"the next of {training.rounds} rounds: the better network improves the same tours further"
     sheet.write((cut.x + after.x) / 2, level, text, ground=True, fontsize=6)
-    _draw_iterations(sheet.axes["iterations"], it)
+    axes = sheet.axes["iterations"]
+    lengths = it.all_lengths
+    axes.step(range(len(lengths)), lengths, where="post", color=style.RAMPS["blue"][2], linewidth=1.1)
+    axes.plot(it.number, lengths[it.number], "o", color=IMPROVED, markeredgecolor="white", zorder=3, clip_on=False)
+    late = it.number > len(it.lengths) / 2
+    axes.annotate(
+        "drawn above", (it.number, lengths[it.number]), (-5 if late else 6, 3), textcoords="offset points", fontsize=6,
+        color=IMPROVED, va="bottom", ha="right" if late else "left",
+    )  # fmt: skip
+    share = f"{decimal(100 * (lengths[-1] / lengths[0] - 1), 1)} % after {len(it.lengths):,}"
+    axes.text(0.98, 0.97, share, transform=axes.transAxes, ha="right", va="top", fontsize=6)
+    axes.locator_params(axis="x", nbins=6, integer=True)
+    margin = 0.12 * float(np.ptp(lengths)) or 0.05 * float(lengths[0]) or 1.0
+    axes.set_ylim(lengths.min() - 0.5 * margin, lengths.max() + 1.6 * margin)
+    axes.set_xlim(0, max(len(lengths) - 1, 1))
     draw_lengths(sheet.axes["lengths"], course)
     draw_gaps(sheet.axes["gaps"], course)
     for name, (_, label) in charts.items():
@@ -474,7 +466,21 @@ def figure2(study: Study) -> Drawing:
         "below the tour's length by iteration, the labels' mean length by round and the validation gap by epoch."
     )
     rows = [*it.rows(), *course.rounds, *course.validations]
-    return Drawing(sheet.figure, rows, _training_notes(study, net.run, it, course), alt)
+    n = len(it.before)
+    gains = [it.gain(int(block)) for block in np.flatnonzero(it.improved)]
+    some = {0: "no stops are left over", 1: "one stop behind the last block stays (grey)"}
+    tail = some.get(it.tail, f"{it.tail} stops behind the last block stay (grey)")
+    which = "the first that finds a shorter block" if it.improved.any() else "as none finds a shorter block"
+    gained = f" {len(gains)} of {len(it.first)} became shorter, by up to {max(gains):.4f}." if gains else ""
+    dataset = net.run.validation.dataset
+    validated = f"(d) {described(dataset)}, greedy, after {len(course.validations)} validations; bands are rounds."
+    warm, best = course.least_gap(warm_up=True), course.least_gap(warm_up=False)
+    if warm is not None and best is not None:
+        trend = "below" if best < warm else "not below"
+        validated += f" Best gap of the rounds {best:.3f} %, {trend} the warm-up's {warm:.3f} %."
+    validated = " ".join([validated, *hidden_note(v["gap_pct"] for v in course.validations)])
+    texts = notes(study, run=net.run, it=it, n=n, which=which, tail=tail, gained=gained, validated=validated)
+    return Drawing(sheet.figure, rows, texts, alt)
 
 
 def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Element:
@@ -550,41 +556,6 @@ def _draw_frame(axes: mpl.axes.Axes, it: Iteration) -> None:
 def _area(it: Iteration) -> float:
     """Of a node's mark, in square points."""
     return float(np.clip(400 / len(it.coords), 0.4, 9))
-
-
-def _draw_iterations(axes: mpl.axes.Axes, it: Iteration) -> None:
-    """The tour's length before and after each iteration, the drawn one marked."""
-    lengths = it.all_lengths
-    axes.step(range(len(lengths)), lengths, where="post", color=style.RAMPS["blue"][2], linewidth=1.1)
-    axes.plot(it.number, lengths[it.number], "o", color=IMPROVED, markeredgecolor="white", zorder=3, clip_on=False)
-    late = it.number > len(it.lengths) / 2
-    axes.annotate(
-        "drawn above", (it.number, lengths[it.number]), (-5 if late else 6, 3), textcoords="offset points", fontsize=6,
-        color=IMPROVED, va="bottom", ha="right" if late else "left",
-    )  # fmt: skip
-    share = f"{decimal(100 * (lengths[-1] / lengths[0] - 1), 1)} % after {len(it.lengths):,}"
-    axes.text(0.98, 0.97, share, transform=axes.transAxes, ha="right", va="top", fontsize=6)
-    axes.locator_params(axis="x", nbins=6, integer=True)
-    margin = 0.12 * float(np.ptp(lengths)) or 0.05 * float(lengths[0]) or 1.0
-    axes.set_ylim(lengths.min() - 0.5 * margin, lengths.max() + 1.6 * margin)
-    axes.set_xlim(0, max(len(lengths) - 1, 1))
-
-
-def _training_notes(study: Study, run: Run, it: Iteration, course: Course) -> tuple[str, ...]:
-    n = len(it.before)
-    gains = [it.gain(int(block)) for block in np.flatnonzero(it.improved)]
-    some = {0: "no stops are left over", 1: "one stop behind the last block stays (grey)"}
-    tail = some.get(it.tail, f"{it.tail} stops behind the last block stay (grey)")
-    which = "the first that finds a shorter block" if it.improved.any() else "as none finds a shorter block"
-    gained = f" {len(gains)} of {len(it.first)} became shorter, by up to {max(gains):.4f}." if gains else ""
-    dataset = run.validation.dataset
-    validated = f"(d) {described(dataset)}, greedy, after {len(course.validations)} validations; bands are rounds."
-    warm, best = course.least_gap(warm_up=True), course.least_gap(warm_up=False)
-    if warm is not None and best is not None:
-        trend = "below" if best < warm else "not below"
-        validated += f" Best gap of the rounds {best:.3f} %, {trend} the warm-up's {warm:.3f} %."
-    validated = " ".join([validated, *hidden_note(v["gap_pct"] for v in course.validations)])
-    return notes(study, run=run, it=it, n=n, which=which, tail=tail, gained=gained, validated=validated)
 
 
 # -- what the logs of self-improved training say round by round (sit, Figure 2, Algorithm 1) -------------------------

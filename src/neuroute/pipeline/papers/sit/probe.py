@@ -128,7 +128,11 @@ def one_iteration(net: Sit, points: Tensor, tours: Tensor, decoding: Decoding) -
         start, length, backwards = draw_within(generator, n, longest)
         before = (tours.flip(1) if backwards else tours).roll(-start, dims=1)
         blocks = min(n // length, decoding.most_blocks or n)
-        cuts.append((number, before, after, length, _changed(before, after, blocks, length)))
+        changed: np.ndarray = (after != before)[0].cpu().numpy()
+        cut = changed[: blocks * length].reshape(blocks, length)
+        if changed[blocks * length :].any() or cut[:, [0, -1]].any():
+            raise RuntimeError("PRC has cut other blocks than its draws say")
+        cuts.append((number, before, after, length, np.asarray(cut.any(1))))
         lengths.append(path_lengths(points[:, after[0]][:, [*range(n), 0]].double()))
         tours = after
     number, before, after, length, improved = next((cut for cut in cuts if cut[-1].any()), cuts[0])
@@ -141,12 +145,3 @@ def one_iteration(net: Sit, points: Tensor, tours: Tensor, decoding: Decoding) -
         "improved": improved,
         "rounds": torch.cat(lengths).cpu().numpy(),
     }
-
-
-def _changed(before: Tensor, after: Tensor, blocks: int, length: int) -> np.ndarray:
-    """Which of so many blocks at the beginning of tours (1, n) are others after an iteration: (blocks,) bool."""
-    changed: np.ndarray = (after != before)[0].cpu().numpy()
-    cut = changed[: blocks * length].reshape(blocks, length)
-    if changed[blocks * length :].any() or cut[:, [0, -1]].any():
-        raise RuntimeError("PRC has cut other blocks than its draws say")
-    return np.asarray(cut.any(1))

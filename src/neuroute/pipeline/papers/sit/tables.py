@@ -239,10 +239,6 @@ class _Benchmark:
         self.study.mark(searched)
         return Solved(self.name, pd.concat([common.records, searched]))
 
-    @cached_property
-    def solved_by_any(self) -> Solved:
-        return Solved(self.name, records_of(self.study, [*self.evaluations, *self.searches], self.name))
-
     def _gap(self, method: Method, nodes: Nodes, published: Value) -> Cell:
         """Mean gap over the common instances of a group; nothing of a search that was not run on all of them."""
         how = method.run(None), method.decoding.name, nodes
@@ -271,7 +267,11 @@ class _Benchmark:
         rows = printed_numbers(self.study, 2, problem=self.problem.upper(), **(method.printed or {}))
         how = method.run(None), method.decoding.name
         gaps = [self._gap(method, nodes, number(rows, name, "gap_pct")) for name, nodes, _ in self.groups()]
-        solved = len(self.solved_by_any.values("gap_pct", *how, GROUPS[self.problem]["all"]))
+        solved = len(
+            Solved(self.name, records_of(self.study, [*self.evaluations, *self.searches], self.name)).values(
+                "gap_pct", *how, GROUPS[self.problem]["all"]
+            )
+        )
         return [*gaps, Cell(solved or None, number(rows, "all", "solved"))]
 
     def methods(self) -> list[Method]:
@@ -311,10 +311,6 @@ def table2(study: Study) -> Table:
         here = model_here(study, *(method.run(None) for method in methods))
         cells = [cell for b, method in zip(benchmarks, methods, strict=True) for cell in b.cells(method)]
         rows.append(Row((*methods[0].labels, here), tuple(cells)))
-    return Table(study.artifact.title, ("Method", HERE), tuple(columns), tuple(rows), _notes(study, benchmarks))
-
-
-def _notes(study: Study, benchmarks: list[_Benchmark]) -> tuple[str, ...]:
     s = study.scale[sit.SitScale]
     limits = "; ".join(
         f"of {b.name.upper()} {measured_here(study, b.here[0], b.here[1] + 1, b.name)}" for b in benchmarks
@@ -324,9 +320,10 @@ def _notes(study: Study, benchmarks: list[_Benchmark]) -> tuple[str, ...]:
         runs = {f"{name} ({b.problem.upper()})": run for name, run in b.runs.items()}
         lacking += not_measured(study, b.solved.records, b.here[1] + 1, runs, b.name, b.here[0])
     trained = [f"{p.upper()}{study.runs[run_id(f'{p}_1k')].n}" for p in PROBLEMS if run_id(f"{p}_1k") in study.runs]
-    return notes(
+    texts = notes(
         study, limits=limits, scale=s, elg_nodes=sit.ELG_NODES, not_measured=lacking, trained=" and ".join(trained)
     )
+    return Table(study.artifact.title, ("Method", HERE), tuple(columns), tuple(rows), texts)
 
 
 # Printed name of an initial solution -> its key in the printed numbers, and what makes it here if not insertion.
@@ -361,6 +358,13 @@ def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
 def table5(study: Study) -> Table:
     """Models trained with three l_max, each re-constructing with all three."""
     grid = table5_grid(study.scale, lambda l_max: with_budget(f"{l_max:,}", l_max, _trained_with(study, l_max)))
+    # Which models are one and the same, as their gaps show: they all start from that of 1K.
+    rows = grid.rows(study)
+    same: dict[tuple[object, ...], list[str]] = {}
+    for row in rows:
+        gaps = tuple(cell.measured for cell in row.cells[::2])
+        if None not in gaps:
+            same.setdefault(gaps, []).append(str(row.labels[0]))
     return grid_table(
         study,
         ("l_max in training",),
@@ -369,7 +373,12 @@ def table5(study: Study) -> Table:
         n=grid.tests[0].dataset.n,
         reference=sit.reference_note(study, ["tsp"], [10_000]),
         unlike=_unlike(study),
-        alike=_alike(grid.rows(study)),
+        alike=[
+            f"The rows {' and '.join(names)} have the same gaps: no validation of these trainings found better weights "
+            "than those of the model of 1K, from which they start, so each of them is that model."
+            for names in same.values()
+            if len(names) > 1
+        ],
     )
 
 
@@ -379,21 +388,6 @@ def _unlike(study: Study) -> list[str]:
     if trained == used:
         return []
     return [f"The main model is trained here with l_max {trained:,}, where {used:,} stands for 1,000 in inference."]
-
-
-def _alike(rows: list[Row]) -> list[str]:
-    """Which models are one and the same, as their gaps show: they all start from that of 1K."""
-    same: dict[tuple[object, ...], list[str]] = {}
-    for row in rows:
-        gaps = tuple(cell.measured for cell in row.cells[::2])
-        if None not in gaps:
-            same.setdefault(gaps, []).append(str(row.labels[0]))
-    return [
-        f"The rows {' and '.join(names)} have the same gaps: no validation of these trainings found better weights "
-        "than those of the model of 1K, from which they start, so each of them is that model."
-        for names in same.values()
-        if len(names) > 1
-    ]
 
 
 def _trained_with(study: Study, role: int) -> int:
@@ -470,7 +464,15 @@ ROWS: tuple[tuple[str, str | None, Callable[[Run, Reconstruction], Value]], ...]
     # What the paper's table does not have.
     ("Nodes of an instance", None, lambda run, t: run.n),
     ("Epochs whose decay the rate has behind it", None, lambda run, t: t.epochs_before),
-    ("Initial solutions", None, lambda run, t: "the model's, greedy" if t.initial == "greedy" else _solvers(run)),
+    (
+        "Initial solutions",
+        None,
+        lambda run, t: (
+            "the model's, greedy"
+            if t.initial == "greedy"
+            else ", ".join(dict.fromkeys(labels.solver for labels in run.data))
+        ),
+    ),
     ("Updates", None, lambda run, t: UPDATES[t.step]),
     ("Largest norm of a gradient", None, lambda run, t: t.clip or "no limit"),
     ("Greedy validations", None, lambda run, t: t.validations),
@@ -497,10 +499,6 @@ def table6(study: Study) -> Table:
         rows.append(Row((label,), tuple(cells)))
     differences, changes = [_differences(study, problem) for problem in sit.PROBLEMS], changes_note(study, runs)
     return draw_table(study, ("Setting",), columns, rows, AS_TRAINED, differences=differences, changes=changes)
-
-
-def _solvers(run: Run) -> str:
-    return ", ".join(dict.fromkeys(labels.solver for labels in run.data))
 
 
 def _differences(study: Study, problem: Problem) -> str:
