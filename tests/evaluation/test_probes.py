@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from untrained import evaluated, ready, run_of
 
 from neuroute.analysis.representations import separation
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
@@ -150,12 +149,3 @@ def test_records_and_arrays_agree(store: Path, tmp_path: Path) -> None:
     assert arrays["separation"].shape == (COUNT,)
     assert arrays["separation"][4] == pytest.approx(separation(arrays["states"]))
     assert (arrays["instance"], arrays["decision"]) == (4, 2)
-
-
-def test_places_that_do_not_exist_are_refused(store: Path, tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="instance 10; choose one of 0 to 9"):
-        probe(store, tmp_path, instance=10)
-    with pytest.raises(NeurouteError, match="decision 9; choose one of 0 to 8"):
-        probe(store, tmp_path, decision=9)
-    assert not list((tmp_path / "out").glob("*.csv"))
-    probe(store, tmp_path, decision=8)

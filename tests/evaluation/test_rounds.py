@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from refusals import one_line
 from untrained import Arrays, looked_into, ready, tiny_run
 
 import by_the_book
@@ -155,22 +154,6 @@ def test_arrays(start: str, tmp_path: Path) -> None:
     if int(arrays["iteration"]) == 1:
         assert length_of(coords[0], arrays["before"]) == pytest.approx(length_of(coords[0], initial))
     assert len(arrays["rounds"]) == PRC.iterations
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"decision": 0}, r"decision 0; choose one of 1 to 15"),
-        ({"decision": N}, r"decision 16; choose one of 1 to 15"),
-        ({"decoding": Decoding()}, r"choose `method: prc`"),
-        ({"decoding": PRC.model_copy(update={"longest": N + 1})}, r"at most 17 of 16 stops"),
-        ({"dataset": Dataset(problem="cvrp", split="val", n=N, count=1)}, r"of the TSP, not of CVRP"),
-    ],
-)
-def test_what_cannot_be_drawn_is_one_clear_error(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    with one_line(message):
-        measured(run_of(), tmp_path, **changes)
-    assert not list((tmp_path / "out").glob("*.csv"))
 
 
 def test_self_attention_has_no_representatives_that_look(tmp_path: Path) -> None:

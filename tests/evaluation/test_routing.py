@@ -9,7 +9,6 @@ import torch
 from refusals import one_line
 from untrained import Arrays, looked_into, ready, softmax, tiny_run
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
@@ -162,17 +161,3 @@ def test_the_decision_is_one_of_the_first_tour(hierarchy: str, tmp_path: Path) -
 def test_other_networks_are_one_line(arguments: dict[str, Any], tmp_path: Path) -> None:
     with one_line("routing is shown of MVMoE with input choice of nodes"):
         measured(tmp_path, run_of(**arguments))
-
-
-@pytest.mark.parametrize(
-    ("datasets", "message"),
-    [
-        (DATASETS[:1] * 2, "give one of each of the VRPs"),
-        ((), "give one of each of the VRPs"),
-        ((Dataset(n=9, count=1),), "give one of each of the VRPs"),
-        ((DATASETS[0], DATASETS[1].model_copy(update={"n": 8})), "are to have one size"),
-    ],
-)
-def test_data_sets_that_do_not_go_together(datasets: Any, message: str, tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match=message):
-        measured(tmp_path, run_of(), datasets=datasets)

@@ -15,8 +15,8 @@ from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.tsp import TSP
-from neuroute.pipeline.papers.icam.paper import LEVELS, RANKS, StructureEvaluation, selections
-from neuroute.pipeline.papers.icam.probe import SOLVED
+from neuroute.pipeline.papers.icam.paper import RANKS, StructureEvaluation
+from neuroute.pipeline.papers.icam.probe import LEVELS, SOLVED, selections
 from neuroute.pipeline.rendering.maps import pairwise_distances
 from neuroute.specs.objects import Dataset, Labels, Run
 
@@ -150,14 +150,14 @@ def test_choices_are_counted_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     coords, tours = rng.random((count, n, 2), np.float32), np.stack([rng.permutation(n) for _ in range(count)])
     distances, ranks, between = by_hand(coords, tours)
     for pairs in (1 << 24, 2 * n * n):  # all at once, and in parts of which the last is smaller
-        monkeypatch.setattr("neuroute.pipeline.papers.icam.paper.PAIRS", pairs)
-        found = selections(torch.from_numpy(coords), torch.from_numpy(tours))
-        np.testing.assert_allclose(found.quantiles, np.quantile(distances, LEVELS), rtol=1e-6)
+        monkeypatch.setattr("neuroute.pipeline.papers.icam.probe.PAIRS", pairs)
+        found = selections(torch.from_numpy(coords), torch.from_numpy(tours), "n")
+        np.testing.assert_allclose(found["quantiles_n"], np.quantile(distances, LEVELS), rtol=1e-6)
         counts = np.bincount(ranks, minlength=n + 1)
-        assert found.ranks.tolist() == [*counts[1:RANKS], counts[RANKS:].sum()]
+        assert found["ranks_n"].tolist() == [*counts[1:RANKS], counts[RANKS:].sum()]
         assert counts[RANKS:].sum() > 1
-        assert found.radius == pytest.approx(np.quantile(distances, 0.95))
-        assert found.within == pytest.approx((between <= found.radius).sum() / count / n - 1)
+        assert found["radius_n"] == pytest.approx(np.quantile(distances, 0.95))
+        assert found["within_n"] == pytest.approx((between <= found["radius_n"]).sum() / count / n - 1)
 
 
 def test_optimal_tours_and_the_models_own_are_told_pairwise_distances(tmp_path: Path) -> None:
@@ -195,9 +195,6 @@ def test_the_models_tours_are_of_few_instances_only(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("kind", "arguments", "changes", "message"),
     [
-        ("icam:Icam", {}, {"decision": 0}, r"decision 0; choose one of 1 to 10"),
-        ("pomo:Pomo", {}, {"decision": N - 1}, r"decision 11; choose one of 1 to 10"),
-        ("icam:Icam", {}, {"dataset": Dataset(problem="cvrp", split="val", n=N, count=1)}, r"of the TSP, not of CVRP"),
         ("icam:Icam", {}, {"optimal": OPTIMAL[:1] * 2}, r"of \[9, 9\] nodes; give each size once"),
         ("icam:Icam", {"adaptation": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
         ("icam:Icam", {"compatibility": False}, {}, r"ICAM with its adaptation biases, not of Icam"),

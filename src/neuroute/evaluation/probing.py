@@ -1,4 +1,4 @@
-"""What probes of single networks share: what they refuse, the record of what was probed, and tensors as arrays."""
+"""What probes of single networks share: the network that they refuse, the record of what was probed, and arrays."""
 
 import json
 from collections.abc import Mapping
@@ -9,18 +9,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.networks.weights import parameters
 from neuroute.specs.objects import Dataset, Decoding
-
-
-def check_decision(probe: str, decision: int, last: int, nodes: int) -> None:
-    """Raises NeurouteError if the probe asks for another decision than 1 to `last`."""
-    if not 1 <= decision <= last:
-        raise NeurouteError(f"{probe}: decision {decision}; choose one of 1 to {last} of {nodes} nodes")
-
-
-def check_instance(probe: str, instance: int, count: int) -> None:
-    """Raises NeurouteError if there is no such instance."""
-    if not 0 <= instance < count:
-        raise NeurouteError(f"{probe}: instance {instance}; choose one of 0 to {count - 1}")
 
 
 def wrong_network(probe: str, purpose: str, loaded: LoadedModel) -> NeurouteError:

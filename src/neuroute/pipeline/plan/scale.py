@@ -16,7 +16,7 @@ from neuroute.datasets.benchmarks import instance_names
 from neuroute.pipeline.plan.papers import load_paper, paper_folders, with_lenders
 from neuroute.pipeline.plan.shapes import Positive
 from neuroute.specs.data import Dataset, Labels, Spec
-from neuroute.specs.evaluations import Benchmark
+from neuroute.specs.evaluations import Benchmark, BenchmarkEvaluation
 
 Block = TypeVar("Block", bound=Spec)
 
@@ -81,6 +81,11 @@ class ScaleFile(Spec):
     def instances_of(self, benchmark: Benchmark) -> tuple[str, ...]:
         """Return the names of the instances that are measured of a benchmark; none: all."""
         return self.instances.get(benchmark, ())
+
+    def on_benchmark(self, run: str, benchmark: Benchmark, nodes: tuple[int, int], **more: Any) -> BenchmarkEvaluation:
+        """Measure a run on the instances of a benchmark that have from so many, and fewer than so many, nodes."""
+        names = {"name": benchmark, "benchmark": benchmark, "names": self.instances_of(benchmark)}
+        return BenchmarkEvaluation(run=run, min_nodes=nodes[0], max_nodes=nodes[1], **names | more)
 
     def matching(self, name: str, runs: Iterable[str]) -> list[str]:
         """The runs (ids) that a name of `seeds` means: scaling/base_6x128, scaling/steps_*."""

@@ -1,15 +1,10 @@
 """Paper `icam`: its block in a scale file, models and test sets by the paper's numbers, and trainings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field, model_validator
 
-from neuroute.core.lazy import torch
 from neuroute.pipeline.plan.changes import apply_changes, declare_run, seed_of
 from neuroute.pipeline.plan.claims import Protocol, on_benchmark
 from neuroute.pipeline.plan.config import Config, Scale
@@ -33,9 +28,6 @@ from neuroute.specs.objects import (
     Stage,
     beam_search,
 )
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 SIZES = (100, 200, 500, 1000)
 LARGE_SIZES = (2000, 3000, 4000, 5000)  # Table 6
@@ -61,7 +53,7 @@ class IcamProblem(Spec):
     _named = names_each(validation_counts={100, 1000})
 
     @model_validator(mode="after")
-    def _stages_are_three(self) -> IcamProblem:
+    def _stages_are_three(self) -> "IcamProblem":
         names = [stage.name for stage in self.training.stages]
         if names != ALL_STAGES:
             raise ValueError(f"training: its stages must be {ALL_STAGES}, got {names}")
@@ -100,7 +92,7 @@ class IcamCvrp(IcamProblem):
     )  # fmt: skip
 
     @model_validator(mode="after")
-    def _tests_can_be(self) -> IcamCvrp:
+    def _tests_can_be(self) -> "IcamCvrp":
         if min(self.tam_capacities.values()) < LARGEST_DEMAND:
             raise ValueError(f"tam_capacities {self.tam_capacities}: demands are up to {LARGEST_DEMAND}; give no less")
         least, below = self.benchmark_nodes
@@ -136,13 +128,13 @@ class IcamScale(Spec):
     _named = names_each(elites=KS, large_sizes=LARGE_SIZES, large_counts=LARGE_SIZES, differ=["large_sizes"])
 
     @model_validator(mode="after")
-    def _capacities_are_of_the_cvrp(self) -> IcamScale:
+    def _capacities_are_of_the_cvrp(self) -> "IcamScale":
         if stages := [stage.name for stage in self.tsp.stages if stage.capacities]:
             raise ValueError(f"tsp: capacities of {stages[0]}: they are for the CVRP")
         return self
 
     @model_validator(mode="after")
-    def _third_stages_fit(self) -> IcamScale:
+    def _third_stages_fit(self) -> "IcamScale":
         k, beta = MAIN
         last = self.tsp.training.stages[-1]
         here = (last.elite.k, last.elite.beta) if last.elite else None
@@ -168,7 +160,6 @@ class IcamScale(Spec):
         return self
 
 
-__all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
 KEY = "icam"
 SCALING, SIT = "scaling", "sit"  # lend their baselines, and the TSP's test sets
 PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
@@ -178,6 +169,8 @@ STAGED: dict[Problem, str] = {"tsp": "pomo3_tsp", "cvrp": "pomo3_cvrp"}  # POMO 
 ABLATIONS = {"AFM": "abl_afm", "AFM+CAB": "abl_afm_cab", "AAFM": "abl_aafm", "AAFM+CAB": OWN["tsp"]}  # Table 9
 STAGES = ("stage1", "stage2")  # whose checkpoints are kept besides the last (Table 8)
 OPTIMAL_SIZES = (100, 1000)  # Figure 1
+SHARE = 0.95  # of the choices, that lie in the region of preferred nodes (Figure 1)
+RANKS = 20  # the last one counts all ranks from there on
 BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq"},
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{SIT}/bq_cvrp"},
@@ -304,19 +297,9 @@ class StructureEvaluation(Measurement):
 
 def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
     """Table 2: from many starts where a model has them; POMO and ICAM have each axis scaled by itself."""
-    least, below = scale[IcamScale].cvrp.benchmark_nodes
-    is_ours = run.startswith(f"{KEY}/")
-    return BenchmarkEvaluation(
-        run=run,
-        name="cvrplib",
-        benchmark="cvrplib",
-        min_nodes=least,
-        max_nodes=below,
-        sets=("X",),
-        names=scale.instances_of("cvrplib"),
-        decodings=(MULTI if is_ours or run in ELG.values() else SINGLE,),
-        per_axis=is_ours,
-    )
+    nodes, is_ours = scale[IcamScale].cvrp.benchmark_nodes, run.startswith(f"{KEY}/")
+    decodings = (MULTI if is_ours or run in ELG.values() else SINGLE,)
+    return scale.on_benchmark(run, "cvrplib", nodes, sets=("X",), decodings=decodings, per_axis=is_ours)
 
 
 def structure(scale: Scale, run: str) -> StructureEvaluation:
@@ -330,56 +313,6 @@ def structure(scale: Scale, run: str) -> StructureEvaluation:
 def structure_needs(scale: Scale) -> list[Need]:
     """Of the drawings of ICAM for the TSP."""
     return [structure(scale, run_id(OWN["tsp"]))]
-
-
-LEVELS = np.linspace(0, 1, 201)  # of the quantiles that are kept
-SHARE = 0.95  # of the choices, that lie in the region of preferred nodes
-RANKS = 20  # the last one counts all ranks from there on
-PAIRS = 1 << 24  # distances that are held at the same time
-
-
-@dataclass(frozen=True)
-class Selections:
-    """What all decisions of some tours have in common; the last stop and the way back are chosen by no one."""
-
-    quantiles: np.ndarray  # (levels,) of the distance to the chosen node
-    ranks: np.ndarray  # (RANKS,) int64: decisions by the chosen node's rank among the nodes that are left, from 1
-    radius: float  # within which `SHARE` of the chosen nodes lie
-    within: float  # mean number of other nodes that lie so near, visited or not
-
-    def arrays(self, name: str) -> dict[str, np.ndarray]:
-        """Named for an .npz."""
-        values = {"quantiles": self.quantiles, "ranks": self.ranks, "radius": self.radius, "within": self.within}
-        return {f"{key}_{name}": np.asarray(value) for key, value in values.items()}
-
-
-def selections(coords: Tensor, tours: Tensor) -> Selections:
-    """coords (count, n, 2) and tours (count, n) int64 on the CPU, n >= 3.
-
-    Nodes as far away as the chosen one share its rank.
-    """
-    count, n = tours.shape
-    most = max(n, RANKS) + 1
-    ranks, distances = torch.zeros(most, dtype=torch.int64), torch.empty(count, n - 2, dtype=torch.float64)
-    at_once = max(1, PAIRS // n**2)
-    later = torch.ones(n - 2, n).triu(2).bool()  # what is left at each decision, but for the chosen node
-    paths = coords.double().gather(1, tours[..., None].expand(-1, -1, 2))
-    for first in range(0, count, at_once):
-        apart = _apart(paths[first : first + at_once])
-        steps = apart[:, : n - 2].diagonal(1, 1, 2)
-        distances[first : first + at_once] = steps
-        nearer = (apart[:, : n - 2] < steps[..., None]) & later
-        ranks += torch.bincount(nearer.sum(-1).flatten() + 1, minlength=most)
-    radius = float(np.quantile(distances.numpy(), SHARE))
-    inside = sum(int((_apart(part) <= radius).sum()) - part.shape[0] * n for part in paths.split(at_once))
-    quantiles = np.quantile(distances.numpy(), LEVELS).astype(np.float64)
-    by_rank = np.append(ranks[1:RANKS].numpy(), ranks[RANKS:].sum().item())
-    return Selections(quantiles, by_rank, radius, inside / (count * n))
-
-
-def _apart(paths: Tensor) -> Tensor:
-    """paths (count, n, 2) -> distances (count, n, n), exact on the diagonal."""
-    return torch.cdist(paths, paths, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 COUNTS = {100: 10_000, 200: 128, 500: 128, 1000: 128}

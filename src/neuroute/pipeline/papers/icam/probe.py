@@ -19,21 +19,23 @@ from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
-from neuroute.evaluation.probing import check_decision, parameter_rows, to_arrays, wrong_network
+from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weigh
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.pipeline.papers.icam import paper as icam
+from neuroute.pipeline.papers.icam.paper import RANKS, SHARE, StructureEvaluation
 from neuroute.specs.objects import Labels
 
 LAYER = 0  # whose attention-free module is shown
+LEVELS = np.linspace(0, 1, 201)  # of the quantiles that are kept
+PAIRS = 1 << 24  # distances that are held at the same time
 SOLVED = 64  # instances of each size at most, that the model solves for its own choices
 
 
-def measure(loaded: LoadedModel, evaluation: icam.StructureEvaluation) -> tuple[Rows, Arrays]:
+def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows, Arrays]:
     """Return records (parameters) and arrays.
 
     coords (n, 2) float32 of the instance; modules, what `describe_modules` returns; tours (n, n) int64, greedy from
@@ -44,10 +46,6 @@ def measure(loaded: LoadedModel, evaluation: icam.StructureEvaluation) -> tuple[
     Raises NeurouteError if labels are missing, the network is neither POMO for the TSP nor ICAM with all its adaptation
     biases, there is no such decision, or labels are of the same size.
     """
-    d = evaluation.dataset
-    for problem in {d.problem, *(labels.dataset.problem for labels in evaluation.optimal)} - {"tsp"}:
-        raise NeurouteError(f"{evaluation.id}: structure is drawn of the TSP, not of {problem.upper()}")
-    check_decision(evaluation.id, evaluation.decision, d.n - 2, d.n)
     sizes = [labels.dataset.n for labels in evaluation.optimal]
     if len(set(sizes)) < len(sizes):
         raise NeurouteError(f"{evaluation.id}: optimal tours of {sizes} nodes; give each size once")
@@ -74,7 +72,7 @@ def measure(loaded: LoadedModel, evaluation: icam.StructureEvaluation) -> tuple[
     return parameter_rows(loaded, evaluation.name, evaluation.dataset), arrays
 
 
-def _drawable(evaluation: icam.StructureEvaluation, loaded: LoadedModel) -> Any:
+def _drawable(evaluation: StructureEvaluation, loaded: LoadedModel) -> Any:
     net: MultiStartNetwork = loaded.net  # type: ignore[assignment]
     if isinstance(net, Pomo) and net.problem == "tsp":
         return net
@@ -180,8 +178,8 @@ def chosen_nodes(optimal: tuple[Labels, ...], loaded: LoadedModel) -> dict[str, 
     """For each size n of labelled instances: what optimal tours choose next, and what the model does.
 
     sizes (m,); counts and solved (m,): instances, and how many of them the model solves; solvers (m,) of the labels;
-    levels (levels,); for each n coords_n (n, 2) and tour_n (n,), the first instance's, and what `Selections.arrays`
-    names <key>_<n>_optimal and <key>_<n>_model.  The model's are greedy tours from node 0.
+    levels (levels,); for each n coords_n (n, 2) and tour_n (n,), the first instance's, and what `selections` names
+    <key>_<n>_optimal and <key>_<n>_model.  The model's are greedy tours from node 0.
     """
     net: MultiStartNetwork = loaded.net  # type: ignore[assignment]
     arrays: dict[str, np.ndarray] = {}
@@ -192,11 +190,47 @@ def chosen_nodes(optimal: tuple[Labels, ...], loaded: LoadedModel) -> dict[str, 
         few, precision = coords[:SOLVED], loaded.run.training.precision
         solutions = multi_start(TSP, net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
         arrays |= {f"coords_{n}": coords[0].numpy(), f"tour_{n}": tours[0].numpy()}
-        arrays |= icam.selections(coords, tours).arrays(f"{n}_optimal")
-        arrays |= icam.selections(few, solutions).arrays(f"{n}_model")
+        arrays |= selections(coords, tours, f"{n}_optimal")
+        arrays |= selections(few, solutions, f"{n}_model")
     if optimal:
         counts = [labels.dataset.count for labels in optimal]
         arrays |= {"sizes": np.array([labels.dataset.n for labels in optimal]), "counts": np.array(counts)}
-        arrays |= {"solved": np.minimum(counts, SOLVED), "levels": icam.LEVELS}
+        arrays |= {"solved": np.minimum(counts, SOLVED), "levels": LEVELS}
         arrays |= {"solvers": np.array([labels.solver for labels in optimal])}
     return arrays
+
+
+def selections(coords: Tensor, tours: Tensor, name: str) -> dict[str, np.ndarray]:
+    """What all decisions of tours have in common; the last stop and the way back are chosen by no one.
+
+    coords (count, n, 2) and tours (count, n) int64 on the CPU, n >= 3.  Returns, each with _<name>: quantiles (levels,)
+    of the distance to the chosen node; ranks (RANKS,) int64, decisions by its rank among the nodes that are left, from
+    1, which nodes as far away share; radius (), within which `SHARE` of the chosen nodes lie; within (), the mean
+    number of other nodes that lie so near, visited or not.
+    """
+    count, n = tours.shape
+    most = max(n, RANKS) + 1
+    ranks, distances = torch.zeros(most, dtype=torch.int64), torch.empty(count, n - 2, dtype=torch.float64)
+    at_once = max(1, PAIRS // n**2)
+    later = torch.ones(n - 2, n).triu(2).bool()  # what is left at each decision, but for the chosen node
+    paths = coords.double().gather(1, tours[..., None].expand(-1, -1, 2))
+    for first in range(0, count, at_once):
+        apart = _apart(paths[first : first + at_once])
+        steps = apart[:, : n - 2].diagonal(1, 1, 2)
+        distances[first : first + at_once] = steps
+        nearer = (apart[:, : n - 2] < steps[..., None]) & later
+        ranks += torch.bincount(nearer.sum(-1).flatten() + 1, minlength=most)
+    radius = float(np.quantile(distances.numpy(), SHARE))
+    inside = sum(int((_apart(part) <= radius).sum()) - part.shape[0] * n for part in paths.split(at_once))
+    values = {
+        "quantiles": np.quantile(distances.numpy(), LEVELS).astype(np.float64),
+        "ranks": np.append(ranks[1:RANKS].numpy(), ranks[RANKS:].sum().item()),
+        "radius": radius,
+        "within": inside / (count * n),
+    }
+    return {f"{key}_{name}": np.asarray(value) for key, value in values.items()}
+
+
+def _apart(paths: Tensor) -> Tensor:
+    """paths (count, n, 2) -> distances (count, n, n), exact on the diagonal."""
+    return torch.cdist(paths, paths, compute_mode="donot_use_mm_for_euclid_dist")

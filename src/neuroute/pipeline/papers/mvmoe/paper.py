@@ -305,17 +305,8 @@ class RoutingEvaluation(Measurement):
 
 def on_set_x(scale: Scale, run: str, name: str, *decodings: Decoding) -> BenchmarkEvaluation:
     """The instances of Table 7 (`set_x`) or 8 (`set_x_large`)."""
-    least, below = getattr(scale[MvmoeScale], name)
-    return BenchmarkEvaluation(
-        run=run,
-        name=name,
-        benchmark="cvrplib",
-        min_nodes=least,
-        max_nodes=below,
-        sets=("X",),
-        names=scale.instances_of("cvrplib"),
-        decodings=decodings or (X8,),
-    )
+    nodes = getattr(scale[MvmoeScale], name)
+    return scale.on_benchmark(run, "cvrplib", nodes, name=name, sets=("X",), decodings=decodings or (X8,))
 
 
 def on_large(scale: Scale) -> Decoding:
@@ -324,15 +315,8 @@ def on_large(scale: Scale) -> Decoding:
 
 
 def on_solomon(scale: Scale, run: str) -> BenchmarkEvaluation:
-    return BenchmarkEvaluation(
-        run=run,
-        name="solomon",
-        benchmark="solomon",
-        max_nodes=MOST_OF_SOLOMON + 1,
-        sets=tuple(scale[MvmoeScale].solomon),
-        names=scale.instances_of("solomon"),
-        decodings=(X8,),
-    )
+    sets = tuple(scale[MvmoeScale].solomon)
+    return scale.on_benchmark(run, "solomon", (0, MOST_OF_SOLOMON + 1), sets=sets, decodings=(X8,))
 
 
 def construction(scale: Scale, method: str) -> ConstructionEvaluation:

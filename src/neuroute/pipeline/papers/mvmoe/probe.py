@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.environment import choose_best, precision_of
 from neuroute.decoding.memory import autocast
@@ -39,14 +38,8 @@ def measure(loaded: LoadedModel, evaluation: mvmoe.RoutingEvaluation) -> tuple[R
     () and steps (); what `statistics` and `solved` return, the former stacked over variants; shown (), the variant of
     the last data set, and of its first instance what `one_routing` and `one_decision` return.
 
-    Raises NeurouteError if the network is no MVMoE with input choice of single nodes in encoder and decoder, or a data
-    set is none of its problems or of another size.
+    Raises NeurouteError if the network is no MVMoE with input choice of single nodes in encoder and decoder.
     """
-    names = [d.variant for d in evaluation.datasets]
-    if not names or None in names or len(set(names)) < len(names):
-        raise NeurouteError(f"{evaluation.id}: data sets of {names}; give one of each of the VRPs that are shown")
-    if len({d.n for d in evaluation.datasets}) > 1 or min(d.count for d in evaluation.datasets) < 1:
-        raise NeurouteError(f"{evaluation.id}: data sets are to have one size and at least one instance each")
     net = _drawable(evaluation, loaded)
     datasets = evaluation.datasets
     of_variants: list[Arrays] = []

@@ -187,8 +187,7 @@ def attention(scale: Scale, name: str) -> list[Need]:
 def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
     alone = {BQ: (GREEDY, ESF), LEHD: (GREEDY,), DGL: (GREEDY,)} | dict.fromkeys(INVIT.values(), (repeated(scale),))
     decodings = alone.get(run, (repeated(scale), rescaled(scale)))
-    limit, names = scale[PensScale].tsplib_max_nodes, scale.instances_of("tsplib")
-    return BenchmarkEvaluation(run=run, max_nodes=limit, names=names, decodings=decodings)
+    return scale.on_benchmark(run, "tsplib", (0, scale[PensScale].tsplib_max_nodes), decodings=decodings)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.decoding.memory import autocast
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
-from neuroute.evaluation.probing import check_instance, parameter_rows, wrong_network
+from neuroute.evaluation.probing import parameter_rows, wrong_network
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.attention import pairwise_distances
 from neuroute.networks.pens import Pens, PreNormLayer
@@ -32,13 +31,8 @@ def measure(loaded: LoadedModel, evaluation: pens.AttentionEvaluation) -> tuple[
     Of the path: coords (n, 2) float32, origin, destination, factors (k,), logits (k, n) float32 in node order.  Of the
     small instance: small_coords (m, 2), small_tour (m,), small_probabilities (m - 1, m) float32.  Of the network:
     modules, what `describe_modules` returns.
-    Raises NeurouteError if the network is none of PENS, there is no such instance, a factor is not above 0, or the best
-    one has not been measured.
+    Raises NeurouteError if the network is none of PENS, or the best factor has not been measured.
     """
-    check_instance(evaluation.id, evaluation.instance, evaluation.dataset.count)
-    for factor in evaluation.factors:
-        if factor != "best" and not 0 < factor < float("inf"):
-            raise NeurouteError(f"{evaluation.id}: factor {factor:g}; coordinates are stretched by factors above 0")
     net = loaded.net
     if not isinstance(net, Pens):
         raise wrong_network(evaluation.id, "attention is mapped of networks of paper pens", loaded)

@@ -373,8 +373,7 @@ def group(scale: Scale, test: Test) -> str:
 
 
 def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
-    names = scale.instances_of("tsplib")
-    return BenchmarkEvaluation(run=run, max_nodes=scale[ScalingScale].tsplib_max_nodes, names=names)
+    return scale.on_benchmark(run, "tsplib", (0, scale[ScalingScale].tsplib_max_nodes))
 
 
 def probe_needs(scale: Scale) -> list[Need]:

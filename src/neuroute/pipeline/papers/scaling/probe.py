@@ -16,12 +16,10 @@ import torch
 from torch import Tensor
 
 from neuroute.analysis.representations import separation
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.memory import autocast, batch_size_for
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
-from neuroute.evaluation.probing import check_instance
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import parameters
 from neuroute.pipeline.papers.scaling import paper as scaling
@@ -37,16 +35,9 @@ def measure(loaded: LoadedModel, evaluation: scaling.ProbeEvaluation) -> tuple[R
     of the probe, over the available nodes in the order of the optimal tour: states (available, width) and coords
     (available, 2) of one instance, separation (count,) of all.  instance, decision: which.
 
-    Raises NeurouteError if labels are missing, or there is no such decision.
+    Raises NeurouteError if labels are missing.
     """
     dataset = evaluation.optimal.dataset
-    n = evaluation.optimal.dataset.n
-    check_instance(evaluation.id, evaluation.instance, evaluation.optimal.dataset.count)
-    if not 0 <= evaluation.decision <= n - 4:
-        raise NeurouteError(
-            f"{evaluation.id}: decision {evaluation.decision}; choose one of 0 to {n - 4}, which leave three "
-            f"available nodes of {n}"
-        )
     net, precision, memory_gb = loaded.net, loaded.run.training.precision, loaded.memory_gb
     coords = torch.from_numpy(dataset_coordinates(dataset))
     tours = torch.from_numpy(load_tours(evaluation.optimal, loaded.context.label_dirs).astype(np.int64))

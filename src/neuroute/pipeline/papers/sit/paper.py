@@ -22,7 +22,6 @@ from neuroute.problems.longest import longest_sub_path
 from neuroute.specs.data import with_count
 from neuroute.specs.decodings import REVISED_LIBRARY, revise
 from neuroute.specs.objects import (
-    Benchmark,
     BenchmarkEvaluation,
     Dataset,
     Decoding,
@@ -343,18 +342,9 @@ class RoundEvaluation(Measurement):
 
 def on_library(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluation:
     """Table 2: TSPLIB or CVRPLIB, the paper's own models with PRC too."""
-    least, most = sizes(scale, problem).benchmark_nodes
-    name: Benchmark = "tsplib" if problem == "tsp" else "cvrplib"
-    is_ours = run == run_id(f"{problem}_1k")
-    return BenchmarkEvaluation(
-        run=run,
-        name=name,
-        benchmark=name,
-        min_nodes=least,
-        max_nodes=most,
-        names=scale.instances_of(name),
-        decodings=(Decoding(), *([prc_of(scale, problem, 1000)] if is_ours else [])),
-    )
+    decodings = (Decoding(), *([prc_of(scale, problem, 1000)] if run == run_id(f"{problem}_1k") else []))
+    nodes = sizes(scale, problem).benchmark_nodes
+    return scale.on_benchmark(run, "tsplib" if problem == "tsp" else "cvrplib", nodes, decodings=decodings)
 
 
 def glop_on_benchmark(scale: Scale, problem: Problem) -> BenchmarkEvaluation:
@@ -481,52 +471,37 @@ def ours(scale: Scale, problem: Problem, runs: str | Mapping[int, str]) -> dict[
     }
 
 
-def _trained_on(study: Study, runs: Mapping[Problem, str]) -> str:
-    """The problems and sizes that these runs are trained on here."""
-    return joined(f"{p.upper()}{study.runs[run].n}" for p, run in runs.items() if run in study.runs)
+def system_notes(study: Study, *problems: Problem) -> dict[str, str]:
+    """Say how the systems of other authors are trained and decoded here, by their names in the notes."""
 
+    def words(name: str, runs: Mapping[Problem, str], text: str, absent: str = "") -> str:
+        sizes = joined(f"{p.upper()}{study.runs[run].n}" for p, run in runs.items() if run in study.runs)
+        return text.format(sizes=sizes) if sizes else absent or f"{name} is as printed."
 
-def pomo_note(study: Study) -> str:
-    sizes = _trained_on(study, POMO_RUNS)
-    return f"POMO is trained as its authors do{f' (on {sizes})' if sizes else ''} and starts from every node."
-
-
-def elg_note(study: Study) -> str:
-    sizes = _trained_on(study, ELG)
-    if not sizes:
-        return "ELG is as printed."
-    return (
-        f"ELG is trained by its own recipe (on {sizes}) and starts from every node; its published code starts "
-        "from 100, to which the printed times are nearer than to 1,000."
-    )
-
-
-def invit_note(study: Study) -> str:
-    sizes = _trained_on(study, INVIT)
-    if not sizes:
-        return "INViT is as printed."
-    return (
-        f"INViT is trained by its own recipe (on {sizes}) and decodes one image, of the TSP from one random "
-        "node; its authors take the best of several images."
-    )
-
-
-def difusco_note(study: Study) -> str:
-    if DIFUSCO not in study.runs:
-        return "DIFUSCO is as printed: *, by its authors."
-    return (
-        f"DIFUSCO is trained by its own recipe (on TSP{study.runs[DIFUSCO].n}); its printed rows (*) are its "
-        "authors', and fit its tree search, which at 10K is around the 2-opt tour in its code, on the map here."
-    )
-
-
-def htsp_note(study: Study) -> str:
-    """How H-TSP is measured here, if it is."""
-    if HTSP not in study.runs:
-        return "H-TSP is as printed."
-    run = study.runs[HTSP]
-    fragment, added = (run.network.arguments[name] for name in ("fragment", "added"))
-    return f"H-TSP is trained on TSP{run.n}: {added} nodes join a tour at a time, ordered in fragments of {fragment}."
+    pomo, htsp = "POMO is trained as its authors do{} and starts from every node.", study.runs.get(HTSP)
+    shape = htsp.network.arguments if htsp else {"added": 0, "fragment": 0}
+    return {
+        "pomo": words("POMO", POMO_RUNS, pomo.format(" (on {sizes})"), pomo.format("")),
+        "elg": words(
+            "ELG", ELG, "ELG is trained by its own recipe (on {sizes}) and starts from every node; its published code "
+            "starts from 100, to which the printed times are nearer than to 1,000."
+        ),
+        "invit": words(
+            "INViT", INVIT, "INViT is trained by its own recipe (on {sizes}) and decodes one image, of the TSP from "
+            "one random node; its authors take the best of several images."
+        ),
+        "difusco": words(
+            "DIFUSCO", {"tsp": DIFUSCO}, "DIFUSCO is trained by its own recipe (on {sizes}); its printed rows (*) are "
+            "its authors', and fit its tree search, which at 10K is around the 2-opt tour in its code, on the map "
+            "here.",
+            "DIFUSCO is as printed: *, by its authors.",
+        ),
+        "htsp": words(
+            "H-TSP", {"tsp": HTSP}, f"H-TSP is trained on {{sizes}}: {shape['added']} nodes join a tour at a time, "
+            f"ordered in fragments of {shape['fragment']}."
+        ),
+        "glop": glop_note(study, *problems),
+    }  # fmt: skip
 
 
 def glop_note(study: Study, *problems: Problem) -> str:

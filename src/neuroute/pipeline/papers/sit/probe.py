@@ -11,13 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.prc.tsp import prc
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
-from neuroute.evaluation.probing import check_decision, parameter_rows, to_arrays, wrong_network
+from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
@@ -35,16 +34,8 @@ def measure(loaded: LoadedModel, evaluation: sit.RoundEvaluation) -> tuple[Rows,
 
     Of the first instance: coords (n, 2) float32.  Of the decision, what `decision_state` returns; of the network,
     modules, what `describe_modules` returns; of the iteration, what `one_iteration` returns, and start, what its tour
-    came from.  Raises NeurouteError if the network is not SIT's with cross-attention, there is no such decision, or the
-    decoding is not PRC on this instance.
+    came from.  Raises NeurouteError if the network is not SIT's with cross-attention.
     """
-    d, decoding = evaluation.dataset, evaluation.decoding
-    if d.problem != "tsp":
-        raise NeurouteError(f"{evaluation.id}: a round is drawn of the TSP, not of {d.problem.upper()}")
-    check_decision(evaluation.id, evaluation.decision, d.n - 1, d.n)
-    if decoding.method != "prc" or decoding.iterations < 1:
-        raise NeurouteError(f"{evaluation.id}: decoding {decoding.name}; choose `method: prc` and 1 or more iterations")
-    longest_sub_path(decoding.longest, d.n)
     net = loaded.net
     if not isinstance(net, Sit) or not any(isinstance(layer, CrossModule) for layer in net.decoder.layers):
         raise wrong_network(evaluation.id, "rounds are drawn of SIT for the TSP with cross-attention", loaded)

@@ -101,12 +101,7 @@ def table1(study: Study) -> Table:
         lkh_budgets=lkh_budgets(study, grids),
         trained=", ".join(trained),
         scale=study.scale[sit.SitScale],
-        difusco=sit.difusco_note(study),
-        pomo=sit.pomo_note(study),
-        elg=sit.elg_note(study),
-        invit=sit.invit_note(study),
-        glop=sit.glop_note(study, *PROBLEMS),
-        htsp=sit.htsp_note(study),
+        **sit.system_notes(study, *PROBLEMS),
     )
 
 
@@ -177,10 +172,7 @@ def table9(study: Study) -> Table:
         table9_grids(study.scale),
         solvers=names,
         prc_words=sit.prc_words(study, 10),
-        pomo=sit.pomo_note(study),
-        invit=sit.invit_note(study),
-        glop=sit.glop_note(study, "tsp"),
-        htsp=sit.htsp_note(study),
+        **sit.system_notes(study, "tsp"),
     )
 
 

@@ -90,14 +90,8 @@ def table3(study: Study) -> Table:
 
 def _on_library(scale: Scale, name: str) -> BenchmarkEvaluation:
     run, benchmark = LIBRARIES[name]
-    return BenchmarkEvaluation(
-        run=run,
-        name=benchmark,
-        benchmark=benchmark,
-        max_nodes=scale[ZooScale].largest_benchmark,
-        names=scale.instances_of(benchmark),
-        decodings=tuple(_decodings(scale, run)),
-    )
+    nodes = 0, scale[ZooScale].largest_benchmark
+    return scale.on_benchmark(run, benchmark, nodes, decodings=tuple(_decodings(scale, run)))
 
 
 @artifact("TSPLIB and CVRPLIB", needs=lambda scale: [_on_library(scale, name) for name in LIBRARIES])
