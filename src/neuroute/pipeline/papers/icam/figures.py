@@ -153,7 +153,19 @@ def figure6(study: Study) -> Drawing:
     axes.hist(lengths, bins=min(15, max(4, len(lengths) // 3)), color=style.RAMPS["blue"][1])
     axes.axvline(lengths.min(), color=style.GREEN, linewidth=1.2)
     maps.label_small(axes, "tour length", "starts")
-    rows = [*model.rows(), *net.decision_rows(), *_tour_rows(net)]
+    about = {name: {"panel": name, "side": MEASURED} for name in "bcd"}
+    of_starts = [about["d"] | {"start": i, "length": float(length)} for i, length in enumerate(net.array("lengths"))]
+    stops = [
+        about["c"] | {"start": start, "stop": i, "node": int(node)}
+        for start in _starts(net)
+        for i, node in enumerate(net.array("tours")[start])
+    ]
+    looks = [
+        about["b"] | {"head": head, "node": node, "weight": float(weight)}
+        for head, weights in enumerate(net.array("attention"), 1)
+        for node, weight in enumerate(weights)
+    ]
+    rows: list[dict[str, Any]] = [*model.rows(), *net.decision_rows(), *of_starts, *stops, *looks]
     alt = "POMO's encoder and decoder with their shapes; the heads' attention; tours from several starts."
     of_tours = {"first": lengths[0], "best": lengths.min(), "mean": lengths.mean()}
     return Drawing(sheet.figure, rows, notes(study, net=net, visited=len(net.decision.path), **of_tours), alt)
@@ -177,22 +189,6 @@ def _draw_heads(axes: mpl.axes.Axes, net: Structure) -> None:
     maps.label_small(axes, "unvisited nodes, near to far", "head")
     axes.set_yticks([0, len(attention) - 1], ["1", str(len(attention))])
     axes.tick_params(length=0)
-
-
-def _tour_rows(net: Structure) -> list[dict[str, Any]]:
-    about = {name: {"panel": name, "side": MEASURED} for name in "bcd"}
-    lengths = [about["d"] | {"start": i, "length": float(length)} for i, length in enumerate(net.array("lengths"))]
-    tours = [
-        about["c"] | {"start": start, "stop": i, "node": int(node)}
-        for start in _starts(net)
-        for i, node in enumerate(net.array("tours")[start])
-    ]
-    looks = [
-        about["b"] | {"head": head, "node": node, "weight": float(weight)}
-        for head, weights in enumerate(net.array("attention"), 1)
-        for node, weight in enumerate(weights)
-    ]
-    return [*lengths, *tours, *looks]
 
 
 NODES, CHANNELS = 24, 16  # of the matrices, that are drawn
@@ -546,7 +542,23 @@ def figure1(study: Study) -> Drawing:
     texts = notes(
         study, net=net, sets=sets, solved=solved_text, quantile=100 * icam.SHARE, most=icam.RANKS - 1, ratio=ratio
     )
-    return Drawing(sheet.figure, _choice_rows(net, sizes), texts, alt)
+    rows: list[dict[str, Any]] = []
+    for n in sizes:
+        coords = net.array(f"coords_{n}", float)
+        place = np.where(_inside(net, n), "within", "other").astype(object)
+        place[middle_node(coords)] = "current"
+        columns = {"stop": np.argsort(net.array(f"tour_{n}")), "place": place}
+        rows += maps.node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, columns)
+        for who in CHOOSERS:
+            about = {"side": MEASURED, "n": n, "chooser": who}
+            rows.append(about | {"panel": "a"} | {k: net.number(f"{k}_{n}_{who}") for k in ("radius", "within")})
+            rows += [
+                about | {"panel": "b", "level": round(float(level), 4), "distance": float(distance)}
+                for level, distance in zip(net.array("levels"), net.array(f"quantiles_{n}_{who}"), strict=True)
+            ]
+            by_rank = enumerate(net.array(f"ranks_{n}_{who}"), 1)
+            rows += [about | {"panel": "c", "rank": k, "decisions": int(count)} for k, count in by_rank]
+    return Drawing(sheet.figure, rows, texts, alt)
 
 
 def _inside(net: Structure, n: int) -> Any:
@@ -608,23 +620,3 @@ def _draw_ranks(axes: mpl.axes.Axes, net: Structure, colours: dict[int, str]) ->
     axes.set_ylabel("choices (%)", labelpad=2)
     axes.grid(visible=False, axis="x")
     axes.legend(fontsize=6)
-
-
-def _choice_rows(net: Structure, sizes: list[int]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    for n in sizes:
-        coords = net.array(f"coords_{n}", float)
-        place = np.where(_inside(net, n), "within", "other").astype(object)
-        place[middle_node(coords)] = "current"
-        columns = {"stop": np.argsort(net.array(f"tour_{n}")), "place": place}
-        rows += maps.node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, columns)
-        for who in CHOOSERS:
-            about = {"side": MEASURED, "n": n, "chooser": who}
-            rows.append(about | {"panel": "a"} | {k: net.number(f"{k}_{n}_{who}") for k in ("radius", "within")})
-            rows += [
-                about | {"panel": "b", "level": round(float(level), 4), "distance": float(distance)}
-                for level, distance in zip(net.array("levels"), net.array(f"quantiles_{n}_{who}"), strict=True)
-            ]
-            counts = enumerate(net.array(f"ranks_{n}_{who}"), 1)
-            rows += [about | {"panel": "c", "rank": k, "decisions": int(count)} for k, count in counts]
-    return rows

@@ -214,12 +214,15 @@ def table9(study: Study) -> Table:
     return grid_table(study, ("Variant",), table9_grid(study.scale), reference=reference)
 
 
-def _table10_needs(scale: Scale) -> Iterator[Need]:
-    forks = (run_id(icam.fork(k, beta)) for k, beta in (icam.MAIN, *scale[IcamScale].forks))
-    return tested(forks, icam.reference(scale, TSP, LARGEST), icam.SINGLE, MULTI)
-
-
-@artifact("Parameters of the third stage", needs=_table10_needs)
+@artifact(
+    "Parameters of the third stage",
+    needs=lambda scale: tested(
+        (run_id(icam.fork(k, beta)) for k, beta in (icam.MAIN, *scale[IcamScale].forks)),
+        icam.reference(scale, TSP, LARGEST),
+        icam.SINGLE,
+        MULTI,
+    ),
+)
 def table10(study: Study) -> Table:
     """Gaps at the paper's TSP1000 with several k and beta of the last stage."""
     labels = icam.reference(study.scale, TSP, LARGEST)

@@ -307,7 +307,13 @@ def figure3(study: Study) -> Drawing:
     cut = f" The first {rows} of {nodes} nodes are drawn; (c, d) and the CSV have all." if rows < nodes else ""
     loads = ", ".join(str(n) for n in choices.loads("input"))
     texts = notes(study, net=net, choices=choices, nodes=nodes, cut=cut, loads=loads, columns=columns, without=without)
-    return Drawing(sheet.figure, _score_rows(choices), texts, alt)
+    points = [
+        {"node": i, "expert": j + 1, "score": float(choices.scores[i, j])}
+        | {f"{way}_choice_weight": float(weights[i, j]) for way, weights in choices.weights.items()}
+        | {"drawn": i < choices.rows_drawn, "side": MEASURED}  # all nodes, also those that are not drawn
+        for i, j in np.ndindex(choices.scores.shape)
+    ]
+    return Drawing(sheet.figure, points, texts, alt)
 
 
 def _draw_matrix(axes: mpl.axes.Axes, choices: Choices, way: str) -> None:
@@ -345,18 +351,6 @@ def _draw_pairs(axes: mpl.axes.Axes, counts: dict[str, maps.Array], labels: list
     """Both ways' numbers of nodes side by side."""
     for way, shift in (("input", -0.2), ("expert", 0.2)):
         maps.draw_bars(axes, counts[way], labels, x=x, y="nodes", width=0.38, color=COLOURS[way][1], shift=shift)
-
-
-def _score_rows(choices: Choices) -> list[dict[str, Any]]:
-    """All nodes, also those that are not drawn."""
-    return [
-        {
-            "node": i, "expert": j + 1, "score": float(choices.scores[i, j]),
-            **{f"{way}_choice_weight": float(weights[i, j]) for way, weights in choices.weights.items()},
-            "drawn": i < choices.rows_drawn, "side": MEASURED,
-        }
-        for i, j in np.ndindex(choices.scores.shape)
-    ]  # fmt: skip
 
 
 @artifact(
@@ -497,7 +491,26 @@ def figure1(study: Study) -> Drawing:
             _draw_lengths(axes, solution)
     rows = [each | {"side": MEASURED} for solution in solutions for each in _route_rows(solution)]
     alt = "Four solved instances, one for each constraint; below each the lengths, loads or times of a route."
-    return Drawing(sheet.figure, rows, _route_notes(study, net, solutions), alt)
+    lengths = "; ".join(f"{s.variant} {len(s.routes)} routes, {s.length:.3f}" for s in solutions)
+    opened, backhaul, limited, timely = solutions
+    spared = sum(opened.way_home(route) for route in opened.routes)
+    collected = int((backhaul.demand < 0).sum())
+    longest = max(limited.route_length(route) for route in limited.routes)
+    waits = [stop.begins - stop.arrives for route in timely.routes for stop in timely.stops(route)]
+    waiting = [wait for wait in waits if wait > 1e-6]  # what double precision leaves is none
+    texts = notes(
+        study,
+        net=net,
+        backhaul=backhaul,
+        lengths=lengths,
+        spared=spared,
+        collected=collected,
+        limit="none" if limited.limit is None else f"{limited.limit:g}",
+        longest=longest,
+        waiting=len(waiting),
+        waits=len(waits),
+    )
+    return Drawing(sheet.figure, rows, texts, alt)
 
 
 def _draw_map(axes: mpl.axes.Axes, s: Solution) -> None:
@@ -568,28 +581,6 @@ def _route_rows(s: Solution) -> list[dict[str, Any]]:
                 | {"route_length": s.route_length(route)}
             )
     return rows
-
-
-def _route_notes(study: Study, net: Routing, solutions: list[Solution]) -> tuple[str, ...]:
-    lengths = "; ".join(f"{s.variant} {len(s.routes)} routes, {s.length:.3f}" for s in solutions)
-    opened, backhaul, limited, timely = solutions
-    spared = sum(opened.way_home(route) for route in opened.routes)
-    collected = int((backhaul.demand < 0).sum())
-    longest = max(limited.route_length(route) for route in limited.routes)
-    waits = [stop.begins - stop.arrives for route in timely.routes for stop in timely.stops(route)]
-    waiting = [wait for wait in waits if wait > 1e-6]  # what double precision leaves is none
-    return notes(
-        study,
-        net=net,
-        backhaul=backhaul,
-        lengths=lengths,
-        spared=spared,
-        collected=collected,
-        limit="none" if limited.limit is None else f"{limited.limit:g}",
-        longest=longest,
-        waiting=len(waiting),
-        waits=len(waits),
-    )
 
 
 SPARSE, DENSE = style.RAMPS["orange"][1], "#dfe4ea"

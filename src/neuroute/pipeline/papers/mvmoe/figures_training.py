@@ -170,7 +170,27 @@ def figure5(study: Study) -> Drawing:
     rows = [row for each in every for row in each.rows()]
     rows += [{"side": PUBLISHED, "series": method, "variant": variant, "epoch": 0.0, "gap_pct": gap}
              for variant, of in zero.items() for method, gap in of.items()]  # fmt: skip
-    return Drawing(figure, rows, _few_notes(study, every), alt)
+    scale = study.scale[MvmoeScale]
+    count, n, samples = scale.validation_count, scale.sizes[SIZES[0]], _training(study, every[0].run).samples
+    gaps_text = (
+        f"Gaps of one training each are ratios of mean lengths, greedy from many starts without augmentation, on "
+        f"{count:,} validation instances, which are not those of Table 2; nothing is selected on them."
+    )
+    if len(few_shot_stages(study.scale)) > 1:
+        count = mvmoe.adapted(study.scale, FEW[0]).dataset.count
+        gaps_text = f"Gaps are means over {count:,} test instances, those of Table 2 first, with its 8 images."
+    changes = []
+    for variant in FEW:
+        texts = [
+            f"{each.series} {each.points[0][3]:.2f} to {each.last:.2f} %{_gain(study, each)}"
+            for each in every
+            if each.variant == variant and each.points
+        ]
+        if texts:
+            changes.append(f"{variant} here, from before to after: {'; '.join(texts)}.")
+    return Drawing(
+        figure, rows, notes(study, n=n, samples=samples, gaps=gaps_text, changes=changes, trouble=_trouble(every)), alt
+    )
 
 
 AFTER = 0  # in the place of a size, as no such gap is printed
@@ -224,28 +244,6 @@ def _of_epochs(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
     axes.set_xlabel("Epochs")
     if not any(math.isfinite(gap) for each in curves for gap in each.xy[1]):
         style.empty_axes(axes, "no finite gap to draw")
-
-
-def _few_notes(study: Study, every: Sequence[Curve]) -> tuple[str, ...]:
-    scale = study.scale[MvmoeScale]
-    count, n, samples = scale.validation_count, scale.sizes[SIZES[0]], _training(study, every[0].run).samples
-    gaps_text = (
-        f"Gaps of one training each are ratios of mean lengths, greedy from many starts without augmentation, on "
-        f"{count:,} validation instances, which are not those of Table 2; nothing is selected on them."
-    )
-    if len(few_shot_stages(study.scale)) > 1:
-        count = mvmoe.adapted(study.scale, FEW[0]).dataset.count
-        gaps_text = f"Gaps are means over {count:,} test instances, those of Table 2 first, with its 8 images."
-    changes = []
-    for variant in FEW:
-        texts = [
-            f"{each.series} {each.points[0][3]:.2f} to {each.last:.2f} %{_gain(study, each)}"
-            for each in every
-            if each.variant == variant and each.points
-        ]
-        if texts:
-            changes.append(f"{variant} here, from before to after: {'; '.join(texts)}.")
-    return notes(study, n=n, samples=samples, gaps=gaps_text, changes=changes, trouble=_trouble(every))
 
 
 def _gain(study: Study, each: Curve) -> str:
@@ -445,7 +443,33 @@ def figure6(study: Study) -> Drawing:
     alt = "Bars of mean gaps on unseen problems for positions, numbers and gates of experts, and gaps against time."
     rows = [row for of in settings.values() for each in of for row in each.rows()]
     columns = ["panel", "setting", "run", "side", "gap_pct", "low_pct", "high_pct", "time_s"]
-    return Drawing(figure, pd.DataFrame(rows, columns=columns), _ablation_notes(study, settings), alt)
+    scale = study.scale
+    names = list(dict.fromkeys(s.name for of in settings.values() for s in of if s.gap is not None))
+    runs = [run_id(name) for name in names]
+    tests = [mvmoe.reference(scale, variant, SIZES[0]) for variant in UNSEEN]
+    missing = list(dict.fromkeys(s.label for of in settings.values() for s in of if s.gap is None))
+    every = len({s.name for of in settings.values() for s in of})
+    texts = []
+    for letter in "abcd":
+        ends = sorted(((s.gap, s.label) for s in settings[letter] if s.gap is not None), key=lambda each: each[0])
+        if len(ends) > 1:
+            texts.append(f"({letter}) {' < '.join(label for _, label in ends)}")
+    trends = f"From the smallest gap here: {'; '.join(texts)}. " if texts else ""
+    return Drawing(
+        figure,
+        pd.DataFrame(rows, columns=columns),
+        notes(
+            study,
+            scale=scale[mvmoe.MvmoeScale],
+            amounts=amounts(study, runs) or "no",
+            references=references_note(scale, UNSEEN),
+            **rule_notes(study, tests, runs),
+            trends=trends,
+            seconds=_times(study, settings["e"]),
+            missing=f"Of {every} settings not trained at this scale: {'; '.join(missing)}." if missing else "",
+        ),
+        alt,
+    )
 
 
 @artifact("Figure 6's bars", needs=_bars_needs, printed_files=("quoted", "table5"))
@@ -534,31 +558,6 @@ def _draw_times(axes: mpl.axes.Axes, settings: Sequence[Setting]) -> None:
     axes.margins(x=0.16)
     axes.set_xlim(left=0)
     axes.legend(loc="best", fontsize=5.8, frameon=True)  # its marks are no points
-
-
-def _ablation_notes(study: Study, settings: dict[str, list[Setting]]) -> tuple[str, ...]:
-    scale = study.scale
-    names = list(dict.fromkeys(s.name for of in settings.values() for s in of if s.gap is not None))
-    runs = [run_id(name) for name in names]
-    tests = [mvmoe.reference(scale, variant, SIZES[0]) for variant in UNSEEN]
-    missing = list(dict.fromkeys(s.label for of in settings.values() for s in of if s.gap is None))
-    every = len({s.name for of in settings.values() for s in of})
-    texts = []
-    for letter in "abcd":
-        ends = sorted(((s.gap, s.label) for s in settings[letter] if s.gap is not None), key=lambda each: each[0])
-        if len(ends) > 1:
-            texts.append(f"({letter}) {' < '.join(label for _, label in ends)}")
-    trends = f"From the smallest gap here: {'; '.join(texts)}. " if texts else ""
-    return notes(
-        study,
-        scale=scale[mvmoe.MvmoeScale],
-        amounts=amounts(study, runs) or "no",
-        references=references_note(scale, UNSEEN),
-        **rule_notes(study, tests, runs),
-        trends=trends,
-        seconds=_times(study, settings["e"]),
-        missing=f"Of {every} settings not trained at this scale: {'; '.join(missing)}." if missing else "",
-    )
 
 
 def _times(study: Study, settings: Sequence[Setting]) -> list[str]:

@@ -98,7 +98,32 @@ def figure1(study: Study) -> Drawing:
         axes.tick_params(axis="y", length=0)
     points = pd.DataFrame([row for bar in bars for row in _rows(bar, dataset.n)])
     alt = f"Bars of the optimality gap of {len(bars)} solvers at the largest size, measured here and as published."
-    return Drawing(figure, points, _bar_notes(study, bars), alt)
+    labels = pens.reference(study.scale, LARGEST)
+    factors = [
+        f"{bar.label.removesuffix(', scaled')} ×{factor:.2f}"
+        for bar in bars
+        if bar.run and bar.decoding.rescale == "best"
+        if (factor := study.value("rescale_factor", bar.run, labels.dataset, bar.decoding)) is not None
+    ]
+    published = {bar: float(bar.gap.published) for bar in bars if bar.gap.published is not None}
+    behind = []
+    for bar, value in published.items():
+        ahead = [f"{b.label} ({v:.2f})" for b, v in published.items() if b.label in SPARSE and v < value]
+        if ahead and bar.decoding.rescale == "best":
+            behind.append(f"In the paper's own numbers {bar.label} ({value:.2f}) is behind {', '.join(ahead)}.")
+    texts = notes(
+        study,
+        labels=labels,
+        solver=solver_name(labels.solver),
+        several=pens.several(study),
+        spread=pens.spread_note(
+            study, pens.RESCALED, [labels.dataset], pens.repeated(study.scale), pens.rescaled(study.scale)
+        ),
+        not_trained=pens.not_trained(study),
+        factors=f"Scaling factors here, found on held-out instances: {', '.join(factors)}." if factors else "",
+        behind=behind,
+    )
+    return Drawing(figure, points, texts, alt)
 
 
 def _bars(study: Study) -> list[list[Bar]]:
@@ -155,40 +180,13 @@ def _rows(bar: Bar, nodes: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _bar_notes(study: Study, bars: Sequence[Bar]) -> tuple[str, ...]:
-    labels = pens.reference(study.scale, LARGEST)
-    factors = [
-        f"{bar.label.removesuffix(', scaled')} ×{factor:.2f}"
-        for bar in bars
-        if bar.run and bar.decoding.rescale == "best"
-        if (factor := study.value("rescale_factor", bar.run, labels.dataset, bar.decoding)) is not None
-    ]
-    published = {bar: float(bar.gap.published) for bar in bars if bar.gap.published is not None}
-    behind = []
-    for bar, value in published.items():
-        ahead = [f"{b.label} ({v:.2f})" for b, v in published.items() if b.label in SPARSE and v < value]
-        if ahead and bar.decoding.rescale == "best":
-            behind.append(f"In the paper's own numbers {bar.label} ({value:.2f}) is behind {', '.join(ahead)}.")
-    return notes(
-        study,
-        labels=labels,
-        solver=solver_name(labels.solver),
-        several=pens.several(study),
-        spread=pens.spread_note(
-            study, pens.RESCALED, [labels.dataset], pens.repeated(study.scale), pens.rescaled(study.scale)
-        ),
-        not_trained=pens.not_trained(study),
-        factors=f"Scaling factors here, found on held-out instances: {', '.join(factors)}." if factors else "",
-        behind=behind,
-    )
-
-
-def _figure4_needs(scale: Scale) -> Iterator[Need]:
-    tests = [pens.reference(scale, size) for size in pens.SIZES]
-    return tested(map(pens.run_id, pens.POSITIONS), tests, pens.repeated(scale))
-
-
-@artifact("ALiBi, RoPE and coordinates across sizes", needs=_figure4_needs, printed_files=("figure4_table", "table3"))
+@artifact(
+    "ALiBi, RoPE and coordinates across sizes",
+    needs=lambda scale: tested(
+        map(pens.run_id, pens.POSITIONS), [pens.reference(scale, size) for size in pens.SIZES], pens.repeated(scale)
+    ),
+    printed_files=("figure4_table", "table3"),
+)
 def figure4(study: Study) -> Drawing:
     figure = new_figure(height=3.0)
     here, paper = figure.subplots(1, 2)
@@ -234,7 +232,24 @@ def figure4(study: Study) -> Drawing:
     paper.set_title("Paper: Figure 4's table")
     figure.legend(*here.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     alt = "Optimality gap over instance size of CoordNS, PENS-A, PENS-R and PENS-AR, measured here and as published."
-    return Drawing(figure, points, _size_notes(study, points), alt)
+    datasets = dict.fromkeys(pens.reference(study.scale, size).dataset for size in pens.SIZES)
+    points_here = points[points.side == MEASURED]
+    orders = []
+    for size in pens.SIZES:
+        at = points_here[(points_here["size"] == size) & points_here.gap_pct.notna()].sort_values("gap_pct")
+        if size in (min(pens.SIZES), LARGEST) and len(at):
+            order = ", ".join(f"{s} {decimal(g)} %" for s, g in zip(at.series, at.gap_pct, strict=True))
+            orders.append(f"At TSP{pens.size_label(study, size)} here: {order}.")
+    texts = notes(
+        study,
+        trained=study.scale[pens.PensScale].sizes[100],
+        tests=", ".join(f"{d.count:,} TSP{d.n:,}" for d in datasets),
+        several=pens.several(study),
+        spread=pens.spread_note(study, pens.POSITIONS, datasets, pens.repeated(study.scale)),
+        hidden=hidden_note(points_here.gap_pct, "measured"),
+        orders=orders,
+    )
+    return Drawing(figure, points, texts, alt)
 
 
 def _curve(axes: mpl.axes.Axes, name: str, cells: Mapping[int, Cell], *, solid: bool) -> None:
@@ -255,26 +270,6 @@ def _tick(sizes: dict[int, int], size: int) -> str:
     here = sizes[size]
     roles_here = [style.plain_number(role) for role, n in sizes.items() if n == here]
     return style.plain_number(here) if here == size else f"{style.plain_number(here)}\n({', '.join(roles_here)})"
-
-
-def _size_notes(study: Study, points: pd.DataFrame) -> tuple[str, ...]:
-    sets = [pens.reference(study.scale, size).dataset for size in pens.SIZES]
-    points_here = points[points.side == MEASURED]
-    orders = []
-    for size in pens.SIZES:
-        at = points_here[(points_here["size"] == size) & points_here.gap_pct.notna()].sort_values("gap_pct")
-        if size in (min(pens.SIZES), LARGEST) and len(at):
-            order = ", ".join(f"{s} {decimal(g)} %" for s, g in zip(at.series, at.gap_pct, strict=True))
-            orders.append(f"At TSP{pens.size_label(study, size)} here: {order}.")
-    return notes(
-        study,
-        trained=study.scale[pens.PensScale].sizes[100],
-        tests=", ".join(f"{d.count:,} TSP{d.n:,}" for d in dict.fromkeys(sets)),
-        several=pens.several(study),
-        spread=pens.spread_note(study, pens.POSITIONS, dict.fromkeys(sets), pens.repeated(study.scale)),
-        hidden=hidden_note(points_here.gap_pct, "measured"),
-        orders=orders,
-    )
 
 
 LETTERS = "abc"
@@ -347,7 +342,26 @@ def figure3(study: Study) -> Drawing:
     rows = [row for sweeps in swept.values() for each in sweeps for row in each.rows()]
     alt = "Mean tour length against the coordinates' scaling factor with parabolas, for three models and five sizes."
     every = [each for sweeps in swept.values() for each in sweeps]
-    return Drawing(figure, rows, _sweep_notes(study, every), alt, _factors_table(study, swept))
+    counts = ", ".join(
+        f"{dataset.count:,} TSP{dataset.n:,}"
+        for dataset in dict.fromkeys(pens.held_out(study.scale, size) for size in pens.SIZES)
+    )
+    outside = [f"{pens.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in every if not each.fit.interior]
+    bare = {f"TSP{each.dataset.n:,}" for each in every if not np.any(np.isclose(each.factors, 1))}
+    texts = notes(
+        study,
+        counts=counts,
+        trained=study.scale[pens.PensScale].sizes[100],
+        far=FAR,
+        outside=f"No minimum between the fitted factors: {', '.join(outside)}. None is drawn there; what is rescaled "
+        "nevertheless (Tables 1 to 3) takes the factor with the shortest tours of those swept."
+        if outside
+        else "",
+        bare=f"Without factor 1 in the sweep, so relative to the factor nearest to it: {', '.join(bare)}."
+        if bare
+        else "",
+    )
+    return Drawing(figure, rows, texts, alt, _factors_table(study, swept))
 
 
 def _swept(study: Study, name: str, size: int) -> Swept:
@@ -410,28 +424,6 @@ def _draw_sweep(axes: mpl.axes.Axes, each: Swept) -> None:
             each.printed, 0.0, "^", transform=axes.get_xaxis_transform(), clip_on=False, markersize=5.5,
             markerfacecolor="white", markeredgecolor=style.INK, markeredgewidth=0.9, zorder=5,
         )  # fmt: skip
-
-
-def _sweep_notes(study: Study, swept: Sequence[Swept]) -> tuple[str, ...]:
-    counts = ", ".join(
-        f"{dataset.count:,} TSP{dataset.n:,}"
-        for dataset in dict.fromkeys(pens.held_out(study.scale, size) for size in pens.SIZES)
-    )
-    outside = [f"{pens.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in swept if not each.fit.interior]
-    bare = {f"TSP{each.dataset.n:,}" for each in swept if not np.any(np.isclose(each.factors, 1))}
-    return notes(
-        study,
-        counts=counts,
-        trained=study.scale[pens.PensScale].sizes[100],
-        far=FAR,
-        outside=f"No minimum between the fitted factors: {', '.join(outside)}. None is drawn there; what is rescaled "
-        "nevertheless (Tables 1 to 3) takes the factor with the shortest tours of those swept."
-        if outside
-        else "",
-        bare=f"Without factor 1 in the sweep, so relative to the factor nearest to it: {', '.join(bare)}."
-        if bare
-        else "",
-    )
 
 
 def _factors_table(study: Study, swept: Mapping[str, Sequence[Swept]]) -> Table:

@@ -293,7 +293,32 @@ def figure3(study: Study) -> Drawing:
     first.legend(loc="best")
     first.set_title(curves.side_title(study, HERE))
     in_print = quoted_values(study, "alpha_s")
-    _draw_exponents(second, every, in_print)
+    hollow: dict[str, Any] = {"markerfacecolor": "white", "markersize": 7, "markeredgewidth": 1}
+    bounds = [_interval(curve) for curve in every]
+    for i, (shape, curve) in enumerate(zip(SIX, every, strict=True)):
+        if (range_here := bounds[i]) is not None:
+            second.plot(range_here, [i, i], color=curve.colour, linewidth=0.9)
+        for scale, look in (("linear", hollow), ("log-log", {"markersize": 4})):
+            law = curve.fits[scale]  # type: ignore[index]
+            if isinstance(law, laws.PowerLaw):
+                second.plot(law.alpha, i, "o", color=curve.colour, **look)
+        if shape in in_print:
+            second.plot(in_print[shape], i, "x", color=style.INK, markersize=6, markeredgewidth=1.3)
+    second.set_yticks(range(len(every)), [curve.name for curve in every])
+    second.set_ylim(len(every) - 0.5, -0.5)
+    second.set_ylabel("Model (depth, width)")
+    second.set_xlabel("Exponent α$_s$")
+    intervals = [each for each in bounds if each is not None]
+    is_ordered = len(intervals) == len(bounds) and max(low for low, _ in intervals) > min(high for _, high in intervals)
+    second.set_title("Exponents: here and as printed" + ("" if is_ordered else f"\n{NO_ORDER}"))
+    second.margins(x=0.1)
+    handles = [
+        style.mark("here, log-log", "o", style.GREY),
+        style.mark("here, linear", "o", style.GREY, markerfacecolor="white"),
+        style.mark("paper", "x", style.INK),
+    ]
+    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
+    second.legend(handles=handles, **place, ncols=3, handletextpad=0.1, columnspacing=1)
     rows = [row for curve in every for row in curve.rows()]
     rows += [
         {"panel": "b", "side": PAPER, "series": shape.name, **shape._asdict(), "alpha_printed": value}
@@ -318,7 +343,8 @@ def table_figure3(study: Study) -> Table:
     for shape in SIX:
         run = scaling.run_id(shape)
         of_seeds = zip(*map(study.trainings, scaling.learning_curve(study.scale, shape)), strict=False)
-        exponents = [exponent for trainings in of_seeds for exponent in _exponent(study, trainings)]
+        fits = [model_curve(HERE, "", shape, _learning_curve(study, each)).fits["log-log"] for each in of_seeds]
+        exponents = [law.alpha for law in fits if isinstance(law, laws.PowerLaw)]
         study.note_seeds(run, len(exponents))
         cell = mean_cell(exponents, in_print.get(shape))
         if exponents:  # of instances nothing is known: the log keeps mean gaps
@@ -341,45 +367,6 @@ def _points_note(study: Study) -> str:
         count = len(parts) + 1
         return f"Each point is the end of a training of its own on so many samples: {count} for each model and seed."
     return "The points are of one training, whose rate falls meanwhile."
-
-
-def _exponent(study: Study, trainings: Sequence[str]) -> list[float]:
-    """By how much the validation gap falls with samples; nothing where no law fits."""
-    points = _learning_curve(study, trainings)
-    try:
-        return [laws.fit([x for x, _ in points], [gap for _, gap in points], "log-log").alpha]
-    except laws.FitError:
-        return []
-
-
-def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], in_print: Mapping[Shape, float]) -> None:
-    """Draw the exponents of each model on both scales beside the printed one."""
-    hollow: dict[str, Any] = {"markerfacecolor": "white", "markersize": 7, "markeredgewidth": 1}
-    bounds = [_interval(curve) for curve in every]
-    for i, (shape, curve) in enumerate(zip(SIX, every, strict=True)):
-        if (range_here := bounds[i]) is not None:
-            axes.plot(range_here, [i, i], color=curve.colour, linewidth=0.9)
-        for scale, look in (("linear", hollow), ("log-log", {"markersize": 4})):
-            law = curve.fits[scale]  # type: ignore[index]
-            if isinstance(law, laws.PowerLaw):
-                axes.plot(law.alpha, i, "o", color=curve.colour, **look)
-        if shape in in_print:
-            axes.plot(in_print[shape], i, "x", color=style.INK, markersize=6, markeredgewidth=1.3)
-    axes.set_yticks(range(len(every)), [curve.name for curve in every])
-    axes.set_ylim(len(every) - 0.5, -0.5)
-    axes.set_ylabel("Model (depth, width)")
-    axes.set_xlabel("Exponent α$_s$")
-    intervals = [each for each in bounds if each is not None]
-    is_ordered = len(intervals) == len(bounds) and max(low for low, _ in intervals) > min(high for _, high in intervals)
-    axes.set_title("Exponents: here and as printed" + ("" if is_ordered else f"\n{NO_ORDER}"))
-    axes.margins(x=0.1)
-    handles = [
-        style.mark("here, log-log", "o", style.GREY),
-        style.mark("here, linear", "o", style.GREY, markerfacecolor="white"),
-        style.mark("paper", "x", style.INK),
-    ]
-    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
-    axes.legend(handles=handles, **place, ncols=3, handletextpad=0.1, columnspacing=1)
 
 
 def _interval(curve: Curve) -> tuple[float, float] | None:

@@ -536,11 +536,11 @@ def table7(study: Study) -> Table:
 LOG_SETTINGS = {"no": ("w/o log(n)", Decoding(log_n=False)), "yes": ("w/ log(n)", Decoding())}
 
 
-def _table8_needs(scale: Scale) -> Iterator[Need]:
-    return tested(map(run_id, scaling.LOG_N), sets_of(scale).values(), Decoding(), Decoding(log_n=False))
-
-
-@artifact("With and without log(n)", needs=_table8_needs, printed_files=("table8", "table12", "table13"))
+@artifact(
+    "With and without log(n)",
+    needs=lambda scale: tested(map(run_id, scaling.LOG_N), sets_of(scale).values(), Decoding(), Decoding(log_n=False)),
+    printed_files=("table8", "table12", "table13"),
+)
 def table8(study: Study) -> Table:
     sets = {n: test.dataset for n, test in sets_of(study.scale).items()}
 

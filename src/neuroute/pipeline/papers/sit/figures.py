@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -14,8 +13,7 @@ import numpy as np
 from neuroute.core.lazy import mpl, pd
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.pipeline.papers.sit import paper as sit
-from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
+from neuroute.pipeline.plan.needs import Log, artifact, tested
 from neuroute.pipeline.rendering import diagram as dg
 from neuroute.pipeline.rendering import maps, style
 from neuroute.pipeline.rendering.cells import gap_cell
@@ -304,15 +302,16 @@ def _look_table(net: Round) -> Table:
 PAPERS_CHOICE = 15  # repetitions in all experiments of the paper
 
 
-def _figure3_needs(scale: Scale) -> Iterator[Need]:
-    runs = (sit.run_id(sit.with_repetitions(count)) for count in scale[sit.SitScale].repetitions)
-    return tested(runs, sit.reference(scale, "tsp", 1000))
-
-
-@artifact("Repetitions of the last node", needs=_figure3_needs)
+@artifact(
+    "Repetitions of the last node",
+    needs=lambda scale: tested(
+        (sit.run_id(sit.with_repetitions(count)) for count in scale[sit.SitScale].repetitions),
+        sit.reference(scale, "tsp", 1000),
+    ),
+)
 def figure3(study: Study) -> Drawing:
     dataset = sit.reference(study.scale, "tsp", 1000).dataset
-    rows = []
+    rows: list[dict[str, Any]] = []
     for count, here in sorted(study.scale[sit.SitScale].repetitions.items()):
         run = sit.run_id(sit.with_repetitions(count))
         cell = gap_cell(study, run, dataset)
@@ -321,13 +320,31 @@ def figure3(study: Study) -> Drawing:
         about = {"side": MEASURED, "repetitions": count, "repetitions_here": here, "n": dataset.n, "run": run}
         values = {"gap_pct": cell.measured, "low_pct": cell.low, "high_pct": cell.high}
         rows.append(about | values | {"parameters": study.value("parameters", run, dataset)})
-    rows = rows
     figure = new_figure(4.6, 2.7)
     axes = figure.subplots()
     _draw(axes, rows)
     alt = "Optimality gap against the number of repetitions of the last node among the representative nodes."
     columns = ["side", "repetitions", "repetitions_here", "n", "run", "gap_pct", "low_pct", "high_pct", "parameters"]
-    return Drawing(figure, pd.DataFrame(rows, columns=columns), _repetition_notes(study, rows), alt)
+    training: Reconstruction = study.scale[sit.SitScale].repetition_training
+    numbers = study.scale[sit.SitScale].repetitions
+    first = ", of which the first trains on insertion's solutions as they are" if training.warm_up else ""
+    renamed = any(count != here for count, here in numbers.items())
+    gaps = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
+    few = f"{len(rows)} numbers of repetitions show no course: scale “{study.scale.name}” trains no more."
+    missing = len(numbers) - len(rows)
+    texts = notes(
+        study,
+        training=training,
+        first=first,
+        test=described(dataset),
+        renamed=" In parentheses: the paper's number." if renamed else "",
+        chosen=PAPERS_CHOICE,
+        gaps=f"Gaps here by repetitions: {'; '.join(gaps)}." if gaps else "",
+        hidden=hidden_note(row["gap_pct"] for row in rows),
+        few=few if len(rows) < 3 else "",
+        missing=f"{missing} of {len(numbers)} numbers of repetitions were not measured." if missing else "",
+    )
+    return Drawing(figure, pd.DataFrame(rows, columns=columns), texts, alt)
 
 
 def _draw(axes: mpl.axes.Axes, rows: list[dict[str, Any]]) -> None:
@@ -368,29 +385,6 @@ def _tick(row: dict[str, Any]) -> str:
     if parameters is None or not math.isfinite(parameters):
         return name
     return f"{name}\n{parameters / 1e6:.2f} M" if parameters >= 1e6 else f"{name}\n{parameters / 1e3:.1f} k"
-
-
-def _repetition_notes(study: Study, rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    dataset = sit.reference(study.scale, "tsp", 1000).dataset
-    training: Reconstruction = study.scale[sit.SitScale].repetition_training
-    numbers = study.scale[sit.SitScale].repetitions
-    first = ", of which the first trains on insertion's solutions as they are" if training.warm_up else ""
-    renamed = any(count != here for count, here in numbers.items())
-    gaps = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
-    few = f"{len(rows)} numbers of repetitions show no course: scale “{study.scale.name}” trains no more."
-    missing = len(numbers) - len(rows)
-    return notes(
-        study,
-        training=training,
-        first=first,
-        test=described(dataset),
-        renamed=" In parentheses: the paper's number." if renamed else "",
-        chosen=PAPERS_CHOICE,
-        gaps=f"Gaps here by repetitions: {'; '.join(gaps)}." if gaps else "",
-        hidden=hidden_note(row["gap_pct"] for row in rows),
-        few=few if len(rows) < 3 else "",
-        missing=f"{missing} of {len(numbers)} numbers of repetitions were not measured." if missing else "",
-    )
 
 
 TOURS_FROM = {

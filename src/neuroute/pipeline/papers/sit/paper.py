@@ -606,21 +606,15 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
 
 
 def also_solved(scale: Scale) -> list[Labels]:
-    return [labels for problem in PROBLEMS for labels in solver_rows(scale, problem)]
-
-
-def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
     """What Tables 1 and 8 show of solvers besides the reference: insertion, and others where the scale runs them."""
-    p, out = sizes(scale, problem), []
-    for size in SIZES:
-        dataset = reference(scale, problem, size).dataset
-        others = [INITIAL[problem], *p.other_solvers.get(size, [])]
-        out += [Labels(dataset=dataset, solver=solver) for solver in others]
-    if problem == "cvrp":
-        tam_sets = [tam(scale, size).dataset for size in TAM_SIZES]
-        others = [INITIAL[problem], *scale[SitScale].cvrp.tam_other_solvers]
-        out += [Labels(dataset=dataset, solver=solver) for dataset in tam_sets for solver in others]
-    return out
+    out = []
+    for problem in PROBLEMS:
+        for size in SIZES:
+            others = [INITIAL[problem], *sizes(scale, problem).other_solvers.get(size, [])]
+            out += [(reference(scale, problem, size).dataset, solver) for solver in others]
+    others = [INITIAL["cvrp"], *scale[SitScale].cvrp.tam_other_solvers]
+    out += [(tam(scale, size).dataset, solver) for size in TAM_SIZES for solver in others]
+    return [Labels(dataset=dataset, solver=solver) for dataset, solver in out]
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:

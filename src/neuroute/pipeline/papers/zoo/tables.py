@@ -64,11 +64,10 @@ def table2(study: Study) -> Table:
     return _sized_table(study, CVRP, "Gaps are to HGS, which is not proven optimal.", EACH)
 
 
-def _table3_needs(scale: Scale) -> Iterator[Need]:
-    return tested(VRP, [vrp_labels(scale, "test", variant) for variant in VARIANTS], STARTS, IMAGES)
-
-
-@artifact("The network for sixteen VRPs", needs=_table3_needs)
+@artifact(
+    "The network for sixteen VRPs",
+    needs=lambda scale: tested(VRP, [vrp_labels(scale, "test", variant) for variant in VARIANTS], STARTS, IMAGES),
+)
 def table3(study: Study) -> Table:
     """Gaps to the reference solver on each variant."""
     sets = {variant: vrp_labels(study.scale, "test", variant) for variant in VARIANTS}
