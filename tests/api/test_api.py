@@ -208,7 +208,7 @@ def test_a_solution_of_ones_own_never_gets_longer(ship: Ship) -> None:
 def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
     tsp, cvrp, ovrp = (neuroute.generate(p, 10)[0] for p in ("tsp", "cvrp", "ovrp"))
     cases: list[tuple[Any, dict[str, Any], str]] = [
-        (tsp, {}, "no network for TSP comes with this copy of neuroute; give a checkpoint"),
+        (tsp, {}, "no pretrained network for TSP; give a checkpoint"),
         (tsp, {"method": "lhk"}, "no solver 'lhk'; did you mean lkh\\? solvers of the TSP: "),
         (ovrp, {"method": "hgs"}, "hgs does not solve the OVRP; take one of: "),
         (tsp, {"model": "tsp"}, "no network 'tsp'; give a checkpoint .*this copy has no"),
@@ -226,7 +226,7 @@ def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
     ship("vrp", variants=("CVRP", "VRPTW"))
     assert neuroute.solve(tsp, seconds=0.1).method.startswith("tsp, ")  # of any size
     assert neuroute.solve(tsp, model="tsp", seconds=0).method == "tsp, greedy"
-    with pytest.raises(neuroute.NeurouteError, match="no network for OVRP comes .* there are: tsp, vrp"):
+    with pytest.raises(neuroute.NeurouteError, match="no pretrained network for OVRP; there are: tsp, vrp"):
         neuroute.solve(ovrp)
     with pytest.raises(neuroute.NeurouteError, match="is a OVRP, but vrp solves CVRP, VRPTW"):
         neuroute.solve(ovrp, model="vrp")

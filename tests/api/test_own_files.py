@@ -160,7 +160,7 @@ def test_type_is_judged_first_and_by_its_first_word(tmp_path: Path) -> None:
         ("a.vrp", VRP.replace("CVRP", "MDVRP (two depots)"), "TYPE MDVRP .several depots"),
         ("a.vrp", VRP.replace("CVRP", "EVRP"), "TYPE EVRP is not read; TSP"),
         ("a.txt", "25\t200\t1\n" + "0\t40\t50\t0\t0\t400\t0\t0\t0\n" * 3, "columns of Li and Lim.*PDPTW"),
-        ("a.txt", "0.1 0.2\n0.3 0.4\n0.5 0.6\n", "a table of nodes goes into a .csv"),
+        ("a.txt", "0.1 0.2\n0.3 0.4\n0.5 0.6\n", "a table of nodes as .csv"),
         ("a.vrp", VRP.replace("EOF", "PICKUP_SECTION\n1 0\nEOF"), "PICKUP_SECTION is not supported for TYPE CVRP"),
         ("a.vrp", VRP.replace("EOF", f"{SERVICE}EOF"), "SERVICE_TIME_SECTION is not supported for TYPE CVRP"),
         ("a.vrp", WINDOWS.replace("EUC_2D", "ATT"), "ATT is not read with TYPE VRPTW"),
@@ -376,7 +376,7 @@ def test_arrays_as_rl4co_writes_them(tmp_path: Path, shares: bool, one: bool) ->
     assert [each.variant for each in load_all(tmp_path / "b.npz")] == ["TSP"] * (1 if one else 2)
     del arrays["capacity"]
     np.savez(tmp_path / "c.npz", **arrays)
-    with one_line("as rl4co writes them"):
+    with one_line("as rl4co does"):
         load_all(tmp_path / "c.npz")
 
 

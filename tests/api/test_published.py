@@ -90,7 +90,7 @@ def test_the_label_job_of_a_published_set_reads_it(tmp_path: Path) -> None:
 def test_a_named_file_needs_no_telling_name(tmp_path: Path) -> None:
     tsp_file(tmp_path, "mine.txt")
     assert of(plan_with(tmp_path, {STEM: "mine.txt"}), STEM).dataset.file
-    with pytest.raises(NeurouteError, match="has no test set of a size of scale smoke"):
+    with pytest.raises(NeurouteError, match="has no set of a size of scale smoke"):
         plan_with(tmp_path)
 
 

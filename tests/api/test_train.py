@@ -242,7 +242,7 @@ def test_ctrl_c_stops_what_follows_a_training_that_fails_at_its_first_validation
 
 def test_no_gap_is_told_of_a_model_that_diverges(tmp_path: Path) -> None:
     """Its tours are none; as lengths they would be the shortest of all."""
-    with one_line("scores are no numbers; its training has diverged"):
+    with one_line("scores are not finite .diverged training"):
         train(own_parts.Starts, tmp_path, how=own_parts.LaterNoNumber)
 
 

@@ -281,9 +281,9 @@ def test_results_without_a_column_or_a_file_are_refused(tmp_path: Path) -> None:
         (
             "seed",
             ["theirs,m6,104,1,0", "theirs,m7,104,1,1"],
-            "theirs has seed 0 on m6, and 1 on m7; give every instance",
+            "theirs has seed 0 on m6, 1 on m7; give every instance",
         ),
-        ("seed", ["a,m6,1,1,0", "a,m6,1,1,1", "a,m7,1,1,0"], "a has seed 0, 1 on m6, and 0 on m7; give every instance"),
+        ("seed", ["a,m6,1,1,0", "a,m6,1,1,1", "a,m7,1,1,0"], "a has seed 0, 1 on m6, 0 on m7; give every instance"),
     ],
 )
 def test_results_whose_columns_or_seeds_do_not_agree_are_refused(

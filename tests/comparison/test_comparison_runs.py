@@ -142,7 +142,7 @@ def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert named("a_method_of_mine:shortest") == [("shortest", "2 s")]
     Path("another_of_mine.py").write_text("def solve(instance):\n    return []\n")
     for given, said in {
-        "lkk": "no solver, network or finished run of that name",
+        "lkk": "no such solver, network or finished run",
         "lkh@vrptw": "no problem 'vrptw'",
         "no_such_module:solve": "no_such_module",
         "another_of_mine:solve": r"a function of \(instance, seconds\) is expected",

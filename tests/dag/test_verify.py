@@ -121,7 +121,7 @@ def test_a_kept_table_is_measured_again_by_kept_weights(toy: Path) -> None:
         save_file(tensors, kept, metadata={KEY: json.dumps(about)})
         done = neuroute(toy, "verify", *command, *CONFIG)
         assert done.returncode == 2
-        assert "the weights of toy/decoder are missing" in done.stderr
+        assert "weights of toy/decoder are missing" in done.stderr
     finally:
         shutil.rmtree(toy / "work", ignore_errors=True)
         work.rename(toy / "work")
@@ -150,7 +150,7 @@ def test_what_cannot_be_remade_is_said_before_anything_runs(toy: Path) -> None:
     weights = toy / "work/toy/runs/toy/decoder/model.safetensors"
     aside = weights.rename(toy / "aside")
     said = {
-        (TABLE,): "the weights of toy/decoder are missing",
+        (TABLE,): "weights of toy/decoder are missing",
         (TABLE, "--cell", "Decodr,gap_tsp8_pct"): "no row Decodr; did you mean Decoder, D=2, W=32?",
         (TABLE, "--cell", "Decoder,gap"): "no measured column gap; did you mean gap_tsp8_pct?",
         (TABLE, "--cell", "gap"): "write ROW,COLUMN",

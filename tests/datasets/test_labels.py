@@ -218,7 +218,7 @@ def test_loading_refuses_what_is_no_tour(tmp_path: Path) -> None:
     tours = np.load(path)
     tours[4] = 0
     np.save(path, tours)
-    with pytest.raises(NeurouteError, match=r"row 4 is not a tour; delete the file and run `neuroute label`"):
+    with pytest.raises(NeurouteError, match=r"row 4 is not a tour; delete it and rerun its `neuroute label`"):
         load_tours(labels_made, [tmp_path])
 
 

@@ -191,7 +191,7 @@ def test_no_room_for_the_locks_of_workers_is_one_line(monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", full)
-    with one_line(r"/dev/shm: is full, .*No space left"), chunks.solver_pool(2):
+    with one_line(r"/dev/shm: full, .*No space left"), chunks.solver_pool(2):
         pass
 
 

@@ -157,7 +157,7 @@ def test_the_longest_sub_path_is_1000_or_all_or_what_is_stated() -> None:
     assert [longest_sub_path(None, n) for n in (20, 1000, 100_000)] == [20, 1000, 1000]
     assert longest_sub_path(20, 20) == 20
     for longest in (3, 0, -1, 21):
-        with one_line(r"give a number from 4 to 20"):
+        with one_line(r"give 4 to 20"):
             longest_sub_path(longest, 20)
 
 

@@ -102,7 +102,7 @@ def test_a_budget_counts_blocks_and_not_instances(case: Any) -> None:
     little = 4 * 16 * net.width * 10 * 1e-9
     decode(problem, net, instances, prc(longest=8), memory_gb=little)
     for wants_more in (prc(start="greedy", longest=8), prc(longest=N)):
-        with pytest.raises(NeurouteError, match="set it in config.yaml"):
+        with pytest.raises(NeurouteError, match="raise it in config.yaml"):
             decode(problem, net, instances, wants_more, memory_gb=little)
 
 
@@ -126,14 +126,14 @@ def test_random_re_construct_rebuilds_no_longer_sub_paths_than_it_may(case: Any)
     assert (lengths[1] <= lengths[0] + 1e-12).all()
     assert (lengths[1] < lengths[0] - 1e-6).any()
     for longest in (N + 1, N + 10):
-        with pytest.raises(NeurouteError, match="give a number from 4 to 30"):
+        with pytest.raises(NeurouteError, match="give 4 to 30"):
             decode(problem, net, instances, rrc.model_copy(update={"longest": longest, "milestones": ()}))
 
 
 def test_sub_paths_longer_than_an_instance_are_refused_before_anything_runs(case: Any) -> None:
     problem, _, net, instances = case
     net.decide = None  # nothing may be decided
-    with one_line("give a number from 4 to 30"):
+    with one_line("give 4 to 30"):
         decode(problem, net, instances, prc(start="greedy", longest=N + 1))
 
 

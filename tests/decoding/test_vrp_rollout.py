@@ -180,7 +180,7 @@ def test_scores_that_are_no_numbers_end_in_one_clear_line(variant: str) -> None:
         def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
             return mask + torch.nan
 
-    with one_line("scores are no numbers; its training has diverged"):
+    with one_line("scores are not finite .diverged training"):
         multi_start(VRP, Nowhere(), instances(variant))
 
 

@@ -69,7 +69,7 @@ def test_weights_that_are_no_numbers_are_refused(store: Path, value: float) -> N
     net = ready(NETWORK)
     with torch.no_grad():
         next(net.parameters()).flatten()[0] = value
-    with pytest.raises(NeurouteError, match="no finite numbers"):
+    with pytest.raises(NeurouteError, match="not finite"):
         evaluated(store, EVALUATION, RUN, net, label_dirs=[store / "labels"])
     assert not list((store / "out").glob("*.csv"))
 
@@ -93,7 +93,7 @@ def test_nothing_is_shorter_than_a_proven_optimum(store: Path) -> None:
 
 
 def test_other_code_and_missing_labels_are_refused(store: Path) -> None:
-    with pytest.raises(NeurouteError, match="another version of the network's code"):
+    with pytest.raises(NeurouteError, match="another version of the network"):
         run_measure(store, network_code="other")
     for file in (store / "labels").glob("*.npy"):
         file.unlink()

@@ -247,7 +247,7 @@ GOOD = list(range(1, NODES + 1))
         ("cvrp", sol(ALONE[:-1]), "customer 29 is served 0 times"),
         ("cvrp", sol([*ALONE[:-1], [30]]), "no customer 30 among 1..29"),
         ("cvrp", sol([list(range(1, NODES))]), "more than the capacity 40"),
-        ("cvrp", sol(ALONE) + "Cost 27591\n", "states a cost of 27591, but these routes cost"),
+        ("cvrp", sol(ALONE) + "Cost 27591\n", "states a cost of 27591, but its routes cost"),
         ("cvrp", "rubbish", "no line `Route #k"),
     ],
 )
@@ -362,6 +362,6 @@ def test_a_diverged_model_is_refused_where_decoding_would_never_end(
         list(net.parameters())[-1].view(-1)[0] = torch.nan
     save_checkpoint(model, net, about)
     said = refused("evaluate", "--model", model, "--data", "mine.npz", "--starts", "all", "--out", "found.csv")
-    assert said.startswith(f"error: {model}: weights of sit/{name} are no finite numbers")
+    assert said.startswith(f"error: {model}: weights of sit/{name} are not finite")
     assert "learning rate" in said
     assert not (tmp_path / "found.csv").exists()

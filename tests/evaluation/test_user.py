@@ -220,9 +220,12 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
         (("scaling/x", "--model", checkpoint, "--data", data), "either an evaluation of the plan"),
         (("--model", tmp_path / "none", "--data", data), "no such checkpoint"),
         (("--model", checkpoint, "--data", tmp_path / "bad.npz"), "instance 0: its tour does not visit"),
-        (("--model", checkpoint, "--data", data, "--prc", 2, "--longest", 10), "mine: --longest 10 is more than its 9"),
+        (
+            ("--model", checkpoint, "--data", data, "--prc", 2, "--longest", 10),
+            "mine: --longest 10 is more than its 9",
+        ),
         *(
-            (("--model", checkpoint, "--data", data, "--revise", text), f"--revise {text}: give nodes of a block")
+            (("--model", checkpoint, "--data", data, "--revise", text), f"--revise {text}: give NODESxITERATIONS")
             for text in ("100", "3x2", "5x0", "w2", "5x2,w0", "5x2,w1,w2", "5x2,,4x2", "5x2,flips")
         ),
         (("--model", checkpoint, "--data", data, "--revise", "20x2"), "blocks of 20 nodes and more for a tour of 9"),

@@ -146,7 +146,7 @@ def test_it_is_trained_evaluated_and_loaded_again(folder: Path, run: str, networ
     assert {"gap_pct", "gflops_paper", "parameters"} <= set(records.metric)
     assert (records[records.metric == "gflops_paper"].value > 0).all()
     checkpoint = plan.checkpoint(run)
-    with pytest.raises(NeurouteError, match="is not found here, or changed since"):
+    with pytest.raises(NeurouteError, match="code is missing or changed"):
         load_checkpoint(checkpoint)  # which would import what a file names
     net, about = load_checkpoint(checkpoint, expected=plan.runs[run].network)
     assert about["network"]["kind"] == network

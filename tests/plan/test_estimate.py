@@ -93,7 +93,7 @@ def test_what_print_says_of_times_and_what_does_not_fit_stands_beside_the_plan(
     (printed,) = (line for line in text if "in print" in line)
     assert printed.startswith("pens/pens_*: 72 h on one RTX 5090 in print, ")
     (refused,) = (line for line in text if line.startswith("hgs-timed: "))
-    assert "100,001 nodes takes 86 GB, and this machine has 30" in refused
+    assert "100,001 nodes take 86 GB, this machine has 30" in refused
 
 
 def test_times_in_print_are_of_runs_that_there_are(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def take(locks: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str
 def test_jobs_take_different_gpus_and_a_killed_one_frees_its_own(take: Any) -> None:
     (first, place), (_, other) = take(), take()
     assert (place, other) == ("0", "1")
-    with pytest.raises(NeurouteError, match="all 2 GPUs are taken by other jobs on this machine; run fewer"):
+    with pytest.raises(NeurouteError, match="all 2 GPUs are taken by other jobs; run fewer"):
         gpus.take.__wrapped__(("a", "b"), 1, 0.0)
     first.kill()
     first.wait()

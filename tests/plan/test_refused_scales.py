@@ -28,8 +28,8 @@ CASES: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
         (("training", "samples"), "many", "scaling.training.samples.*integer"),
     ],
     "pens": [
-        (("factors", 100), [1.0, 1.05, 1.1], "too narrow to have a minimum"),
-        (("factors", 100), [0.8, 1.2], "at least three"),
+        (("factors", 100), [1.0, 1.05, 1.1], "too narrow for a minimum"),
+        (("factors", 100), [0.8, 1.2], "give three or more"),
         (("factors", 100), [0.0, 1.0, 2.0], "greater than 0"),
         (("network",), {"depth": 1, "width": 18, "heads": 3, "feed_forward": 8}, "multiple of 4"),
         (("timed_counts", 100), 10_000, "timed_counts.100"),
@@ -44,8 +44,8 @@ CASES: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
         (("tsp", "training", 1000, "longest"), 2000, "longest is above"),
     ],
     "icam": [
-        (("forks",), [[20, 0.1]], "is the main run"),
-        (("forks",), [[20, 0.2]], "Table 10 has k of"),
+        (("forks",), [[20, 0.1]], "the main run is"),
+        (("forks",), [[20, 0.2]], "Table 10 has k "),
         (("forks",), [[20, 0.5], [20, 0.5]], "must all differ"),
         (("elites", 20), 10, "elite of stage3 is"),
         (("elites", 50), 20, "must all differ"),

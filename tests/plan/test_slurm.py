@@ -148,7 +148,7 @@ def test_jobs_of_a_killed_snakemake_stop_the_next_one(install: Install, tmp_path
     install("squeue", f"7|rule_train|{tmp_path}/other", f"8|interactive|{tmp_path}")
     check_orphans(tmp_path)
     install("squeue", f"7|rule_train_wildcards_a|{tmp_path}", f"9|group_short|{tmp_path}")
-    with pytest.raises(NeurouteError, match="2 jobs of an earlier Snakemake.*scancel 7 9$"):
+    with pytest.raises(NeurouteError, match="2 jobs of a killed Snakemake.*scancel 7 9$"):
         check_orphans(tmp_path)
 
 

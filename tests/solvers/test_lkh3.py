@@ -96,7 +96,7 @@ def test_lkh3_is_asked_for_the_problem(variant, asked):
 
 def test_a_solution_that_breaks_a_constraint_is_one_clear_line(monkeypatch, asked):
     monkeypatch.setenv("FLEET", "one")
-    with one_line("lkh3: no routes found that keep to the constraints .*'ortools'"):
+    with one_line("lkh3: no feasible routes found .*'ortools'"):
         get("lkh3").solve_vrp(instance("OVRP"), 0)
     # With the default fleet, with a vehicle for each customer, and once more with another seed.
     fleets = asked.with_suffix(".fleets").read_text().splitlines()

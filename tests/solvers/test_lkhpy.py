@@ -175,7 +175,7 @@ def test_a_bad_problem_is_one_line(text: str, words: str) -> None:
 def test_an_instance_without_a_solution_is_one_line() -> None:
     one = instances("VRPTW", 5)
     one.windows[0, 3] = 0, 0.001
-    with one_line("lkh3: no routes found that keep to the constraints .*'ortools'"):
+    with one_line("lkh3: no feasible routes found .*'ortools'"):
         get("lkh3-short").solve_vrp(one, 0)
 
 
@@ -189,7 +189,7 @@ def test_more_nodes_than_it_takes_are_refused_and_a_user_s_binary_takes_them(
 ) -> None:
     monkeypatch.setattr(lkh3, "MOST_NODES", 9)
     coords = coordinates("uniform", "test", 10, 0, 1)[0]
-    with pytest.raises(NeurouteError, match="lkh3: 10 nodes, and the LKH-3 in LKHpy takes 9; put an `LKH`"):
+    with pytest.raises(NeurouteError, match="lkh3: 10 nodes, LKHpy takes 9; put your own `LKH`"):
         lkh3.solve(coords, 0)
     binary = tmp_path / "LKH"
     binary.write_text("#!/bin/sh\nexit 3\n")

@@ -159,7 +159,7 @@ def test_an_instance_without_solution_is_one_clear_line(solve, fault_of):
         instance = replace(instance, limit=np.array([0.01]))
     else:
         instance.windows[0, 3] = (0, 0.001) if fault_of == "window" else (5, 6)
-    with pytest.raises(NeurouteError, match="no routes found that keep to the constraints; check demands, windows"):
+    with pytest.raises(NeurouteError, match="no feasible routes found; check demands, windows"):
         solve(instance)
 
 

@@ -263,7 +263,7 @@ def test_every_step_is_an_update(problem: str, tmp_path: Path, store: Path) -> N
 
 
 def test_what_cannot_be_is_refused_before_training(problem: str, tmp_path: Path, store: Path) -> None:
-    with pytest.raises(NeurouteError, match="give a number from 4 to 16"):
+    with pytest.raises(NeurouteError, match="give 4 to 16"):
         rounds(make_run(problem, longest=17), store, tmp_path)
     with pytest.raises(NeurouteError, match="labels for 24 samples, 30 are needed"):
         rounds(make_run(problem, samples=30), store, tmp_path)

@@ -173,8 +173,8 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
     check_weights(path, net, about["run"])
     if about["code"] != digest_of(about["network"]["kind"]):
         raise NeurouteError(
-            f"{path}: {about['run']} was written by another version of the network's code; retrain it, or, if the "
-            "arithmetic is the same, keep the weights with `neuroute import-weights`"
+            f"{path}: {about['run']} was written by another version of the network; retrain it, or run `neuroute "
+            "import-weights`, if its arithmetic is the same"
         )
     return Model(net.to(place), about, place, path=path)
 

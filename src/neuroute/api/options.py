@@ -75,8 +75,8 @@ def _parse_revision(text: str) -> Revision:
         or any(nodes < 4 or often < 1 for nodes, often in blocks)
     ):
         raise NeurouteError(
-            f"--revise {text}: give nodes of a block (from 4 on) x iterations, one size after the other, as in "
-            "100x20,50x25; ,w10 for the best of ten insertions, and ,noflips"
+            f"--revise {text}: give NODESxITERATIONS (4 nodes or more), as in 100x20,50x25; add ,w10 for the best of "
+            "ten insertions, ,noflips to leave flips out"
         )
     return Revision(blocks=tuple(blocks), width=max(widths, default=1), flips="none" if flat else "blocks")
 
@@ -103,6 +103,6 @@ def check_decoding(problem: str, stops: int, decoding: Decoding, where: str) -> 
         )
     if decoding.longest is not None and decoding.longest > stops:
         raise NeurouteError(
-            f"{where}: --longest {decoding.longest} is more than its {stops} stops; give a number from {SHORTEST} to "
-            f"{stops}, or leave it out"
+            f"{where}: --longest {decoding.longest} is more than its {stops} stops; give {SHORTEST} to {stops}, or "
+            "leave it out"
         )

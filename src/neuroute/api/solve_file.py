@@ -79,8 +79,8 @@ def read_start(path: Path, instance: Instance) -> np.ndarray:
         raise NeurouteError(f"{path}: {error}") from None
     if file_cost is not None and (np.abs(costs - file_cost) > TOLERANCE * costs).all():
         raise NeurouteError(
-            f"{path}: states a cost of {file_cost:g}, but these routes cost {costs[0]:g} in {instance.name}; take the "
-            "solution of this instance, or remove the line `Cost`"
+            f"{path}: states a cost of {file_cost:g}, but its routes cost {costs[0]:g} in {instance.name}; take this "
+            "instance's solution, or remove the line `Cost`"
         )
     return stops
 

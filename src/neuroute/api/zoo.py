@@ -179,8 +179,8 @@ def choose(problems: tuple[str, ...], variant: str, n: int, name: str) -> Card:
     if not fits:
         there = "; there are: " + ", ".join(cards()) if cards() else ""
         raise NeurouteError(
-            f"{name}: no network for {variant} comes with this copy of neuroute{there}; give a checkpoint, "
-            "as in --model model.safetensors, or take a solver, as in --solver insertion"
+            f"{name}: no pretrained network for {variant}{there}; give a checkpoint (--model model.safetensors) or a "
+            "solver (--solver insertion)"
         )
 
     def misfit(card: Card) -> tuple[bool, int, int, int]:
@@ -214,8 +214,7 @@ def check_decision(net: Any, card: Card) -> None:
     logits = decision(net)
     if len(logits) != len(card.decision) or not np.allclose(logits, card.decision, atol=TOLERANCE):
         raise NeurouteError(
-            f"network '{card.name}' gives other results than its card states, since the code of {card.network} has "
-            "changed; install neuroute anew"
+            f"network '{card.name}' differs from its card: the code of {card.network} has changed; reinstall neuroute"
         )
 
 

@@ -87,8 +87,8 @@ def check_folder(folder: Path) -> None:
     off = min(mtime - before, 0) + max(mtime - time.time(), 0)
     if abs(off) > CLOCK_S:
         raise NeurouteError(
-            f"{folder}: the clock of its disk is {off:+.0f} s off this machine's; set both by a time server (NTP), as "
-            "files would seem older or newer than they are"
+            f"{folder}: the clock of its disk is {off:+.0f} s off this machine's, which reruns depend on; synchronize "
+            "both (NTP)"
         )
 
 
@@ -134,8 +134,8 @@ def lock(file: BinaryIO, waits: bool = False) -> bool:
         return False
     except OSError as error:
         raise NeurouteError(
-            f"{file.name}: its disk has no locks ({error.strerror}); work on another one, or have it mounted with them "
-            "(of Lustre: `-o flock`)"
+            f"{file.name}: its disk has no locks ({error.strerror}); use another, or mount it with locks (Lustre: `-o "
+            "flock`)"
         ) from None
     return True
 

@@ -55,8 +55,8 @@ def take(names: tuple[str, ...], jobs_per_gpu: int = 1, patience_s: float = PATI
         if time.monotonic() > until:
             amount = "the only GPU is" if len(names) == 1 else f"all {len(names)} GPUs are"
             raise NeurouteError(
-                f"{amount} taken by other jobs on this machine; run fewer at once (`--resources "
-                f"gpu={len(names) * jobs_per_gpu}`), or let more share a GPU (jobs_per_gpu in config.yaml)"
+                f"{amount} taken by other jobs; run fewer at once (`--resources gpu={len(names) * jobs_per_gpu}`), or "
+                "raise jobs_per_gpu in config.yaml"
             )
         time.sleep(0.2)
 

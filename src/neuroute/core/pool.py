@@ -21,6 +21,6 @@ def process_pool(
         if error.errno not in NO_PLACE:
             raise
         raise NeurouteError(
-            f"/dev/shm: is full, missing or closed to this user ({error.strerror}), and worker processes need it for "
-            "locks; free some space, or correct its permissions"
+            f"/dev/shm: full, missing or not writable ({error.strerror}), and worker processes need it; free some "
+            "space, or correct its permissions"
         ) from None

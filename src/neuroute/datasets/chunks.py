@@ -74,8 +74,8 @@ def solve_chunk(labels: Labels, chunk: Chunk, folder: Path | None = None) -> tup
             solutions[row] = kind.solve(of_row, instances[row : row + 1], zlib.crc32(f"{SEED} {instance}".encode()))
         except OSError as error:
             raise NeurouteError(
-                f"{labels.solver} could not work in {tempfile.gettempdir()} ({error.strerror}); "
-                "free some space there, or set TMPDIR, and run the same command again"
+                f"{labels.solver} could not work in {tempfile.gettempdir()} ({error.strerror}); free some space there, "
+                "or set TMPDIR, and run again"
             ) from None
         except NeurouteError as error:
             raise NeurouteError(f"instance {instance} of {labels.id}: {error}") from None

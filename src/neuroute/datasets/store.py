@@ -96,8 +96,8 @@ class ShardFile:
             raise NeurouteError(f"{path}: no valid sidecar; delete it and run again") from None
         if digest != instances_digest(labels, shard, count):
             raise NeurouteError(
-                f"{path}: instances_sha256 is not that of rows 0..{count - 1} of this shard, so {self.path.name} may "
-                "label other instances; delete both and run again"
+                f"{path}: instances_sha256 is not that of rows 0..{count - 1}: {self.path.name} may label other "
+                "instances; delete both and run again"
             )
         return dict(facts)
 
@@ -199,21 +199,21 @@ def iterate_shards(
                 instances = kind.instances(stream_part(labels, shard, first, stop)) if check else None
                 if instances is not None and not (valid := kind.valid(instances, solutions)).all():
                     raise NeurouteError(
-                        f"{file.path}: row {first + int(np.argmin(valid))} is not a {kind.noun}; delete the file and "
-                        "run `neuroute label` for its label job"
+                        f"{file.path}: row {first + int(np.argmin(valid))} is not a {kind.noun}; delete it and rerun "
+                        "its `neuroute label`"
                     )
                 if shard in digests and digests[shard] not in (_sha256(solutions), _sha256(kind.canonical(solutions))):
                     raise NeurouteError(
-                        f"{file.path}: rows {first}..{stop - 1} differ from the manifest of {job.id}; "
-                        f"put the file back, or delete it and its .json and run `neuroute label {job.id}`"
+                        f"{file.path}: rows {first}..{stop - 1} differ from the manifest of {job.id}; restore it, or "
+                        f"delete it and its .json and run `neuroute label {job.id}`"
                     )
                 yield shard * SHARD + first, solutions
                 break
         else:
             places = ", ".join(map(str, directories))
             raise NeurouteError(
-                f"{labels.shard_file(shard)}: no {stop} {kind.noun}s in {places}; make them with `neuroute label` "
-                "and the id of their label job (`neuroute plan` lists it)"
+                f"{labels.shard_file(shard)}: no {stop} {kind.noun}s in {places}; run `neuroute label` with its job "
+                "(`neuroute plan` lists it)"
             )
 
 

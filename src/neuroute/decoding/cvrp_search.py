@@ -24,8 +24,8 @@ class CvrpSearch(Search[CvrpBatch]):
         check_starts(net, decoding)
         if net.multi_start and (improves or decoding.method != "greedy"):
             raise NeurouteError(
-                f"{type(net).__name__}: re-construction and beam search of the CVRP need a path network, such as "
-                "LEHD; decode greedily, from all starts or symmetric images, or give `seconds`"
+                f"{type(net).__name__}: re-construction and beam search of the CVRP need a path network, such as LEHD; "
+                "decode greedily or by multistart, or give `seconds`"
             )
 
     def search_beams(self, net: PathNetwork, batch: CvrpBatch, decoding: Decoding, first: int) -> Tensor:

@@ -57,8 +57,8 @@ def complete(net: MultiStartNetwork, prepared: Any, rollout: Rollout, choose: Ch
 def no_numbers() -> NeurouteError:
     """The error for decisions that went where they may not."""
     return NeurouteError(
-        "solutions are not complete when they must be: the network's scores are no numbers; its training has "
-        "diverged, train it with a lower learning rate (or `decide` does not add the mask to them)"
+        "incomplete solutions: scores are not finite (diverged training: lower its learning rate), or `decide` does "
+        "not add the mask"
     )
 
 

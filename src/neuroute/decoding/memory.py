@@ -53,8 +53,8 @@ def instances_that_fit(net: RoutingNetwork, nodes: int, decoding: Decoding, memo
     if per_instance > memory_gb * 1e9:
         beam = f" with beam {decoding.beam}" if decoding.beam > 1 else ""
         raise NeurouteError(
-            f"an instance of {nodes} nodes{beam} needs about {per_instance / 1e9:.2g} GB for its activations, and "
-            f"memory_gb is {memory_gb:.2g}: set it in config.yaml to that or more, or take a smaller instance or beam"
+            f"an instance of {nodes} nodes{beam} needs about {per_instance / 1e9:.2g} GB of activations, memory_gb is "
+            f"{memory_gb:.2g}: raise it in config.yaml, or take a smaller instance or beam"
         )
     pairs = net.pair_channels * (nodes + 1) ** 2
     most_by_pairs = max(1, pair_floats(memory_gb) // pairs) if pairs else 65_535

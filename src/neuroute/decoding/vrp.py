@@ -225,8 +225,8 @@ class VrpSearch(Search[VrpBatch]):
 
     def _refusal(self, net: RoutingNetwork) -> NeurouteError:
         return NeurouteError(
-            f"{type(net).__name__}: beam search and re-construction are for the TSP and the CVRP; decode instances of "
-            "the 16 vehicle routing problems greedily, from all starts and with symmetric images if you like"
+            f"{type(net).__name__}: beam search and re-construction are for the TSP and the CVRP; decode the 16 VRPs "
+            "greedily or by multistart"
         )
 
 

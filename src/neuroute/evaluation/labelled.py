@@ -78,8 +78,8 @@ def _check_optimal(test: Test, decoding: Decoding, lengths: np.ndarray, referenc
     worst = int(np.argmax(below))
     if get(test.labels.solver).optimal and below[worst] > ROUNDING * test.labels.dataset.nodes:
         raise NeurouteError(
-            f"{test.labels.id}, instance {worst}: {decoding.name} found {lengths[worst]:.6f}, below its proven "
-            f"optimum of {reference[worst]:.6f}; delete the labels' files and run `neuroute label {test.labels.id}`"
+            f"{test.labels.id}, instance {worst}: {decoding.name} found {lengths[worst]:.6f}, below its proven optimum "
+            f"{reference[worst]:.6f}; delete the labels and run `neuroute label {test.labels.id}`"
         )
 
 

@@ -279,8 +279,8 @@ def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
     net, about = load_checkpoint(checkpoint, expected=run.network)
     if about["code"] != context.network_code:
         raise NeurouteError(
-            f"{checkpoint}: written by another version of the network's code; retrain with `neuroute train {run.id}`, "
-            "or, if its arithmetic is the same, keep the weights with `neuroute import-weights`"
+            f"{checkpoint}: written by another version of the network; retrain (`neuroute train {run.id}`), or run "
+            "`neuroute import-weights`, if its arithmetic is the same"
         )
     check_weights(checkpoint, net, about["run"])
     net.to(place)

@@ -81,9 +81,8 @@ def _described(weights: Weights, network: str | None, arguments: Mapping[str, An
     kind = layout.kind if layout else kind_of_name
     if kind is None:
         raise NeurouteError(
-            f"{file}: no published layout that is known here ({len(weights.tensors)} tensors: "
-            f"{some(sorted(weights.tensors))}); if they are called as neuroute calls them, give --network "
-            f"{', '.join(NETWORKS)}, or module:Net of a network of your own"
+            f"{file}: unknown layout ({len(weights.tensors)} tensors: {some(sorted(weights.tensors))}); for neuroute's "
+            f"own names give --network {', '.join(NETWORKS)}, or module:Net"
         )
     if layout and kind_of_name not in (None, kind):
         raise NeurouteError(f"{file}: is laid out as {layout.name}, not as {network}; leave out --network")
@@ -175,11 +174,11 @@ def tensors_of(run: GivenRun, network_code: str, where: str = "config.yaml") -> 
     if differing:
         raise NeurouteError(
             f"{where}: {weights.file} holds {weights.described}, but the run is {describe(run.network)}: "
-            f"{'; '.join(differing)}; give others, or change the run's `arguments`"
+            f"{'; '.join(differing)}; change either"
         )
     if weights.about is not None and weights.about["code"] != network_code:
         raise NeurouteError(
-            f"{where}: {weights.file} was written by another version of the network's code; if its arithmetic is the "
-            "same, keep the weights with `neuroute import-weights`"
+            f"{where}: {weights.file} was written by another version of the network; run `neuroute import-weights`, if "
+            "its arithmetic is the same"
         )
     return weights, fit(weights, run.network)

@@ -182,8 +182,8 @@ def load_checkpoint(
         )
     if expected is None and not is_bundled(network.kind) and network.kind not in trusted:
         raise NeurouteError(
-            f"{path}: holds {describe(network)}, and the code of {network.kind} is not found here, or changed since; "
-            f"give {network.kind}={path}, if you trust its module"
+            f"{path}: holds {describe(network)}, whose code is missing or changed; give {network.kind}={path}, if you "
+            "trust its module"
         )
     net = build(network)
     tensors, expected_tensors = load_file(path), net.state_dict()
@@ -192,8 +192,8 @@ def load_checkpoint(
     )
     if wrong:
         raise NeurouteError(
-            f"{path}: {len(wrong)} tensors do not fit {describe(network)}, first '{wrong[0]}'; "
-            "it was written by another version of the network"
+            f"{path}: {len(wrong)} tensors do not fit {describe(network)}, first '{wrong[0]}': another version of the "
+            "network"
         )
     net.load_state_dict(tensors)
     return net.eval(), about
@@ -203,8 +203,7 @@ def check_weights(checkpoint: Path, net: nn.Module, run: str) -> None:
     """Raises NeurouteError if weights of a run are no finite numbers, or not those that its run.json states."""
     if not all_finite(net):
         raise NeurouteError(
-            f"{checkpoint}: weights of {run} are no finite numbers; its training diverged: lower the learning rate and "
-            "train it anew"
+            f"{checkpoint}: weights of {run} are not finite: its training diverged; lower the learning rate and retrain"
         )
     summary = checkpoint.with_name("run.json")
     if checkpoint.name != "model.safetensors" or not summary.exists():  # which states those of no other file

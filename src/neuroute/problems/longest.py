@@ -17,7 +17,7 @@ def longest_sub_path(longest: int | None, stops: int) -> int:
         return min(LONGEST, stops)
     if not SHORTEST <= longest <= stops:
         raise NeurouteError(
-            f"sub-paths of at most {longest} of {stops} stops: give a number from {SHORTEST} to {stops}, "
-            f"or none for {min(LONGEST, stops)}"
+            f"sub-paths of at most {longest} of {stops} stops: give {SHORTEST} to {stops}, or none for "
+            f"{min(LONGEST, stops)}"
         )
     return longest

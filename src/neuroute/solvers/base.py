@@ -81,8 +81,8 @@ def check_size(name: str, nodes: int) -> None:
     if nodes * nodes * each > memory:
         most = math.isqrt(int(memory) // each)
         raise NeurouteError(
-            f"{name}: {nodes:,} nodes need about {nodes * nodes * each / 1e9:,.0f} GB for their distances; this "
-            f"machine has {memory / 1e9:,.0f} GB free, enough for {most:,}.  'insertion' and 'nearest' take any number"
+            f"{name}: {nodes:,} nodes need about {nodes * nodes * each / 1e9:,.0f} GB for distances; "
+            f"{memory / 1e9:,.0f} GB are free, enough for {most:,}; 'insertion' and 'nearest' take any number"
         )
 
 
@@ -96,9 +96,8 @@ def fitting_workers(solver: Solver, nodes: int, workers: int) -> int:
     needed, there = solver.memory(nodes), machine_memory()
     if needed > there:
         raise NeurouteError(
-            f"{solver.name}: an instance of {nodes:,} nodes takes {needed / 1e9:.0f} GB, and this machine has "
-            f"{there / 1e9:.0f}; label on a larger one (`neuroute label`, docs/how-to/offline.md), or name a solver in "
-            "the scale file that needs little: insertion-angle for the CVRP, as scale gpu has it"
+            f"{solver.name}: {nodes:,} nodes take {needed / 1e9:.0f} GB, this machine has {there / 1e9:.0f}; label on "
+            "a larger one (docs/how-to/offline.md), or set solver insertion-angle (CVRP) in the scale file"
         )
     return max(1, min(workers, int(there / needed)))
 

@@ -86,8 +86,7 @@ def check_nodes(nodes: int) -> None:
     """Raises NeurouteError if there are more than LKHpy's build takes, and no other LKH is there."""
     if nodes > MOST_NODES and shutil.which("LKH") is None:
         raise NeurouteError(
-            f"lkh3: {nodes:,} nodes, and the LKH-3 in LKHpy takes {MOST_NODES:,}; put an `LKH` of your own on "
-            "the PATH, or take another solver"
+            f"lkh3: {nodes:,} nodes, LKHpy takes {MOST_NODES:,}; put your own `LKH` on the PATH, or take another solver"
         )
 
 
@@ -139,7 +138,7 @@ def solve_vrp(instance: Vrp, seed: int, seconds: float | None = None, trials: in
         reason = fault(instance, 0, solution) or ""  # some versions write what is not feasible
         if not reason:
             return solution
-    raise NeurouteError(f"lkh3: no routes found that keep to the constraints ({reason}); 'ortools' may find some")
+    raise NeurouteError(f"lkh3: no feasible routes found ({reason}); 'ortools' may find some")
 
 
 def tour_of_ways(ways: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:

@@ -165,9 +165,7 @@ def _search(
 
 
 def _no_routes() -> NeurouteError:
-    return NeurouteError(
-        f"{NAME}: no routes found that keep to the constraints; check demands, windows and limit, or give more time"
-    )
+    return NeurouteError(f"{NAME}: no feasible routes found; check demands, windows and limit, or give more time")
 
 
 def _library() -> Any:

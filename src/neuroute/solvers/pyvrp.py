@@ -83,8 +83,7 @@ def search(grid: GridVrp, vehicles: int, seed: int, iterations: int, seconds: fl
         ).best
     if not best.is_feasible():
         raise NeurouteError(
-            f"{NAME}: no routes found that keep to the constraints; check demands, windows and limit, or give more "
-            "iterations"
+            f"{NAME}: no feasible routes found; check demands, windows and limit, or give more iterations"
         )
     return _routes(best)
 

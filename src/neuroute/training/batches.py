@@ -98,8 +98,8 @@ class Batches(ABC):
         """Raises NeurouteError where batches of so many instances, learnt from as a whole, take more than there is."""
         if gb > self.memory_gb:
             raise NeurouteError(
-                f"{self.run.id}: experts learn from whole batches, and {size} instances of {n} customers take about "
-                f"{gb:.2g} GB; memory_gb is {self.memory_gb:.2g}: give more, or smaller batches"
+                f"{self.run.id}: experts need whole batches: {size} instances of {n} customers take about {gb:.2g} GB, "
+                f"memory_gb is {self.memory_gb:.2g}: raise it, or take smaller batches"
             )
 
     def _update(self, index: int) -> None:

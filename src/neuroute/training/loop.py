@@ -213,8 +213,8 @@ class TrainingLoop:
                     log.info("%s", self.pace.reason)
                 if checks_first and self.done == 0 and not (loss.isfinite() and all_finite(self.net)):
                     raise NeurouteError(
-                        f"{self.batches.run.id}: the loss of its first batch, {float(loss):g}, or the weights after it "
-                        "are no finite numbers; lower the learning rate, or look for log(0), 0/0 and overflow"
+                        f"{self.batches.run.id}: first batch: loss {float(loss):g} or updated weights are not finite; "
+                        "lower the learning rate, or look for log(0), 0/0, overflow"
                     )
                 self.seconds = before + time.monotonic() - began
                 for note in self.batches.notes():  # lines that belong before the batch in hand

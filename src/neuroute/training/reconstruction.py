@@ -170,7 +170,7 @@ class ReconstructedSet:
                     keep()
                     raise NeurouteError(
                         f"stopped by a signal at re-construction {finished} of {t.reconstructions} of instances "
-                        f"{rows.start} to {rows.stop - 1}, round {number}; run it again to go on"
+                        f"{rows.start} to {rows.stop - 1}, round {number}; run again to resume"
                     )
                 if time.monotonic() - last_message > TELL_EVERY_S:
                     last_message = time.monotonic()

@@ -245,8 +245,8 @@ class Reinforcement(Batches):
 
     def _diverged(self, spec: BatchSpec) -> NeurouteError:
         return NeurouteError(
-            f"{self.scheme.run.id}: diverged at batch {spec.number}, in stage '{spec.stage.name}': weights or scores "
-            "are no finite numbers; lower the stage's learning rate, or limit gradients with `clip`"
+            f"{self.scheme.run.id}: diverged at batch {spec.number}, stage '{spec.stage.name}': weights or scores are "
+            "not finite; lower the learning rate, or set `clip`"
         )
 
     # -- what may differ from batch to batch --------------------------------------------------------------------

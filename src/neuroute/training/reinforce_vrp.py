@@ -115,7 +115,7 @@ def reinforce(scheme: Scheme) -> VrpReinforcement:
         fewest = min(min(stage.starts_of(n), most_starts(name, n)) for name in stage.variants)
         if stage.elite and stage.elite.k > fewest:
             raise NeurouteError(
-                f"{scheme.run.id}: elite.k: the best {stage.elite.k} of {fewest} solutions, as few as of an instance "
-                f"of {n} customers that has backhauls"
+                f"{scheme.run.id}: elite.k is {stage.elite.k}; instances of {n} customers with backhauls have as few "
+                f"as {fewest} solutions"
             )
     return VrpReinforcement(scheme)

@@ -157,8 +157,8 @@ class SupervisedBatches(Batches):
         self.data = data
         if getattr(self.net, "multi_start", False) or getattr(self.net, "remembers", False):
             raise NeurouteError(
-                f"{self.run.id}: {type(self.net).__name__} cannot learn from sub-paths, which is how "
-                f"'{self.training.kind}' trains; take a network of one path, such as Lehd"
+                f"{self.run.id}: {type(self.net).__name__} cannot learn from sub-paths, as '{self.training.kind}' "
+                "needs; take a path network, such as Lehd"
             )
         if (self.training.samples - 1) % self.training.batch_size + 1 < self.world.size:
             raise NeurouteError(

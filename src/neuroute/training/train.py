@@ -265,8 +265,8 @@ def _weights_to_start(run: Run, net: nn.Module, checkpoint: Path) -> dict[str, T
     )
     if there != here:
         raise NeurouteError(
-            f"{checkpoint}: holds {describe(network)}, but {run.id} is a {describe(run.network)}: "
-            "let it start from a run with the same network"
+            f"{checkpoint}: holds {describe(network)}, but {run.id} is a {describe(run.network)}: start from the same "
+            "network"
         )
     check_weights(checkpoint, before, about["run"])
     return {**net.state_dict(), **before.state_dict()} if joins else before.state_dict()

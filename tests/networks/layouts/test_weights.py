@@ -81,7 +81,7 @@ def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
 def test_a_checkpoint_cannot_call_anything_but_a_network(tmp_path: Path, kind: str) -> None:
     network = {"kind": kind, "arguments": {"command": f"touch {tmp_path}/called"}}
     save_checkpoint(tmp_path / "a", build(SMALL), {"run": "x", "network": network, "code": "c"})
-    with pytest.raises(NeurouteError, match="does not exist|is not found here, or changed since"):
+    with pytest.raises(NeurouteError, match="does not exist|code is missing or changed"):
         load_checkpoint(tmp_path / "a")
     with pytest.raises(NeurouteError, match="does not exist|no subclass"):
         load_checkpoint(tmp_path / "a", trusted=[kind])

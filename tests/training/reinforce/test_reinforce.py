@@ -207,7 +207,7 @@ def test_a_training_that_diverges_says_so_at_once(kind: str, tmp_path: Path) -> 
     """So that nothing is validated with weights that are no numbers: greedy routes would be built forever."""
     first = stage("first", batches_per_epoch=9, batch_size=4, learning_rate=1e30)
     training = batches_of(make_run(first, kind=kind), tmp_path)
-    with pytest.raises(NeurouteError, match=r"icam/tiny: diverged at batch \d, in stage 'first'.*learning rate"):
+    with pytest.raises(NeurouteError, match=r"icam/tiny: diverged at batch \d, stage 'first'.*learning rate"):
         all(training.train(index) for index in range(8))
     assert not (tmp_path / "stages").exists()
     training = batches_of(make_run(kind=kind), tmp_path)

@@ -127,5 +127,5 @@ def test_a_local_policy_joins(tmp_path: Path, store: Path) -> None:
     with pytest.raises(NeurouteError, match=r"differ from run\.json"):
         _weights_to_start(then, net, start)
     other = make_run(kind="pomo").model_copy(update={"start": "icam/tiny"})
-    with pytest.raises(NeurouteError, match="let it start from a run with the same network"):
+    with pytest.raises(NeurouteError, match="start from the same network"):
         _weights_to_start(other, build(other.network), start)

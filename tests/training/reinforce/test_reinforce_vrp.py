@@ -138,7 +138,7 @@ def test_what_depends_on_a_batch_learns_from_all_of_it(
     run = make_run(network=network)
     monkeypatch.setitem(MAX_NODES_PER_BATCH, "cpu", 1)
     assert learnt(run, tmp_path, monkeypatch)[1] == [5]
-    with pytest.raises(NeurouteError, match=r"5 instances of 8 customers take about .* GB; memory_gb is 0.0001"):
+    with pytest.raises(NeurouteError, match=r"5 instances of 8 customers take about .* GB, memory_gb is 0.0001"):
         batches_of(run, tmp_path, memory_gb=1e-4)
 
 

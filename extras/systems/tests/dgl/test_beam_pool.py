@@ -157,5 +157,5 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="renewed: 9 of a pool of 8"):
         pooled(renewed=9)
     learnt = beam_pool(dataclasses.replace(scheme_of(pooled(), net=Lehd(1, 16, 2, 24))))
-    with pytest.raises(NeurouteError, match="Lehd learns what it encodes"):
+    with pytest.raises(NeurouteError, match="Lehd trains its encoder"):
         learnt.train(0)

@@ -137,8 +137,8 @@ def axial_frequencies(head_width: int) -> Tensor:
     """
     if head_width % 4:
         raise ValueError(
-            f"RoPE cannot split a head of {head_width} channels into pairs for x and y: width / heads must be a "
-            "multiple of 4"
+            f"RoPE cannot split a head of {head_width} channels into pairs for x and y: make width / heads a multiple "
+            "of 4"
         )
     quarter = head_width // 4
     return 14 * 100 ** (-torch.arange(quarter, dtype=torch.float64) / quarter)

@@ -78,8 +78,8 @@ def rename(layout: Layout, tensors: dict[str, Tensor], file: Path) -> dict[str, 
         both = (("missing", missing), ("left over", sorted(tensors)))
         says = "; ".join(f"{what}: {some(names)}" for what, names in both if names)
         raise NeurouteError(
-            f"{file}: looks like {layout.name} but is not as this version knows it ({says}); "
-            "rename the tensors, or save them under neuroute's own names"
+            f"{file}: looks like {layout.name}, but differs ({says}); rename the tensors, or save under neuroute's "
+            "names"
         )
     return renamed
 

@@ -65,10 +65,7 @@ def begin_planned(p: "Plan", job: str, lock_file: Path) -> None:
         return
     planned = read_json(Path(file), "start Snakemake again")
     if job in planned and tuple(planned[job]) != p.digested(job):
-        raise NeurouteError(
-            f"{job}: its code or settings changed since Snakemake planned it (an edit, another branch); start "
-            "Snakemake again"
-        )
+        raise NeurouteError(f"{job}: its code or settings changed since Snakemake planned it; start Snakemake again")
     if lock_file.exists():
         with open_lock(lock_file) as lockable:
             if not lock(lockable):

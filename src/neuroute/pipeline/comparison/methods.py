@@ -117,8 +117,8 @@ def _runs(text: str, checkpoints: Checkpoints) -> Mapping[str, str]:
         names = [*zoo.cards(), *available("tsp")]
         meant = did_you_mean(near(text, {*names, *SOLVERS})) or ";"
         raise NeurouteError(
-            f"--method {text}: no solver, network or finished run of that name{meant} There are: {', '.join(names)}; "
-            "or give a checkpoint (.safetensors), or module:function"
+            f"--method {text}: no such solver, network or finished run{meant} There are: {', '.join(names)}; or give a "
+            ".safetensors file or module:function"
         )
     return runs
 

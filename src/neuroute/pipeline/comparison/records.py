@@ -139,8 +139,8 @@ def _check_seeds(rows: Sequence[Row], where: str) -> None:
             if other != some:
                 one, two = (", ".join(map(str, sorted(each))) for each in (some, other))
                 raise NeurouteError(
-                    f"{where}: {' '.join(method.split())} has seed {one} on {first}, and {two} on {name}; give every "
-                    "instance the same seeds, with an empty cost where a run is missing"
+                    f"{where}: {' '.join(method.split())} has seed {one} on {first}, {two} on {name}; give every "
+                    "instance the same seeds, with an empty cost for a missing run"
                 )
 
 

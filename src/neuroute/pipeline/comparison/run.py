@@ -141,6 +141,5 @@ def check_rows(methods: Sequence[Method], results: Sequence[Results]) -> None:
         names += sorted({(row["method"], row["how"]) for row in each.rows})
     if double := first_double(names):
         raise NeurouteError(
-            f"two methods are called '{double[0]}' ({double[1]}); give one another name, as in --method other=..., or "
-            "leave it out"
+            f"two methods are called '{double[0]}' ({double[1]}); rename one (--method other=...), or leave it out"
         )

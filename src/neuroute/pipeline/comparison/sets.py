@@ -97,7 +97,7 @@ def collect(
         why = f" ({notes[0].rstrip('.')})" if notes else ""
         raise NeurouteError(
             f"--set {','.join(names)}: no instance of {least} to {most} nodes is there{why}; name a folder with copies "
-            "(`benchmarks_dir` in config.yaml, or --benchmarks), or widen --min-nodes and --max-nodes"
+            "(--benchmarks), or widen --min-nodes and --max-nodes"
         )
     if doubled := first_double([(m.instance.problem, m.name) for m in members]):
         raise NeurouteError(f"--set: two instances are called {doubled[1]}; rename one, or leave one of its sets out")
@@ -129,8 +129,8 @@ def _of_file(path: Path, least: int, most: int, ignore: Sequence[str]) -> list[M
             raise NeurouteError(f"--set {path}: {each.name} is a {each.variant}; coordinates of a TSP or CVRP go here")
         if each.best_known is None:
             raise NeurouteError(
-                f"--set {path}: no best cost of {each.name} is known, to which gaps could be; put a solution beside it "
-                "(.tour, .sol), or into the .npz (tour or length)"
+                f"--set {path}: no best cost of {each.name} is known; put a solution beside it (.tour, .sol), or into "
+                "the .npz (tour or length)"
             )
         if least <= each.n <= most:
             name = each.name if each.file else f"{path.stem}_{number}"

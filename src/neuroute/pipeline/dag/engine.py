@@ -28,8 +28,8 @@ def _guarded(read: Callable[..., T]) -> Callable[..., T]:
             return read(*arguments)
         except (AttributeError, TypeError, KeyError) as error:
             raise NeurouteError(
-                f"Snakemake {version('snakemake')} does not work with this version of neuroute ({read.__name__}: "
-                f"{error}); install the tested one: pip install --constraint constraints.txt snakemake"
+                f"Snakemake {version('snakemake')} does not work with this neuroute ({read.__name__}: {error}): pip "
+                "install --constraint constraints.txt snakemake"
             ) from None
 
     return guarded

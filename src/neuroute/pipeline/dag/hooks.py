@@ -165,8 +165,8 @@ def _check_replaced(rules: Rules) -> None:
         of = {run: plan.checkpoint(run) for run in plan.runs}
         files = [of.get(job) or plan.evaluation_file(job).with_suffix(".json") for job in replaced]
         raise WorkflowError(
-            f"{', '.join(replaced)}: their folders hold models or measurements of other settings (`neuroute train "
-            f"--set`); make them again: snakemake --forcerun {' '.join(map(str, files))}"
+            f"{', '.join(replaced)}: made with other settings (`neuroute train --set`); remake: snakemake --forcerun "
+            f"{' '.join(map(str, files))}"
         )
 
 

@@ -84,8 +84,8 @@ def check_orphans(folder: Path) -> None:
     orphans = [job for job, comment, place in jobs if place == str(folder) and re.match("(rule|group)_", comment)]
     if orphans:
         raise NeurouteError(
-            f"{len(orphans)} jobs of an earlier Snakemake, which was killed, still run here: wait for them, or stop "
-            f"them, to resume later: scancel {' '.join(orphans)}"
+            f"{len(orphans)} jobs of a killed Snakemake still run; wait for them, or stop them: scancel "
+            f"{' '.join(orphans)}"
         )
 
 

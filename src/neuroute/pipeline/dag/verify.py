@@ -117,8 +117,8 @@ def verify(
         for run in runs:
             if not (plan.checkpoint(run).exists() or isinstance(remade.runs[run], GivenRun)):
                 raise NeurouteError(
-                    f"{plan.checkpoint(run)}: the weights of {run} are missing; correct work_dir in "
-                    f"{plan.config.where}, or train them: neuroute verify {drawn.file} --from labels"
+                    f"{plan.checkpoint(run)}: weights of {run} are missing; correct work_dir in {plan.config.where}, "
+                    f"or train: neuroute verify {drawn.file} --from labels"
                 )
     _copy_others(plan, remade, artifact, runs if start == "labels" else [], anew)
     targets = [remade.evaluation_file(e) for e in anew] + [remade.manifest(job) for job in artifact.label_jobs]

@@ -124,7 +124,7 @@ def build_plan(config: Config) -> Plan:
             )
     if plan.config.test_sets == "published" and not used:
         raise NeurouteError(
-            f"{plan.config.where}: test_sets: {plan.config.testsets_dir} has no test set of a size of scale "
+            f"{plan.config.where}: test_sets: {plan.config.testsets_dir} has no set of a size of scale "
             f"{plan.scale.name}; add files, or set `test_sets: drawn`"
         )
     if substitutes:

@@ -103,8 +103,7 @@ def change_network(config: Config, run: Run) -> Run:
             code_digest(network.kind)
         except (LookupError, SyntaxError, ValueError) as error:
             raise NeurouteError(
-                f"{config.where}: runs.{run.id}.network: {error}; a module of your own lies beside the Snakefile or on "
-                "PYTHONPATH"
+                f"{config.where}: runs.{run.id}.network: {error}; put your module beside the Snakefile or on PYTHONPATH"
             ) from None
     return run.model_copy(update={"network": network})
 

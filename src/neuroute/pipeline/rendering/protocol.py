@@ -93,8 +93,7 @@ def protocol_lines(plan: Plan, paper: str) -> list[Line]:
     if unclaimed:
         use = min(unclaimed, key=lambda use: (use.artifact, use.run))
         raise NeurouteError(
-            f"{use.artifact}: tests {use.run} on {_name(use.here)}, which {paper}'s protocol does not name; add it to "
-            "`protocol` in its paper.py"
+            f"{use.artifact}: tests {use.run} on {_name(use.here)}; add it to `protocol` in {paper}'s paper.py"
         )
     # Neighbours that are alike in all but the name of the test set as one.
     merged = []

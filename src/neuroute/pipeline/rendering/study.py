@@ -81,7 +81,7 @@ class Study:
             if len(values) > 1:
                 raise NeurouteError(
                     f"{self.artifact.id}: {len(values)} values of {metric} for {training} on {dataset.id} "
-                    f"({_id(decoding)}); delete the evaluation files of this run and evaluate it again"
+                    f"({_id(decoding)}); delete this run's evaluation files and evaluate again"
                 )
             every += values
         self.note_seeds(run, len(every))

@@ -128,8 +128,7 @@ def _vrp(
     if vrp.windows is not None and (bad := ~np.isfinite(vrp.windows).all(-1)).any():
         instance, node = np.argwhere(bad)[0].tolist()
         raise NeurouteError(
-            f"{path}, instance {instance}: a window has no end, that of {_node_name(node)}; give the first and the "
-            "latest time that count"
+            f"{path}, instance {instance}: a window has no end, that of {_node_name(node)}; give first and last time"
         )
     _check_variant(path, vrp, arrays)
     scaled = in_unit_square(vrp, np.float32)
@@ -229,8 +228,7 @@ def check_distances(
     if (bad := _no_whole_numbers(values)).any():
         i, j = np.argwhere(bad)[0].tolist()
         raise NeurouteError(
-            f"{name}: a distance of {values[i, j]:g} from node {i} to {j}; give whole numbers from 0 to {LARGEST:,} "
-            "(scale others, and round them)"
+            f"{name}: distance {values[i, j]:g} from node {i} to {j}; give whole numbers from 0 to {LARGEST:,}"
         )
     if not values.any():
         raise NeurouteError(f"{name}: all distances are 0; give at least one that is not")

@@ -66,8 +66,8 @@ def _of_rl4co(path: Path, arrays: Arrays) -> Arrays:
     except (KeyError, ValueError, TypeError):
         shapes = ", ".join(f"'{key}' {values.shape}" for key, values in arrays.items())
         raise NeurouteError(
-            f"{path}: with 'locs' (count, n, 2), 'depot' (count, 2), 'demand' (count, n) and 'capacity' (count,) are "
-            f"expected, as rl4co writes them; there are {shapes}"
+            f"{path}: give 'locs' (count, n, 2), 'depot' (count, 2), 'demand' (count, n) and 'capacity' (count,), as "
+            f"rl4co does; there are {shapes}"
         ) from None
     return parts
 
@@ -127,8 +127,8 @@ def _tsp_line(line: str, where: str) -> Arrays:
         raise NeurouteError(f"{where}: expected numbers `x y x y ... output t1 ... tN t1`") from None
     if len(points) < 2 * FEWEST_NODES or len(points) % 2:
         raise NeurouteError(
-            f"{where}: {len(points)} numbers before 'output'; x and y of each node of an instance are expected (LEHD), "
-            "or headings VEHICLE and CUSTOMER (Solomon); a table of nodes goes into a .csv"
+            f"{where}: {len(points)} numbers before 'output'; give x and y of each node (LEHD), headings VEHICLE and "
+            "CUSTOMER (Solomon), or a table of nodes as .csv"
         )
     coords = points.reshape(-1, 2)
     if not output:

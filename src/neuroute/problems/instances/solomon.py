@@ -52,7 +52,7 @@ def parse_solomon(text: str, where: str, name: str) -> Instance:
             f"{where}: {len(table) - 1} customers, not {title[1][:20]} as stated; is the file cut short?"
         )
     if not text.endswith("\n"):
-        raise NeurouteError(f"{where}: its last line does not end; is the file cut short?  If not, end the line")
+        raise NeurouteError(f"{where}: its last line does not end: cut short?  If not, end the line")
     name = lines[0][1].split()[0] if vehicle else name
     windows = Instance(
         name, table[:, 1:3], table[:, 3].astype(np.int64), capacity, windows=table[:, 4:6], service=table[:, 6],

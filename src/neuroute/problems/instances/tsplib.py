@@ -84,8 +84,8 @@ def parse(text: str, where: str, name: str, ignore: Collection[str] = ()) -> Ins
         size = float(np.ptp(coords, axis=0).max())
         if size <= 1 and edge_type in ("EUC_2D", "CEIL_2D", "ATT") and "TIME_WINDOW_SECTION" not in more:
             raise NeurouteError(
-                f"{where}: its coordinates span {size:.3g}, and {edge_type} rounds distances to whole numbers, so that "
-                "lengths say nothing; multiply them, by 10000 say, or write EXACT_2D, which is not rounded"
+                f"{where}: coordinates span {size:.3g}, and {edge_type} rounds distances to whole numbers; multiply "
+                "them by 10000, say, or write EXACT_2D"
             )
     library = "" if is_explicit else "cvrplib" if has_vehicles else "tsplib"
     instance = Instance(name, coords, ways=ways, distances=edge_type, library=library, ignored=parts.ignored)

@@ -132,8 +132,8 @@ class PoolBatches(Batches):
         nodes = self.net.encode(stops[rank_rows.start : rank_rows.stop])
         if nodes.requires_grad:
             raise NeurouteError(
-                f"{self.run.id}: {type(self.net).__name__} learns what it encodes, and a pool is encoded once; "
-                "train a network without an encoder, such as Dgl"
+                f"{self.run.id}: {type(self.net).__name__} trains its encoder, and a pool is encoded once; take a "
+                "network without encoder, such as Dgl"
             )
         rows, total = torch.cat([nodes, nodes[:, :1]], dim=1), torch.zeros((), device=self.device)
         size, updates = self._micro_batch(), self.run.n - 1

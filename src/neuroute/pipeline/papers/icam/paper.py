@@ -140,8 +140,8 @@ class IcamScale(Spec):
         here = (last.elite.k, last.elite.beta) if last.elite else None
         if here != (self.elites[k], beta):
             raise ValueError(
-                f"tsp.training: elite of stage3 is {here}; the main run is Table 10's with k = {k}, here "
-                f"elites.{k} = {self.elites[k]}, and beta = {beta}"
+                f"tsp.training: elite of stage3 is {here}; give the main run's of Table 10: k = {k}, here elites.{k} = "
+                f"{self.elites[k]}, and beta = {beta}"
             )
         if len(set(self.elites.values())) < len(KS):
             raise ValueError(f"elites {self.elites} must all differ")
@@ -150,8 +150,8 @@ class IcamScale(Spec):
             k, beta = place
             if k not in KS or beta not in BETAS or place == MAIN:
                 raise ValueError(
-                    f"forks: k = {k}, beta = {beta:g}: Table 10 has k of {list(KS)} and beta of {list(BETAS)}, and "
-                    f"k = {MAIN[0]} with beta = {MAIN[1]} is the main run"
+                    f"forks: k = {k}, beta = {beta:g}: Table 10 has k {list(KS)}, beta {list(BETAS)}; the main run is "
+                    f"k = {MAIN[0]}, beta = {MAIN[1]}"
                 )
             if self.elites[k] > fewest:
                 raise ValueError(f"elites.{k}: the best {self.elites[k]} of {fewest} solutions")

@@ -95,8 +95,8 @@ class PensScale(Spec):
         for size, factors in self.factors.items():
             if len(set(factors)) < 3 or max(factors) < 1.2 * min(factors):
                 raise ValueError(
-                    f"factors.{size} {factors}: too narrow to have a minimum; give at least three, the largest at "
-                    "least 1.2 times the smallest"
+                    f"factors.{size} {factors}: too narrow for a minimum; give three or more, the largest >= 1.2 times "
+                    "the smallest"
                 )
         return self
 
