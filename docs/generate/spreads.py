@@ -33,8 +33,10 @@ def models() -> Models:
     yield from of_three("laptop/steps", "DecoderOnly", ("budget", "reading"))
     yield from of_three("laptop/icam/one_size", "Icam", ("training",))
     for row in rows_of(f"laptop/{BEHIND}"):
-        gaps = [*map(float, row["gaps"].split())] if row["row"] else []
-        if len(gaps) > 1 and row["column"].startswith("gap_"):
+        if not row["column"].startswith("gap_"):
+            continue
+        gaps = [*map(float, row["gaps"].split())]
+        if len(gaps) > 1:
             yield kind_of(row["network"]), row["problem"], float(row["times"]), row["run"], gaps
 
 

@@ -37,6 +37,18 @@ def test_what_is_not_kept_or_not_valid_is_one_line(tmp_path: Path) -> None:
         judge_kept(tmp_path / "none")
 
 
+def test_a_first_value_below_zero_is_read_again(tmp_path: Path) -> None:
+    """A spreadsheet takes it for a formula, so ' stands in front of it."""
+    behind = Gap((-0.03, 0.2, 0.1), np.array([-0.1, 0.2]), "tsp20", 64, "DecoderOnly", "tsp", 1.0, "scaling/base")
+    row = Row(("A",), (Cell(0.09, 1.0, -0.03, 0.2, "TSP20, 64 instances", behind),))
+    table = Table("t", ("Model",), (Column("alpha", "a"),), (row,))
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "table1.csv").write_text(table.csv())
+    keep_behind(tmp_path, {("p", "table1"): table}, {("p", "table1"): ""})
+    (again,) = KeptTables(tmp_path, "p").table("table1").rows
+    assert again.cells[0].behind.values == behind.values
+
+
 def test_what_is_kept_with_a_table_is_read_again(tmp_path: Path) -> None:
     draws = np.random.default_rng(0).normal(0, 0.01, 1000)
     behind = Gap((9.0, 10.0, 11.5), draws, "cvrp50", 64, "Icam", "cvrp", 2.5, "icam/base")

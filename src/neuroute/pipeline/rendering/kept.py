@@ -301,15 +301,18 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
 def _gap_of(row: Mapping[str, str], path: Path, name: str, at: str) -> Gap:
     """Raises NeurouteError for what is no number."""
     try:
-        gaps, error = tuple(map(float, row["gaps"].split())), float(row["error"])
-        draws = np.array(row["draws"].removeprefix("'").split(), float)  # a spreadsheet takes -1 2 for a formula
+        # A spreadsheet takes -1 2 for a formula.
+        gaps, draws = (np.array(row[key].removeprefix("'").split(), float) for key in ("gaps", "draws"))
+        error = float(row["error"])
         count = int(row["instances"])
-        if not (gaps and count > 0 and np.isfinite([*gaps, error, *draws]).all()):
+        if not (len(gaps) and count > 0 and np.isfinite([*gaps, error, *draws]).all()):
             raise ValueError
         # Without draws a gap varies as if unrelated to any other: its interval is too long, never too short.
         drawn = f"{row['drawn'] or row['artifact']} {at}" if len(draws) else name
         errors = draws if len(draws) else np.array([error])
-        return Gap(gaps, errors, drawn, count, row["network"], row["problem"], float(row["times"]), row["run"])
+        return Gap(
+            tuple(gaps.tolist()), errors, drawn, count, row["network"], row["problem"], float(row["times"]), row["run"]
+        )
     except ValueError:
         raise NeurouteError(
             f"{path}: the trainings of {name} have numbers that cannot be; run `neuroute keep` again"
