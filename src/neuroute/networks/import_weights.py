@@ -174,7 +174,7 @@ def tensors_of(run: GivenRun, network_code: str, where: str = "config.yaml") -> 
     if differing:
         raise NeurouteError(
             f"{where}: {weights.file} holds {weights.described}, but the run is {describe(run.network)}: "
-            f"{'; '.join(differing)}; change either"
+            f"{'; '.join(differing)}; give others, or change its `arguments`"
         )
     if weights.about is not None and weights.about["code"] != network_code:
         raise NeurouteError(

@@ -171,8 +171,8 @@ def _numbers(finding: Finding) -> dict[str, Any]:
 # -- How much of the papers' tables is measured: cells that a run has filled, that are quoted, that nobody could fill
 
 COVERAGE_LEGEND = (
-    "Cells of tables. Measured: here, or the configuration in tables of settings; quoted: the printed number alone; "
-    "impossible: neither printed (out of memory or time, not reported) nor measured."
+    "Measured: here, or configured (tables of settings); quoted: only as printed; "
+    "impossible: neither measured nor printed (out of memory or time, not reported)."
 )
 COVERAGE_HEADS = (
     "Table",

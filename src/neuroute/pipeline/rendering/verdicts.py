@@ -20,10 +20,10 @@ VERDICTS: tuple[Verdict, ...] = (
     "supported", "contradicted", "inconclusive", "regime not sensitive", "not measured",
 )  # fmt: skip
 RULE = (
-    "Each claim is one number, of a form fixed before measuring: how much smaller one side's gap is, averaged over "
-    "the named cells. Supported: its 95 % interval lies on the claim's side; contradicted: on the other; else "
-    "inconclusive. Of several baselines all must be behind. Instances are resampled in pairs; a model's seed variance "
-    "is moderated by that of its kind of network. Headline claims are tested together (Holm)."
+    "Each claim is one number, its form fixed before measuring: the relative difference of two gaps over the named "
+    "cells. Supported: the 95 % interval lies on the claim's side; contradicted: on the other; else inconclusive. "
+    "A claim of being best must beat every baseline. Resampling is paired by instance; seed variance is shrunk to that "
+    "of its kind of network; headline claims share one Holm correction."
 )
 NO_VERDICT = (
     "No claim is judged at this scale: its networks are too small and too shortly trained. The numbers show that "
