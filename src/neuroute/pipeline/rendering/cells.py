@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.analysis import RESAMPLES, intervals
+from neuroute.analysis import RESAMPLES
 from neuroute.analysis.contrasts import Gap
 from neuroute.analysis.intervals import Array, percentile_interval, resampled_gaps
 from neuroute.core.errors import NeurouteError
@@ -185,28 +185,11 @@ def interval_cell(value: Value, samples: Array | None, published: Value = None, 
 # -- of runs that were trained with several seeds ----------------------------------------------------------------------
 
 
-def summary_over_seeds(study: Study, run: str, names: Mapping[str, str]) -> dict[str, float]:
-    """Average what a run's trainings have seen and taken; names: what it is called here -> in run.json."""
-    summaries = [study.summary(training) for training in study.trainings(run)]
-    return {key: float(np.mean([s.get(name, np.nan) for s in summaries])) for key, name in names.items()}
-
-
 def summary_cell(study: Study, run: str, key: str) -> Cell:
     """Show what a run's trainings have left in run.json under a key, their mean between the least and the largest."""
     values = [s[key] for training in study.trainings(run) if (s := study.summary(training)).get(key) is not None]
     study.note_seeds(run, len(values))
     return mean_cell(values)
-
-
-def above_over_seeds(study: Study, run: str, base: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> Cell:
-    """Show by how many points the mean gap of a run is above that of another, over instances and seeds."""
-    gap, base_gap = (study.gap(each, dataset, decoding) for each in (run, base))
-    here, there = (study.lengths_of_each(each, dataset, decoding) for each in (run, base))
-    if here is None or there is None or gap is None or base_gap is None:
-        return Cell()
-    pairs = ((here, 1), (there, 0))
-    upper, lower = (intervals.mean_over_seeds(intervals.gaps_of_each_seed(*each), stream) for each, stream in pairs)
-    return interval_cell(gap - base_gap, upper - lower)
 
 
 def say_seeds(study: Study) -> list[str]:

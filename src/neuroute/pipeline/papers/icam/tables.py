@@ -467,23 +467,18 @@ def _beyond(scale: Scale, table: int, problem: Problem, columns: Sequence[Quanti
 
 
 def _draw_beyond(study: Study, problem: Problem, grid: Grid, tests: Mapping[int, Labels], reference: str) -> Table:
+    run, trained = study.runs.get(run_id(OWN[problem])), "The paper trains on 100 to 500 nodes."
+    if run and isinstance(run.training, Reinforced):
+        low, high = (f(size for stage in run.training.stages for size in stage.sizes) for f in (min, max))
+        trained = f"ICAM is trained on {low} to {high} nodes here, on 100 to 500 in the paper."
     return grid_table(
         study,
         ("Method",),
         grid,
         reference=references_by_problem({problem: tests}, {problem: reference}),
-        trained=_trained(study, problem),
+        trained=trained,
         baselines=baselines_note(study, [grid]),
     )
-
-
-def _trained(study: Study, problem: Problem) -> str:
-    """How far the test sets lie beyond the sizes of training."""
-    run = study.runs.get(run_id(OWN[problem]))
-    if run is None or not isinstance(run.training, Reinforced):
-        return "The paper trains on 100 to 500 nodes."
-    low, high = (f(size for stage in run.training.stages for size in stage.sizes) for f in (min, max))
-    return f"ICAM is trained on {low} to {high} nodes here, on 100 to 500 in the paper."
 
 
 BENCHMARK: Benchmark = "cvrplib"

@@ -670,7 +670,8 @@ def table10(study: Study) -> Table:
     def row(shape: scaling.Shape) -> Row:
         run = study.runs[run_id(shape)]
         summary = study.summary(run.id)
-        threads = _threads(summary) if summary.get("device") == "cpu" else ""
+        count = summary.get("threads") if summary.get("device") == "cpu" else None
+        threads = f", {count} thread{'s' if count != 1 else ''}" if count else ""
         device: str | None = None
         if summary.get("device"):  # weights of a file have none
             device = f"{summary.get('device_name') or summary['device']}{threads} × {summary.get('world_size') or 1}"
@@ -695,11 +696,6 @@ def table10(study: Study) -> Table:
         ),
         [row(shape) for shape in grid(study.scale)],
     )
-
-
-def _threads(summary: dict[str, Any]) -> str:
-    count = summary.get("threads")
-    return f", {count} thread{'s' if count != 1 else ''}" if count else ""
 
 
 def _needs(scale: Scale) -> Iterator[Need]:
@@ -734,17 +730,13 @@ def table22(study: Study) -> Table:
         Column("gap_pct", "At this rate", "%", group="Whole trainings", at=at),
         Column("gap_single_pct", f"At {s.training.learning_rate:g}", "%", group="Whole trainings", at=at),
     ]
-    return draw_table(study, ("Model", HERE), columns, rows, part=s.rates.part, others=_others(others))
+    said = "The scale's rates are the best tried at each corner."
+    if others:
+        said = f"The scale has another rate than the best tried at {', '.join(others)}: correct `rates.best`."
+    return draw_table(study, ("Model", HERE), columns, rows, part=s.rates.part, others=said)
 
 
 def _last_gap(study: Study, run: str) -> Cell:
     """Mean the last validation gaps of a run's trainings."""
     logs = [study.log(training, "validation") for training in study.trainings(run)]
     return mean_cell([float(log.gap_pct.iloc[-1]) for log in logs if len(log)])
-
-
-def _others(names: list[str]) -> str:
-    """Say whether the scale's rates are the best ones of this table."""
-    if not names:
-        return "The scale's rates are the best tried at each corner."
-    return f"The scale has another rate than the best tried at {', '.join(names)}: correct `rates.best`."

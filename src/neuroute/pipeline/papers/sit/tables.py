@@ -349,6 +349,8 @@ def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
 @artifact("The longest partial solution in training and inference", needs=needs_of(table5_grid))
 def table5(study: Study) -> Table:
     """Models trained with three l_max, each re-constructing with all three."""
+    trained, used = _trained_with(study, 1000), study.scale[sit.SitScale].longest[1000]
+    unlike = f"The main model is trained here with l_max {trained:,}, where {used:,} stands for 1,000 in inference."
     grid = table5_grid(study.scale, lambda l_max: with_budget(f"{l_max:,}", l_max, _trained_with(study, l_max)))
     # Which models are one and the same, as their gaps show: they all start from that of 1K.
     rows = grid.rows(study)
@@ -364,7 +366,7 @@ def table5(study: Study) -> Table:
         prc_words=sit.prc_words(study),
         n=grid.tests[0].dataset.n,
         reference=sit.reference_note(study, ["tsp"], [10_000]),
-        unlike=_unlike(study),
+        unlike=unlike if trained != used else "",
         alike=[
             f"The rows {' and '.join(names)} have the same gaps: no validation of these trainings found better weights "
             "than those of the model of 1K, from which they start, so each of them is that model."
@@ -372,14 +374,6 @@ def table5(study: Study) -> Table:
             if len(names) > 1
         ],
     )
-
-
-def _unlike(study: Study) -> list[str]:
-    """Where the main model's l_max is not what stands for the paper's in inference."""
-    trained, used = _trained_with(study, 1000), study.scale[sit.SitScale].longest[1000]
-    if trained == used:
-        return []
-    return [f"The main model is trained here with l_max {trained:,}, where {used:,} stands for 1,000 in inference."]
 
 
 def _trained_with(study: Study, role: int) -> int:
