@@ -22,7 +22,7 @@ from neuroute.core.files import write_text
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
 from neuroute.pipeline.papers.scaling.claims import EXPONENTS, _Grid
-from neuroute.pipeline.papers.scaling.roles import GRID, Shape
+from neuroute.pipeline.papers.scaling.paper import GRID, Shape
 from neuroute.pipeline.rendering.comparisons import spread_of
 from neuroute.pipeline.rendering.kept import KeptTables
 
