@@ -171,7 +171,7 @@ def solve_chunks(
         except BrokenProcessPool:
             raise Temporary(
                 f"a {labels.solver} worker died (killed, or out of memory) in shard {chunks[0].shard} of {labels.id}; "
-                "finished chunks are kept: run the same command again, with fewer workers if memory is short"
+                "run again to resume, with fewer workers if memory is short"
             ) from None
     if failed:  # one bad answer of a solver does not cost the others
         more = f" (and {len(failed) - 1} more like it)" if len(failed) > 1 else ""

@@ -109,7 +109,7 @@ def say_pending(folder: Path, said: Collection[str], say: Callable[[str], None])
     for job, reason, memory, cpus, limit, partition, _, comment in jobs:
         say(
             f"job {job} ({comment}) can never start: {reason}; it asks partition {partition} for {cpus} CPUs, {memory} "
-            f"of memory and {limit} of time: scancel {job}, correct {PROFILE}, and start Snakemake again"
+            f"and {limit}: scancel {job}, correct {PROFILE}, start Snakemake again"
         )
     return [row[0] for row in jobs]
 
