@@ -175,6 +175,7 @@ MIXTURES: dict[str, Callable[[], nn.Module]] = {
 ROWS: dict[str, Ready] = {
     "greedy LEHD TSP100, 16 at once": greedy(Lehd, 100, 16),
     "greedy LEHD TSP200, 8 at once": greedy(Lehd, 200, 8),
+    "greedy LEHD TSP500, one at a time": greedy(Lehd, 500, 1),
     "greedy BQ TSP100, 16 at once": greedy(Bq, 100, 16),
     "greedy BQ TSP200, 4 at once": greedy(Bq, 200, 4),
     "decisions of SIT TSP1000, 4 at once": first_decisions(1000, 4),

@@ -191,6 +191,17 @@ def test_threads_change_no_bit_of_gradients() -> None:
         assert all(torch.equal(one, other) for one, other in zip(each, found[0], strict=True))
 
 
+@pytest.mark.parametrize("rows", [linear.PADDED.start + 1, linear.PADDED.stop - 1])
+def test_rows_in_bf16_are_those_of_a_planned_count(rows: int) -> None:
+    """An instance's decisions have a new count each time; what is added to it is not seen."""
+    torch.manual_seed(0)
+    x, up, down = torch.randn(1, linear.PADDED.stop, WIDTH), nn.Linear(WIDTH, HIDDEN), nn.Linear(HIDDEN, WIDTH)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        some, every = (linear.feed_forward(each, parameters(up), parameters(down)) for each in (x[:, :rows], x))
+        assert some.shape == (1, rows, WIDTH)
+        torch.testing.assert_close(some, every[:, :rows], atol=0.02, rtol=0.02)
+
+
 def test_an_ffn_in_bf16_learns_as_torch_does() -> None:
     torch.manual_seed(0)
     x, up, down = torch.randn(9, WIDTH, requires_grad=True), nn.Linear(WIDTH, HIDDEN), nn.Linear(HIDDEN, WIDTH)

@@ -31,7 +31,7 @@ def greedy_solutions(decide: Decide, nodes: Tensor, demand: Tensor, capacity: Te
     return torch.stack([order[:, 1:], via[:, 1:]], dim=1)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def complete_routes(
     decide: Decide,
     rows: Tensor,

@@ -13,7 +13,7 @@ Arrive = Callable[[Tensor], None]  # rows (batch, 1 + available + 1, E), in plac
 PACK = 8  # of what a network keeps of pairs, the part that may be left behind: one over this
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def complete_paths(
     decide: Decide, rows: Tensor, pairs: Tensor | None = None, arrive: Arrive | None = None, *, checks: bool = False
 ) -> Tensor:

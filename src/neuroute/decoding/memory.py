@@ -20,8 +20,11 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
 
 @contextlib.contextmanager
 def inference(device: torch.device, precision: str) -> Iterator[None]:
-    """No gradients, in this precision."""
-    with torch.inference_mode(), autocast(device, precision):
+    """No gradients, in this precision.
+
+    In inference mode autocast would cast the weights anew at each decision: it keeps none there.
+    """
+    with torch.no_grad() if precision == "bf16" else torch.inference_mode(), autocast(device, precision):
         yield
 
 

@@ -17,6 +17,7 @@ from neuroute.networks.kernels.library import call, lanes, operator, runs, threa
 
 Layer = tuple[Tensor, Tensor | None]  # weight (outputs, inputs), bias (outputs,)
 ROWS = 64  # fewer are not worth packing a layer's weights
+PLANNED, PADDED = 32, range(128, 1024)  # such counts of rows are padded to multiples in bf16
 
 
 def linear(x: Tensor, layer: Layer, factor: Tensor | None = None, stream: Tensor | None = None) -> Tensor:
@@ -27,7 +28,7 @@ def linear(x: Tensor, layer: Layer, factor: Tensor | None = None, stream: Tensor
     if _learns(x, *layer, factor, stream):
         learnt: Tensor = LinearFunction.apply(x, stream, *_scaled(layer, factor))  # type: ignore[no-untyped-call]
         return learnt
-    out = F.linear(x, *_scaled(layer, factor))
+    out = _product(x, *_scaled(layer, factor))
     return out if stream is None else stream + out
 
 
@@ -41,7 +42,7 @@ def feed_forward(
     if _learns(x, *up, *down, factor, stream):
         learnt: Tensor = FeedForwardFunction.apply(x, stream, *up, *_scaled(down, factor))  # type: ignore[no-untyped-call]
         return learnt
-    out = F.linear(F.relu(F.linear(x, *up)), *_scaled(down, factor))
+    out = _product(F.relu(_product(x, *up)), *_scaled(down, factor))
     return out if stream is None else stream + out
 
 
@@ -71,6 +72,19 @@ def look_up(stream: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
     scores = stream @ keys.flatten(1, 2).transpose(1, 2)  # (batch, tokens, heads * q)
     shares = torch.softmax(scores.unflatten(2, keys.shape[1:3]), dim=-1)
     return stream + torch.baddbmm(bias, shares.flatten(2), values.flatten(1, 2))
+
+
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x W^T + b by torch, which for bf16 on a CPU plans each number of rows, and forgets plans beyond a thousand.
+
+    Each decision of a path has a number of its own.
+    """
+    count = x.numel() // x.shape[-1]
+    beyond = -count % PLANNED if count in PADDED else 0
+    if not beyond or x.device.type != "cpu" or not torch.is_autocast_enabled("cpu") or torch.is_grad_enabled():
+        return F.linear(x, weight, bias)
+    rows = x.reshape(count, -1)
+    return F.linear(F.pad(rows, (0, 0, 0, beyond)), weight, bias)[:count].view(*x.shape[:-1], -1)
 
 
 class LinearFunction(torch.autograd.Function):
