@@ -12,7 +12,7 @@ from random_cvrp import drive
 from many_starts import CPU, NETWORKS, AnyLogits, Case, N, Vehicle, case_of
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.construct import construct
-from neuroute.decoding.cvrp import CvrpBatch, route_lengths
+from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.decoding.environment import BYTES
 from neuroute.decoding.multi_start import augment8, roll_out
@@ -112,8 +112,9 @@ def test_random_routes_are_feasible_and_lengths_right(
     capacity = demand.max(1) + (0 if tight else rng.integers(0, 40, batch))
     instances = Vrp(rng.random((batch, customers + 1, 2)), demand, capacity)
     starts = torch.from_numpy(rng.integers(0, customers + 1, (batch, tours)))
-    solutions = roll_out(AnyLogits(), AnyLogits, CvrpBatch.of(instances, CPU), starts)  # type: ignore[arg-type]
-    lengths = route_lengths(torch.from_numpy(instances.coords), solutions)
+    drawn = CvrpBatch.of(instances, CPU)
+    solutions = roll_out(AnyLogits(), AnyLogits, drawn, starts)  # type: ignore[arg-type]
+    lengths = drawn.lengths(solutions)
     for tour in range(tours):
         assert is_feasible(instances, solutions[:, tour].numpy()).all()
         np.testing.assert_allclose(lengths[:, tour], cost(instances, solutions[:, tour].numpy()), rtol=1e-12)

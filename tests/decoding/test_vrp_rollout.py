@@ -16,7 +16,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.multi_start import multi_start, roll_out
-from neuroute.decoding.vrp import VRP, VrpBatch, VrpRollout, open_or_closed_lengths
+from neuroute.decoding.vrp import VRP, VrpBatch, VrpRollout
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.networks.mvmoe import MvMoe
@@ -108,7 +108,7 @@ def test_random_policies_may_be_driven_and_lengths_are_right(
     starts = torch.cat([starts, torch.zeros_like(starts[:, :1])], dim=1)
     found = roll_out(AnyLogits(), AnyLogits, on_device, starts)
     assert found.shape == (*starts.shape, 2, customers)
-    measured = open_or_closed_lengths(on_device.distance_matrix, found, batch.open)
+    measured = on_device.lengths(found)
     for tour in range(starts.shape[1]):
         solutions = found[:, tour].numpy()
         assert valid(batch, solutions, "in order").all()

@@ -178,7 +178,7 @@ def test_mdam_searches_by_beams(scale: str, beam: int, problem: str) -> None:
 def test_a_paper_that_a_scale_leaves_apart_is_made_where_it_is_named() -> None:
     """None of the five papers, and half of laptop's hours: other papers' rows of its systems show printed numbers."""
     usual, named = load_scale("laptop"), load_scale("laptop", ["rivals"])
-    assert "rivals" not in usual.usual_papers
+    assert "rivals" in usual.apart
     assert usual[RivalsScale].model_fields_set == {"elg"}  # which icam compares with
     assert {"elg", "glop"} <= named[RivalsScale].model_fields_set
 

@@ -158,7 +158,8 @@ def _one(path: Path, ignore: Collection[str]) -> Instance:
     if instance.vehicles is not None and instance.n not in SIZES and " customers\n" not in text:
         what = "%s: %d customers, where published files have %s; go on if it is not cut short"
         log.warning(what, path, instance.n, ", ".join(map(str, SIZES)))
-    scale = _stated_scale(text)
+    match = re.search(r"^COMMENT : coordinates times (10+|0\.0*1|1e[+-][0-9]{2})$", text, re.MULTILINE)
+    scale = float(match[1]) or None if match else None
     if scale is not None and instance.distances == "EUC_2D":
         instance = _with_solution(instance, path)
         plain = replace(
@@ -171,12 +172,6 @@ def _one(path: Path, ignore: Collection[str]) -> Instance:
     if instance.library == "solomon":
         return _with_solution(replace(instance, library=""), path)
     return _with_solution(replace(instance, file=path.stem), path)
-
-
-def _stated_scale(text: str) -> float | None:
-    """Return by what `neuroute export` multiplied a file's coordinates before it rounded them; None: no file of its."""
-    match = re.search(r"^COMMENT : coordinates times (10+|0\.0*1|1e[+-][0-9]{2})$", text, re.MULTILINE)
-    return float(match[1]) or None if match else None
 
 
 def _warn_of_coincident(instance: Instance, where: str) -> None:

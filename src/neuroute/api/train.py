@@ -208,7 +208,11 @@ def prepare(
         seed=checked.seed,
     )
     folder, followers = checked.work, [*callbacks, *make_loggers(checked.loggers)]
-    _show_progress()
+    # Show what a training says on standard error, where nobody has set up logging.
+    logger = logging.getLogger("neuroute")
+    if not logger.hasHandlers():
+        logger.addHandler(logging.StreamHandler())
+        logger.setLevel(logging.INFO)
     check_run(run)
     check_folder(folder)
     start = _start_files(network.checkpoint) if isinstance(network, Model) else []
@@ -220,14 +224,6 @@ def _start_files(checkpoint: Path) -> list[Path]:
     """A checkpoint, and the moments beside it where it lies in the folder of its training."""
     stages = checkpoint.with_name(STAGES)
     return [checkpoint, stages] if checkpoint.name == CHECKPOINT and stages.exists() else [checkpoint]
-
-
-def _show_progress() -> None:
-    """Show what a training says on standard error, where nobody has set up logging."""
-    logger = logging.getLogger("neuroute")
-    if not logger.hasHandlers():
-        logger.addHandler(logging.StreamHandler())
-        logger.setLevel(logging.INFO)
 
 
 def _network(

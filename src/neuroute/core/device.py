@@ -67,13 +67,8 @@ def has_bf16(device: torch.device) -> bool:
     """
     if device.type != "cpu":
         return True
-    features = cpu_features()
+    features = set(_cpuinfo("flags", "Features").split())
     return not features or not features.isdisjoint(("avx512_bf16", "amx_bf16", "bf16"))
-
-
-def cpu_features() -> set[str]:
-    """Return what Linux lists of the first processor; nothing elsewhere."""
-    return set(_cpuinfo("flags", "Features").split())
 
 
 def _cpuinfo(*keys: str) -> str:

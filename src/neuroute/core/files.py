@@ -45,7 +45,8 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:
-        _forget(temporary)
+        with suppress(OSError):  # a path that cannot be: what went wrong before is what counts
+            temporary.unlink(missing_ok=True)
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, OSError):  # torch's writer raises an error of its own
             cause = cause.__cause__ or cause.__context__
@@ -64,11 +65,6 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 def name_aside(path: Path) -> Path:
     """A temporary name beside `path` that nobody can guess, and so nobody can put a link there."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-
-
-def _forget(temporary: Path) -> None:
-    with suppress(OSError):  # a path that cannot be: what went wrong before is what counts
-        temporary.unlink(missing_ok=True)
 
 
 def check_folder(folder: Path) -> None:

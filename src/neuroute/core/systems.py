@@ -55,12 +55,3 @@ def parts(module: str, name: str) -> Iterator[tuple[str, Any]]:
             found = importlib.import_module(f"{package}.{module}") if there else None
         if hasattr(found, name):
             yield system, getattr(found, name)
-
-
-def dotted_name(method: str) -> str:
-    """A system's way to decode by its dotted name: `glop:partition` is a function of the module `decoding` of `glop`.
-
-    Other names are returned as they are.
-    """
-    system, _, function = method.partition(":")
-    return f"{packages()[system]}.decoding:{function}" if system in packages() else method

@@ -112,7 +112,19 @@ def validate(kind: type[M], values: Any, where: str, key: str = "", see: str = "
     try:
         model = kind.model_validate(_with_exponents(values))
     except ValidationError as error:
-        raise _first_error(error, where, key, kind, see) from None
+        detail = error.errors()[0]
+        dotted = ".".join(str(p) for p in (key, *detail["loc"]) if p not in ("", "[key]"))
+        message = detail["msg"].removeprefix("Value error, ")
+        if detail["type"] == "extra_forbidden":
+            name, schema = str(detail["loc"][-1]), kind.model_json_schema()
+            names = list(_keys(schema))
+            meant = did_you_mean(near(name, names, most=1))
+            message = (
+                f"does not exist here; it is a key {_place(schema, name)}" if name in names else f"unknown key{meant}"
+            )
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        text = f"{where}: {dotted or 'top level'}: {message}{more}"
+        raise NeurouteError(f"{text}{'' if text.endswith('?') else ';'} see {see} for what is allowed") from None
     for path, value in _switches_for_numbers(values, model, key):
         raise NeurouteError(
             f"{where}: {path}: {str(value).lower()}, where a number is needed; see {see} for what is allowed"
@@ -140,20 +152,6 @@ def _switches_for_numbers(values: Any, taken: Any, path: str) -> Iterator[tuple[
     elif isinstance(values, list | tuple) and isinstance(taken, list | tuple):
         for i, (value, below) in enumerate(zip(values, taken, strict=False)):
             yield from _switches_for_numbers(value, below, f"{path}.{i}")
-
-
-def _first_error(error: ValidationError, where: str, key: str, kind: type[BaseModel], see: str) -> NeurouteError:
-    detail = error.errors()[0]
-    path = ".".join(str(p) for p in (key, *detail["loc"]) if p not in ("", "[key]"))
-    message = detail["msg"].removeprefix("Value error, ")
-    if detail["type"] == "extra_forbidden":
-        name, schema = str(detail["loc"][-1]), kind.model_json_schema()
-        names = list(_keys(schema))
-        meant = did_you_mean(near(name, names, most=1))
-        message = f"does not exist here; it is a key {_place(schema, name)}" if name in names else f"unknown key{meant}"
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    text = f"{where}: {path or 'top level'}: {message}{more}"
-    return NeurouteError(f"{text}{'' if text.endswith('?') else ';'} see {see} for what is allowed")
 
 
 def _keys(schema: Any) -> Iterator[str]:

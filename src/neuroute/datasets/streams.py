@@ -303,7 +303,14 @@ def _draw(draw: Draw, n: int, attempt: int, backhaul: bool) -> tuple[np.ndarray,
     if backhaul:
         backhauls = np.argsort(unit(attempt_draw(BACKHAULS, n)), axis=1, kind="stable")[:, : n // BACKHAULS_ONE_IN] + 1
         np.put_along_axis(demand, backhauls, -np.take_along_axis(demand, backhauls, axis=1), axis=1)
-    return coords, demand, _windows(coords, unit(attempt_draw(WINDOWS, 2 * n)).reshape(-1, n, 2))
+    numbers = unit(attempt_draw(WINDOWS, 2 * n)).reshape(-1, n, 2)
+    out = distances(coords[:, 1:].astype(np.float64), coords[:, :1])
+    middle = out + numbers[..., 0] * (HORIZON - out - SERVICE - out)
+    half = HALF_WIDTH[0] + numbers[..., 1] * (HALF_WIDTH[1] - HALF_WIDTH[0])
+    windows = np.empty((*coords.shape[:2], 2), dtype=np.float32)
+    windows[:, 0] = 0, HORIZON
+    windows[:, 1:] = np.stack([middle - half, middle + half], axis=-1).clip(0, HORIZON)
+    return coords, demand, windows
 
 
 def _redraw(draw: Draw, n: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -311,17 +318,6 @@ def _redraw(draw: Draw, n: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray,
     attempts = (_draw(draw, n, attempt, backhaul) for attempt in count(1))
     coords, demand, windows = next(fields for fields in attempts if _in_time(fields[0], fields[2]).all())
     return coords[0], demand[0], windows[0]
-
-
-def _windows(coords: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return earliest and latest beginning of service (count, 1 + V, 2), from numbers in [0, 1) (count, V, 2)."""
-    out = distances(coords[:, 1:].astype(np.float64), coords[:, :1])
-    middle = out + numbers[..., 0] * (HORIZON - out - SERVICE - out)
-    half = HALF_WIDTH[0] + numbers[..., 1] * (HALF_WIDTH[1] - HALF_WIDTH[0])
-    windows = np.empty((*coords.shape[:2], 2), dtype=np.float32)
-    windows[:, 0] = 0, HORIZON
-    windows[:, 1:] = np.stack([middle - half, middle + half], axis=-1).clip(0, HORIZON)
-    return windows
 
 
 def _in_time(coords: np.ndarray, windows: np.ndarray) -> np.ndarray:

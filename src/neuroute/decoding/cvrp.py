@@ -23,14 +23,6 @@ from neuroute.specs.objects import Decoding
 Decide = Callable[[Tensor, Tensor], Tensor]
 
 
-def greedy_solutions(decide: Decide, nodes: Tensor, demand: Tensor, capacity: Tensor) -> Tensor:
-    """nodes (batch, V + 1, E) and demand (batch, V + 1) of whole instances -> solutions (batch, 2, V)."""
-    rows, demand = (torch.cat([a, a[:, :1]], dim=1) for a in (nodes, demand))
-    order, via = complete_routes(decide, rows, demand, capacity, capacity, checks=True)
-    via[:, 1] = 1  # whichever way the network called it, the first customer is reached from the depot
-    return torch.stack([order[:, 1:], via[:, 1:]], dim=1)
-
-
 @torch.no_grad()
 def complete_routes(
     decide: Decide,
@@ -113,7 +105,18 @@ class CvrpBatch(Batch):
         return RouteRollout(self, starts, dtype)
 
     def lengths(self, solutions: Tensor) -> Tensor:
-        return route_lengths(self.coords, solutions)
+        points = self.coords.double()
+        out: Tensor = (points - points[:, :1]).norm(dim=-1)
+        instance = torch.arange(len(self.coords), device=self.coords.device)[:, None]
+        order, via = solutions.unbind(2)
+        before = torch.zeros_like(order[..., 0])
+        total = torch.zeros(order.shape[:2], dtype=torch.float64, device=self.coords.device)
+        for stop in range(order.shape[2]):
+            now = order[..., stop]
+            straight = (points[instance, now] - points[instance, before]).norm(dim=-1)
+            total += torch.where(via[..., stop] == 1, out[instance, before] + out[instance, now], straight)
+            before = now
+        return total + out[instance, before]
 
 
 class RouteRollout:
@@ -203,22 +206,6 @@ class RouteRollout:
         return self._load.to(self._dtype) / self._capacity
 
 
-def route_lengths(coords: Tensor, solutions: Tensor) -> Tensor:
-    """Lengths (batch, tours), float64, of solutions (batch, tours, 2, V) over coords (batch, 1 + V, 2)."""
-    points = coords.double()
-    out: Tensor = (points - points[:, :1]).norm(dim=-1)
-    instance = torch.arange(len(coords), device=coords.device)[:, None]
-    order, via = solutions.unbind(2)
-    before = torch.zeros_like(order[..., 0])
-    total = torch.zeros(order.shape[:2], dtype=torch.float64, device=coords.device)
-    for stop in range(order.shape[2]):
-        now = order[..., stop]
-        straight = (points[instance, now] - points[instance, before]).norm(dim=-1)
-        total += torch.where(via[..., stop] == 1, out[instance, before] + out[instance, now], straight)
-        before = now
-    return total + out[instance, before]
-
-
 class RouteEnvironment(Environment[B]):
     """Instances are a `Vrp`, solutions (2, V)."""
 
@@ -244,7 +231,11 @@ class CvrpEnvironment(RouteEnvironment[CvrpBatch]):
     ) -> Tensor:
         """Solutions (batch, 2, V), from the depot on."""
         decide = decide_for(net, decoding, batch.coords.shape[1] - 1)
-        return greedy_solutions(decide, net.encode(batch.coords, batch.share), batch.demand, batch.capacity)
+        demand = batch.demand
+        rows, demand = (torch.cat([a, a[:, :1]], dim=1) for a in (net.encode(batch.coords, batch.share), demand))
+        order, via = complete_routes(decide, rows, demand, batch.capacity, batch.capacity, checks=True)
+        via[:, 1] = 1  # whichever way the network called it, the first customer is reached from the depot
+        return torch.stack([order[:, 1:], via[:, 1:]], dim=1)
 
 
 def decide_for(net: PathNetwork, decoding: Decoding, customers: int) -> Decide:

@@ -58,7 +58,12 @@ def revise_batch(net: PathNetwork, batch: TspBatch, decoding: Decoding, memory_g
             batch_size=blocks_per_batch(net, memory_gb, nodes),
         )
         if number == len(blocks) - 1 or (number == 0 and how.prune):
-            tours, several = _best(several, tours, len(batch)), batch
+            count = len(batch)
+            lengths = several.lengths(tours[:, None]).view(-1, count)
+            best: Tensor = tours.unflatten(0, (-1, count))[
+                lengths.argmin(dim=0), torch.arange(count, device=tours.device)
+            ]
+            tours, several = best, batch
     return tours
 
 
@@ -82,13 +87,6 @@ def published(net: PathNetwork, n: int, what: str) -> Revision:
         parts, how = ((5, 2, 4), {"width": of_others}) if n < LARGE else ((2, 2, 4), {"width": of_large})
     each = zip(blocks, parts, strict=False)
     return Revision(blocks=tuple((block, max(1, block // part)) for block, part in each), **how)
-
-
-def _best(several: TspBatch, tours: Tensor, count: int) -> Tensor:
-    """The shortest tour (count, n) of each instance; several: the instances, as often as they have tours."""
-    lengths = several.lengths(tours[:, None]).view(-1, count)
-    best: Tensor = tours.unflatten(0, (-1, count))[lengths.argmin(dim=0), torch.arange(count, device=tours.device)]
-    return best
 
 
 def builder(net: PathNetwork, decide: Decide) -> Build:

@@ -41,32 +41,21 @@ def rebuild(
         rebuilt = []
         for row, solution in enumerate(rows):
             rng = np.random.default_rng((seed, first + row, number))
-            rebuilt.append(_rebuilt(net, instances[row : row + 1], solution, customers, rng, memory_gb))
+            instance = instances[row : row + 1]
+            points, routes = instance.coords[0].astype(np.float64), to_routes(solution)
+            away = np.linalg.norm(points - points[rng.integers(1, len(points))], axis=1)
+            order = np.argsort([away[route].min() for route in routes], kind="stable")
+            served = np.cumsum([len(routes[route]) for route in order])
+            size = max(FEWEST, int(np.searchsorted(served, customers, side="right")))
+            group, others = ([routes[route] for route in part] for part in (order[:size], order[size:]))
+            nodes = np.array([0, *(customer for route in group for customer in route)])
+            low, high = points[nodes].min(axis=0), points[nodes].max(axis=0)
+            square = ((points[nodes] - low) / ((high - low).max() or 1.0)).astype(np.float32)
+            smaller = Vrp(square[None], instance.demand[:, nodes], instance.capacity)
+            draw = int(rng.integers(2**32))
+            shortest = multi_start(CVRP, net, smaller, images=IMAGES, draw=draw, memory_gb=memory_gb)[0].numpy()
+            changed = from_routes([*others, *(nodes[route].tolist() for route in to_routes(shortest))])
+            before, after = lengths(instance[np.zeros(2, dtype=np.int64)], np.stack([solution, changed]))
+            rebuilt.append(changed if after < before else solution)
         rows = np.stack(rebuilt)
         yield torch.from_numpy(rows).to(solutions.device)
-
-
-def _rebuilt(
-    net: MultiStartNetwork,
-    instance: Vrp,
-    solution: np.ndarray,
-    customers: int,
-    rng: np.random.Generator,
-    memory_gb: float,
-) -> np.ndarray:
-    """The solution (2, V) of a batch of one, a group of its routes rebuilt where that makes it shorter."""
-    points, routes = instance.coords[0].astype(np.float64), to_routes(solution)
-    away = np.linalg.norm(points - points[rng.integers(1, len(points))], axis=1)
-    order = np.argsort([away[route].min() for route in routes], kind="stable")
-    served = np.cumsum([len(routes[route]) for route in order])
-    size = max(FEWEST, int(np.searchsorted(served, customers, side="right")))
-    group, others = ([routes[route] for route in part] for part in (order[:size], order[size:]))
-    nodes = np.array([0, *(customer for route in group for customer in route)])
-    low, high = points[nodes].min(axis=0), points[nodes].max(axis=0)
-    square = ((points[nodes] - low) / ((high - low).max() or 1.0)).astype(np.float32)
-    smaller = Vrp(square[None], instance.demand[:, nodes], instance.capacity)
-    draw = int(rng.integers(2**32))
-    shortest = multi_start(CVRP, net, smaller, images=IMAGES, draw=draw, memory_gb=memory_gb)[0].numpy()
-    changed = from_routes([*others, *(nodes[route].tolist() for route in to_routes(shortest))])
-    before, after = lengths(instance[np.zeros(2, dtype=np.int64)], np.stack([solution, changed]))
-    return changed if after < before else solution

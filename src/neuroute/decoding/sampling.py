@@ -265,7 +265,13 @@ def bonus(past: Sampled, decisions: int, sigma: float) -> Tensor:
     result = torch.zeros_like(past.log_p)
     if m == 0:
         return result
-    shared = _shared_prefix(past.moves)
+    agree = torch.ones(
+        past.moves.shape[0], past.moves.shape[1], past.moves.shape[1], dtype=torch.bool, device=past.moves.device
+    )
+    shared = torch.zeros(agree.shape, dtype=torch.int16, device=past.moves.device)
+    for move in past.moves[:, :, 1:].unbind(2):
+        agree = agree & (move[:, :, None] == move[:, None])
+        shared += agree
     earlier = torch.ones(m, m, dtype=torch.bool, device=shared.device).tril(-1)
     earlier_prefix = shared.masked_fill(~(earlier & past.valid[:, None]), -1).amax(dim=2)  # that earlier ones have
     members, advantages = _by_round(past)
@@ -288,16 +294,6 @@ def bonus(past: Sampled, decisions: int, sigma: float) -> Tensor:
         unsampled = ((fresh + sum_left) / (fresh + sum_shifted)).clamp_min(SMALLEST)
         spent = spent_children == there
     return result
-
-
-def _shared_prefix(moves: Tensor) -> Tensor:
-    """How far any two solutions go together: the last move t up to which they agree, (batch, m, m); 0 is the start."""
-    agree = torch.ones(moves.shape[0], moves.shape[1], moves.shape[1], dtype=torch.bool, device=moves.device)
-    shared = torch.zeros(agree.shape, dtype=torch.int16, device=moves.device)
-    for move in moves[:, :, 1:].unbind(2):
-        agree = agree & (move[:, :, None] == move[:, None])
-        shared += agree
-    return shared
 
 
 def _by_round(past: Sampled) -> tuple[Tensor, Tensor]:

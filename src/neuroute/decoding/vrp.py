@@ -80,7 +80,18 @@ class VrpBatch(CvrpBatch):
         return VrpRollout(self, starts, dtype)
 
     def lengths(self, solutions: Tensor) -> Tensor:
-        return open_or_closed_lengths(self.distance_matrix, solutions, self.switches.open)
+        distances = self.distance_matrix
+        row = torch.arange(len(distances), device=distances.device)[:, None]
+        order, via = solutions.unbind(2)
+        before = torch.zeros_like(order[..., 0])
+        total = torch.zeros(order.shape[:2], dtype=torch.float64, device=distances.device)
+        for stop in range(order.shape[2]):
+            now, starts = order[..., stop], via[..., stop] == 1
+            total += distances[row, torch.where(starts, 0, before), now]
+            if not self.switches.open:
+                total += torch.where(starts, distances[row, before, 0], 0.0)
+            before = now
+        return total if self.switches.open else total + distances[row, before, 0]
 
 
 class VrpRollout(RouteRollout):
@@ -139,21 +150,6 @@ class VrpRollout(RouteRollout):
     def _make_context(self) -> Tensor:
         share, is_open = self._load / self._capacity, torch.full_like(self._time, self._on.open)
         return torch.stack([a.to(self._dtype) for a in (share, self._time, self._length, is_open)], dim=-1)
-
-
-def open_or_closed_lengths(distances: Tensor, solutions: Tensor, is_open: bool) -> Tensor:
-    """Lengths (batch, tours), float64, of solutions (batch, tours, 2, V); distances (batch, 1 + V, 1 + V)."""
-    row = torch.arange(len(distances), device=distances.device)[:, None]
-    order, via = solutions.unbind(2)
-    before = torch.zeros_like(order[..., 0])
-    total = torch.zeros(order.shape[:2], dtype=torch.float64, device=distances.device)
-    for stop in range(order.shape[2]):
-        now, starts = order[..., stop], via[..., stop] == 1
-        total += distances[row, torch.where(starts, 0, before), now]
-        if not is_open:
-            total += torch.where(starts, distances[row, before, 0], 0.0)
-        before = now
-    return total if is_open else total + distances[row, before, 0]
 
 
 class VrpEnvironment(RouteEnvironment[VrpBatch]):

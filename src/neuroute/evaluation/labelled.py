@@ -53,7 +53,15 @@ def measure(loaded: LoadedModel, test: Test) -> tuple[Rows, Arrays]:
     about = describe_test(dataset, test.labels.solver)
     loaded = in_faster_precision(loaded, dataset.problem, instances, dataset.n, test.decoding)
     for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test):
-        _check_optimal(test, decoding, repeats.min(axis=0), reference)
+        # Lengths below proven optima are of other instances.
+        best = repeats.min(axis=0)
+        below = reference - best
+        worst = int(np.argmax(below))
+        if get(test.labels.solver).optimal and below[worst] > ROUNDING * test.labels.dataset.nodes:
+            raise NeurouteError(
+                f"{test.labels.id}, instance {worst}: {decoding.name} found {best[worst]:.6f}, below its proven "
+                f"optimum {reference[worst]:.6f}; delete the labels and run `neuroute label {test.labels.id}`"
+            )
         lengths[f"{dataset.id}|{decoding.name}"] = mean_lengths = repeats.mean(axis=0)
         values = {
             **gaps(mean_lengths, reference),
@@ -70,17 +78,6 @@ def measure(loaded: LoadedModel, test: Test) -> tuple[Rows, Arrays]:
         rows += loaded.rows(test.name, about, decoding, values, seconds)
         log.info("%s, %s: gap %.2f %%", dataset.id, decoding.name, values["gap_pct"])
     return rows, {f"{test.stage}|{key}" if test.stage else key: each for key, each in lengths.items()}
-
-
-def _check_optimal(test: Test, decoding: Decoding, lengths: np.ndarray, reference: np.ndarray) -> None:
-    """Raises NeurouteError if lengths (count,) lie below proven optima, which therefore are of other instances."""
-    below = reference - lengths
-    worst = int(np.argmax(below))
-    if get(test.labels.solver).optimal and below[worst] > ROUNDING * test.labels.dataset.nodes:
-        raise NeurouteError(
-            f"{test.labels.id}, instance {worst}: {decoding.name} found {lengths[worst]:.6f}, below its proven optimum "
-            f"{reference[worst]:.6f}; delete the labels and run `neuroute label {test.labels.id}`"
-        )
 
 
 def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: int) -> dict[str, float]:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import in_all_digits
-from neuroute.networks.blocks.attention import ClippedNetwork, attend, best_of, fits, fold, is_packed, packed
+from neuroute.networks.blocks.attention import ClippedNetwork, attend, best_of, fits, fold, packed
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.experts.gates import Gate, Level, Method
 from neuroute.networks.blocks.experts.mixture import (
@@ -24,6 +24,7 @@ from neuroute.networks.blocks.experts.mixture import (
 )
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.layers import NORMS, Norm, NormName, PostNormLayer, UntrackedBatchNorm
+from neuroute.networks.kernels import decision as kernel
 from neuroute.networks.kernels.decision import Decisions
 from neuroute.problems.vrp import Switches, Variant
 
@@ -34,12 +35,6 @@ POSITIONS = ("enc", "dec")  # as published
 class Inputs(NamedTuple):
     windows: bool  # whether customers come with theirs
     columns: list[int]  # columns of load, time, length, open that a decision reads
-
-
-def inputs_of(name: str) -> Inputs:
-    """Raises NeurouteError for a name that is neither "all" nor a variant's."""
-    on = Switches(open=True, limit=True, windows=True) if name == ALL else Variant(name).switches
-    return Inputs(on.windows, [0] + [1] * on.windows + [2] * on.limit + [3] * on.open)
 
 
 def places(positions: Sequence[str], depth: int) -> set[str]:
@@ -199,7 +194,8 @@ class MvMoe(ClippedNetwork):
                 return ExpertLayer(width, heads, mixture(MlpExperts(experts, width, feed_forward), width), NORMS[norm])
             return PostNormLayer(width, heads, feed_forward, NORMS[norm])
 
-        features = inputs_of(inputs)
+        on = Switches(open=True, limit=True, windows=True) if inputs == ALL else Variant(inputs).switches
+        features = Inputs(on.windows, [0] + [1] * on.windows + [2] * on.limit + [3] * on.open)
         self.embed = VrpEmbedding(width, features.windows, linear if "raw" in expert_places else nn.Linear)
         self.layers = nn.ModuleList(layer(number) for number in range(depth))
         self.context = VrpContext(width, features.columns)
@@ -245,7 +241,11 @@ class MvMoe(ClippedNetwork):
             nodes, offsets = encoded * scale, encoded.new_zeros(())
         of_context, of_current = self.context(encoded)
         targets, biases = nodes, offsets
-        if isinstance(self.combine, Mixture | Hierarchical) and self.combine.is_sum_of_linear and is_packed(keys):
+        if (
+            isinstance(self.combine, Mixture | Hierarchical)
+            and self.combine.is_sum_of_linear
+            and kernel.fits(keys, keys.new_empty(0, dtype=torch.float32))
+        ):
             every = [fold(encoded, weight, bias, scale) for weight, bias in self.combine.linear()]
             targets, biases = (
                 torch.stack([each[0] for each in every], dim=1),

@@ -84,24 +84,19 @@ def network_class(kind: str) -> type[RoutingNetwork]:
         lacking = ", ".join(sorted(definition.__abstractmethods__))
         raise NeurouteError(f"network '{kind}': lacks {lacking}, which neuroute.networks.base describes")
     if not is_bundled(kind):
-        _check_decide(kind, definition)
+        calls = []
+        if issubclass(definition, PathNetwork):
+            rows = ("rows",) if definition.problem == "tsp" else ("rows", "remaining")
+            calls = [rows, (*rows, "attention_scale")]
+        elif issubclass(definition, MultiStartNetwork):
+            calls = [("prepared", "context", "current", "mask")]
+        for arguments in calls:
+            try:
+                inspect.signature(definition.decide).bind(None, *arguments)
+            except TypeError as error:
+                longest = ", ".join(calls[-1]) + ("" if len(calls) == 1 else "=1.0")
+                raise NeurouteError(f"network '{kind}': {error}; write it as `def decide(self, {longest})`") from None
     return definition
-
-
-def _check_decide(kind: str, definition: type[RoutingNetwork]) -> None:
-    """Raises NeurouteError if `decide` cannot be called as training and decoding do."""
-    calls = []
-    if issubclass(definition, PathNetwork):
-        rows = ("rows",) if definition.problem == "tsp" else ("rows", "remaining")
-        calls = [rows, (*rows, "attention_scale")]
-    elif issubclass(definition, MultiStartNetwork):
-        calls = [("prepared", "context", "current", "mask")]
-    for arguments in calls:
-        try:
-            inspect.signature(definition.decide).bind(None, *arguments)
-        except TypeError as error:
-            longest = ", ".join(calls[-1]) + ("" if len(calls) == 1 else "=1.0")
-            raise NeurouteError(f"network '{kind}': {error}; write it as `def decide(self, {longest})`") from None
 
 
 def _parents(module: str) -> list[str]:

@@ -75,18 +75,13 @@ def check_served(routes: Sequence[Sequence[int]], n: int, where: str) -> None:
 def canonical(solutions: np.ndarray) -> np.ndarray:
     """The same routes (batch, 2, V), each from the smaller of its two ends on, ordered by these ends."""
     order, via = solutions[:, 0], solutions[:, 1].astype(bool)
-    first, last = _route_ends(via)
+    # Positions of the first and of the last stop of each stop's route: flags (batch, V) -> two int64 (batch, V).
+    size = via.shape[1]
+    place = np.arange(size)
+    closes = np.concatenate([via[:, 1:], np.ones_like(via[:, :1])], axis=1)
+    first = np.maximum.accumulate(np.where(via, place, 0), axis=1)
+    last = np.minimum.accumulate(np.where(closes, place, size - 1)[:, ::-1], axis=1)[:, ::-1]
     stop = np.arange(order.shape[1])
     head, tail = np.take_along_axis(order, first, axis=1), np.take_along_axis(order, last, axis=1)
     turned = np.take_along_axis(order, np.where(head > tail, first + last - stop, stop), axis=1)
     return order_routes(np.stack([turned, solutions[:, 1]], axis=1), np.minimum(head, tail))
-
-
-def _route_ends(via: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the first and of the last stop of each stop's route: flags (batch, V) -> two int64 (batch, V)."""
-    size = via.shape[1]
-    stop = np.arange(size)
-    closes = np.concatenate([via[:, 1:], np.ones_like(via[:, :1])], axis=1)
-    first = np.maximum.accumulate(np.where(via, stop, 0), axis=1)
-    last = np.minimum.accumulate(np.where(closes, stop, size - 1)[:, ::-1], axis=1)[:, ::-1]
-    return first, last

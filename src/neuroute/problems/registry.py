@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.core.systems import dotted_name
+from neuroute.core.systems import packages
 
 T = TypeVar("T")
 
@@ -64,7 +64,8 @@ def entries(problems: Iterable[str], *names: str) -> list[str]:
 
 def _entry(problem: str, name: str) -> str:
     if ":" in name:  # brought by a system: it serves all problems that the system does
-        return dotted_name(name)
+        system, _, function = name.partition(":")
+        return f"{packages()[system]}.decoding:{function}" if system in packages() else name
     # The table too is addressed by name: else every digest would hang on all of it.
     parts = cast(Mapping[str, Mapping[str, str]], cast(Any, resolve(f"{__name__}:PARTS")))
     if problem not in parts:

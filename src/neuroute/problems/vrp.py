@@ -248,7 +248,19 @@ LARGEST_LOAD = 10**9  # of a demand or a capacity that users bring: sums of them
 
 def check_instances(instances: Vrp, where: str) -> None:
     """Raises NeurouteError, naming `where`, the instance and the customer, for what cannot be served."""
-    _check_shapes(instances, where)
+    nodes = instances.demand.shape
+    if instances.coords.ndim != 3 or nodes != instances.coords.shape[:2] or instances.coords.shape[2] != 2:
+        raise NeurouteError(
+            f"{where}: coordinates {instances.coords.shape} and demands {nodes} do not fit; give (count, V + 1, 2) and "
+            "(count, V + 1)"
+        )
+    if (instances.windows is None) != (instances.service is None):
+        raise NeurouteError(f"{where}: time windows and service times belong together; give both or none")
+    shapes = {"capacity": nodes[:1], "limit": nodes[:1], "windows": (*nodes, 2), "service": nodes}
+    for name, shape in shapes.items():
+        array = getattr(instances, name)
+        if array is not None and array.shape != shape:
+            raise NeurouteError(f"{where}: '{name}' has shape {array.shape}; give {shape}")
     _check_numbers(instances, where)
     demand, capacity = instances.demand, instances.capacity[:, None]
     faults = {
@@ -268,22 +280,6 @@ def check_instances(instances: Vrp, where: str) -> None:
             why = "no vehicle that serves it is back before the depot closes; widen the depot's window"
             faults[why] = back > closes[:, :1] + EPS
     _refuse(faults, where)
-
-
-def _check_shapes(instances: Vrp, where: str) -> None:
-    nodes = instances.demand.shape
-    if instances.coords.ndim != 3 or nodes != instances.coords.shape[:2] or instances.coords.shape[2] != 2:
-        raise NeurouteError(
-            f"{where}: coordinates {instances.coords.shape} and demands {nodes} do not fit; give (count, V + 1, 2) and "
-            "(count, V + 1)"
-        )
-    if (instances.windows is None) != (instances.service is None):
-        raise NeurouteError(f"{where}: time windows and service times belong together; give both or none")
-    shapes = {"capacity": nodes[:1], "limit": nodes[:1], "windows": (*nodes, 2), "service": nodes}
-    for name, shape in shapes.items():
-        array = getattr(instances, name)
-        if array is not None and array.shape != shape:
-            raise NeurouteError(f"{where}: '{name}' has shape {array.shape}; give {shape}")
 
 
 def _check_numbers(instances: Vrp, where: str) -> None:

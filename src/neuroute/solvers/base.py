@@ -66,18 +66,13 @@ def machine_memory() -> float:
     return min(limits)
 
 
-def free_memory() -> float:
-    """Return the bytes that this machine can give now, where it says so, of `machine_memory`."""
-    meminfo = Path("/proc/meminfo")
-    lines = meminfo.read_text().splitlines() if meminfo.is_file() else []
-    available = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-    return min(machine_memory(), *available)
-
-
 def check_size(name: str, nodes: int) -> None:
     """Raises NeurouteError if a solver needs more memory for so many nodes than this machine has."""
     each = PAIR_BYTES.get(name.partition("-")[0], 0)
-    memory = free_memory()
+    meminfo = Path("/proc/meminfo")
+    lines = meminfo.read_text().splitlines() if meminfo.is_file() else []
+    available = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    memory = min(machine_memory(), *available)
     if nodes * nodes * each > memory:
         most = math.isqrt(int(memory) // each)
         raise NeurouteError(

@@ -73,7 +73,23 @@ class Process:
         if self._function is not None:
             self._kill()  # its answer would be taken for that to this call
         try:
-            self._send(pickle.dumps((function, arguments)))
+            request = pickle.dumps((function, arguments))
+            if self._process is not None and self._process.poll() is not None:  # it died since
+                self._kill()
+            if self._process is None:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", f"from {__name__} import main; main()", str(os.getpid())],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=(self.folder / "stderr").open("wb"),
+                    bufsize=0,
+                    env=os.environ | {FOLDER: str(self.folder), "TMPDIR": str(self.folder)} | dict(self._environment),
+                    process_group=0,  # a terminal's Ctrl-C is this process's; solvers' own processes end with it
+                )
+            assert self._process.stdin is not None
+            with suppress(BrokenPipeError):  # it died: there is no answer
+                while request:
+                    request = request[self._process.stdin.write(request) :]
         except BaseException:
             self._kill()
             raise
@@ -124,24 +140,6 @@ class Process:
         with selectors.DefaultSelector() as waiting:
             waiting.register(self._process.stdout, selectors.EVENT_READ)
             return bool(waiting.select(None if seconds is None else min(seconds, MOST_S)))
-
-    def _send(self, request: bytes) -> None:
-        if self._process is not None and self._process.poll() is not None:  # it died since
-            self._kill()
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", f"from {__name__} import main; main()", str(os.getpid())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=(self.folder / "stderr").open("wb"),
-                bufsize=0,
-                env=os.environ | {FOLDER: str(self.folder), "TMPDIR": str(self.folder)} | dict(self._environment),
-                process_group=0,  # a terminal's Ctrl-C is this process's to answer; solvers' own processes end with it
-            )
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it died: there is no answer
-            while request:
-                request = request[self._process.stdin.write(request) :]
 
     def _read(self) -> tuple[str, Any]:
         assert self._process is not None

@@ -25,7 +25,7 @@ from neuroute.solvers import limited
 from neuroute.solvers.base import GRID, Solver, matrix_rows, matrix_text, missing, on_grid, positive_seed, tsplib_text
 from neuroute.solvers.lkh import BEST, MOST, PRECISION, countable, read_tour
 from neuroute.solvers.lkhpy_main import run as lkh_main
-from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
+from neuroute.solvers.vrp_grid import on_vrp_grid
 
 LKHPY = "0.0.9"
 # SHA-256 of its builds for CPython 3.11 and 3.12: in another one LKH's variables may be others.
@@ -128,7 +128,12 @@ def solve_vrp(instance: Vrp, seed: int, seconds: float | None = None, trials: in
     few = fleet(grid.demand, grid.capacity)
     reason = ""
     for vehicles, again in ((few, 0), (grid.customers, 0), (grid.customers, 1)):
-        text = _grid_text(instance, grid, vehicles)
+        limit = "" if grid.limit is None else f"DISTANCE : {grid.limit}\n"
+        coords = _rows(instance.coords[0].astype(np.float64) * GRID)
+        places, times = f"EDGE_WEIGHT_TYPE : CEIL_2D\n{limit}NODE_COORD_SECTION\n{coords}\n", ""
+        if grid.windows is not None:
+            times = f"TIME_WINDOW_SECTION\n{_rows(grid.windows)}\nSERVICE_TIME_SECTION\n{_rows(grid.service)}\n"
+        text = _text(TYPES[instance.variant], grid.demand, grid.capacity, vehicles, places, times)
         try:
             tour = _run(text, grid.customers + 1, seed + again, seconds, *VEHICLES, f"MAX_TRIALS = {trials}")
         except NoTourError as error:
@@ -247,16 +252,6 @@ def _text(kind: str, demand: np.ndarray, capacity: int, vehicles: int, places: s
         f"NAME : instance\nTYPE : {kind}\nDIMENSION : {len(demand)}\nCAPACITY : {capacity}\nVEHICLES : {vehicles}\n"
         f"{places}DEMAND_SECTION\n{_rows(demand)}\n{more}DEPOT_SECTION\n1\n-1\nEOF\n"
     )
-
-
-def _grid_text(instance: Vrp, grid: GridVrp, vehicles: int) -> str:
-    """Return the instance in grid units, distances rounded up (CEIL_2D) as everywhere in `vrp_grid`."""
-    limit = "" if grid.limit is None else f"DISTANCE : {grid.limit}\n"
-    coords = _rows(instance.coords[0].astype(np.float64) * GRID)
-    places, times = f"EDGE_WEIGHT_TYPE : CEIL_2D\n{limit}NODE_COORD_SECTION\n{coords}\n", ""
-    if grid.windows is not None:
-        times = f"TIME_WINDOW_SECTION\n{_rows(grid.windows)}\nSERVICE_TIME_SECTION\n{_rows(grid.service)}\n"
-    return _text(TYPES[instance.variant], grid.demand, grid.capacity, vehicles, places, times)
 
 
 def _rows(values: np.ndarray) -> str:

@@ -78,8 +78,28 @@ def search(grid: GridVrp, vehicles: int, seed: int, iterations: int, seconds: fl
     params = pyvrp.SolveParams(ils=pyvrp.IteratedLocalSearchParams(callbacks=follower))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of penalties that grow large: what counts is whether it found routes
+        # Clients count from 0, and open routes end in a second depot.
+        ways = grid.with_end(grid.ways)
+        times = [{}] * (grid.customers + 1) if grid.windows is None else [_window(*w) for w in grid.windows.tolist()]
+        # PyVRP lets no unit of overload cost more than 1e5, for which a vehicle would save ways: its units are finer.
+        unit = -(-SAVED_WAYS * int(grid.ways.max()) // MOST_PENALTY) or 1
+        clients = [
+            pyvrp.Client(
+                node, delivery=[unit * int(grid.demand[node])], service_duration=int(grid.service[node]), **times[node]
+            )
+            for node in range(1, grid.customers + 1)
+        ]
+        home = pyvrp.Depot(0, **({} if grid.open else times[0]))
+        depots = [home, pyvrp.Depot(grid.customers + 1)] if grid.open else [home]
+        distance = {} if grid.limit is None else {"max_distance": grid.limit}
+        fleet = pyvrp.VehicleType(vehicles, capacity=[unit * grid.capacity], end_depot=int(grid.open), **distance)
         best = pyvrp.solve(
-            _data(pyvrp, grid, vehicles), stop, seed, collect_stats=False, display=False, params=params
+            pyvrp.ProblemData([pyvrp.Location(0, 0)] * len(ways), clients, depots, [fleet], [ways], [ways]),
+            stop,
+            seed,
+            collect_stats=False,
+            display=False,
+            params=params,
         ).best
     if not best.is_feasible():
         raise NeurouteError(
@@ -90,25 +110,6 @@ def search(grid: GridVrp, vehicles: int, seed: int, iterations: int, seconds: fl
 
 def _routes(solution: Any) -> list[list[int]]:
     return [[visit.idx + 1 for visit in route if visit.is_client()] for route in solution.routes()]
-
-
-def _data(pyvrp: Any, grid: GridVrp, vehicles: int) -> Any:
-    """Return PyVRP's form of an instance; its clients count from 0, and open routes end in a second depot."""
-    ways = grid.with_end(grid.ways)
-    times = [{}] * (grid.customers + 1) if grid.windows is None else [_window(*w) for w in grid.windows.tolist()]
-    # PyVRP lets no unit of overload cost more than 1e5, for which a vehicle would save ways: its units are finer.
-    unit = -(-SAVED_WAYS * int(grid.ways.max()) // MOST_PENALTY) or 1
-    clients = [
-        pyvrp.Client(
-            node, delivery=[unit * int(grid.demand[node])], service_duration=int(grid.service[node]), **times[node]
-        )
-        for node in range(1, grid.customers + 1)
-    ]
-    home = pyvrp.Depot(0, **({} if grid.open else times[0]))
-    depots = [home, pyvrp.Depot(grid.customers + 1)] if grid.open else [home]
-    distance = {} if grid.limit is None else {"max_distance": grid.limit}
-    fleet = pyvrp.VehicleType(vehicles, capacity=[unit * grid.capacity], end_depot=int(grid.open), **distance)
-    return pyvrp.ProblemData([pyvrp.Location(0, 0)] * len(ways), clients, depots, [fleet], [ways], [ways])
 
 
 def _window(opens: int, closes: int) -> dict[str, int]:

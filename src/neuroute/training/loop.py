@@ -206,7 +206,10 @@ class TrainingLoop:
                 self._validate()
             while self.done < self.total and not self.is_ended:
                 is_tried = self.pace.chosen is None
-                self._seed_batch()
+                seed = stream_seed(self.batches.run.seed, self.done * self.world.size + self.world.rank)
+                torch.manual_seed(seed)
+                np.random.seed(seed)  # noqa: NPY002 - of code that is not ours
+                random.seed(seed)
                 with self.pace.piece():
                     loss, updates = self.batches.train(self.done)
                 if is_tried and self.pace.reason:
@@ -238,7 +241,16 @@ class TrainingLoop:
                     self.seconds = before + now - began
                 self.processor_seconds = spent + time.process_time()
                 if now - last_message > TELL_EVERY_S:
-                    self._tell(rate)
+                    if self.world.leads:
+                        self._show()
+                        remaining = (self.samples(self.total) - self.samples(self.done)) / rate
+                        trains = [line for line in self.lines if '"train"' in line]
+                        last = f"{json.loads(trains[-1])['loss']:.4f}" if trains else "not yet known"
+                        minutes, sec = divmod(int(remaining), 60)
+                        hours, m = divmod(minutes, 60)
+                        clock = f"{hours}h{m:02d}m" if hours else f"{m}m{sec:02d}s"
+                        state = (self.done, self.total, last, rate, clock)
+                        log.info("batch %d/%d  loss %s  %.0f samples/s  %s left", *state)
                     last_message = now
                 if stop:
                     self._save()
@@ -256,16 +268,6 @@ class TrainingLoop:
             self.batches.leave(self.done)
         self._save()
         self._saved.wait()
-
-    def _seed_batch(self) -> None:
-        """Let what a network or a loss draws from no generator of its own, such as dropout, follow from the batch.
-
-        A run that was killed then draws as one that was not.
-        """
-        seed = stream_seed(self.batches.run.seed, self.done * self.world.size + self.world.rank)
-        torch.manual_seed(seed)
-        np.random.seed(seed)  # noqa: NPY002 - of code that is not ours
-        random.seed(seed)
 
     def _ask(self, when: str, loss: Tensor | None = None) -> None:
         """Let callbacks see where the training is, and end it."""
@@ -344,18 +346,6 @@ class TrainingLoop:
     def _show(self) -> None:
         """Let the log be followed while training; what counts for resuming is in the state."""
         write_text(self.dir / "log.jsonl", "".join(line + "\n" for line in self.lines))
-
-    def _tell(self, rate: float) -> None:
-        if self.world.leads:
-            self._show()
-            remaining = (self.samples(self.total) - self.samples(self.done)) / rate
-            trains = [line for line in self.lines if '"train"' in line]
-            loss = f"{json.loads(trains[-1])['loss']:.4f}" if trains else "not yet known"
-            minutes, s = divmod(int(remaining), 60)
-            hours, m = divmod(minutes, 60)
-            clock = f"{hours}h{m:02d}m" if hours else f"{m}m{s:02d}s"
-            state = (self.done, self.total, loss, rate, clock)
-            log.info("batch %d/%d  loss %s  %.0f samples/s  %s left", *state)
 
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)

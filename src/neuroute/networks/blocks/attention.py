@@ -60,11 +60,6 @@ def fold(nodes: Tensor, weight: Tensor, bias: Tensor, scale: float) -> tuple[Ten
     return at_least_float32(targets), at_least_float32(offsets)
 
 
-def is_packed(keys: Tensor) -> bool:
-    """Whether `packed` takes these keys, with targets in float32."""
-    return kernel.fits(keys, keys.new_empty(0, dtype=torch.float32))
-
-
 def packed(
     keys: Tensor, values: Tensor, targets: Tensor, offsets: Tensor, of_current: Tensor, of_context: Tensor
 ) -> Decisions | None:

@@ -115,7 +115,17 @@ def init(
                 else:
                     shutil.copy(source / part, copy / part)
             if paper is not None:
-                _begin_paper(paper, copy)
+                # Write a paper that begins as the worked example, with a network of its own.
+                examples = copy / "docs" / "examples"
+                files = {file.relative_to(examples / "start"): file for file in (examples / "start").iterdir()}
+                files |= {file.relative_to(examples): file for file in (examples / "papers" / EXAMPLE).glob("*.py")}
+                files[Path(f"{EXAMPLE}.yaml")] = examples / f"{EXAMPLE}.yaml"
+                for relative, file in files.items():
+                    text = file.read_text().replace("neuroute.networks.decoder_only:DecoderOnly", f"{EXAMPLE}:Net")
+                    text = text.replace("Toy", paper.title()).replace('"A toy"', f'"{paper}"')
+                    to = copy / str(relative).replace(EXAMPLE, paper).replace("gitignore", ".gitignore")
+                    to.parent.mkdir(parents=True, exist_ok=True)
+                    to.write_text(re.sub(rf"\b(test_)?{EXAMPLE}\b", rf"\1{paper}", text))
             made = sorted(path.name for path in copy.iterdir())
             for each in made:
                 os.replace(copy / each, folder / each)
@@ -134,17 +144,3 @@ def _check_name(paper: str) -> None:
         )
     if paper in all_papers() or importlib.util.find_spec(paper) is not None:
         raise NeurouteError(f"--paper {paper}: a paper or module of this name exists; give another name")
-
-
-def _begin_paper(paper: str, folder: Path) -> None:
-    """Write a paper that begins as the worked example, with a network of its own."""
-    examples = folder / "docs" / "examples"
-    files = {path.relative_to(examples / "start"): path for path in (examples / "start").iterdir()}
-    files |= {path.relative_to(examples): path for path in (examples / "papers" / EXAMPLE).glob("*.py")}
-    files[Path(f"{EXAMPLE}.yaml")] = examples / f"{EXAMPLE}.yaml"
-    for name, path in files.items():
-        text = path.read_text().replace("neuroute.networks.decoder_only:DecoderOnly", f"{EXAMPLE}:Net")
-        text = text.replace("Toy", paper.title()).replace('"A toy"', f'"{paper}"')
-        to = folder / str(name).replace(EXAMPLE, paper).replace("gitignore", ".gitignore")
-        to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_text(re.sub(rf"\b(test_)?{EXAMPLE}\b", rf"\1{paper}", text))

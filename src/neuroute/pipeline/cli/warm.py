@@ -61,7 +61,15 @@ class _Server:
                 if key.fileobj is self.listener:
                     self._start(self.listener.accept()[0])
                 elif isinstance(key.fileobj, int):
-                    self._finish(key.fileobj, key.data)
+                    self.selector.unregister(key.fileobj)
+                    os.close(key.fileobj)
+                    status = os.waitstatus_to_exitcode(os.waitpid(key.data, 0)[1])
+                    waiting = self.running.pop(key.data)
+                    with suppress(KeyError):
+                        self.selector.unregister(waiting)
+                    with suppress(OSError):
+                        waiting.send(bytes([status if status >= 0 else 128 - status]))
+                    waiting.close()
                 else:
                     self.selector.unregister(key.fileobj)  # nobody waits any more
                     _end(key.data)
@@ -83,17 +91,6 @@ class _Server:
         self.running[process] = waiting
         self.selector.register(os.pidfd_open(process), selectors.EVENT_READ, process)
         self.selector.register(waiting, selectors.EVENT_READ, process)
-
-    def _finish(self, pidfd: int, process: int) -> None:
-        self.selector.unregister(pidfd)
-        os.close(pidfd)
-        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        waiting = self.running.pop(process)
-        with suppress(KeyError):
-            self.selector.unregister(waiting)
-        with suppress(OSError):
-            waiting.send(bytes([status if status >= 0 else 128 - status]))
-        waiting.close()
 
 
 def _end(process: int) -> None:

@@ -55,7 +55,8 @@ def picture(records: pd.DataFrame) -> Drawing:
         style.empty_axes(panels[0], "no instance was solved by all methods")
     points = {problem: _points(problem, summary) for problem, summary in problems.items()}
     rows = [point for of_problem in points.values() for point in of_problem]
-    _legend(figure, {row["kind"] for row in rows}, _fronts(rows))
+    counts = Counter((point["problem"], point["machine"]) for point in rows if point["unbeaten"])
+    _legend(figure, {row["kind"] for row in rows}, {machine for (_, machine), count in counts.items() if count > 1})
     for axes, (problem, summary) in zip(panels, problems.items(), strict=False):
         title = f"{problem.upper()}, {len(summary.common)} of {len(summary.sizes)} instances"
         _panel(axes, points[problem], title, xlabel)
@@ -142,12 +143,6 @@ def _points(problem: str, summary: Summary) -> list[dict[str, Any]]:
         alike = [other for other in points if other["machine"] == point["machine"]]
         point["unbeaten"] = not any(_beats(other, point) for other in alike)
     return points
-
-
-def _fronts(points: Sequence[dict[str, Any]]) -> set[str]:
-    """Machines with a line: two unbeaten methods or more on one panel."""
-    counts = Counter((point["problem"], point["machine"]) for point in points if point["unbeaten"])
-    return {machine for (_, machine), count in counts.items() if count > 1}
 
 
 def _machine(device: str | None) -> str:

@@ -80,7 +80,15 @@ def collect(
     members, notes = list[Member](), list[str]()
     for name in dict.fromkeys(names):
         if name in LIBRARIES:
-            more, lacking = _of_library(name, least, most, places)
+            benchmark, _ = LIBRARIES[name]
+            listed_here = [k for k in listed(name) if least <= k.nodes - (name in CVRP) <= most]
+            folder = places(benchmark) if listed_here else None
+            there = {k: place for k in listed_here if (place := place_of(folder, k.name, benchmark))}
+            found = []
+            for k, place in there.items():
+                instance = replace(read_known(place, k.name, benchmark), name=k.name, best_known=k.optimum)
+                found.append(Member(name, k.name, instance, k.optimum))
+            more, lacking = found, [k.name for k in listed_here if k not in there]
         elif Path(name).exists():
             more, lacking = _of_file(Path(name), least, most, ignore), []
             if ignored := sorted({section for m in more for section in m.instance.ignored}):
@@ -108,18 +116,6 @@ def listed(name: str) -> tuple[PublishedInstance, ...]:
     """Return the instances of a set that this package knows, those of the survey."""
     benchmark, part = LIBRARIES[name]
     return tuple(k for k in published_instances(benchmark).values() if not part or k.set == part)
-
-
-def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
-    benchmark, _ = LIBRARIES[name]
-    listed_here = [k for k in listed(name) if least <= k.nodes - (name in CVRP) <= most]
-    folder = places(benchmark) if listed_here else None
-    there = {k: place for k in listed_here if (place := place_of(folder, k.name, benchmark))}
-    members = []
-    for k, place in there.items():
-        instance = replace(read_known(place, k.name, benchmark), name=k.name, best_known=k.optimum)
-        members.append(Member(name, k.name, instance, k.optimum))
-    return members, [k.name for k in listed_here if k not in there]
 
 
 def _of_file(path: Path, least: int, most: int, ignore: Sequence[str]) -> list[Member]:

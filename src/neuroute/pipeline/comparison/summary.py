@@ -308,12 +308,20 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
     of_seeds = ", with Student's t of the seeds" if seeds > 1 else ""
     baselines = {problem: _baseline(problem, summary, against) for problem, summary in problems.items()}
     names = [f"{label(key)} ({problem.upper()})" for problem, key in baselines.items() if key]
+    limits = sorted({f"{limit:g}" for limit in records.limit_s.dropna()})
+    rule = "Unsolved: out of memory, a gap of 100 % or more, or out of time"
+    rule += f" ({' or '.join(limits)} s)" if limits else ""
+    missed = records[(records.unsolved.fillna("") != "") & ~records.how.str.startswith("published")]
+    counts = [
+        f"{method} ({how}) {len(rows)}, by {_first_of(sorted(rows.unsolved.unique()))}"
+        for (method, how), rows in missed.groupby(["method", "how"], sort=True)
+    ]
     lines = [
         " ".join(_described(problem, summary) for problem, summary in problems.items()),
         "Gaps are means of the instances' gaps to the best cost known, in the instances' own distances (rounded in "
         "libraries), over the instances solved; n: nodes (TSP) or customers (CVRP). Only `Solved by all` has the same "
         "instances for all methods.",
-        _unsolved(records),
+        f"{rule}. Here: {'; '.join(counts)}." if counts else f"{rule}; here: none.",
         *_below_best(records),
         f"Ranges are 95 % bootstrap intervals over instances ({RESAMPLES:,} resamples){of_seeds}.",
     ]
@@ -367,18 +375,6 @@ def _described(problem: str, summary: Summary) -> str:
     to = f" to {sizes[-1]:,}" if sizes[-1] > sizes[0] else ""
     of_whom = " that are compared" if summary.apart else ""
     return f"{problem.upper()}: {what}{to}; {len(summary.common)} solved by all{of_whom}."
-
-
-def _unsolved(records: pd.DataFrame) -> str:
-    limits = sorted({f"{limit:g}" for limit in records.limit_s.dropna()})
-    rule = "Unsolved: out of memory, a gap of 100 % or more, or out of time"
-    rule += f" ({' or '.join(limits)} s)" if limits else ""
-    missed = records[(records.unsolved.fillna("") != "") & ~records.how.str.startswith("published")]
-    counts = [
-        f"{method} ({how}) {len(rows)}, by {_first_of(sorted(rows.unsolved.unique()))}"
-        for (method, how), rows in missed.groupby(["method", "how"], sort=True)
-    ]
-    return f"{rule}. Here: {'; '.join(counts)}." if counts else f"{rule}; here: none."
 
 
 def _below_best(records: pd.DataFrame) -> list[str]:

@@ -108,25 +108,23 @@ _methods: dict[Method, _Loaded] = {}
 _load_of_machine = 1.0  # wall-clock time over CPU time of the last answer
 
 
-def _set_up(machine: Machine, folders: Iterable[str]) -> None:
-    """Set threads, memory and clock, before anything looks at them, and where modules of the user's own lie."""
-    import torch
-
-    os.environ.pop(limited.FOLDER, None)  # solvers have their own clocks here, and what they load is not of the time
-    search_working_folder()
-    add_folders(folders)
-    torch.set_num_threads(machine.threads)
-    if machine.memory_gb is not None and machine.device == "cpu":  # CUDA reserves addresses without end
-        most = int(machine.memory_gb * 1e9) + OWN_BYTES
-        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
-    if machine.clock == "cpu":
-        time.perf_counter = time.process_time  # networks and pyvrp look at it; hgs and lkh at CPU time anyway
-
-
 def load(machine: Machine, method: Method, instance: neuroute.Instance, folders: Iterable[str] = ()) -> bool | Answer:
     """Make a method ready, by a small instance of the same problem as this one; folders: of papers."""
     if not _methods:
-        _set_up(machine, folders)
+        # Set threads, memory and clock, before anything looks at them, and where modules of the user's own lie.
+        import torch
+
+        os.environ.pop(
+            limited.FOLDER, None
+        )  # solvers have their own clocks here, and what they load is not of the time
+        search_working_folder()
+        add_folders(folders)
+        torch.set_num_threads(machine.threads)
+        if machine.memory_gb is not None and machine.device == "cpu":  # CUDA reserves addresses without end
+            most = int(machine.memory_gb * 1e9) + OWN_BYTES
+            resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        if machine.clock == "cpu":
+            time.perf_counter = time.process_time  # networks and pyvrp look at it; hgs and lkh at CPU time anyway
     loaders = {"network": _load_network, "solver": _load_solver, "function": _load_function}
     try:
         _methods[method] = loaders[method.kind](machine, method, instance)

@@ -35,14 +35,42 @@ def start(rules: Rules) -> None:
     elif engine.executor == "slurm":
         _check_cluster(rules)
     _say_expected(rules, needed)
-    _check_replaced(rules)
+    # Stop when models of other settings, or what was measured of them, would pass for these.
+    kept_jobs = [] if engine.is_touching else ["/".join(job.wildcards) for job in engine.finished()]
+    if replaced := [job for job in kept_jobs if is_replaced(plan, job)]:
+        of = {run: plan.checkpoint(run) for run in plan.runs}
+        files = [of.get(job) or plan.evaluation_file(job).with_suffix(".json") for job in replaced]
+        raise WorkflowError(
+            f"{', '.join(replaced)}: made with other settings (`neuroute train --set`); remake: snakemake --forcerun "
+            f"{' '.join(map(str, files))}"
+        )
     names = {"/".join(job.wildcards) for job in needed}
-    _check_label_jobs(rules, names)
-    _check_weights(rules, names)
-    _check_networks(rules, names)
+    # Stop when a solver that is needed now is missing or needs more memory than there is.
+    waiting = [job for job in plan.label_jobs if job in names]
+    if waiting:
+        check_folder(plan.label_store)
+    for job in waiting:
+        check_solvers(plan, job, here=engine.is_local)
+    # Stop when weights that config.yaml gives are not those of their run's network.
+    if waiting := [run for run in rules.given if run in names]:
+        from neuroute.networks.import_weights import tensors_of  # loads torch, so only where it is needed
+
+        for run in waiting:
+            tensors_of(plan.runs[run], plan.network_code(run), plan.config.where)  # type: ignore[arg-type]
+    # Stop when a network of the user's own is none for its run.
+    own_kinds = {kind for kind in plan.config.networks if not kind.startswith("neuroute.")}
+    runs = [r for r in plan.runs.values() if r.network.kind in own_kinds and r.id in names and r.id not in rules.given]
+    if runs:
+        from neuroute.training.network_checks import check_run  # loads torch, so only where it is needed
+
+        for own in runs:
+            check_run(own)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     rules.running.enter_context(exclusive(plan.label_store.parent / ".lock", "Snakemake"))
-    _hand_over_plan(rules, needed)
+    # Trainings and evaluations stop where an edit meanwhile would make something else than what is planned here.
+    os.environ[PLANNED_ENV] = f"{plan.work}/planned.json"
+    planned = {job: plan.digested(job) for job in names if job in plan.runs or job in plan.evaluations}
+    write_json(Path(os.environ[PLANNED_ENV]), planned)
     for log in (log for job in needed for log in job.log):
         Path(f"{log}{FAILED}").unlink(missing_ok=True)  # of a job that failed under another Snakemake
     rules.start_warm_process()
@@ -83,14 +111,6 @@ def _last_line(logs: Sequence[str]) -> str:
         if lines:
             return f"{printable(lines[-1])} ({log})"
     return "it said nothing before it ended" + (f" ({logs[0]})" if logs else "")
-
-
-def _hand_over_plan(rules: Rules, needed: list[Any]) -> None:
-    """Trainings and evaluations stop where an edit meanwhile would make something else than what is planned here."""
-    plan, jobs = rules.plan, {"/".join(job.wildcards) for job in needed}
-    os.environ[PLANNED_ENV] = f"{plan.work}/planned.json"
-    planned = {job: plan.digested(job) for job in jobs if job in plan.runs or job in plan.evaluations}
-    write_json(Path(os.environ[PLANNED_ENV]), planned)
 
 
 def _check_cluster(rules: Rules) -> None:
@@ -142,51 +162,3 @@ def _say_expected(rules: Rules, needed: list[Any]) -> None:
     hours = sum(sum(jobs.values()) for jobs in expected.values()) / 3600
     amount = f"{max(1, 60 * hours / at_once):.0f} min" if engine.is_local else f"{hours:.1f} core-hours"
     logger.info(f"Estimated: about {amount}", extra={"expected": expected, "at_once": at_once, "shown": True})
-
-
-def _check_label_jobs(rules: Rules, names: set[str]) -> None:
-    """Stop when a solver that is needed now is missing or needs more memory than there is.
-
-    And when labels cannot be written where they are kept, which may be another disk than that of the work folder.
-    """
-    plan = rules.plan
-    waiting = [job for job in plan.label_jobs if job in names]
-    if waiting:
-        check_folder(plan.label_store)
-    for job in waiting:
-        check_solvers(plan, job, here=rules.engine.is_local)
-
-
-def _check_replaced(rules: Rules) -> None:
-    """Stop when models of other settings, or what was measured of them, would pass for these."""
-    plan = rules.plan
-    kept_jobs = [] if rules.engine.is_touching else ["/".join(job.wildcards) for job in rules.engine.finished()]
-    if replaced := [job for job in kept_jobs if is_replaced(plan, job)]:
-        of = {run: plan.checkpoint(run) for run in plan.runs}
-        files = [of.get(job) or plan.evaluation_file(job).with_suffix(".json") for job in replaced]
-        raise WorkflowError(
-            f"{', '.join(replaced)}: made with other settings (`neuroute train --set`); remake: snakemake --forcerun "
-            f"{' '.join(map(str, files))}"
-        )
-
-
-def _check_weights(rules: Rules, names: set[str]) -> None:
-    """Stop when weights that config.yaml gives are not those of their run's network."""
-    plan = rules.plan
-    if waiting := [run for run in rules.given if run in names]:
-        from neuroute.networks.import_weights import tensors_of  # loads torch, so only where it is needed
-
-        for run in waiting:
-            tensors_of(plan.runs[run], plan.network_code(run), plan.config.where)  # type: ignore[arg-type]
-
-
-def _check_networks(rules: Rules, names: set[str]) -> None:
-    """Stop when a network of the user's own is none for its run."""
-    plan = rules.plan
-    own_kinds = {kind for kind in plan.config.networks if not kind.startswith("neuroute.")}
-    runs = [r for r in plan.runs.values() if r.network.kind in own_kinds and r.id in names]
-    if waiting := [run for run in runs if run.id not in rules.given]:
-        from neuroute.training.network_checks import check_run  # loads torch, so only where it is needed
-
-        for run in waiting:
-            check_run(run)

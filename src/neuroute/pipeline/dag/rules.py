@@ -153,7 +153,11 @@ class Rules:
     def _behind(self, a: Artifact) -> list[Any]:
         plan = self.plan
         return (
-            [file for e in a.evaluations for file in plan.measured_files(e)]
+            [
+                file
+                for e in a.evaluations
+                for file in [plan.evaluation_file(e).with_suffix(end) for end in (".csv", ".npz", ".json")]
+            ]
             + [plan.run_dir(r) / file for r in a.runs for file in ("log.jsonl", "run.json")]
             + self._summaries(plan.evaluations[e].run for e in a.evaluations)
             + [plan.manifest(b) for b in a.label_jobs]

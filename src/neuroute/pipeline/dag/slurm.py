@@ -56,7 +56,18 @@ class Nodes:
 
 def check_jobs(requests: Iterable[JobRequest]) -> None:
     """Raises NeurouteError for the first job that no node of its partition can take, with what to change."""
-    nodes = _nodes()
+    rows = [line.split("|") for line in _ask("sinfo", "-h", "-o", "%P|%l|%m|%c|%G")]
+    nodes = [
+        Nodes(
+            partition=name.rstrip("*"),
+            default=name.endswith("*"),
+            minutes=_minutes(limit),
+            memory_mb=int(memory.rstrip("+")),
+            cpus=int(cpus.rstrip("+")),
+            gpus=sum(int(count) for count in re.findall(r"gpu:(?:[\w.-]+:)?(\d+)", gres)),
+        )
+        for name, limit, memory, cpus, gres in rows
+    ]
     names = list(dict.fromkeys(each.partition for each in nodes))
     for job in requests:
         partition_nodes = [n for n in nodes if (n.default if job.partition is None else n.partition == job.partition)]
@@ -112,21 +123,6 @@ def say_pending(folder: Path, said: Collection[str], say: Callable[[str], None])
             f"and {limit}: scancel {job}, correct {PROFILE}, start Snakemake again"
         )
     return [row[0] for row in jobs]
-
-
-def _nodes() -> list[Nodes]:
-    rows = [line.split("|") for line in _ask("sinfo", "-h", "-o", "%P|%l|%m|%c|%G")]
-    return [
-        Nodes(
-            partition=name.rstrip("*"),
-            default=name.endswith("*"),
-            minutes=_minutes(limit),
-            memory_mb=int(memory.rstrip("+")),
-            cpus=int(cpus.rstrip("+")),
-            gpus=sum(int(count) for count in re.findall(r"gpu:(?:[\w.-]+:)?(\d+)", gres)),
-        )
-        for name, limit, memory, cpus, gres in rows
-    ]
 
 
 def _minutes(limit: str) -> float:

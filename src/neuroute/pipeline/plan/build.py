@@ -32,7 +32,8 @@ def count_seeds(config: Config, scale: Scale, run: str) -> int:
     """Return how many trainings a run (its id) has, by config.yaml, else by the scale; of given weights as many."""
     change = config.runs.get(run)
     if change is None or (change.seeds is None and change.weights is None):
-        return scale.seeds_of(run)
+        fitting = [count for name, count in scale.seeds.items() if scale.matching(name, [run])]
+        return scale.seeds.get(run) or next(iter(fitting), 1)
     return change.seeds or next(i for i in itertools.count(1) if with_seed(run, i) not in config.runs)
 
 
@@ -85,30 +86,34 @@ def _copies(config: Config, scale: Scale, run: str) -> list[str]:
     return [with_seed(run, i) for i in range(1, count_seeds(config, scale, run))]
 
 
-def check_seeds(scale: Scale, runs: Iterable[str], papers: Iterable[str]) -> None:
-    """Raise NeurouteError if `seeds` or `printed_times` of the scale name a run of these papers that is not there."""
-    ids, keys = list(runs), set(papers)
-    for key in ("seeds", "printed_times"):
-        for name in getattr(scale, key):
-            if name.partition("/")[0] in keys and not scale.matching(name, ids):
-                raise NeurouteError(f"scale {scale.name}: {key}.{name}: no such run; `neuroute plan` lists them")
-
-
 def build_plan(config: Config) -> Plan:
     """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run, and for nothing to make."""
     substitutes = config.substitutes or {}
-    scale = _scale_of(config).with_solvers(substitutes)
+    # With a block and seeds for what config.yaml sweeps, and the block of the run that is swept.
+    changes, chosen = config.scale_changes, config.papers
+    if config.sweep:
+        added = {SWEEP: config.sweep.model_dump(), "seeds": {f"{SWEEP}/*": config.sweep.seeds}}
+        changes = changed(changes, added)
+        chosen = chosen and [*chosen, SWEEP, config.sweep.run.partition("/")[0]]
+    scale = load_scale(config.scale, chosen, changes, config.where).with_solvers(substitutes)
     if config.rehearse:
         scale = short_scale(scale)
     test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels", config.where)
     scale = scale.model_copy(update={"test_files": test_files})
     swept = [SWEEP] if config.sweep else []
-    papers = {key: load_paper(key) for key in dict.fromkeys([*(config.papers or scale.usual_papers), *swept])}
+    papers = {
+        key: load_paper(key)
+        for key in dict.fromkeys([*(config.papers or [key for key in scale.blocks if key not in scale.apart]), *swept])
+    }
     parts = [_of_paper(config, scale, paper) for paper in papers.values()]
     label_jobs, runs, evaluations, artifacts, needs, lost = (
         {name: value for part in parts for name, value in part[number].items()} for number in range(6)
     )
-    check_seeds(scale, runs, papers)
+    ids, keys = list(runs), set(papers)
+    for kind in ("seeds", "printed_times"):
+        for pattern in getattr(scale, kind):
+            if pattern.partition("/")[0] in keys and not scale.matching(pattern, ids):
+                raise NeurouteError(f"scale {scale.name}: {kind}.{pattern}: no such run; `neuroute plan` lists them")
     if not artifacts:
         raise NeurouteError(
             f"{config.where}: papers: scale {scale.name} has nothing of {', '.join(papers)}; take another scale"
@@ -169,16 +174,6 @@ def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any
     artifacts = paper.artifacts(scale, labels, needs)
     by_id = ({each.id: each for each in of_kind} for of_kind in (labels, trainings, evaluations, artifacts))
     return *by_id, {f"{paper.key}/{d.name}": each for d, each in needs.items()}, dict.fromkeys(lost)
-
-
-def _scale_of(config: Config) -> Scale:
-    """Return the scale, with a block and seeds for what config.yaml sweeps, and the block of the run that is swept."""
-    changes, papers = config.scale_changes, config.papers
-    if config.sweep:
-        added = {SWEEP: config.sweep.model_dump(), "seeds": {f"{SWEEP}/*": config.sweep.seeds}}
-        changes = changed(changes, added)
-        papers = papers and [*papers, SWEEP, config.sweep.run.partition("/")[0]]
-    return load_scale(config.scale, papers, changes, config.where)
 
 
 def _with_stand_ins(plan: Plan, artifact: Artifact) -> Artifact:

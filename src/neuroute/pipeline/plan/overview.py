@@ -18,7 +18,7 @@ from neuroute.pipeline.plan.estimates import Cost, Estimates
 from neuroute.pipeline.plan.papers import paper_folders, with_all_before
 from neuroute.pipeline.plan.plan import TRAINED, Plan
 from neuroute.pipeline.plan.preflight import gpus
-from neuroute.pipeline.plan.systems import uninstalled
+from neuroute.pipeline.plan.systems import PAPER
 from neuroute.solvers.base import fitting_workers
 from neuroute.solvers.registry import get
 from neuroute.specs.objects import GivenRun
@@ -139,7 +139,8 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     lines += [
         f"not trained: {run}: it starts from a stage of a run that has imported weights" for run in sorted(plan.lost)
     ]
-    if names := uninstalled(plan.scale):
+    block = plan.scale.blocks.get(PAPER)
+    if names := sorted((block and block.model_extra) or ()):
         lines.append(
             f"printed numbers only, as their packages are not installed: {', '.join(names)}; systems of the papers' "
             "tables: pip install -e extras/systems"
@@ -157,12 +158,28 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
             f"{counted(len(too_long), 'job')} {one} several attempts: more than the limit of {limit:g} h "
             f"(`machine` in {plan.config.where})."
         )
-    lines += [*_beside_print(plan, all_costs), *_too_large(plan, missing)]
+    # What solvers say of instances that do not fit into this machine's memory.
+    too_large: dict[str, None] = {}
+    for labels in (plan.label_jobs[c.id] for c in missing if c.stage == "labels"):
+        try:
+            fitting_workers(get(labels.solver), labels.dataset.nodes, 1)
+        except NeurouteError as error:
+            too_large[str(error)] = None
+    lines += [*_beside_print(plan, all_costs), *list(too_large)]
     if stale := sum(c.stale for c in missing):
         lines.append(f"{counted(stale, 'result')} stale: of other code or settings than today's, so made again.")
     lines.append("Estimated from FLOPs and finished jobs; cached labels cost nothing.")
     if lists_all or not (target in WHOLE or target in plan.titles):
-        return "\n".join([*lines, "", *_list(all_costs, limit)])
+        table = [f"{'stage':9} {'':5} {'FLOP':>8} {'time':>9} {'on':>8} {'memory':>8} {'disk':>9} {'':8} id"]
+        for job in all_costs:
+            amount = ("?" if math.isnan(job.flops) else f"{job.flops:.1e}") if job.flops else ""
+            on = f"{job.gpus} GPU" if job.gpus else f"{job.threads} CPU"
+            columns = (
+                f"{amount:>8} {_time(job.seconds):>9} {on:>8} {job.memory_mb / 1000:5.1f} GB {job.disk_mb:6.1f} MB"
+            )
+            state = "done" if job.is_done else "stale" if job.there else "to do"
+            table.append(f"{job.stage:9} {state:5} {columns} {_goes(job, limit):8} {job.id}")
+        return "\n".join([*lines, "", *table])
     return "\n".join([*lines, "`neuroute plan --all` lists every job."])
 
 
@@ -177,17 +194,6 @@ def _beside_print(plan: Plan, all_costs: list[Cost]) -> Iterator[str]:
         if hours:
             span = dict.fromkeys(map(_short, (min(hours), max(hours))))
             yield f"{name}: {text} in print, {' to '.join(span)} h by this plan."
-
-
-def _too_large(plan: Plan, missing: list[Cost]) -> list[str]:
-    """What solvers say of instances that do not fit into this machine's memory."""
-    lines: dict[str, None] = {}
-    for labels in (plan.label_jobs[c.id] for c in missing if c.stage == "labels"):
-        try:
-            fitting_workers(get(labels.solver), labels.dataset.nodes, 1)
-        except NeurouteError as error:
-            lines[str(error)] = None
-    return list(lines)
 
 
 def counted(count: int, noun: str) -> str:
@@ -229,17 +235,6 @@ def _seconds_here(plan: Plan, jobs: list[Cost]) -> float:
     for job in with_all_before(seconds, partial(_before, plan)):
         ends[job] = seconds.get(job, 0.0) + max((ends[each] for each in _before(plan, job)), default=0.0)
     return max(on_cores, on_gpus, *ends.values())
-
-
-def _list(all_costs: list[Cost], limit: float) -> list[str]:
-    lines = [f"{'stage':9} {'':5} {'FLOP':>8} {'time':>9} {'on':>8} {'memory':>8} {'disk':>9} {'':8} id"]
-    for c in all_costs:
-        amount = ("?" if math.isnan(c.flops) else f"{c.flops:.1e}") if c.flops else ""
-        on = f"{c.gpus} GPU" if c.gpus else f"{c.threads} CPU"
-        columns = f"{amount:>8} {_time(c.seconds):>9} {on:>8} {c.memory_mb / 1000:5.1f} GB {c.disk_mb:6.1f} MB"
-        state = "done" if c.is_done else "stale" if c.there else "to do"
-        lines.append(f"{c.stage:9} {state:5} {columns} {_goes(c, limit):8} {c.id}")
-    return lines
 
 
 def _time(seconds: float) -> str:

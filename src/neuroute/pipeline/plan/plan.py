@@ -120,10 +120,6 @@ class Plan:
     def evaluation_file(self, evaluation: str) -> Path:
         return self.work / "evaluations" / f"{evaluation}.csv"
 
-    def measured_files(self, evaluation: str) -> list[Path]:
-        """Records, arrays, and what states both."""
-        return [self.evaluation_file(evaluation).with_suffix(end) for end in (".csv", ".npz", ".json")]
-
     def benchmark_manifest(self, name: str) -> Path:
         """What is there of a public benchmark, and where."""
         return Path(self.config.work_dir) / "benchmarks" / f"{name}.json"

@@ -91,11 +91,6 @@ class ScaleFile(Spec):
         """The runs (ids) that a name of `seeds` means: scaling/base_6x128, scaling/steps_*."""
         return [run for run in runs if fnmatchcase(run, name)]
 
-    def seeds_of(self, run: str) -> int:
-        """How many trainings a run (its id) has here: by its own name, else by the first pattern that fits."""
-        fitting = [count for name, count in self.seeds.items() if self.matching(name, [run])]
-        return self.seeds.get(run) or next(iter(fitting), 1)
-
 
 PUBLISHED = "published"  # the solver of solutions that come with a test set
 SUFFIXES = (".txt", ".npz", ".pkl")
@@ -123,9 +118,6 @@ class TestFile:
             return name == f"{dataset.variant.lower()}{dataset.n}_uniform"
         what = {"tsp": "tsp", "cvrp": "c?vrp"}[dataset.problem]
         return bool(re.search(rf"(?<![a-z0-9]){what}_?{dataset.n}(?![0-9])", name)) and not name.endswith("_uniform")
-
-    def kept_as(self, dataset: Dataset) -> str:
-        return str(self.folder / f"{dataset.stem}_{self.source.stem}.npz")
 
 
 def find_test_files(
@@ -161,11 +153,6 @@ class Scale(ScaleFile):
                 return block
         raise LookupError(f"scale {self.name} has no {kind.__name__}")
 
-    @property
-    def usual_papers(self) -> list[str]:
-        """Those that are made where config.yaml names none."""
-        return [key for key in self.blocks if key not in self.apart]
-
     def with_block(self, block: Spec) -> "Scale":
         """This scale with another block of the same class."""
         blocks = {key: block if type(old) is type(block) else old for key, old in self.blocks.items()}
@@ -182,7 +169,12 @@ class Scale(ScaleFile):
                 f"testsets_dir: {names} could both be {dataset.stem}; name one in config.yaml: test_sets: "
                 f"{{{dataset.stem}: {files[0].source.name}}}"
             )
-        return Labels(dataset=dataset.model_copy(update={"file": files[0].kept_as(dataset)}), solver=PUBLISHED)
+        return Labels(
+            dataset=dataset.model_copy(
+                update={"file": str(files[0].folder / f"{dataset.stem}_{files[0].source.stem}.npz")}
+            ),
+            solver=PUBLISHED,
+        )
 
     def source_of(self, dataset: Dataset) -> Path:
         """The published file that a test set of the plan is from."""

@@ -53,12 +53,6 @@ class System(NamedTuple):
     rivals: Callable[[Config, Scale, Any], list[Rival]]  # (config, scale, block) -> its networks
 
 
-def uninstalled(scale: Scale) -> list[str]:
-    """Systems that the scale trains, and no installed package has."""
-    block = scale.blocks.get(PAPER)
-    return sorted((block and block.model_extra) or ())
-
-
 def rival(
     config: Config,
     system: str,

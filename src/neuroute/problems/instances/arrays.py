@@ -39,7 +39,13 @@ def check_arrays(path: Path, arrays: Arrays, numbers: Iterable[int] | None = Non
         if values.dtype.kind not in "fiub" and key not in ("variant", "solver"):
             raise NeurouteError(f"{path}: array '{key}' holds {values.dtype}, not numbers")
     coords = arrays["coords"].astype(np.float64)
-    _check_coordinates(coords, path, numbers)
+    if coords.ndim != 3 or coords.shape[-1] != 2:
+        raise NeurouteError(f"{path}: 'coords' has shape {coords.shape}; (count, n, 2) is expected")
+    if not len(coords):
+        raise NeurouteError(f"{path}: no instances in it: 'coords' has shape {coords.shape}; give at least one")
+    bad = ~(np.abs(coords) <= FARTHEST).all((1, 2)) | (coords == coords[:, :1]).all((1, 2))
+    worst = int(np.argmax(bad))  # the first bad one, or instance 0: its number of nodes is checked as well
+    check_coordinates(coords[worst], f"{path}, instance {[*(numbers or range(len(coords)))][worst]}")
     is_vrp = any(key in arrays for key in KEYS) or ("demand" in arrays and bool((arrays["demand"] < 0).any()))
     has_vehicles = is_vrp or "demand" in arrays or "capacity" in arrays
     names = ("coords", "length", "solver", *(VEHICLES if has_vehicles else ("tour",)), *(KEYS if is_vrp else ()))
@@ -89,16 +95,6 @@ def refuse(bad: np.ndarray, path: Path, why: str, numbers: Iterable[int] | None 
     """Raises NeurouteError for the first instance that is bad (count,)."""
     if bad.any():
         raise NeurouteError(f"{path}, instance {[*(numbers or range(len(bad)))][int(np.argmax(bad))]}: {why}")
-
-
-def _check_coordinates(coords: np.ndarray, path: Path, numbers: Iterable[int] | None) -> None:
-    if coords.ndim != 3 or coords.shape[-1] != 2:
-        raise NeurouteError(f"{path}: 'coords' has shape {coords.shape}; (count, n, 2) is expected")
-    if not len(coords):
-        raise NeurouteError(f"{path}: no instances in it: 'coords' has shape {coords.shape}; give at least one")
-    bad = ~(np.abs(coords) <= FARTHEST).all((1, 2)) | (coords == coords[:, :1]).all((1, 2))
-    worst = int(np.argmax(bad))  # the first bad one, or instance 0: its number of nodes is checked as well
-    check_coordinates(coords[worst], f"{path}, instance {[*(numbers or range(len(coords)))][worst]}")
 
 
 def _cvrp(

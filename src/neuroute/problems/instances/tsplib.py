@@ -80,7 +80,16 @@ def parse(text: str, where: str, name: str, ignore: Collection[str] = ()) -> Ins
         ways = _matrix(parts, kind)
         nodes = list(range(1, len(ways) + 1))
     else:
-        nodes, coords = _coordinates(parts)
+        section = "NODE_COORD_SECTION"
+        table, dimension = parts.table(section), parts.header.get("DIMENSION", "")
+        nodes = list(places(parts, section, table, "coordinates"))
+        if whole(dimension) != len(nodes):
+            raise NeurouteError(
+                f"{parts.where}: DIMENSION says {dimension[:60] or 'nothing'}, but {len(nodes)} nodes have "
+                "coordinates; is the file cut short?"
+            )
+        check_coordinates(table[:, 1:], parts.where)
+        nodes, coords = nodes, table[:, 1:]
         size = float(np.ptp(coords, axis=0).max())
         if size <= 1 and edge_type in ("EUC_2D", "CEIL_2D", "ATT") and "TIME_WINDOW_SECTION" not in more:
             raise NeurouteError(
@@ -110,20 +119,6 @@ def _kind(parts: Parts) -> str:
         what = f"{kind or text[:60] or 'nothing'}{f' ({OTHERS[kind]})' if kind in OTHERS else ''}"
         raise NotRead(f"{parts.where}: TYPE {what} is not read; {', '.join(KINDS)} are")
     return kind
-
-
-def _coordinates(parts: Parts) -> tuple[list[int], np.ndarray]:
-    """Return the file's node numbers, and their coordinates (n, 2) float64."""
-    section = "NODE_COORD_SECTION"
-    table, dimension = parts.table(section), parts.header.get("DIMENSION", "")
-    nodes = list(places(parts, section, table, "coordinates"))
-    if whole(dimension) != len(nodes):
-        raise NeurouteError(
-            f"{parts.where}: DIMENSION says {dimension[:60] or 'nothing'}, but {len(nodes)} nodes have coordinates; "
-            "is the file cut short?"
-        )
-    check_coordinates(table[:, 1:], parts.where)
-    return nodes, table[:, 1:]
 
 
 def _loads(parts: Parts, nodes: list[int]) -> tuple[int, np.ndarray, np.ndarray]:
