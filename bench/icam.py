@@ -19,8 +19,8 @@ from neuroute.decoding.environment import complete
 from neuroute.decoding.tsp import TspRollout
 from neuroute.evaluation.accounting.counts import counts
 from neuroute.evaluation.efficiency import measure_memory
-from neuroute.networks.blocks.aafm import AafmLayer
 from neuroute.networks.blocks.attention import pairwise_distances
+from neuroute.networks.blocks.layers import AafmLayer
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.specs.objects import Dataset, Labels, Network, Reinforced, Run, Stage

@@ -12,9 +12,8 @@ from refusals import one_line
 
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import check_folder, exclusive, read_json, write_json, write_text, write_whole
+from neuroute.core.files import check_folder, exclusive, read_json, scratch_folder, write_json, write_text, write_whole
 from neuroute.core.outputs import check_writable
-from neuroute.core.private import scratch_folder
 
 
 def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -111,7 +110,7 @@ def test_a_disk_without_locks_is_one_clear_line(tmp_path: Path, monkeypatch: pyt
 
 LEFT = """
 import time
-from neuroute.core.private import scratch_folder
+from neuroute.core.files import scratch_folder
 from neuroute.solvers.limited import Process
 process = Process()
 with scratch_folder():

@@ -72,7 +72,7 @@ def test_an_empty_folder_is_enough(python: Path, tmp_path: Path) -> None:
     cli = ("-m", "neuroute")
     where = run(python, tmp_path, "-c", "import neuroute; print(neuroute.__file__)")
     assert str(python.parents[1]) in where
-    of_systems = "from neuroute.core.systems import roots; print(roots())"
+    of_systems = "from neuroute.core.dotted import roots; print(roots())"
     assert str(python.parents[1]) in run(python, tmp_path, "-c", of_systems)
     script = "import neuroute; i = neuroute.generate('tsp', 10)[0]; print(neuroute.solve(i, 'nearest'))"
     assert "length" in run(python, tmp_path, "-c", script)

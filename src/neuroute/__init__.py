@@ -16,9 +16,9 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from neuroute.api.evaluate import Evaluation as Evaluation
     from neuroute.api.evaluate import evaluate as evaluate
+    from neuroute.api.files import generate as generate
     from neuroute.api.files import load as load
     from neuroute.api.files import load_all as load_all
-    from neuroute.api.generate import generate as generate
     from neuroute.api.model import Model as Model
     from neuroute.api.model import load_model as load_model
     from neuroute.api.solution import Solution as Solution
@@ -55,7 +55,7 @@ _HOMES = {
     "Trainer": "neuroute.api.trainer",
     "compare": "neuroute.pipeline.comparison.compare",
     "evaluate": "neuroute.api.evaluate",
-    "generate": "neuroute.api.generate",
+    "generate": "neuroute.api.files",
     "load": "neuroute.api.files",
     "load_all": "neuroute.api.files",
     "load_model": "neuroute.api.model",

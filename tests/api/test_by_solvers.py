@@ -16,7 +16,7 @@ from neuroute.api.files import read_instances
 from neuroute.api.reference import with_reference
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.instances.arrays import check_arrays
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instances
 from neuroute.solvers.registry import get
 from stand_ins import checkpoint
 from test_explicit import SYMMETRIC, text

@@ -17,7 +17,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.problems.instances.export import export
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instances
 from neuroute.problems.vrp import SWITCHES, Vrp, from_routes, to_routes
 from neuroute.solvers.insertion import solve, solve_cvrp
 from neuroute.solvers.nearest import vrp_solutions

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import neuroute
-from neuroute.api.best import Best, keep_best
 from neuroute.api.by_network import solutions
+from neuroute.api.solution import Best, keep_best
 from neuroute.api.within_time import construct
 from neuroute.decoding.decode import decode
 from neuroute.decoding.environment import ENVIRONMENT
@@ -67,7 +67,7 @@ def test_a_follower_sees_each_improvement() -> None:
 def tick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a second pass each time that the clock of searches is looked at."""
     ticks = count()
-    for module in ("best", "by_network"):
+    for module in ("solution", "by_network"):
         monkeypatch.setattr(f"neuroute.api.{module}.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
 
 

@@ -13,7 +13,7 @@ from refusals import one_line
 from untrained import done, refused
 
 import neuroute
-from neuroute.api.doubts import doubts, least_length
+from neuroute.api.evaluate import doubts, least_length
 from neuroute.api.files import load, load_all, read_instances
 from neuroute.core.errors import NeurouteError
 

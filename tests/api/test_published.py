@@ -23,7 +23,7 @@ from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import load_config, parse_config
 from neuroute.pipeline.rendering.protocol import protocol_lines
 from neuroute.problems.instances.export import export
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instances
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import SWITCHES, lengths, to_routes
 from neuroute.solvers.nearest import vrp_solutions

@@ -15,7 +15,7 @@ import pytest
 from untrained import tsp_text
 
 import neuroute
-from neuroute.api import best
+from neuroute.api import solution as best
 from neuroute.api.within_time import solve_within
 from neuroute.solvers import concorde, limited, lkh, pyvrp
 from neuroute.solvers.limited import Process
@@ -27,7 +27,7 @@ import os, sys, time
 from types import SimpleNamespace
 import numpy as np
 from neuroute.solvers import concorde, hgs, limited, pyvrp
-from neuroute.api import best
+from neuroute.api import solution as best
 
 def deaf(text, nodes, seed, seconds=None):
     if nodes > 4:  # what warms up

@@ -42,7 +42,7 @@ WAITS |= {
 
 # Where the host may wait for the device, and why.
 READS = {
-    "decoding.construct:construct": "solutions, once a batch",
+    "decoding.decode:construct": "solutions, once a batch",
     "decoding.cvrp:RouteRollout.is_complete": "routes differ in length; not asked before as many moves as customers",
     "decoding.decode:_solve": "solutions, once a batch and milestone",
     "decoding.decode:solve_in_own_way": "whether numbers are of nodes, once a batch",

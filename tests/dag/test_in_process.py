@@ -21,11 +21,10 @@ from neuroute.api import zoo
 from neuroute.core.files import read_json
 from neuroute.networks.weights import build, describe_source
 from neuroute.pipeline.cli import checkpoints, data, evaluation, results
-from neuroute.pipeline.dag.headlines import headlines
-from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.dag.targets import headlines
+from neuroute.pipeline.plan.build import Plan, build_plan, settle
 from neuroute.pipeline.plan.config import load_config
 from neuroute.pipeline.plan.overview import costs
-from neuroute.pipeline.plan.stand_ins import settle
 from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.objects import Run, formats
 

@@ -8,10 +8,9 @@ from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
-from neuroute.pipeline.plan.build import Plan, build_plan
+from neuroute.pipeline.plan.build import Plan, build_plan, check_solvers, settle
 from neuroute.pipeline.plan.config import Config, parse_config
 from neuroute.pipeline.plan.overview import describe
-from neuroute.pipeline.plan.stand_ins import check_solvers, settle
 from neuroute.solvers import base, doctor
 from neuroute.solvers.registry import NEXT_BEST, SOLVERS, get, stand_in
 

@@ -16,7 +16,7 @@ from refusals import one_line
 
 from neuroute.api.files import read_instances
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instances
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
 

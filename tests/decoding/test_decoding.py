@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.construct import construct
-from neuroute.decoding.decode import decode, improve
+from neuroute.decoding.decode import construct, decode, improve
 from neuroute.decoding.greedy import complete_paths, greedy_tours
 from neuroute.decoding.memory import batch_size_for, pair_floats
 from neuroute.decoding.sampling import TourPrefixes, search_beams

@@ -13,9 +13,8 @@ from refusals import one_line
 from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.construct import construct
 from neuroute.decoding.cvrp import CvrpBatch, complete_routes
-from neuroute.decoding.decode import decode, improve
+from neuroute.decoding.decode import construct, decode, improve
 from neuroute.decoding.prc.cvrp import RULES, prc
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.problems.cvrp import cost, is_feasible

@@ -11,9 +11,8 @@ from random_cvrp import drive
 
 from many_starts import CPU, NETWORKS, AnyLogits, Case, N, Vehicle, case_of
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.construct import construct
 from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.decode import decode, instances_per_batch
+from neuroute.decoding.decode import construct, decode, instances_per_batch
 from neuroute.decoding.environment import BYTES
 from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.tsp import TSP

@@ -11,9 +11,8 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.decoding.construct import construct
 from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.decode import SEARCH, blocks_per_batch, decode, improve
+from neuroute.decoding.decode import SEARCH, blocks_per_batch, construct, decode, improve
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp

@@ -19,7 +19,7 @@ from neuroute.evaluation.loaded import COLUMNS
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import load_config
 from neuroute.problems.cvrp import cost
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instances
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
 from neuroute.specs.decodings import revise

@@ -16,7 +16,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.problems.instances.unit_square import in_unit_square
+from neuroute.problems.instances.distances import in_unit_square
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.specs.objects import Dataset, Decoding, Labels, Network

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from refusals import one_line
 
-from neuroute.core import systems
+from neuroute.core import dotted
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = {
@@ -163,7 +163,7 @@ def test_a_system_that_fails_is_one_line(
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(systems, "packages", lambda: {"bad": name})
-    monkeypatch.setattr(systems, "roots", systems.roots.__wrapped__)
+    monkeypatch.setattr(dotted, "packages", lambda: {"bad": name})
+    monkeypatch.setattr(dotted, "roots", dotted.roots.__wrapped__)
     with one_line(says):
-        list(systems.parts("system", "SYSTEM"))
+        list(dotted.parts("system", "SYSTEM"))

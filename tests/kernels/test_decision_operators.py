@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from networks import MIXTURES
-from neuroute.networks.blocks.aafm import aafm, weigh
 from neuroute.networks.blocks.attention import best_of, packed
-from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.layers import aafm, rows_of, weigh
 from neuroute.networks.kernels import decision, library
 from neuroute.networks.mvmoe import MvMoe
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from neuroute import networks
-from neuroute.core.systems import packages, parts
+from neuroute.core.dotted import packages, parts
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly

@@ -20,7 +20,7 @@ from fabricated import Fabric, drawn_table
 from neuroute.analysis.contrasts import Estimate, Gap, Spread, Term, contrast
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.core.stated import state
+from neuroute.core.files import state
 from neuroute.pipeline.papers.mvmoe.claims import capacity_before_time
 from neuroute.pipeline.papers.scaling.claims import deep_gains_faster_from_data, depth_pays_more
 from neuroute.pipeline.papers.scaling.paper import GRID

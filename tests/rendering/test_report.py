@@ -10,7 +10,7 @@ import pytest
 
 from fabricated_scaling import SCALE, study_of
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.dag.headlines import headlines
+from neuroute.pipeline.dag.targets import headlines
 from neuroute.pipeline.papers.scaling.paper import ScalingScale
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config

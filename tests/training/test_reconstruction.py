@@ -15,8 +15,7 @@ from refusals import one_line
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import load_tours
-from neuroute.decoding.construct import construct
-from neuroute.decoding.decode import SEARCH
+from neuroute.decoding.decode import SEARCH, construct
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.specs.objects import Network
 from neuroute.training import reconstruction

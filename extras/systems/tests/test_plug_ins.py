@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from neuroute.core.digest import locate
-from neuroute.core.systems import packages
+from neuroute.core.dotted import packages
 
 ROOT = Path(__file__).resolve().parents[3]
 ROWS = {  # system -> a table, and what its rows there begin with
@@ -27,13 +27,13 @@ SCRIPT = """
 import importlib, sys
 from pathlib import Path
 
-from neuroute.core import systems
+from neuroute.core import dotted
 
 gone, paper, name, begins, folder = sys.argv[1:]
-every = systems.entry_points(group="neuroute.systems")
+every = dotted.entry_points(group="neuroute.systems")
 left = [point for point in every if gone not in (point.name, "all")]
 assert len(left) < len(every)
-systems.entry_points = lambda group: left
+dotted.entry_points = lambda group: left
 
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config

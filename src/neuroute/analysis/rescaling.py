@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.stated import check_stated
+from neuroute.core.files import check_stated
 
 Array = NDArray[np.float64]
 

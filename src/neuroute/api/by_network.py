@@ -12,10 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.api.best import Best, Found, keep_best
 from neuroute.api.model import Model, name_of_search, resolve_decoding, search_step
 from neuroute.api.options import check_decoding
-from neuroute.api.solution import Solution
+from neuroute.api.solution import Best, Found, Solution, keep_best
 from neuroute.core.device import Threads, is_busy, memory_budget_gb
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.decoding.decode import SEARCH, Search, decode, instances_per_batch, solve_in_own_way

@@ -17,10 +17,9 @@ import numpy as np
 from neuroute.api.solution import Solution
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.datasets.problem_spec import SPEC
-from neuroute.problems.instances.distances import all_distances
+from neuroute.problems.instances.distances import all_distances, fills_unit_square, in_unit_square, scale_points
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import format_instance
-from neuroute.problems.instances.unit_square import fills_unit_square, in_unit_square, scale_points
 from neuroute.problems.tsp import check_coordinates
 from neuroute.problems.vrp import SWITCHES, Variant, check_instances, from_routes
 from neuroute.solvers import concorde, limited, lkh, lkh3, matrix

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from neuroute.analysis.intervals import gap_pct, gaps
-from neuroute.api.doubts import doubts, origin
 from neuroute.api.files import gather, read_instances
 from neuroute.api.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.api.options import check_decoding
@@ -20,16 +20,16 @@ from neuroute.core import device as devices
 from neuroute.core.device import Threads
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
-from neuroute.core.notebook import html_table
 from neuroute.core.outputs import check_records
+from neuroute.core.text import html_table
 from neuroute.datasets.labels import Progress
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import REFERENCES, load_tours
 from neuroute.decoding.decode import decode_timed, instances_per_batch
 from neuroute.evaluation.loaded import Rows, make_rows, write_records
 from neuroute.networks.weights import describe_source, parameters
-from neuroute.problems.instances.instance import Instance
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instance, Instances
+from neuroute.solvers.registry import is_installed
 from neuroute.specs.objects import Decoding, Labels
 
 ROUNDING = 0.05  # points of a gap that still agree: on another kind of CPU near ties may fall otherwise
@@ -360,3 +360,65 @@ def _gap(key: str, value: float) -> str:
 def _short(lengths: np.ndarray) -> str:
     mean = float(lengths.mean())
     return f"{mean:.5f}" if mean < 1000 else f"{mean:,.1f}"
+
+
+CLEAR = 0.1  # % below a reference, from which on its being better is no matter of rounding
+FIRST = 8  # instances that a construction solves for comparison
+CONSTRUCTION = "nearest"
+QUICK = ("insertion", "nearest", "savings", "insertion-angle", "insertion-published")  # solvers that a network beats
+
+
+def origin(instances: Instances) -> str:
+    """Return whose the references of instances are, in words."""
+    known = [each for each in instances.members if each.best_known is not None]
+    if all(each.library and each.solution is None for each in known):
+        return f"best costs known of {' and '.join(sorted({each.library for each in known}))}"
+    return "the data's own solutions" if all(each.solution is not None for each in known) else "lengths in the data"
+
+
+def doubts(instances: Instances, gap_pct: float, solver: str | None = None) -> tuple[str, ...]:
+    """Return a line for each reason why references are no yardstick.
+
+    gap_pct: of the network to them; solver: whose they are, None: they came with the instances, of which the first ones
+    are compared with a construction and, where no solutions are there, all with what no solution can be shorter than.
+    """
+    lines = []
+    if gap_pct < -CLEAR and solver not in QUICK:
+        lines.append(f"the network is {-gap_pct:.3f} % shorter than the reference, which is not near-optimal")
+    if solver is not None:
+        return tuple(lines)
+    known = [each for each in instances.members if each.best_known is not None]
+    by_construction = [(each, _construct(each)) for each in known[:FIRST]]
+    worse = [cost < (each.best_known or 0) * (1 - CLEAR / 100) for each, cost in by_construction if cost is not None]
+    if any(worse):
+        lines.append(f"{CONSTRUCTION} neighbour is shorter than it on {sum(worse)} of the first {len(worse)} instances")
+    lengths_alone = [each for each in known if each.solution is None and not each.open and each.points is not None]
+    if short := [each for each in lengths_alone if (each.best_known or 0) < 0.999 * least_length(each)]:
+        lines.append(
+            f"{len(short)} reference{'s are' if len(short) > 1 else ' is'} impossibly short (first: {short[0].name}, "
+            f"{short[0].format(short[0].best_known or 0)}); are they of other instances, or in other units?"
+        )
+    return tuple(lines)
+
+
+def least_length(instance: Instance) -> float:
+    """Return what no solution with routes that end at the depot, or no tour, is shorter than, without rounding.
+
+    Every node of a tour is reached and left by the ways to its two nearest ones at best, a customer by the nearest one
+    twice.
+    """
+    coords = instance.coords
+    near: np.ndarray = np.asarray(cKDTree(coords).query(coords, k=3)[0])[:, 1:]
+    bound = near.sum() / 2 if instance.problem == "tsp" else near[1:, 0].sum()
+    loss = 0 if instance.distances == "EXACT_2D" else len(coords) + instance.n  # that rounding may take, and more
+    return float(bound - loss) if instance.distances in ("EXACT_2D", "EUC_2D", "CEIL_2D") else 0.0
+
+
+def _construct(instance: Instance) -> float | None:
+    """Return the length of a construction, if there is one of the problem."""
+    from neuroute.api.classical import solve_with  # solvers compile when they are imported
+
+    try:
+        return instance.length(solve_with(CONSTRUCTION, instance).stops) if is_installed(CONSTRUCTION) else None
+    except NeurouteError:
+        return None

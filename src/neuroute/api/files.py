@@ -16,18 +16,21 @@ import logging
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import optimum_of
 from neuroute.problems.instances.arrays import TOLERANCE
-from neuroute.problems.instances.instance import Instance
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instance, Instances
 from neuroute.problems.instances.lists import read_csv, read_lehd, read_npz, read_pickled
 from neuroute.problems.instances.sections import NotRead, read_text
 from neuroute.problems.instances.tsplib import parse, read_solution, read_tour
+from neuroute.problems.tsp import FEWEST_NODES
+from neuroute.problems.vrp import SWITCHES, Variant
 
 log = logging.getLogger(__name__)
 FILES = ((".tsp", ".atsp"), (".vrp",), (".txt",))  # of one instance
@@ -250,3 +253,59 @@ def as_instance(source: Instance | str | Path | np.ndarray) -> Instance:
     if isinstance(source, list) and source and isinstance(source[0], Instance):
         raise NeurouteError(f"a list of {len(source)} instances; pass one, as one is solved at a time")
     return load(source) if isinstance(source, str | Path) else Instance.from_arrays(source)
+
+
+if TYPE_CHECKING:
+    from neuroute.specs.data import Distribution
+
+APART = 100_000_000  # instances between two seeds
+MOST_SEEDS = 400_000  # shards of a stream are numbered by 32 bits
+
+
+def generate(
+    problem: str = "tsp",
+    n: int = 50,
+    count: int = 1,
+    *,
+    seed: int = 0,
+    first: int = 0,
+    distribution: "Distribution | str" = "uniform",
+    capacity: int | None = None,
+) -> list[Instance]:
+    """Make random instances in the unit square, as the papers draw them.
+
+    Instances of a kind and seed are numbered, and each is a function of its number: two calls agree on those that they
+    share.  Those of seed 0 are the papers' test instances.
+
+    Args:
+        problem: `tsp`, `cvrp`, or one of the 16 vehicle routing problems, such as `ovrptw`.
+        n: nodes; with vehicles, customers.
+        count: how many instances.
+        seed: other seeds give other instances, from 0 to 400,000.
+        first: the number of the first one, from 0; `first=100` leaves out the first hundred of the seed.
+        distribution: of the TSP: `uniform`, `cluster`, `explosion` or `implosion`; others are uniform.
+        capacity: of vehicles, at least 9 (demands are 1 to 9); None: the papers' for this n.
+
+    Raises:
+        NeurouteError: if there is no such problem or distribution, or a number is too small.
+    """
+    from neuroute.core.yaml_files import validate
+    from neuroute.datasets.problem_spec import SPEC
+    from neuroute.specs.data import Dataset
+
+    name = problem.lower()
+    if name != "tsp" and get_close_matches(name.upper(), ("TSP", *SWITCHES), n=1, cutoff=0.5) == ["TSP"]:
+        raise NeurouteError(f"no routing problem '{problem}'; is tsp meant?")
+    variant = None if name in ("tsp", "cvrp") else str(Variant(problem.upper()))
+    if n < FEWEST_NODES or count < 1 or first < 0:
+        raise NeurouteError(
+            f"n {n}, count {count}, first {first}: give n from {FEWEST_NODES}, count from 1, first from 0"
+        )
+    if not 0 <= seed <= MOST_SEEDS or first + count > APART:
+        raise NeurouteError(f"seed {seed}: give a seed from 0 to {MOST_SEEDS:,}, each of {APART:,} instances")
+    fields = {"problem": name if variant is None else "vrp", "variant": variant, "n": n, "count": count}
+    fields |= {"first": seed * APART + first, "distribution": distribution, "capacity": capacity}
+    dataset = validate(Dataset, fields, "generate", see="neuroute.generate")
+    instances = Instances.of_batch("", SPEC.of(dataset.problem).instances(dataset), dataset.problem)
+    stem = f"{name}{n}" + (f"_s{seed}" if seed else "")
+    return [replace(each, name=f"{stem}_{first + i}") for i, each in enumerate(instances.members)]

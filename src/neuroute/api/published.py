@@ -16,7 +16,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import Facts, instances_digest, write_shard
 from neuroute.datasets.streams import write_instances
 from neuroute.problems.instances.arrays import refuse
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instances
 from neuroute.problems.instances.pickled import read_pickle
 from neuroute.problems.vrp import Vrp, from_routes, lengths
 from neuroute.specs.data import SHARD, Labels

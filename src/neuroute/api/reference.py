@@ -13,7 +13,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.chunks import solver_pool
 from neuroute.datasets.labels import Progress
 from neuroute.problems.instances.export import check_export, instance_arrays, solution_arrays, write_npz
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instances
 from neuroute.solvers.registry import get
 
 log = logging.getLogger(__name__)

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from neuroute.api import within_time
-from neuroute.api.best import Best
 from neuroute.api.classical import available, problem_of, without_presets
 from neuroute.api.files import as_instance
-from neuroute.api.solution import Solution
+from neuroute.api.solution import Best, Solution
 from neuroute.api.within_time import solve_within
 from neuroute.api.zoo import choose
 from neuroute.core.errors import NeurouteError

@@ -9,10 +9,9 @@ import numpy as np
 from tqdm import tqdm
 
 from neuroute.analysis.intervals import gap_pct
-from neuroute.api.best import Best
 from neuroute.api.classical import check_solver, describe_search
 from neuroute.api.files import load
-from neuroute.api.solution import ENDINGS, Solution, describe, without
+from neuroute.api.solution import ENDINGS, Best, Solution, describe, without
 from neuroute.api.solve import check_coordinates, solve_by_model
 from neuroute.api.within_time import solve_within
 from neuroute.core.errors import Interrupted, NeurouteError

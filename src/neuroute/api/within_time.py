@@ -13,12 +13,11 @@ from typing import Any, cast
 import numpy as np
 
 from neuroute.api import classical
-from neuroute.api.best import Best, Found, keep_best
 from neuroute.api.classical import QUICK, available, check_seconds, check_solver, solve_with
-from neuroute.api.solution import Solution
+from neuroute.api.solution import Best, Found, Solution, keep_best
 from neuroute.core.errors import Interrupted, NeurouteError
+from neuroute.problems.instances.distances import in_unit_square
 from neuroute.problems.instances.instance import Instance
-from neuroute.problems.instances.unit_square import in_unit_square
 from neuroute.problems.vrp import from_routes
 from neuroute.solvers import limited, lkh, lkh3, matrix
 

@@ -18,7 +18,7 @@ from pydantic import Field
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.core.lazy import pd
-from neuroute.core.notebook import html_table
+from neuroute.core.text import html_table
 from neuroute.core.yaml_files import validate
 from neuroute.specs.data import Problem, Spec
 from neuroute.specs.objects import Decoding

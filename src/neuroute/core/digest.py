@@ -28,9 +28,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from neuroute.core.dotted import packages, roots
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json
-from neuroute.core.systems import packages, roots
 
 PACKAGE = "neuroute"
 ROOT = Path(__file__).resolve().parents[1]

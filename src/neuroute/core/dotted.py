@@ -1,10 +1,13 @@
-"""Functions and classes by dotted name, which keeps the plan free of the modules that it names."""
+"""Functions and classes by dotted name, and installed systems: the plan stays free of the modules that it names."""
 
 import importlib
+import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +59,44 @@ def search_working_folder() -> None:
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.append(folder)
+
+
+GROUP = "neuroute.systems"
+
+
+@cache
+def packages() -> dict[str, str]:
+    """Name of each system that is installed -> its package.  Raises NeurouteError if two have a name."""
+    found: dict[str, str] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        if found.setdefault(point.name, point.value) != point.value:
+            raise NeurouteError(f"system '{point.name}': both {found[point.name]} and {point.value} are installed")
+    return found
+
+
+@cache
+def roots() -> dict[str, Path]:
+    """Top-level package of each system -> its folder; nothing is imported."""
+    tops = dict.fromkeys(package.partition(".")[0] for package in packages().values())
+    specs = {top: importlib.util.find_spec(top) for top in tops}
+    return {
+        top: Path(folder).resolve()
+        for top, spec in specs.items()
+        if spec
+        for folder in spec.submodule_search_locations or ()
+    }
+
+
+def parts(module: str, name: str) -> Iterator[tuple[str, Any]]:
+    """(system, value) of all systems that have `name` in this module of theirs.
+
+    Raises NeurouteError, in one line with file and line number, if a system's code fails.
+    """
+    for system, package in packages().items():
+        if (folder := roots().get(package.partition(".")[0])) is None:
+            raise NeurouteError(f"system '{system}': no package {package}; install it anew, or uninstall it")
+        with code_in(folder):
+            there = importlib.util.find_spec(f"{package}.{module}")
+            found = importlib.import_module(f"{package}.{module}") if there else None
+        if hasattr(found, name):
+            yield system, getattr(found, name)

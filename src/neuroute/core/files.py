@@ -1,14 +1,18 @@
-"""Outputs that appear whole or not at all, and locks that keep two processes out of one folder."""
+"""Outputs that appear whole or not at all and prove themselves, locks, and folders of this user alone."""
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import secrets
+import shutil
 import stat
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -146,3 +150,131 @@ def exclusive(path: Path, what: str) -> Iterator[None]:
                 f"{path.parent}: {what} is already running there in another process; wait for it or stop it"
             )
         yield
+
+
+BUSY = 1.5  # processes that want to run, for each core
+
+
+def state(table: Path, weights_sha256: str, **made_from: Any) -> None:
+    """Write beside a table and its .npz how many rows the one has, the sha256 of both and of the weights that were
+    measured, further facts of what they were made from, and how busy the machine is.
+    """
+    digests = {f"{kind}_sha256": _digest(table.with_suffix(f".{kind}")) for kind in ("csv", "npz")}
+    machine = {"cores": os.cpu_count() or 1, "load": round(os.getloadavg()[0], 2)}  # the last minute's
+    weights = {"weights_sha256": weights_sha256}
+    write_json(
+        table.with_suffix(".json"), {"rows": _rows(table), **digests, **weights, **made_from, "machine": machine}
+    )
+
+
+def busy(tables: Iterable[Path]) -> str:
+    """Say with which load the machine was too busy for times to count; nothing where it was not, or nothing is known.
+
+    Raises NeurouteError if a .json beside a table cannot be read, or states no cores and load.
+    """
+    worst, text = BUSY, ""
+    for path in (table.with_suffix(".json") for table in tables):
+        if not path.exists():
+            continue
+        statement = read_json(path, "evaluate again")
+        try:
+            machine = statement.get("machine", {"cores": 1, "load": 0.0})  # earlier versions stated none
+            load, cores = float(machine["load"]), int(machine["cores"])
+            each_core = load / cores
+        except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError):
+            raise NeurouteError(f"{path}: does not state the machine's cores and load; evaluate again") from None
+        if each_core > worst:
+            worst, text = each_core, f"load {load:.1f} on {cores} cores"
+    return text
+
+
+def check_stated(path: Path, mend: str) -> None:
+    """Raises NeurouteError, with `mend`, if a .csv or .npz is not what the .json beside it states, where there is one.
+
+    Earlier versions wrote none.
+    """
+    beside = path.with_suffix(".json")
+    if not path.exists() or not beside.exists():
+        return
+    kind = path.suffix[1:]
+    statement = read_json(beside, mend, f"{kind}_sha256", "rows")
+    if _digest(path) != statement[f"{kind}_sha256"]:
+        rows = f" ({_rows(path)} rows of {statement['rows']})" if kind == "csv" else ""
+        raise NeurouteError(f"{path}: was cut or edited since it was measured{rows}; {mend}")
+
+
+def is_of_other_weights(table: Path, summary: Path, mend: str) -> bool:
+    """Whether a table's .json states other weights than a run's summary, where both are there and state some.
+
+    Raises NeurouteError, with `mend`, if one cannot be read.
+    """
+    files = (table.with_suffix(".json"), summary)
+    return len({read_json(file, mend).get("weights_sha256") for file in files if file.exists()} - {None}) > 1
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _rows(table: Path) -> int:
+    return max(table.read_bytes().count(b"\n") - 1, 0)
+
+
+LOCK = ".neuroute-scratch"  # held while a process uses its scratch folder
+
+
+def is_private(about: os.stat_result) -> bool:
+    """Whether a file or folder is this user's, and nobody else may write into it."""
+    return about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def private_folder(path: Path) -> Path:
+    """Return a folder that only this user can write into, made if there is none.
+
+    Raises NeurouteError if it is another user's, or a link of another's, if others may write into it, or if there can
+    be none.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        is_mine = path.lstat().st_uid == os.geteuid() and is_private(path.stat())
+    except OSError as error:
+        raise NeurouteError(f"{path}: cannot be a folder ({error.strerror}); remove it or mend its rights") from None
+    if not is_mine:
+        raise NeurouteError(f"{path}: others may write there; remove it, or make it yours alone: chmod 700 {path}")
+    return path
+
+
+def cache_folder() -> Path:
+    """Return the folder of what is kept for all runs of this user.  Raises NeurouteError as `private_folder`."""
+    try:
+        place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        raise NeurouteError("this user has no home folder; set XDG_CACHE_HOME") from None
+    return private_folder(place / "neuroute")
+
+
+@contextmanager
+def scratch_folder(what: str = "") -> Iterator[Path]:
+    """Make a temporary folder, removed when the block ends.
+
+    What is left by a process that was killed is removed when a later process needs such a folder.
+    """
+    _sweep(tempfile.gettempdir())
+    with tempfile.TemporaryDirectory(prefix=f"neuroute-{what}", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        with open_lock(folder / "lock") as file:
+            with suppress(OSError, NeurouteError):  # a disk without locks: nothing is swept there
+                lock(file)
+                os.replace(folder / "lock", folder / LOCK)  # seen by others only now that it is held
+            yield folder
+
+
+@cache
+def _sweep(place: str) -> None:
+    """Remove this user's scratch folders whose lock nobody holds: their process, wherever it ran, is gone."""
+    for folder in Path(place).glob("neuroute-*"):
+        with suppress(OSError, NeurouteError):
+            if folder.lstat().st_uid == os.geteuid():
+                with open(os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW), "r+b") as file:
+                    if lock(file):
+                        shutil.rmtree(folder, ignore_errors=True)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import lock, open_lock
-from neuroute.core.private import cache_folder, private_folder
+from neuroute.core.files import cache_folder, lock, open_lock, private_folder
 
 log = logging.getLogger(__name__)
 LOCKS = Path(f"/tmp/neuroute-gpus-{os.getuid()}")  # of all runs of a user, so not in a run's folder

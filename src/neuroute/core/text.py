@@ -1,12 +1,14 @@
-"""What others wrote (names, rows, messages), made harmless where it is shown: on a terminal, in a spreadsheet."""
+"""What others wrote (names, rows, messages), made harmless where it is shown: terminal, spreadsheet, notebook."""
 
 from __future__ import annotations
 
 import re
+from html import escape
 
 from neuroute.core.lazy import pd
 
 FORMULA = re.compile(r"[=+@\n-].", re.DOTALL)  # how a cell begins that a spreadsheet would compute (OWASP)
+MOST_ROWS = 60  # of a table in a notebook
 
 
 def printable(text: str) -> str:
@@ -37,3 +39,13 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def html_table(title: str, frame: pd.DataFrame) -> str:
+    """Return a title and a table below it, without its middle rows if it is long; what is unknown is empty."""
+    rows = frame.to_html(index=False, border=0, na_rep="", float_format=_short, max_rows=MOST_ROWS)
+    return f"<p><b>{escape(title)}</b></p>{rows}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

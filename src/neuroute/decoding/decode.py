@@ -344,3 +344,22 @@ def instances_per_batch(net: RoutingNetwork, n: int, decoding: Decoding, memory_
     if net.random_embeddings:
         raise NeurouteError("parallel re-construction is not for networks with random embeddings; take method 'rrc'")
     return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // n)
+
+
+def construct(
+    problem: str, net: RoutingNetwork, instances: Any, memory_gb: float = 4.0, precision: str = "fp32"
+) -> Tensor:
+    """The greedy solutions (count, ...) int64 on the CPU; of a network of many starts the best of all.
+
+    One with a `single_start` builds a single one.
+    """
+    environment = ENVIRONMENT.of(problem)
+    if net.multi_start:
+        starts = 1 if net.single_start else None
+        return multi_start(environment, net, instances, starts, memory_gb=memory_gb, precision=precision)  # type: ignore[arg-type]
+    greedy, device = Decoding(), device_of(net)
+    with inference(device, precision):
+        size = batch_size_for(net, environment.nodes(environment.size(instances)), greedy, memory_gb)
+        firsts = range(0, len(instances), size)
+        parts = ((environment.batch(instances[i : i + size], device), i) for i in firsts)
+        return torch.cat([environment.build_greedily(net, part, greedy, memory_gb, i).cpu() for part, i in parts])  # type: ignore[arg-type]

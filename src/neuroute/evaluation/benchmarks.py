@@ -29,7 +29,7 @@ from neuroute.decoding.decode import instances_per_batch
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.evaluation.labelled import decode_timed, describe_repeats, in_faster_precision, warm_up
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instances
 from neuroute.specs.objects import BenchmarkEvaluation, Decoding
 
 log = logging.getLogger(__name__)

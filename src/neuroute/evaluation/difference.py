@@ -12,8 +12,8 @@ import numpy as np
 from neuroute.analysis.intervals import DIGITS, Array, Interval, gaps_of_each_seed, mean_over_seeds, percentile_interval
 from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import check_stated
 from neuroute.core.lazy import pd
-from neuroute.core.stated import check_stated
 
 REFERENCE = "reference"  # in the place of a decoding
 OPTIMA = f"{REFERENCE}: optima"  # of a benchmark, whose lengths are kept as shares of them

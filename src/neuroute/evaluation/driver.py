@@ -15,9 +15,8 @@ import torch
 
 from neuroute.analysis.rescaling import read_best
 from neuroute.core.dotted import resolve
-from neuroute.core.files import exclusive
+from neuroute.core.files import exclusive, state
 from neuroute.core.source import source
-from neuroute.core.stated import state
 from neuroute.datasets.store import label_digests
 from neuroute.evaluation.loaded import (
     Arrays,

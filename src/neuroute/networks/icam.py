@@ -6,10 +6,20 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
 from neuroute.networks.blocks.all_digits import in_all_digits
 from neuroute.networks.blocks.attention import SATURATED, ClippedNetwork, clipped, pairwise_distances
-from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding, rows_of
+from neuroute.networks.blocks.layers import (
+    AafmLayer,
+    CvrpEmbedding,
+    LoadContext,
+    TourContext,
+    TspEmbedding,
+    aafm,
+    one_alpha,
+    rows_of,
+    slope,
+    weigh,
+)
 from neuroute.networks.kernels.decision import AttentionFreeDecisions, fits_attention_free
 
 

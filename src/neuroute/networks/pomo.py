@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import ClippedNetwork, attend, fits, fold, packed
-from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding
-from neuroute.networks.blocks.layers import PostNormLayer
+from neuroute.networks.blocks.layers import CvrpEmbedding, LoadContext, PostNormLayer, TourContext, TspEmbedding
 from neuroute.networks.kernels.decision import Decisions
 
 

@@ -23,11 +23,9 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from neuroute.core.digest import locate
-from neuroute.core.dotted import search_working_folder
+from neuroute.core.dotted import roots, search_working_folder
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import read_json, write_whole
-from neuroute.core.private import scratch_folder
-from neuroute.core.systems import roots
+from neuroute.core.files import read_json, scratch_folder, write_whole
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.specs.objects import Network
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from neuroute.core.dotted import resolve
+from neuroute.core.dotted import packages, resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.core.systems import packages
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.private import scratch_folder
+from neuroute.core.files import scratch_folder
 from neuroute.solvers.base import Solver, missing, positive_seed, tsplib_text
 from neuroute.solvers.limited import call
 

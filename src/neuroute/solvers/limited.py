@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Self
 
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.core.private import scratch_folder
+from neuroute.core.files import scratch_folder
 
 PR_SET_PDEATHSIG = 1
 FOLDER = "NEUROUTE_LIMITED"  # the environment's word for the folder of such a process

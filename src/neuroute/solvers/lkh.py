@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import name_aside, write_json, write_whole
-from neuroute.core.private import scratch_folder
+from neuroute.core.files import name_aside, scratch_folder, write_json, write_whole
 from neuroute.problems.tsp import tour_length
 from neuroute.solvers import limited
 from neuroute.solvers.base import GRID, Solver, installed_version, positive_seed, tsplib_text

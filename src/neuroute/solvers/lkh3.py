@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.private import scratch_folder
+from neuroute.core.files import scratch_folder
 from neuroute.problems.vrp import Vrp, fault, from_routes
 from neuroute.solvers import limited
 from neuroute.solvers.base import GRID, Solver, matrix_rows, matrix_text, missing, on_grid, positive_seed, tsplib_text

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from neuroute.core.dotted import resolve
+from neuroute.core.dotted import parts, resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.core.systems import parts
 from neuroute.solvers.base import Solver
 
 # Solutions that come with a published test set: `neuroute label` reads them, nothing is solved.

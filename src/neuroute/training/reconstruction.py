@@ -19,8 +19,7 @@ from neuroute.core.files import write_whole
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import load_tours
-from neuroute.decoding.construct import construct
-from neuroute.decoding.decode import Search
+from neuroute.decoding.decode import Search, construct
 from neuroute.decoding.memory import inference
 from neuroute.decoding.tsp import SEARCH
 from neuroute.networks.weights import are_finite

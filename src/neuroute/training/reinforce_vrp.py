@@ -20,8 +20,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.streams import BACKHAULS_ONE_IN
 from neuroute.decoding.environment import BYTES, Batch, precision_of
-from neuroute.networks.blocks.experts.gates import Gate
-from neuroute.networks.blocks.experts.routing import Replay, Routing, Tape
+from neuroute.networks.blocks.experts.routing import Gate, Replay, Routing, Tape
 from neuroute.networks.blocks.layers import BatchNorm
 from neuroute.problems.vrp import Variant
 from neuroute.training.batches import Scheme

@@ -20,12 +20,11 @@ from torch import Tensor, nn
 from neuroute.core import device as devices
 from neuroute.core.device import Threads
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import exclusive, read_json, write_json, write_text, write_whole
-from neuroute.core.private import private_folder
+from neuroute.core.files import exclusive, private_folder, read_json, write_json, write_text, write_whole
 from neuroute.core.source import source
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import check_made, label_digests, load_tours
-from neuroute.decoding.construct import construct
+from neuroute.decoding.decode import construct
 from neuroute.decoding.memory import CHOICES, faster_precision
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.blocks.experts.mixture import Hierarchical

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from neuroute.evaluation.efficiency import measure_memory
-from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
 from neuroute.networks.blocks.attention import pairwise_distances
+from neuroute.networks.blocks.layers import AafmLayer, aafm, one_alpha, slope, weigh
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -7,9 +7,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.experts.gates import LEVELS, METHODS, NOISE_FLOOR, ExpertChoice, Gate, InputChoice, Slots
 from neuroute.networks.blocks.experts.mixture import Hierarchical, LinearExperts, Mixture, MlpExperts, join_calls
-from neuroute.networks.blocks.experts.routing import Balance, Routing, Tape, variation
+from neuroute.networks.blocks.experts.routing import (
+    LEVELS,
+    METHODS,
+    NOISE_FLOOR,
+    Balance,
+    ExpertChoice,
+    Gate,
+    InputChoice,
+    Routing,
+    Slots,
+    Tape,
+    variation,
+)
 
 W, OUT, M, K, BATCH, TOKENS, UNITS = 6, 5, 4, 2, 3, 8, 7
 GATES = [

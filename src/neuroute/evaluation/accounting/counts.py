@@ -19,8 +19,7 @@ from typing import Any
 from neuroute.core.digest import code_digest
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_json
-from neuroute.core.private import cache_folder
+from neuroute.core.files import cache_folder, write_json
 from neuroute.specs.objects import Network
 
 log = logging.getLogger(__name__)

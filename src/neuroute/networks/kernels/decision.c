@@ -1,6 +1,6 @@
 /* A decision of many tours of each instance, on a CPU: a glimpse of the nodes, and which of them fits best.
 
-   A glimpse is an attention or, with pairs and distances, what `blocks.aafm` computes.  Keys, values and targets are
+   A glimpse is an attention or, with pairs and distances, what `blocks.layers` computes.  Keys, values and targets are
    packed once for all decisions.  A few tours go through all heads and on to the nodes that fit, so that what is known of
    them stays in the first-level cache.  decision.py calls this. */
 

@@ -112,7 +112,7 @@ class Decisions:
 
 
 class AttentionFreeDecisions(Decisions):
-    """As `Decisions`, where a glimpse is that of an attention-free module (`blocks.aafm`)."""
+    """As `Decisions`, where a glimpse is that of an attention-free module (`blocks.layers`)."""
 
     def __init__(
         self,

@@ -22,8 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_whole
-from neuroute.core.private import cache_folder, is_private, scratch_folder
+from neuroute.core.files import cache_folder, is_private, scratch_folder, write_whole
 
 log = logging.getLogger(__name__)
 SWITCH = "NEUROUTE_KERNELS"

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from neuroute.core.systems import parts
+from neuroute.core.dotted import parts
 from neuroute.networks.layouts.rules import (
     Layout,
     Rule,

@@ -31,7 +31,7 @@ def label(
     from neuroute.core.files import write_json
     from neuroute.datasets.chunks import solver_pool
     from neuroute.datasets.labels import make_labels, pack_labels, solve_part
-    from neuroute.pipeline.plan.stand_ins import workers_that_fit
+    from neuroute.pipeline.plan.build import workers_that_fit
 
     share = parse_part(part)
     p = load_plan(config, scale)
@@ -69,7 +69,7 @@ def generate(
 ) -> None:
     """Write random instances, as the papers draw them; `solve`, `evaluate --data` and other people's code read them."""
     from neuroute.api.files import gather
-    from neuroute.api.generate import generate as draw
+    from neuroute.api.files import generate as draw
     from neuroute.problems.instances.export import export as write
 
     instances = draw(problem, n, count, seed=seed, first=first, distribution=distribution, capacity=capacity)

@@ -9,7 +9,7 @@ from neuroute.problems.registry import PARTS
 LOADED = (
     "neuroute.api.trainer", "neuroute.api.loggers", "neuroute.evaluation.driver",
     "neuroute.datasets.labels", "neuroute.datasets.benchmarks", "neuroute.pipeline.rendering.render",
-    "neuroute.pipeline.rendering.report", "neuroute.pipeline.rendering.verdicts", "neuroute.pipeline.dag.headlines",
+    "neuroute.pipeline.rendering.report", "neuroute.pipeline.rendering.verdicts", "neuroute.pipeline.dag.targets",
     # behind `core/lazy.py`, and what optimizers and backends load at their first use
     "pandas", "torch._dynamo", "matplotlib.pyplot", "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg", "PIL.PngImagePlugin",

@@ -41,9 +41,8 @@ def load_plan(
 
     Raises NeurouteError when there is no such file or scale, or for a setting that is none.
     """
-    from neuroute.pipeline.plan.build import build_plan
+    from neuroute.pipeline.plan.build import build_plan, settle
     from neuroute.pipeline.plan.config import load_config
-    from neuroute.pipeline.plan.stand_ins import settle
 
     settings = load_config(config, changes or (), scale=scale, device=device)
     key = settings.canonical()

@@ -48,7 +48,7 @@ def why(
     changes: Changes = None,
 ) -> None:
     """Say what would rerun for a target, and why: `learning_rate: 0.002 -> 0.0002`."""
-    from neuroute.pipeline.plan.why import why as causes
+    from neuroute.pipeline.plan.overview import why as causes
 
     for line in causes(load_plan(config, scale, changes=changes), target):
         print(line)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from neuroute.analysis.intervals import gap_pct
+from neuroute.core.arrays import read_rows, real
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.lazy import pd
-from neuroute.core.rows import read_rows, real
 from neuroute.core.text import inert
 
 COLUMNS = (

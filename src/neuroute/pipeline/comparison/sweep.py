@@ -13,8 +13,7 @@ from typing import Any
 
 from neuroute.analysis.intervals import mean_interval
 from neuroute.api.evaluate import evaluate
-from neuroute.api.files import gather
-from neuroute.api.generate import generate
+from neuroute.api.files import gather, generate
 from neuroute.api.model import Model
 from neuroute.api.reference import with_reference
 from neuroute.api.train import prepare, train
@@ -22,14 +21,13 @@ from neuroute.api.trainer import Trainer
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, read_json, write_text
 from neuroute.core.lazy import pd
-from neuroute.core.notebook import html_table
 from neuroute.core.outputs import check_writable
-from neuroute.core.text import csv_text
+from neuroute.core.text import csv_text, html_table
 from neuroute.networks.base import RoutingNetwork
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.sweeps import draw_sweep
 from neuroute.problems.instances.drawing import Drawing
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instances
 from neuroute.specs.decodings import Decoding
 from neuroute.training.train import SUMMARY
 

@@ -15,10 +15,10 @@ from neuroute.core.job import FAILED, SPENT
 from neuroute.core.text import printable
 from neuroute.pipeline.dag.rules import Rules, clear, evaluation_of
 from neuroute.pipeline.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans, watch_pending
+from neuroute.pipeline.plan.build import check_solvers
 from neuroute.pipeline.plan.config import PLANNED_ENV
 from neuroute.pipeline.plan.overview import is_replaced
 from neuroute.pipeline.plan.preflight import check, check_gpus, has_gpu, without_gpu
-from neuroute.pipeline.plan.stand_ins import check_solvers
 
 
 @clear
@@ -80,7 +80,7 @@ def start(rules: Rules) -> None:
 @clear
 def succeed(rules: Rules) -> None:
     """Say what to read first."""
-    from neuroute.pipeline.dag.headlines import headlines  # loads pandas, so only at the end
+    from neuroute.pipeline.dag.targets import headlines  # loads pandas, so only at the end
 
     if rules.plan.summary.exists():
         lines = ["", *headlines(rules.plan), f"Report: {rules.plan.report}"]

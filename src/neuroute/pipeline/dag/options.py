@@ -1,10 +1,11 @@
-"""Options that this Snakemake does not know, as in a profile of another one."""
+"""What ends Snakemake before it runs jobs, in a line: options of another one, as in its profile, and Ctrl-C."""
 
 import re
 import sys
 from argparse import ArgumentParser
 from itertools import pairwise
 from pathlib import Path
+from types import TracebackType
 from typing import NoReturn
 
 
@@ -18,3 +19,11 @@ def refuse(parser: ArgumentParser, message: str) -> NoReturn:
     where = "".join(f"{file}: {key}: " for key, file in [*said.items()][:1])
     needed = "pip install 'neuroute[slurm]'" if "'slurm'" in message else "snakemake --help lists what this one knows"
     parser.exit(2, f"error: {where}{message}; {needed}\n")
+
+
+def say_in_one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Say of a Ctrl-C that it was one; all else is Python's to show."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("interrupted: no job was running; run the same command again", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)

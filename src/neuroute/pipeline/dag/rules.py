@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import wraps
@@ -16,18 +18,17 @@ from snakemake.logging import logger
 
 import neuroute
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import scratch_folder
 from neuroute.core.job import CONFIG_ENV, SOCKET_ENV
 from neuroute.core.yaml_files import read_yaml
 from neuroute.datasets.benchmarks import instance_file, published_instances
 from neuroute.pipeline.dag.engine import Engine
 from neuroute.pipeline.dag.targets import ExplainTargets
-from neuroute.pipeline.dag.warm import start_warm_process
-from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.build import build_plan, settle
 from neuroute.pipeline.plan.config import PLANNED_ENV, parse_config
 from neuroute.pipeline.plan.estimates import Estimates
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.pipeline.plan.preflight import gpus
-from neuroute.pipeline.plan.stand_ins import settle
 from neuroute.specs.objects import Artifact, GivenRun, Reinforced, formats
 
 T = TypeVar("T")
@@ -244,3 +245,31 @@ def launcher(w: Any, resources: Any) -> str:
 def _one_of(ids: Iterable[str]) -> str:
     """A wildcard that matches these alone."""
     return "|".join(map(re.escape, sorted(ids))) or "(?!)"
+
+
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+def start_warm_process(running: ExitStack) -> None:
+    """Start it; it ends with `running`, and with this process, whose end of a pipe it holds.
+
+    Of jobs that go to a cluster those are its copies that are made where they are sent from, tables and figures; the
+    others know nothing of it, on whatever node they run.
+    """
+    if not hasattr(os, "pidfd_open"):
+        return
+    place = running.enter_context(scratch_folder())
+    os.environ[SOCKET_ENV] = f"{place}/socket"
+    log = running.enter_context((place / "log").open("w"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "neuroute", "warm", os.environ[SOCKET_ENV]],
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        env=os.environ | ONE_THREAD,
+    )
+    assert process.stdin
+    running.callback(process.stdin.close)
+    while not os.path.exists(os.environ[SOCKET_ENV]) and process.poll() is None:
+        time.sleep(0.05)

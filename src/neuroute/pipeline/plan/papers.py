@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neuroute.core.arrays import read_rows, real
 from neuroute.core.dotted import code_in, search_working_folder
 from neuroute.core.errors import NeurouteError
-from neuroute.core.rows import read_rows, real
 
 if TYPE_CHECKING:
     from neuroute.pipeline.plan.config import Config

@@ -1,4 +1,4 @@
-"""Systems of installed packages in the plan (`core/systems.py` finds them): each brings all that is its own.
+"""Systems of installed packages in the plan (`core/dotted.py` finds them): each brings all that is its own.
 
 A system is a package that an entry point of the group `neuroute.systems` names, and has:
 

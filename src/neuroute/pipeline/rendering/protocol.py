@@ -11,8 +11,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from neuroute.core.dotted import parts
 from neuroute.core.errors import NeurouteError
-from neuroute.core.systems import parts
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.pipeline.plan.claims import AVERAGING, BEST_KNOWN, LIBRARY, NEW_INSTANCES, NOT_STATED, Protocol
 from neuroute.pipeline.plan.needs import Need

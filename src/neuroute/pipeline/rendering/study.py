@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import read_json
+from neuroute.core.files import busy, check_stated, is_of_other_weights, read_json
 from neuroute.core.lazy import pd
-from neuroute.core.stated import busy, check_stated, is_of_other_weights
 from neuroute.pipeline.plan.changes import with_seed
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.papers import PRINTED_COLUMNS

@@ -16,7 +16,7 @@ from neuroute.core.arrays import array_of
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.problems.cvrp import check_instances as check_cvrp
 from neuroute.problems.cvrp import cost, is_feasible
-from neuroute.problems.instances.unit_square import LATE, in_unit_square
+from neuroute.problems.instances.distances import LATE, in_unit_square
 from neuroute.problems.tsp import FARTHEST, FEWEST_NODES, check_coordinates, is_permutation, tour_length
 from neuroute.problems.vrp import LARGEST_LOAD, Switches, Variant, Vrp, check_instances, lengths, valid, variant_of
 

@@ -18,8 +18,7 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import name_aside, write_text, write_whole
 from neuroute.core.outputs import check_writable
-from neuroute.problems.instances.instance import Instance
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.instance import Instance, Instances
 from neuroute.problems.instances.solomon import format_solomon
 from neuroute.problems.instances.tsplib import format_instance, format_solution, format_tour
 from neuroute.problems.vrp import to_routes

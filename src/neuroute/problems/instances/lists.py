@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.core.arrays import read_arrays
+from neuroute.core.arrays import read_arrays, read_rows, real
 from neuroute.core.errors import NeurouteError
-from neuroute.core.rows import read_rows, real
 from neuroute.problems.instances.arrays import Arrays, check_arrays
-from neuroute.problems.instances.instance import Instance
-from neuroute.problems.instances.instances import Instances
+from neuroute.problems.instances.distances import HORIZON
+from neuroute.problems.instances.instance import Instance, Instances
 from neuroute.problems.instances.pickled import read_pickle
-from neuroute.problems.instances.unit_square import HORIZON
 from neuroute.problems.tsp import FEWEST_NODES
 from neuroute.problems.vrp import SWITCHES, Variant
 

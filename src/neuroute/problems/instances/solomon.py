@@ -12,9 +12,9 @@ from typing import Any, cast
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.problems.instances.distances import HORIZON
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.sections import Parts, whole
-from neuroute.problems.instances.unit_square import HORIZON
 from neuroute.problems.vrp import LARGEST_LOAD, Vrp, check_instances
 
 HEADINGS = ("VEHICLE", "CUSTOMER")

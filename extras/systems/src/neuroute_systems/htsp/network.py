@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import Count, RoutingNetwork
 from neuroute.networks.blocks.all_digits import FullLinear
-from neuroute.networks.blocks.contexts import TourContext
-from neuroute.networks.blocks.layers import BatchNorm, InstanceNorm, PostNormLayer
+from neuroute.networks.blocks.layers import BatchNorm, InstanceNorm, PostNormLayer, TourContext
 from neuroute.networks.pomo import Pomo
 from neuroute_systems.htsp.system import IMAGES
 

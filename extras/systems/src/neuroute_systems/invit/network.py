@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.contexts import rows_of
-from neuroute.networks.blocks.layers import LayerNorm, PostNorm
+from neuroute.networks.blocks.layers import LayerNorm, PostNorm, rows_of
 
 # -- views of an instance: the nodes near a stop, in coordinates of their own (Fang et al., 2024, Section 4) ---------
 

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from neuroute.networks.base import Count, RoutingNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend, clipped, split_heads
-from neuroute.networks.blocks.contexts import CvrpEmbedding, TspEmbedding, rows_of
-from neuroute.networks.blocks.layers import UntrackedBatchNorm
+from neuroute.networks.blocks.layers import CvrpEmbedding, TspEmbedding, UntrackedBatchNorm, rows_of
 from neuroute_systems.blocks.path_attention import KoolLayer
 
 

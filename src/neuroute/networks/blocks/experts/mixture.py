@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import at_least_float32
-from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice, Level, Method, Slots
-from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.experts.routing import ExpertChoice, Gate, InputChoice, Level, Method, Routing, Slots
 from neuroute.networks.kernels.linear import grouped
 
 

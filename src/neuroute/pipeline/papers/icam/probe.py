@@ -22,8 +22,7 @@ from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
 from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weigh
-from neuroute.networks.blocks.contexts import rows_of
+from neuroute.networks.blocks.layers import AafmLayer, aafm, rows_of, slope, weigh
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.pipeline.papers.icam.paper import RANKS, SHARE, StructureEvaluation

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict, create_model
 
-from neuroute.core.systems import parts
+from neuroute.core.dotted import parts
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.systems import PAPER as KEY
