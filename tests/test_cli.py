@@ -108,7 +108,7 @@ def test_version_is_that_of_the_package() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", ["smoke", "paper"])
+@pytest.mark.parametrize("scale", ["smoke", "hour"])
 def test_plan_estimates_before_anything_runs(scale: str) -> None:
     totals = done("plan", "--scale", scale)
     assert "scaling/base_42x512" not in totals

@@ -91,6 +91,7 @@ def test_an_empty_folder_is_enough(python: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.dag
 def test_it_brings_the_workflow_of_the_tutorial(python: Path, tmp_path: Path) -> None:
     """`docs/tutorial/add_a_network.md`, typed as it stands there."""
     assert "next: neuroute plan" in run(python, tmp_path, "-m", "neuroute", "init", "mine")

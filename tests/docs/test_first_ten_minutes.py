@@ -16,6 +16,7 @@ INSTALLED = ("make env", "source .venv/bin/activate")  # the tests run in such a
 
 
 @pytest.mark.slow
+@pytest.mark.dag
 def test_all_of_it(tmp_path: Path) -> None:
     for part in ("workflow", "profiles", "docs/examples"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))

@@ -34,8 +34,14 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     return add
 
 
-@pytest.mark.parametrize("scale", [pytest.param(s, marks=[pytest.mark.slow] * (s in ("gpu", "paper"))) for s in SCALES])
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize(
+    ("scale", "device"),
+    [
+        *((scale, "cpu") for scale in SCALES if scale not in ("gpu", "paper")),
+        ("smoke", "cuda"),
+        *(pytest.param(scale, "cuda", marks=pytest.mark.slow) for scale in ("gpu", "paper")),
+    ],
+)
 def test_every_job_of_every_scale_asks_for_time_memory_and_processors(scale: str, device: str) -> None:
     plan = plan_of(scale, device=device, gpus_per_run=2)
     requests = Estimates(plan, 16)
