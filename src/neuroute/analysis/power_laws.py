@@ -229,19 +229,6 @@ def resampled_exponents(x: ArrayLike, gaps: Array, scale: Scale = "linear") -> A
     return (_log_log if scale == "log-log" else _linear)(x, gaps)[1]
 
 
-def resampled_residuals(x: ArrayLike, gaps: Array) -> Array:
-    """Return what a log-log fit leaves over of each row of gaps (resamples, points), in % of a gap -> (resamples,).
-
-    A standard deviation by degree of freedom: of the points but two.  NaN without a fit, or with two points.
-    """
-    x = np.asarray(x, float)
-    log_one, alpha = _log_log(x, gaps)
-    residuals = np.log(np.where(gaps > 0, gaps, np.nan)) - (log_one[:, None] - alpha[:, None] * np.log(x))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        spread: Array = 100 * np.sqrt((residuals**2).sum(1) / (len(x) - 2))
-    return spread
-
-
 def bootstrap_bivariate(u: ArrayLike, v: ArrayLike, gaps: Array) -> Mapping[str, Interval]:
     """Intervals of beta_u and beta_v of `fit_bivariate` over resampled gaps (resamples, points)."""
     exponents = []
