@@ -8,7 +8,7 @@ import io
 import math
 import zipfile
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +35,12 @@ def read_arrays(path: Path, mend: str = "save it again", *keys: str) -> dict[str
             claimed = 0
             for member in members:
                 with file.open(member) as opened:
-                    claimed += max(member.file_size, _claimed(opened))
+                    version = np.lib.format.read_magic(opened)
+                    if version not in HEADERS:
+                        raise ValueError(f"an array of format {version}")
+                    shape, _, dtype = HEADERS[version](opened)
+                    lengths = (max(int(length), 1) for length in shape)  # one of 0 does not make the others harmless
+                    claimed += max(member.file_size, int(dtype.itemsize) * math.prod(lengths))
             if claimed > max(UNPACKED, TIMES * path.stat().st_size):
                 raise ValueError(f"{claimed:,} bytes once unpacked; write it by numpy.savez, not savez_compressed")
             arrays = {}
@@ -60,16 +65,6 @@ def array_of(value: Any, what: str) -> np.ndarray:
     except (RuntimeError, TypeError, ValueError) as error:
         why = " ".join(str(error).split())[:160]
         raise NeurouteError(f"{what}: not an array ({why}); convert a tensor by .detach().cpu().numpy()") from None
-
-
-def _claimed(file: IO[bytes]) -> int:
-    """Return how many bytes the array has that a header announces."""
-    version = np.lib.format.read_magic(file)
-    if version not in HEADERS:
-        raise ValueError(f"an array of format {version}")
-    shape, _, dtype = HEADERS[version](file)
-    lengths = (max(int(length), 1) for length in shape)  # one of 0 does not make the others harmless
-    return int(dtype.itemsize) * math.prod(lengths)
 
 
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

@@ -206,7 +206,13 @@ class Gate(nn.Module):
     def forward(self, x: Tensor, routing: Routing) -> InputChoice | ExpertChoice | Slots:
         """x (calls, units, width): what is known of each unit."""
         if self.method == "random":
-            return self._random(x, routing)
+
+            def settle(generator: torch.Generator | None) -> Tensor:
+                ranks = torch.rand(*x.shape[:2], self.experts, generator=generator, device=x.device)
+                return ranks.topk(self.top, dim=-1).indices
+
+            experts = routing.resolve("experts", len(x), settle)
+            return InputChoice(experts, torch.full_like(experts, 1 / self.top, dtype=torch.float32))
         if self.method == "input-choice":
             return self._input_choice(x, routing)
         scores = at_least_float32(F.linear(x, self.weight))
@@ -216,16 +222,6 @@ class Gate(nn.Module):
         per_expert = max(1, x.shape[1] * self.top // self.experts)
         weights, units = scores.softmax(dim=1).topk(per_expert, dim=1)
         return ExpertChoice(units, weights)
-
-    def _random(self, x: Tensor, routing: Routing) -> InputChoice:
-        """Any k experts, equally weighed."""
-
-        def settle(generator: torch.Generator | None) -> Tensor:
-            ranks = torch.rand(*x.shape[:2], self.experts, generator=generator, device=x.device)
-            return ranks.topk(self.top, dim=-1).indices
-
-        experts = routing.resolve("experts", len(x), settle)
-        return InputChoice(experts, torch.full_like(experts, 1 / self.top, dtype=torch.float32))
 
     def _input_choice(self, x: Tensor, routing: Routing) -> InputChoice:
         """The k best, by scores that in training are noisy (Equations 15 and 16); not at level "problem"."""
