@@ -357,7 +357,6 @@ def figure2(study: Study) -> Drawing:
         distances = maps.pairwise_distances(coords)[middle_node(coords)]
         of_nodes = {"stop": np.argsort(tour), "distance": distances, "bias": adaptation_slope(alpha, n) * distances}
         rows += maps.node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, of_nodes)
-    alpha, sizes = net.number("decoder_alpha"), [n for n, *_ in instances]
     counts = " and ".join(f"TSP{n:,}" for n in sizes)
     cut = f"; of larger ones the first {MOST_NODES} nodes" if any(n > MOST_NODES for n in sizes) else ""
     fall = "; ".join(f"N = {n:,}: {np.log(2) / max(-adaptation_slope(alpha, n), 1e-9):.3f}" for n in sizes)

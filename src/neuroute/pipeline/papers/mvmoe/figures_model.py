@@ -230,16 +230,12 @@ def figure2(study: Study) -> Drawing:
     stops = {int(node): i for i, node in enumerate(net.array("prefix")) if node}
     columns = {"demand": net.example.demand, "stop": stops, "logit": net.array("logits", float)}
     columns["probability"] = net.array("probabilities", float)
-    node = net.decision.current
     weights = dict(zip(net.array("input_experts")[node], net.array("input_weights")[node], strict=True))
     about = {"panel": "b", "side": MEASURED, "node": node}
-    rows = [
-        *m.rows("a"),
-        *maps.node_rows(net.example.coords, {"panel": "a, decision", "side": MEASURED}, columns),
-        *[
-            about | {"expert": j + 1, "score": float(score), "weight": float(weights.get(j, 0.0))}
-            for j, score in enumerate(net.array("scores")[node])
-        ],
+    rows = m.rows("a") + maps.node_rows(net.example.coords, {"panel": "a, decision", "side": MEASURED}, columns)
+    rows += [
+        about | {"expert": j + 1, "score": float(score), "weight": float(weights.get(j, 0.0))}
+        for j, score in enumerate(scores)
     ]
     alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."
     of_route = dict(zip(("load", "time", "length", "opened"), map(float, net.array("known")), strict=True))
@@ -620,13 +616,10 @@ def figure8(study: Study) -> Drawing:
         handles.append(_square("(a) all is served", facecolor="white", edgecolor=OVER, hatch=HATCH))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
-    percent, names = _sparse_shares(net), net.variants
     low, high = int(percent.argmin()), int(percent.argmax())
-    chances = net.array("sparse_chance", float)
-    chances = chances[np.isfinite(chances)]
-    chances_text = ""
-    if len(chances):
-        chances_text = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
+    finite, chances_text = chances[np.isfinite(chances)], ""
+    if len(finite):
+        chances_text = f" Probabilities of the sparse layer in (a): {finite.min():.2f} to {finite.max():.2f}."
     texts = notes(
         study,
         net=net,
@@ -637,12 +630,11 @@ def figure8(study: Study) -> Drawing:
         high=(names[high], percent[high]),
     )
     rows: list[dict[str, Any]] = []
-    sparse, chances = net.array("sparse", int), net.array("sparse_chance", float)
-    counts, ran = net.array("decisions"), net.array("sparse_decisions")
-    for i, (name, percent) in enumerate(zip(net.variants, _sparse_shares(net), strict=True)):
+    sparse, counts, ran = net.array("sparse", int), net.array("decisions"), net.array("sparse_decisions")
+    for i, (name, share) in enumerate(zip(names, percent, strict=True)):
         about = {"side": MEASURED, "variant": name, "trained": name in mvmoe.TRAINED}
         rows.append(about | {"panel": "b", "decisions": int(counts[i]), "sparse_decisions": int(ran[i]),
-                             "sparse_pct": float(percent)})  # fmt: skip
+                             "sparse_pct": float(share)})  # fmt: skip
         rows += [
             about
             | {"panel": "a", "decision": step, "layer": "sparse" if is_sparse else "dense", "probability": float(p)}
@@ -737,17 +729,16 @@ def figure9(study: Study) -> Drawing:
     top.set_title("(a) Mean over layers")
     bottom.set_title("(b) Each layer, mean over problems; line: range over problems")
     alt = "Shares of the nodes that each expert gets, by problem and by layer, around the line where all are alike."
-    every, layers = layer_shares(net), layer_names(net)
     rows: list[dict[str, Any]] = []
-    for i, name in enumerate(net.variants):
+    for i, name in enumerate(names):
         about = {"side": MEASURED, "variant": name, "trained": name in mvmoe.TRAINED}
-        for j in range(every.shape[2]):
+        for j in range(by_layer.shape[2]):
             rows.append(about | {"panel": "a", "expert": j + 1, "pct": float(by_variant[i, j])})
             rows += [
-                about | {"panel": "b", "layer": layer, "expert": j + 1, "pct": float(every[i, k, j])}
+                about | {"panel": "b", "layer": layer, "expert": j + 1, "pct": float(by_layer[i, k, j])}
                 for k, layer in enumerate(layers)
             ]
-    rows = [*rows, {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": quoted_share}]
+    rows.append({"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": quoted_share})
     return Drawing(figure, rows, _share_notes(study, net, by_variant, by_layer), alt)
 
 

@@ -165,14 +165,12 @@ def _draw_convergence(
         handles.append(style.line("thin: each seed", color=style.GREY, linewidth=0.6))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     _draw_ends(end_axes, variants, here)
-    rows = [row for v in variants for row in v.rows()] + [
-        row
+    rows = [row for v in variants for row in v.rows()]
+    rows += [
+        {"panel": panel, "side": HERE, "series": v.label, "seed": "mean", "batch": x, key: y}
         for v in variants
-        for row in [
-            {"panel": panel, "side": HERE, "series": v.label, "seed": "mean", "batch": x, key: y}
-            for panel, key in (("loss", "loss"), ("gap", "gap_pct"))
-            for x, y in (v.mean(panel) if len(v.seeds) > 1 else ())
-        ]
+        for panel, key in (("loss", "loss"), ("gap", "gap_pct"))
+        for x, y in (v.mean(panel) if len(v.seeds) > 1 else ())
     ]
     rows += [
         {"panel": "end", "side": PAPER, "series": name, "gap_pct": gap}
