@@ -84,7 +84,7 @@ def with_protocol(plan: Plan, change: Callable[[Protocol], Protocol | None]) -> 
 
 def test_what_the_protocol_does_not_name_is_refused(smoke: Plan) -> None:
     without = with_protocol(smoke, lambda p: None if "explosion" in p.name else p)
-    with pytest.raises(NeurouteError, match=r"scaling/table14: tests scaling/base_\d+x\d+ on TSP\d+ explosion, which"):
+    with pytest.raises(NeurouteError, match=r"scaling/table14: tests scaling/base_\d+x\d+ on TSP\d+ explosion; add it"):
         protocol_lines(without, "scaling")
 
 
