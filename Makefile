@@ -52,8 +52,12 @@ test: env
 test-all: env
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-bench: env
+bench: $(VENV)/.bench
 	$(BIN)/python bench/bench.py
+
+$(VENV)/.bench: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	touch $@
 
 lint: env
 	$(BIN)/ruff check .

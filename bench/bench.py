@@ -13,12 +13,14 @@ import time
 import torch
 import torch.nn.functional as F
 from common import NODES, SHAPES, best_of, network, products
+from growth import bench_growth
 from icam import bench_icam
 from mvmoe import bench_mvmoe
+from peers import bench_peers
 from pens import bench_pens
 from ratios import bench_rows
 from rivals import bench_rivals
-from search import bench_growth, bench_search
+from search import bench_search
 from sit import bench_sit
 
 from neuroute.core import device as devices
@@ -218,6 +220,7 @@ PARTS = {
     "icam": bench_icam,
     "mvmoe": bench_mvmoe,
     "rivals": bench_rivals,
+    "peers": bench_peers,
     "labels": bench_labels,
     "dag": bench_dag,
 }

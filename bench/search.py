@@ -1,10 +1,7 @@
-"""Bench of what builds on greedy decoding: beam search, random re-construct, and instances of growing size."""
+"""Bench of what builds on greedy decoding: beam search and random re-construct."""
 
-import subprocess
-import sys
 import time
 
-import numpy as np
 import torch
 from common import NODES, network, products
 
@@ -17,7 +14,6 @@ from neuroute.specs.objects import Decoding
 SHAPE = (6, 128)
 BEAMS = (2, 4, 8)
 ITERATIONS = 6
-GROWTH = {100: 32, 200: 16, 500: 4, 1000: 2}  # nodes -> instances
 
 
 def seconds_of(shape: tuple[int, int], coords: torch.Tensor, decoding: Decoding, device: torch.device) -> float:
@@ -61,36 +57,3 @@ def bench_search(device: torch.device, cores: int, compiled: bool) -> None:
         f"| {rate / 1e12:.3f} | {rate / greedy:.0%} | {seconds / greedy_s:.2f}x |",
         flush=True,
     )
-
-
-def bench_growth(device: torch.device, cores: int, compiled: bool) -> None:
-    """Time of greedy decoding against its FLOP count, each size in a process of its own for its peak memory."""
-    print(f"| greedy, {SHAPE} | instances at once | GFLOP each | s each | TFLOP/s | MiB above loading |")
-    print("|---|---|---|---|---|---|")
-    work, taken = [], []
-    for nodes, count in GROWTH.items():
-        done = subprocess.run(
-            [sys.executable, __file__, str(nodes), str(count), device.type], check=True, capture_output=True, text=True
-        )
-        seconds, memory = map(float, done.stdout.split())
-        work.append(path_work(nodes + 1) / 1e9)
-        taken.append(seconds / count)
-        rate = work[-1] / taken[-1] / 1e3
-        print(f"| TSP{nodes} | {count} | {work[-1]:.0f} | {taken[-1]:.3f} | {rate:.3f} | {memory:.0f} |", flush=True)
-    slope = np.polyfit(np.log(work), np.log(taken), 1)[0]
-    print(f"\nTime grows as FLOPs to the power {slope:.2f} (log-log least squares over {list(GROWTH)} nodes).")
-
-
-def one_size(nodes: int, count: int, device: torch.device) -> None:
-    net = network(SHAPE, device).eval()
-    decode("tsp", net, torch.rand(2, 20, 2), Decoding())
-    devices.reset_peak_memory(device)
-    before = devices.peak_memory_mb(device)
-    began = time.perf_counter()
-    decode("tsp", net, torch.rand(count, nodes, 2), Decoding(batch_size=count))
-    devices.synchronize(device)
-    print(time.perf_counter() - began, devices.peak_memory_mb(device) - before)
-
-
-if __name__ == "__main__":
-    one_size(int(sys.argv[1]), int(sys.argv[2]), torch.device(sys.argv[3]))
