@@ -162,7 +162,7 @@ def exponents(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, str, 
                 found.append(f"{-fit(*zip(*points, strict=True), 'log-log').alpha:.2f}" if points else "")
             except FitError:
                 found.append("")
-        size = f"{int(last['nodes']):,}: {float(last['seconds']):.3g} s, {float(last['memory_mb']):,.0f} MiB"
+        size = f"{int(last['nodes']):,}: {float(last['seconds']):,.1f} s, {float(last['memory_mb']):,.0f} MiB"
         yield task, network, size, *found, ended
 
 
