@@ -325,7 +325,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "an empty scheme": ({"how": ""}, "how ''; take one of"),
     "the class of a callback": ({"callbacks": [neuroute.StopEarly]}, "callbacks: give a list of objects"),
     "a callback alone": ({"callbacks": neuroute.StopEarly()}, "callbacks: give a list of objects"),
-    "a rate that is far too high": ({"learning_rate": 1e38}, "finite numbers.*learning rate"),
+    "a rate that is far too high": ({"learning_rate": 1e38}, "not finite.*learning rate"),
     "a loss that is a number": ({"how": own_parts.Number}, "returns float, where a loss is needed"),
     "a loss without a gradient": ({"how": own_parts.Detached}, "a loss without a gradient"),
     "a loss that is no number": ({"how": own_parts.Infinite}, "a loss of inf"),

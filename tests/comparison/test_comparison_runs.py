@@ -154,7 +154,7 @@ def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_wrong_method_is_named_before_anything_is_fetched(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="--method lhk: no solver.*; did you mean lkh"):
+    with pytest.raises(NeurouteError, match="--method lhk: no such solver.*; did you mean lkh"):
         neuroute.compare(["tsp", "lhk"], set=["tsplib"], out=tmp_path, work=tmp_path / "work")
     assert not (tmp_path / "work").exists()
 
@@ -311,11 +311,11 @@ def test_the_pages_function_is_a_sensible_method(tmp_path: Path, monkeypatch: py
     [
         (["--set", "own.tsp", "--method", "=lkh"], "a name goes before the equals sign"),
         (["--set", "own.tsp", "--method", "fast="], "a name goes before the equals sign"),
-        (["--set", "own.tsp", "--method", "fast=lhk"], "--method lhk: no solver"),
+        (["--set", "own.tsp", "--method", "fast=lhk"], "--method lhk: no such solver"),
         (["--set", "own.tsp", "--method", "a=nearest,a=insertion"], "two methods are called 'a'"),
         (["--set", "tsplip"], "--set tsplip: no such file or folder, nor one of the sets tsplib, x, ags"),
         (["--set", "own.tsp", "--max-nodes", "5"], "no instance of 0 to 5 nodes is there"),
-        (["--set", "own.tsp", "--method", "lkk"], "--method lkk: no solver"),
+        (["--set", "own.tsp", "--method", "lkk"], "--method lkk: no such solver"),
         (["--set", "own.tsp", "--seconds", "0"], "--seconds 0: numbers above 0"),
         (["--set", "own.tsp", "--groups", "1,b"], "compare: groups.1: Input should be a valid integer"),
         (

@@ -65,6 +65,8 @@ def test_cancelled_jobs_go_on_and_end_with_the_same_results(slurm: dict[str, str
         began = time.monotonic()
         try:
             for attempt in range(1, STARTS + 1):
+                if attempt == STARTS:  # a slow machine's jobs meet more of them
+                    done.set()
                 ended = run(*SENT, *TURNS, *targets, check=False)
                 started = attempt
                 if not ended.returncode:

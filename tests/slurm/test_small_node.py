@@ -94,7 +94,7 @@ def test_a_job_that_fails_in_a_group(node: dict[str, str], tmp_path: Path) -> No
     driver = tmp_path / "src" / "neuroute" / "evaluation" / "driver.py"
     text, line = driver.read_text(), "    loaded, folder = load_run("
     assert line in text
-    planted = '    if evaluation.id.startswith("pens/pens_a/"):\n        raise NeurouteError("planted")\n'
+    planted = '    if evaluation.id.startswith("pens/pens_a/"):\n        raise RuntimeError("planted")\n'
     driver.write_text(text.replace(line, planted + line))
     ended = run(TABLE, *SENT, "--keep-going", check=False)
     assert ended.returncode

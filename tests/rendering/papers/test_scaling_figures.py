@@ -135,5 +135,5 @@ def test_plain_numbers() -> None:
 
 
 def test_unknown_function_is_one_clear_error() -> None:
-    with pytest.raises(NeurouteError, match="tables_results:table99"):
+    with pytest.raises(NeurouteError, match="tables:table99"):
         resolve("neuroute.pipeline.papers.scaling.tables:table99")

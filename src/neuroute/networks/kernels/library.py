@@ -26,7 +26,7 @@ from neuroute.core.files import cache_folder, is_private, scratch_folder, write_
 
 log = logging.getLogger(__name__)
 SWITCH = "NEUROUTE_KERNELS"
-VERSION = "a404adb0dce5d7d3"  # of `source`: code digests read Python, and an edit of the C files must change them
+VERSION = "cc229883700a2b71"  # of `source`: code digests read Python, and an edit of the C files must change them
 FOLDER = Path(__file__).parent
 # What torch says of the CPU (ATEN_CPU_CAPABILITY may name less) -> the instructions to use, and floats of a vector.
 TARGETS = {"AVX512": ("x86-64-v4", 16), "AVX2": ("x86-64-v3", 8)}
