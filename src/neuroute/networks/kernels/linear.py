@@ -79,9 +79,11 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
     Each decision of a path has a number of its own.
     """
+    if x.device.type != "cpu" or torch.is_grad_enabled() or not torch.is_autocast_enabled("cpu"):
+        return F.linear(x, weight, bias)
     count = x.numel() // x.shape[-1]
     beyond = -count % PLANNED if count in PADDED else 0
-    if not beyond or x.device.type != "cpu" or not torch.is_autocast_enabled("cpu") or torch.is_grad_enabled():
+    if not beyond:
         return F.linear(x, weight, bias)
     rows = x.reshape(count, -1)
     return F.linear(F.pad(rows, (0, 0, 0, beyond)), weight, bias)[:count].view(*x.shape[:-1], -1)
