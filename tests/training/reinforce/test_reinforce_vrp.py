@@ -202,7 +202,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         batches_of(make_run(), tmp_path, net=PomoCvrp(depth=1, width=16, heads=2, feed_forward=16))
     with pytest.raises(NeurouteError, match="stage 'only' names no variants"):
         batches_of(make_run(stage(variants=())), tmp_path)
-    with pytest.raises(NeurouteError, match="the best 8 of 7 solutions"):
+    with pytest.raises(NeurouteError, match="elite.k is 8.*few as 7 solutions"):
         batches_of(make_run(stage(elite=Elite(k=8))), tmp_path)
     for wrong in (make_run(stage(variants=()), balance=0.1), make_run(stage())):
         net = MvMoe(**SHAPE)
