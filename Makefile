@@ -56,8 +56,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python bench/bench.py
 
 $(VENV)/.bench: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
-	touch $@
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]' && touch $@ \
+		|| echo "note: rl4co cannot be installed here; its rows are left out"
 
 lint: env
 	$(BIN)/ruff check .

@@ -7,7 +7,7 @@ import torch
 
 from neuroute.core import device as devices
 from neuroute.networks.decoder_only import DecoderOnly
-from neuroute.pipeline.papers.scaling import tables as cells
+from neuroute.pipeline.papers.scaling.tables import DecoderOnly as Counts
 
 NODES = 100
 SHAPES = {(6, 128): 8, (42, 128): 8, (6, 512): 16}  # (depth, width) -> heads
@@ -39,4 +39,4 @@ def products(shape: tuple[int, int], tokens: int) -> int:
     """FLOPs of the matrix products of a decoder-only decision: less one for each softmax entry and ReLU output."""
     (depth, width), heads = shape, SHAPES[shape]
     entries = depth * (heads * tokens**2 + 4 * width * tokens)
-    return cells.DecoderOnly(depth, width, heads).decision(tokens) - entries
+    return Counts(depth, width, heads).decision(tokens) - entries

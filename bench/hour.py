@@ -4,8 +4,8 @@
 
 Six shapes of the grid were trained three times each on 26,688 samples at `laptop` (Figure 3), where `hour` has 28,800.
 Their mean ln gaps, and the spread of their seeds, are taken for the truth; the other six shapes lie where laptop's
-whole trainings put them, shifted by what the shorter training costs their depth and their width.  Each draw is three
-trainings of each of the twelve, judged by the verdict's own regression.
+whole trainings put them, shifted by the cost of the shorter training at their depth and at their width.  Each draw is
+three trainings of each of the twelve, judged by the verdict's own regression.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from neuroute.analysis.contrasts import law
 from neuroute.core.files import write_text
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
-from neuroute.pipeline.papers.scaling.claims import EXPONENTS, _Grid
+from neuroute.pipeline.papers.scaling.claims import EXPONENTS, ModelGrid
 from neuroute.pipeline.papers.scaling.paper import GRID, Shape
 from neuroute.pipeline.rendering.comparisons import spread_of
 from neuroute.pipeline.rendering.kept import KeptTables
@@ -40,7 +40,7 @@ def main() -> None:
     whole = {shape: fmean(final_log("base", shape, seed) for seed in SEEDS) for shape in SHAPES}
     spread = math.sqrt(fmean(variance(logs) for logs in short.values()))
     cost = {shape: fmean(logs) - whole[shape] for shape, logs in short.items()}
-    grid = _Grid.of(KeptTables(MEASURED / "laptop", "scaling", is_headline=True))
+    grid = ModelGrid.of(KeptTables(MEASURED / "laptop", "scaling", is_headline=True))
     gaps = [gap for shape in GRID if (gap := grid.gaps[shape].behind)]
     corner = cost[Shape(6, 128)]
     truth = [

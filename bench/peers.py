@@ -91,13 +91,13 @@ def bench_rl4co() -> None:
     print("|---|--:|--:|--:|")
     for problem, n, batch in SHAPES:
         works = ("an update", "greedy, all starts"), of_rl4co(problem, n, batch), of_neuroute(problem, n, batch)
-        for what, theirs, ours in zip(*works, strict=True):
+        for work, theirs, ours in zip(*works, strict=True):
             for run in (theirs, ours):  # warm up
                 run()
             turns = [(seconds_of(theirs), seconds_of(ours)) for _ in range(TURNS)]
             ratio = median(a / b for a, b in turns)
             print(
-                f"| {what}, {problem.upper()}{n}, {batch} instances | {median(a for a, _ in turns):.3f} "
+                f"| {work}, {problem.upper()}{n}, {batch} instances | {median(a for a, _ in turns):.3f} "
                 f"| {median(b for _, b in turns):.3f} | {ratio:.2f} |",
                 flush=True,
             )

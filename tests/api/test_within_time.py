@@ -15,7 +15,6 @@ import pytest
 from untrained import tsp_text
 
 import neuroute
-from neuroute.api import solution as best
 from neuroute.api.within_time import solve_within
 from neuroute.solvers import concorde, limited, lkh, pyvrp
 from neuroute.solvers.limited import Process
@@ -27,7 +26,7 @@ import os, sys, time
 from types import SimpleNamespace
 import numpy as np
 from neuroute.solvers import concorde, hgs, limited, pyvrp
-from neuroute.api import solution as best
+from neuroute.api import solution
 
 def deaf(text, nodes, seed, seconds=None):
     if nodes > 4:  # what warms up
@@ -49,13 +48,13 @@ def crashing(how, data, *_):
         os._exit(3)
     return SimpleNamespace(routes=[[1, 2, 3]])
 
-def noted(self, stops, offer=best.Best.offer):
+def noted(self, stops, offer=solution.Best.offer):
     cost = offer(self, stops)
     open(os.environ["BEGUN"], "w").close()
     return cost
 
-concorde.solve_text, pyvrp.search, hgs._search, best.Best.offer = deaf, telling, crashing, noted
-best.PATIENCE_S = 0.5
+concorde.solve_text, pyvrp.search, hgs._search, solution.Best.offer = deaf, telling, crashing, noted
+solution.PATIENCE_S = 0.5
 for module in (concorde, pyvrp):
     object.__setattr__(module.SOLVER, "version", lambda: "1")
 """
@@ -114,7 +113,7 @@ def test_what_a_solver_has_found_when_the_time_is_up_is_the_answer(begun: Path) 
 )
 def test_what_stands_in_says_why(begun: Path, monkeypatch: pytest.MonkeyPatch, solver: str, why: str) -> None:
     """A crash is no lack of time; and neither is an answer of the solver."""
-    monkeypatch.setattr(best, "PATIENCE_S", 0.2)
+    monkeypatch.setattr("neuroute.api.solution.PATIENCE_S", 0.2)
     solution = neuroute.solve(POINTS, solver, seconds=0.2)
     assert solution.method in ("savings", "insertion")
     assert why in solution.fallback

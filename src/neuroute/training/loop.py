@@ -206,6 +206,7 @@ class TrainingLoop:
                 self._validate()
             while self.done < self.total and not self.is_ended:
                 is_tried = self.pace.chosen is None
+                # A network or loss that draws from these, as dropout does, draws by the batch: also after a kill.
                 seed = stream_seed(self.batches.run.seed, self.done * self.world.size + self.world.rank)
                 torch.manual_seed(seed)
                 np.random.seed(seed)  # noqa: NPY002 - of code that is not ours
@@ -241,16 +242,7 @@ class TrainingLoop:
                     self.seconds = before + now - began
                 self.processor_seconds = spent + time.process_time()
                 if now - last_message > TELL_EVERY_S:
-                    if self.world.leads:
-                        self._show()
-                        remaining = (self.samples(self.total) - self.samples(self.done)) / rate
-                        trains = [line for line in self.lines if '"train"' in line]
-                        last = f"{json.loads(trains[-1])['loss']:.4f}" if trains else "not yet known"
-                        minutes, sec = divmod(int(remaining), 60)
-                        hours, m = divmod(minutes, 60)
-                        clock = f"{hours}h{m:02d}m" if hours else f"{m}m{sec:02d}s"
-                        state = (self.done, self.total, last, rate, clock)
-                        log.info("batch %d/%d  loss %s  %.0f samples/s  %s left", *state)
+                    self._tell(rate)
                     last_message = now
                 if stop:
                     self._save()
@@ -346,6 +338,19 @@ class TrainingLoop:
     def _show(self) -> None:
         """Let the log be followed while training; what counts for resuming is in the state."""
         write_text(self.dir / "log.jsonl", "".join(line + "\n" for line in self.lines))
+
+    def _tell(self, rate: float) -> None:
+        """Log progress, and the time that is left at so many samples a second."""
+        if self.world.leads:
+            self._show()
+            remaining = (self.samples(self.total) - self.samples(self.done)) / rate
+            trains = [line for line in self.lines if '"train"' in line]
+            loss = f"{json.loads(trains[-1])['loss']:.4f}" if trains else "not yet known"
+            minutes, seconds = divmod(int(remaining), 60)
+            hours, minutes = divmod(minutes, 60)
+            clock = f"{hours}h{minutes:02d}m" if hours else f"{minutes}m{seconds:02d}s"
+            state = (self.done, self.total, loss, rate, clock)
+            log.info("batch %d/%d  loss %s  %.0f samples/s  %s left", *state)
 
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)

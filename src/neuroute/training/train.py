@@ -214,6 +214,8 @@ def _faster(
     file = state / "precision.json"
     if world.tell(float(file.exists()), place):
         precision: Precision = read_json(file, "train anew", "precision")["precision"]
+        if precision not in CHOICES:
+            raise NeurouteError(f"{file}: precision {precision!r} is neither fp32 nor bf16; train anew")
     else:
         gpus = [place] if place.type == "cuda" else []
         with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng(gpus):

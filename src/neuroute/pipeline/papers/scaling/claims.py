@@ -30,7 +30,7 @@ BEAMS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True)
-class _Grid:
+class ModelGrid:
     """The paper's twelve models: their parameters in millions and greedy gaps in %, measured here and printed."""
 
     parameters: dict[Shape, Cell]
@@ -107,19 +107,19 @@ EXPONENTS = {"deeper": (0, -1, 0), "wider": (0, 0, -1), "apart": (0, -1, 1)}  # 
 
 def depth_pays_more(evidence: Evidence) -> list[Finding]:
     """Compare the exponents of the gap in parameters by depth and by width, of one regression over all models."""
-    grid = _Grid.of(evidence)
+    grid = ModelGrid.of(evidence)
     return [grid.finding("exponent by depth less that by width", grid.directions, EXPONENTS["apart"])]
 
 
 def size_pays(evidence: Evidence) -> list[Finding]:
     """The exponent of the gap in parameters at a fixed shape (Equation 6)."""
-    grid = _Grid.of(evidence)
+    grid = ModelGrid.of(evidence)
     return [grid.finding("exponent in parameters at a fixed shape", grid.bivariate, (0, -1, 0))]
 
 
 def shape_pays(evidence: Evidence) -> list[Finding]:
     """The exponent of the gap in depth over width at fixed parameters (Equation 6)."""
-    grid = _Grid.of(evidence)
+    grid = ModelGrid.of(evidence)
     return [grid.finding("exponent in depth over width at fixed parameters", grid.bivariate, (0, 0, -1))]
 
 
@@ -138,7 +138,7 @@ def separate_laws_fit_tenfold(evidence: Evidence) -> list[Finding]:
 
 
 def _left_over(evidence: Evidence, bound: float, quantity: str) -> Finding:
-    grid = _Grid.of(evidence)
+    grid = ModelGrid.of(evidence)
 
     def ratio(side: Side) -> float:
         x, y = dict(zip(GRID, grid.sizes(side), strict=True)), dict(zip(GRID, grid.logs(side), strict=True))
@@ -167,7 +167,7 @@ def _residual(x: dict[Shape, float], y: dict[Shape, float], lines: Sequence[Sequ
 
 def depth_first_lies_below(evidence: Evidence) -> list[Finding]:
     """How far the six shapes of least depth over width lie above the common law, less the other six."""
-    grid = _Grid.of(evidence)
+    grid = ModelGrid.of(evidence)
     by_ratio = sorted(GRID, key=lambda shape: shape.depth / shape.width)
     sign = np.array([1.0 if shape in by_ratio[:6] else -1.0 for shape in GRID]) / 6
 
