@@ -68,6 +68,16 @@ def test_another_snakemake_ends_in_one_line() -> None:
     engine.start_at_once()  # without which it only takes longer
 
 
+@pytest.mark.parametrize(("remote", "cores"), [(True, 4), (False, 16)])
+def test_jobs_sent_together_take_what_slurm_gave(remote: bool, cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that asks for more CPUs than its job has does not start."""
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "4")
+    workflow = SimpleNamespace(
+        remote_exec=remote, resource_settings=SimpleNamespace(cores=16), global_resources={"_cores": 16}
+    )
+    assert Engine(workflow).cores == workflow.global_resources["_cores"] == cores
+
+
 def test_nothing_else_reads_snakemake() -> None:
     """No rule, hook or Snakefile reads the workflow object itself."""
     files = [

@@ -4,6 +4,7 @@
 weekly, with its main branch, too.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -41,6 +42,15 @@ class Engine:
     def __init__(self, workflow: Any, command: Iterable[str] = ()) -> None:
         """command: the words of the command line, for what no attribute says."""
         self._workflow, self.command = workflow, list(command or sys.argv[1:])
+        self._keep_to_allocation()
+
+    @_guarded
+    def _keep_to_allocation(self) -> None:
+        """Take no more CPUs on a node than SLURM gave: what came together would want as many as without `share`."""
+        given = os.environ.get("SLURM_CPUS_PER_TASK", "")
+        if given.isdecimal() and self._workflow.remote_exec and int(given) < (self.cores or 0):
+            self._workflow.resource_settings.cores = int(given)
+            self._workflow.global_resources["_cores"] = int(given)
 
     @property
     @_guarded
