@@ -39,7 +39,7 @@ TABLES = {TSP: ("TSP", "table1"), CVRP: ("CVRP", "table2")}
 
 def pack(plan: Plan, names: Iterable[str] = ()) -> list[zoo.Card]:
     """Ship the networks of these runs; none named: of all.  Raises NeurouteError if a run or a table is missing."""
-    ids = [f"{KEY}/{name}" for name in names] or list(plan.runs)
+    ids = [f"{KEY}/{name}" for name in names] or list(NODES)
     runs = [plan.find(plan.runs, run, "run") for run in ids]
     cards = []
     for run in runs:

@@ -29,11 +29,11 @@ LEADERS, TEN_S = FOLDER / "records.csv", FOLDER.parent / "ten_seconds" / "record
 VRPS = DOCS / "measured" / "zoo" / "zoo" / "table3.csv"
 AIMS = (  # set, name of it, least and most nodes, the network, how, records, and the gap (%) aimed at
     ("tsplib", "TSPLIB up to 300 nodes", 0, 300, ("tsp", "multistart"), LEADERS, 3.0),
-    ("x", "set X up to 300 customers", 0, 300, ("cvrp", "multistart"), LEADERS, 8.0),
-    ("tsplib", "TSPLIB below 200 nodes", 0, 199, ("tsp", "10 s"), TEN_S, 0.5),
-    ("x", "set X below 150 customers", 0, 149, ("cvrp", "10 s"), TEN_S, 3.0),
+    ("x", "set X up to 300 customers", 0, 300, ("cvrp", "multistart"), LEADERS, 6.5),
+    ("tsplib", "TSPLIB below 200 nodes", 0, 199, ("tsp", "10 s"), TEN_S, 0.3),
+    ("x", "set X below 150 customers", 0, 149, ("cvrp", "10 s"), TEN_S, 1.5),
 )
-VRP_AIM = 8.0
+VRP_AIM = 9.0
 AGAINST = {"tsp": ("tsp", "multistart"), "cvrp": ("cvrp", "multistart")}  # the network that differences are to
 MADE = re.compile(r"(<!-- made by docs/generate/leaderboard\.py -->\n).*?(<!-- end -->)", re.DOTALL)
 

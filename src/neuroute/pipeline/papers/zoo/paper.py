@@ -12,6 +12,7 @@ from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Dataset, Labels, Network, Problem, Reinforced, Run, Split
 
+Pilots = Annotated[dict[str, Reinforced], Field(description="short trainings that recipes are compared by, by name")]
 Solver = Annotated[str, Field(description="solver of the reference solutions")]
 
 
@@ -24,6 +25,7 @@ class TestedBlock(Spec):
     test_counts: Annotated[dict[int, Positive], Field(description="nodes, or customers -> test instances")]
     network: IcamShape
     training: Reinforced
+    pilots: Pilots = {}
 
 
 class VrpBlock(Spec):
@@ -31,6 +33,7 @@ class VrpBlock(Spec):
 
     network: BaselineShape
     training: Reinforced
+    pilots: Pilots = {}
     nodes: Annotated[Nodes, Field(description="customers of the validation and test instances")]
     validation_count: Positive
     test_count: Positive
@@ -82,19 +85,24 @@ def vrp_labels(scale: Scale, split: Split, variant: str) -> Labels:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    t, c, v = scale[ZooScale].tsp, scale[ZooScale].cvrp, scale[ZooScale].vrp
-    stages = tuple(stage.model_copy(update={"variants": VARIANTS}) for stage in v.training.stages)
+    z = scale[ZooScale]
     vrp_validation = [vrp_labels(scale, "val", variant) for variant in VARIANTS]
-    of_variants = v.training.model_copy(update={"stages": stages})
+    kinds: dict[str, tuple[str, TestedBlock | VrpBlock, list[Labels], dict[str, int]]] = {
+        TSP: ("icam:Icam", z.tsp, [labels(scale, "tsp", "val", z.tsp.nodes, z.tsp.validation_count)], {}),
+        CVRP: ("icam:IcamCvrp", z.cvrp, [labels(scale, "cvrp", "val", z.cvrp.nodes, z.cvrp.validation_count)], {}),
+        VRP: ("mvmoe:MvMoe", z.vrp, vrp_validation, {"experts": 0}),
+    }
 
-    def declare(
-        name: str, kind: str, block: TestedBlock | VrpBlock, training: Reinforced, *validation: Labels, **more: object
-    ) -> Run:
+    def declare(run: str, training: Reinforced, of: str) -> Run:
+        kind, block, validation, more = kinds[of]
+        if of == VRP:
+            stages = tuple(stage.model_copy(update={"variants": VARIANTS}) for stage in training.stages)
+            training = training.model_copy(update={"stages": stages})
         arguments = block.network.model_dump() | more | {"train_nodes": block.nodes}
         return declare_run(
             config,
             KEY,
-            name,
+            run.partition("/")[2],
             training,
             network=Network(kind=f"neuroute.networks.{kind}", arguments=arguments),
             n=block.nodes,
@@ -102,11 +110,13 @@ def runs(config: Config, scale: Scale) -> list[Run]:
             also_validation=validation[1:],
         )
 
-    return [
-        declare("tsp", "icam:Icam", t, t.training, labels(scale, "tsp", "val", t.nodes, t.validation_count)),
-        declare("cvrp", "icam:IcamCvrp", c, c.training, labels(scale, "cvrp", "val", c.nodes, c.validation_count)),
-        declare("vrp", "mvmoe:MvMoe", v, of_variants, *vrp_validation, experts=0),
-    ]
+    pilots = (declare(pilot(of, name), each, of) for of in kinds for name, each in kinds[of][1].pilots.items())
+    return [*(declare(of, kinds[of][1].training, of) for of in kinds), *pilots]
+
+
+def pilot(run: str, name: str) -> str:
+    """The run of a short training that a recipe for another one is tried by."""
+    return f"{KEY}/pilot_{run.partition('/')[2]}_{name}"
 
 
 PAPER = Paper(key=KEY, title="Networks that come with neuroute", scale=ZooScale, runs=runs)

@@ -1,15 +1,16 @@
-"""What the networks that come with the package reach: Tables 1 (TSP), 2 (CVRP), 3 (sixteen VRPs), 4 (libraries)."""
+"""What the networks of the package reach: Tables 1 (TSP), 2 (CVRP), 3 (sixteen VRPs), 4 (libraries), 5 (recipes)."""
 
 from collections.abc import Iterator
 
-from neuroute.pipeline.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, ZooScale, test_sets, vrp_labels
+from neuroute.pipeline.papers.zoo.paper import CVRP, TSP, VARIANTS, VRP, ZooScale, pilot, test_sets, vrp_labels
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Need, artifact, tested
+from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering.benchmark import Solved, not_measured
-from neuroute.pipeline.rendering.cells import RANGES, gap_cell
+from neuroute.pipeline.rendering.cells import RANGES, gap_cell, summary_cell
 from neuroute.pipeline.rendering.study import Study
-from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, described, duration, fixed
+from neuroute.pipeline.rendering.table import WHOLE, Cell, Column, Row, Table, described, duration, fixed
 from neuroute.specs.objects import Benchmark, BenchmarkEvaluation, Decoding, Labels, Start
+from neuroute.specs.trainings import Reinforced
 
 GREEDY = Decoding()
 IMAGES = Decoding(starts="all", augment=True)
@@ -108,3 +109,41 @@ def table4(study: Study) -> Table:
     columns = Column("gap_pct", "Gap", "%", fixed(2)), Column("time_s", "Time", "", duration)
     notes = [ONE, f"Instances below {below} nodes. Means; times of one instance, one at a time, on one thread.", *notes]
     return Table(study.artifact.title, ("Library", "Decoding", "Instances"), columns, tuple(rows), tuple(notes))
+
+
+def _pilots(scale: Scale) -> Iterator[tuple[str, str, Reinforced, str]]:
+    """Network, recipe, training and run of each pilot."""
+    z = scale[ZooScale]
+    for run, block in ((TSP, z.tsp), (CVRP, z.cvrp), (VRP, z.vrp)):
+        for name, training in block.pilots.items():
+            yield run.partition("/")[2], name, training, pilot(run, name)
+
+
+@artifact("Recipes tried", needs=lambda scale: [Log(run) for *_, run in _pilots(scale)])
+def table5(study: Study) -> Table:
+    """The last validation of short trainings, by recipe."""
+    columns = (
+        Column("rate", "Rate", "", str),
+        Column("batch", "Batch", "", WHOLE),
+        Column("starts", "Starts", "", str),
+        Column("updates", "Updates", "", WHOLE),
+        Column("training_s", "Training", "", duration),
+        Column("gap_pct", "Gap", "%", fixed(2)),
+    )
+    rows = []
+    for network, name, training, run in _pilots(study.scale):
+        log, stage = study.log(run, "validation"), training.stages[0]
+        cells = (
+            Cell(f"{stage.learning_rate:g}"),
+            Cell(stage.batch_size),
+            Cell("all" if stage.starts is None else str(stage.starts)),
+            Cell(training.batches),
+            summary_cell(study, run, "wall_time_s"),
+            Cell(float(log.gap_pct.iloc[-1]) if len(log) else None),
+        )
+        rows.append(Row((network, name), cells))
+    notes = (
+        "One short training each, on one thread. Gaps: the last validation, from all starts, on instances of no test.",
+        "Batch: instances of 50 nodes; fewer of more nodes. Rates fall to a twentieth.",
+    )
+    return Table(study.artifact.title, ("Network", "Recipe"), columns, tuple(rows), notes)
