@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from figure_checks import texts
-from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.snapshot import ModuleShapes
 from neuroute.pipeline.rendering import diagram, style
 
@@ -40,10 +39,3 @@ def test_sizes_stand_in_their_boxes_and_a_line_without_its_weight_is_left_out(
     assert [text for text in texts(drawing) if text] == ["linear", "16 × 2", "expert 0", "expert 1"]
     assert drawn.places["a"].right < drawn.places["b0"].left
     assert drawn.places["b0"].low > drawn.places["b1"].high
-
-
-@pytest.mark.parametrize(("old", "new"), [("{boxes}", "{experts}"), ("b1]", "c]"), ("chain", "chains")])
-def test_a_name_that_is_nothing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, old: str, new: str) -> None:
-    boxes = [diagram.box(f"b{k}", f"expert {k}") for k in range(2)]
-    with pytest.raises(NeurouteError, match=f"sit/figure9: its drawing has no .*{new.strip('{}]')}"):
-        sheet(monkeypatch, tmp_path, TEMPLATE.replace(old, new), boxes=boxes)

@@ -12,13 +12,13 @@ items of a list become arguments.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from functools import partial
 from importlib.resources import as_file, files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import mpl
 from neuroute.core.yaml_files import read_yaml
 from neuroute.evaluation.snapshot import ModuleShapes
@@ -28,7 +28,7 @@ from neuroute.pipeline.rendering.study import Study
 FILLS = {
     "input": "#f3f4f6", "representatives": "#fdecd9", "nodes": "#dcebf7", "feed": "#eef1f4", "output": "#e4f3ec",
 }  # fmt: skip
-BLUE, ORANGE, DARK_RED = "#1c5a9c", "#b35a12", "#83290a"  # of arrows
+COLOURS = {"blue": "#1c5a9c", "orange": "#b35a12", "dark_red": "#83290a", "grey": style.GREY}  # of arrows
 HEADING, TITLE, BODY = 8.0, 6.5, 5.6  # points
 LINE = 0.0185  # inches of a line of text for each point
 PAD, GAP, RING, EDGE = 0.13, 0.16, 0.075, 0.06  # around texts, between elements, radius of a sign, around all
@@ -52,8 +52,7 @@ class Place(NamedTuple):
         return (self.low + self.high) / 2
 
 
-@dataclass(frozen=True)
-class Element:
+class Element(NamedTuple):
     """How far something reaches from its middle; `draw` takes the sheet, x and y of the middle, and the room across."""
 
     left: float
@@ -81,9 +80,9 @@ def box(
 ) -> Element:  # fmt: skip
     """A rounded box, so large at least, with a title and lines below it, but for empty ones; stretch: as its column."""
     body = [line for text in lines if text for line in text.split("\n")]
-    texts = [(line, TITLE) for line in title.split("\n")] + [(line, BODY) for line in body]
-    half = max(width, PAD + max(text_width(text, size, bold=size == TITLE) for text, size in texts)) / 2
-    text_height = LINE * sum(size for _, size in texts)
+    texts = [(line, TITLE, "bold") for line in title.split("\n")] + [(line, BODY, "normal") for line in body]
+    half = max(width, PAD + max(text_width(text, size, bold=weight == "bold") for text, size, weight in texts)) / 2
+    text_height = LINE * sum(size for _, size, _ in texts)
     up = max(height, PAD + text_height) / 2
 
     def draw(sheet: Sheet, x: float, y: float, room: float) -> None:
@@ -92,8 +91,7 @@ def box(
         dash: Any = (0, (2, 1.5)) if dashed else "-"
         sheet.draw_frame(place, 0.04, gid=name, facecolor=FILLS[fill], zorder=2, linestyle=dash)
         level = y + text_height / 2
-        for text, size in texts:
-            weight = "bold" if size == TITLE else "normal"
+        for text, size, weight in texts:
             sheet.write(x, level - LINE * size / 2, text, fontsize=size, fontweight=weight)
             level -= LINE * size
 
@@ -129,25 +127,23 @@ def panel(
 
 
 def words(
-    text: str, size: float = BODY, *, bold: bool = False, colour: str = style.INK, above: bool = False, name: str = ""
-) -> Element:
-    """A bare text around its middle or `above` it, where an arrow passes."""
+    text: str, size: float = BODY, *, bold: bool = False, colour: str = style.INK, above: bool = False,
+    left: bool = False, name: str = "",
+) -> Element:  # fmt: skip
+    """A bare text around its middle, `above` it, where an arrow passes, or from the `left` end of its room."""
     half, high = text_width(text, size, bold=bold) / 2, size * LINE * (text.count("\n") + 1)
     up, down = (high + 0.06, 0.0) if above else (high / 2, high / 2)
     look = {"color": colour, "fontsize": size, "fontweight": "bold" if bold else "normal"}
+    look |= {"ha": "left" if left else "center", "va": "bottom" if above else "center"}
 
     def draw(sheet: Sheet, x: float, y: float, room: float) -> None:
         sheet.places[name or text] = Place(x - half, x + half, y - down, y + up)
-        sheet.write(x, y + 0.04 * above, text, va="bottom" if above else "center", **look)
+        sheet.write(x - room / 2 if left else x, y + 0.04 * above, text, **look)
 
     return Element(half, half, up, down, draw)
 
 
-def heading(text: str) -> Element:
-    """The title of a part, at the left."""
-    half, up = text_width(text, HEADING, bold=True) / 2, HEADING * LINE / 2
-    look = {"ha": "left", "fontsize": HEADING, "fontweight": "bold"}
-    return Element(half, half, up, up, lambda sheet, x, y, room: sheet.write(x - room / 2, y, text, **look))
+heading = partial(words, size=HEADING, bold=True, left=True)  # of a part
 
 
 def space(width: float = 0.0, height: float = 0.0) -> Element:
@@ -157,18 +153,15 @@ def space(width: float = 0.0, height: float = 0.0) -> Element:
 
 def legend(marks: Mapping[str, Mapping[str, Any]], *, across: bool = False) -> Element:
     """What marks mean, one below or beside the other: label -> the look of a line or point."""
-    widths = [0.3 + text_width(label, 6) for label in marks]
-    half = (sum(widths) if across else max(widths)) / 2
-    up = 0.125 * (1 if across else len(marks)) / 2
+    widths = [0.4 + text_width(label, 6) for label in marks]
+    half, up = (sum(widths) if across else max(widths)) / 2, 0.065 * (1 if across else len(marks))
 
     def draw(sheet: Sheet, x: float, y: float, room: float) -> None:
-        edge, level = x - half, y + up - 0.0625
-        for (label, mark), wide in zip(marks.items(), widths, strict=True):
-            ends = [edge + 0.08] if "marker" in mark else [edge, edge + 0.16]
-            shape = {"linestyle": "none" if "marker" in mark else "-", "solid_capstyle": "butt"}
-            sheet.canvas.plot(ends, [level] * len(ends), **{**shape, **mark})
-            sheet.write(edge + 0.2, level, label, ha="left", fontsize=6)
-            edge, level = (edge + wide, level) if across else (edge, level - 0.125)
+        points = {"linestyle": "none", "solid_capstyle": "butt"}
+        lines = [style.line(label, **(points if "marker" in mark else {}), **mark) for label, mark in marks.items()]
+        at: Any = {"loc": "center", "bbox_to_anchor": (x, y), "bbox_transform": sheet.canvas.transData}
+        look: Any = {"fontsize": 6, "ncols": len(marks) if across else 1, "borderpad": 0, "handlelength": 1.8}
+        sheet.canvas.add_artist(mpl.legend.Legend(sheet.canvas, lines, list(marks), **at, **look))
 
     return Element(half, half, up, up, draw)
 
@@ -216,40 +209,31 @@ def frame(name: str, item: Element, label: str = "", *, head: float = 0.16, foot
     return Element(half, half, up + (6 * LINE + 0.06 if label else 0.0), down, draw)
 
 
-BUILDERS = {f.__name__: f for f in (box, sign, panel, words, heading, space, legend, row, column, frame)}
+def layers(attention: Element, feed: Element, norm: str, label: str) -> Element:
+    """Alike layers: two parts, each added to what came in and normalized then."""
+    norms = [box(f"norm{k}", "norm", norm, fill="feed") for k in (1, 2)]
+    return frame("layers", row(attention, sign("add1"), norms[0], feed, sign("add2"), norms[1], tight=True), label)
 
 
-class _Lookup:
-    """`{shape[embed]}` in a text: a function of the name in brackets; where it gives nothing, the text is left out."""
-
-    def __init__(self, function: Callable[[str], object]) -> None:
-        self.function = function
-
-    def __getitem__(self, name: str) -> object:
-        return "\0" if (value := self.function(name)) == "" else value
+def _call(call: Mapping[str, Any], values: Mapping[str, Any], functions: Callable[[str], Callable[..., Any]]) -> Any:
+    """Do what a template says: an element, or arrows."""
+    (kind, first), *options = call.items()
+    arguments: list[Any] = []
+    for part in first if isinstance(first, list) else [first]:
+        value = _fill(part, values)
+        arguments += value if isinstance(value, list) else [value]
+    return functions(kind)(*arguments, **{key: _fill(value, values) for key, value in options})
 
 
 def _fill(part: Any, values: Mapping[str, Any]) -> Any:
-    """Make elements of what a template says."""
     if isinstance(part, dict):
-        kind = next(iter(part))
-        arguments, options = _arguments(part, values)
-        return BUILDERS[kind](*arguments, **options)
+        return _call(part, values, globals().__getitem__)
     if not isinstance(part, str):
         return part
     if (name := re.fullmatch(r"\{(\w+)\}", part)) and name[1] in values:
         return values[name[1]]
     text = part.format_map(values)
     return "" if "\0" in text else text
-
-
-def _arguments(call: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    (first, *options) = call.items()
-    filled: list[Any] = []
-    for part in first[1] if isinstance(first[1], list) else [first[1]]:
-        value = _fill(part, values)
-        filled += value if isinstance(value, list | tuple) else [value]
-    return filled, {key: _fill(value, values) for key, value in options}
 
 
 class Sheet:
@@ -264,23 +248,22 @@ class Sheet:
         self.canvas = self.add_axes(Place(0, width, 0, height))
         self.canvas.set(xlim=(0, width), ylim=(0, height))
         self.canvas.axis("off")
+        self.write, self.draw_line = partial(write, self.canvas), partial(draw_arrow, self.canvas)
         layout.draw(self, width / 2, EDGE + layout.down, width - 2 * EDGE)
 
     @classmethod
     def of(cls, study: Study, model: ModuleShapes, **values: Any) -> Sheet:
-        """The template of an artifact, over a network's shapes.  Raises NeurouteError for a name without a value."""
+        """The template of an artifact, over a network's shapes."""
         paper, name = study.artifact.paper, study.artifact.name
         with as_file(files(f"neuroute.pipeline.papers.{paper}") / "drawings" / f"{name}.yaml") as path:
             template = read_yaml(path)
-        colours = {"blue": BLUE, "orange": ORANGE, "dark_red": DARK_RED, "grey": style.GREY}
-        values = {"m": model, "shape": _Lookup(model.shape), "count": _Lookup(model.count), **colours, **values}
-        try:
-            sheet = cls(_fill(template["layout"], values))
-            for call in template["arrows"]:
-                arguments, options = _arguments(call, values)
-                getattr(sheet, next(iter(call)))(*arguments, **options)
-        except (KeyError, AttributeError) as error:
-            raise NeurouteError(f"{study.artifact.id}: its drawing has no {error}") from None
+        # {shape[embed]} in a text; of a weight that is not there the whole text is left out.
+        names = (name.removesuffix(".weight") for name in model.shapes)
+        shapes = defaultdict(lambda: "\0", {name: model.shape(name) for name in names})
+        values = {"m": model, "shape": shapes, **COLOURS, **values}
+        sheet = cls(_fill(template["layout"], values))
+        for call in template.get("arrows", ()):
+            _call(call, values, partial(getattr, sheet))
         return sheet
 
     def add_axes(self, p: Place) -> mpl.axes.Axes:
@@ -292,14 +275,6 @@ class Sheet:
         look = {"boxstyle": f"round,pad=0,rounding_size={radius}", "edgecolor": style.INK, "linewidth": 0.7, **how}
         self.canvas.add_patch(mpl.patches.FancyBboxPatch((p.left, p.low), p.right - p.left, p.high - p.low, **look))
 
-    def write(self, x: float, y: float, text: str, **how: Any) -> None:
-        """A text around a point; on a white ground where `ground` is given."""
-        write(self.canvas, x, y, text, **how)
-
-    def draw_line(self, *points: tuple[float, float], **how: Any) -> None:
-        """A line through the points, with a head at the last."""
-        draw_arrow(self.canvas, *points, **how)
-
     def arrow(
         self, start: str, end: str, *, leave: float = 0.0, enter: float = 0.0, bend: str = "", label: str = "",
         **how: Any,
@@ -307,19 +282,18 @@ class Sheet:
         """From an element to another: straight where one faces the other, else around a corner.
 
         leave, enter: shift along the side of the start and of the end.  bend: "straight" goes from top to bottom or
-        back, "across" from side to side, "down" leaves below where it has to turn.  label: above the arrow, or right
-        of an upright one.
+        back, "across" from side to side.  label: above the arrow, or right of an upright one.
         """
         points = list(_route(self.places[start], self.places[end], leave, enter, bend))
         self.draw_line(*points, **how)
-        (x0, y0), (x1, y1) = points[:2] if bend == "down" else points[-2:]
-        look, y = {"color": how.get("colour", style.INK)}, (y0 + y1) / 2
-        if bend in ("straight", "across"):
-            self.write((x0 + x1) / 2, y, label, ground=bool(label), **look)
+        (x0, y0), (x1, y1) = points[-2:]
+        look = {"color": how.get("colour", style.INK), "ground": bool(label)}
+        if bend:
+            self.write((x0 + x1) / 2, (y0 + y1) / 2, label, **look)
         elif abs(y1 - y0) < abs(x1 - x0):
-            self.write((x0 + x1) / 2, y0 + 0.08, label, **look)
+            self.write((x0 + x1) / 2, y0 + 0.08, label, **look | {"ground": False})
         else:
-            self.write(x1 + 0.04, y, label, ha="left", ground=bool(label), **look)
+            self.write(x1 + 0.04, (y0 + y1) / 2, label, ha="left", **look)
 
     def chain(self, *names: str, **how: Any) -> None:
         """Arrows from each to the next."""
@@ -334,16 +308,22 @@ class Sheet:
         level = min(q.low for q in between) - 0.1 if below else max(q.high for q in between) + 0.1
         self.draw_line((start, p.y), (start, level), (ring.x, level), (ring.x, ring.low if below else ring.high))
 
-    def fork(self, start: str, first: str, label: str, **others: str) -> None:
-        """From an element down to the first, and on the way sideways to others; values are labels."""
-        top, end = self.places[start], self.places[first]
-        level = 0.27 + max(self.places[name].high for name in (first, *others))
-        self.draw_line((top.x, top.low), (top.x, end.high), colour=BLUE)
-        self.write(top.x - 0.05, level + 0.1, label, ha="right", color=BLUE, fontsize=6.5, fontweight="bold")
-        for name, text in others.items():
+    def encode_and_decode(self, *decoder: str) -> None:
+        """Arrows of an encoder of `layers` and of a decoder, and from H to what reads it."""
+        self.chain("instance", "embed", "attention", "add1", "norm1", "feed", "add2", "norm2", "H")
+        self.skip("attention", "add1")
+        self.skip("feed", "add2")
+        self.chain(*decoder)
+        encoded, context, blue = self.places["H"], self.places["context"], {"colour": COLOURS["blue"]}
+        readers = {"keys": "keys,\nvalues", "fits": "nodes"}
+        level = 0.27 + max(self.places[name].high for name in ("context", *readers))
+        self.draw_line((encoded.x, encoded.low), (encoded.x, context.high), **blue)
+        look: Any = {"ha": "right", "color": COLOURS["blue"]}
+        self.write(encoded.x - 0.05, level + 0.1, "H", fontsize=6.5, fontweight="bold", **look)
+        for name, text in readers.items():
             at = self.places[name].x + 0.22
-            self.draw_line((top.x, level), (at, level), (at, self.places[name].high), colour=BLUE)
-            self.write(at - 0.05, level - 0.1, text, ha="right", color=BLUE, fontsize=5.2)
+            self.draw_line((encoded.x, level), (at, level), (at, self.places[name].high), **blue)
+            self.write(at - 0.05, level - 0.1, text, fontsize=5.2, **look)
 
 
 def _route(a: Place, b: Place, leave: float, enter: float, bend: str) -> Iterator[tuple[float, float]]:
@@ -360,9 +340,6 @@ def _route(a: Place, b: Place, leave: float, enter: float, bend: str) -> Iterato
         yield from ((leaves, y), (enters, y))
     elif a.left <= x <= a.right and b.left <= x <= b.right:
         yield from ((x, a.high if up else a.low), (x, b.low if up else b.high))
-    elif bend == "down":
-        turn = b.high + 0.14
-        yield from ((a.x + leave, a.low), (a.x + leave, turn), (b.x + enter, turn), (b.x + enter, b.high))
     else:
         yield from ((leaves, a.y + leave), (b.x + enter, a.y + leave), (b.x + enter, b.low if up else b.high))
 

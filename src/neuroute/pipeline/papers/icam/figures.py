@@ -137,45 +137,35 @@ def _bias_note(net: Structure) -> str:
 def figure6(study: Study) -> Drawing:
     """POMO with its shapes (a), where its heads look (b), and tours from several starts with all lengths (c, d)."""
     net = Structure.read(study, POMO)
-    model, starts = net.model, _starts(net)
-    lengths = net.array("lengths", float)
+    model, lengths = net.model, net.array("lengths", float)
+    order = np.argsort(lengths, kind="stable")
+    places = np.linspace(0, len(order) - 1, min(STARTS, len(order))).round().astype(int)
+    starts = [int(order[place]) for place in places]  # of the shortest tour, the median and the longest
     titles = {start: f"{'best: ' if start == lengths.argmin() else ''}{lengths[start]:.3f}" for start in starts}
     tours = [dg.panel(f"tour{s}", 0.92, 0.92, text, bold=text.startswith("best")) for s, text in titles.items()]
     sheet = _sheet(study, net, tours=tours, drawn=len(starts))
     _draw_heads(sheet.axes["heads"], net)
     for start in starts:
         axes = sheet.axes[f"tour{start}"]
-        tour, best = net.array("tours")[start], start == int(np.argmin(net.array("lengths")))
-        axes.plot(*net.coords[[*tour, tour[0]]].T, color=style.GREEN if best else style.GREY, linewidth=0.8)
+        tour, colour = net.array("tours")[start], style.GREEN if start == lengths.argmin() else style.GREY
+        axes.plot(*net.coords[[*tour, tour[0]]].T, color=colour, linewidth=0.8)
         maps.draw_mark(axes, net.coords[start], "destination", 7)
         maps.frame_square(axes, net.coords)
     axes = sheet.axes["lengths"]
     axes.hist(lengths, bins=min(15, max(4, len(lengths) // 3)), color=style.RAMPS["blue"][1])
     axes.axvline(lengths.min(), color=style.GREEN, linewidth=1.2)
     maps.label_small(axes, "tour length", "starts")
-    about = {name: {"panel": name, "side": MEASURED} for name in "bcd"}
-    of_starts = [about["d"] | {"start": i, "length": float(length)} for i, length in enumerate(net.array("lengths"))]
-    stops = [
-        about["c"] | {"start": start, "stop": i, "node": int(node)}
-        for start in _starts(net)
-        for i, node in enumerate(net.array("tours")[start])
-    ]
-    looks = [
-        about["b"] | {"head": head, "node": node, "weight": float(weight)}
-        for head, weights in enumerate(net.array("attention"), 1)
-        for node, weight in enumerate(weights)
-    ]
-    rows: list[dict[str, Any]] = [*model.rows(), *net.decision_rows(), *of_starts, *stops, *looks]
+    rows: list[dict[str, Any]] = [*model.rows(), *net.decision_rows()]
+    rows += [{"panel": "d", "side": MEASURED, "start": i, "length": float(length)} for i, length in enumerate(lengths)]
+    for start in starts:
+        about = {"panel": "c", "side": MEASURED, "start": start}
+        rows += [about | {"stop": i, "node": int(node)} for i, node in enumerate(net.array("tours")[start])]
+    for head, weights in enumerate(net.array("attention"), 1):
+        about = {"panel": "b", "side": MEASURED, "head": head}
+        rows += [about | {"node": node, "weight": float(weight)} for node, weight in enumerate(weights)]
     alt = "POMO's encoder and decoder with their shapes; the heads' attention; tours from several starts."
     of_tours = {"first": lengths[0], "best": lengths.min(), "mean": lengths.mean()}
     return Drawing(sheet.figure, rows, notes(study, net=net, visited=len(net.decision.path), **of_tours), alt)
-
-
-def _starts(net: Structure) -> list[int]:
-    """The starts of the shortest and the longest tour, and between them that of the median."""
-    order = np.argsort(net.array("lengths"), kind="stable")
-    places = np.linspace(0, len(order) - 1, min(STARTS, len(order))).round().astype(int)
-    return [int(order[place]) for place in places]
 
 
 def _draw_heads(axes: mpl.axes.Axes, net: Structure) -> None:
@@ -216,44 +206,31 @@ def figure5(study: Study) -> Drawing:
             return dg.panel(name, 0.72, 0.6, TITLES[name], below=0.12, bold=True)
         return dg.sign(name, name[0]) if name else dg.space(0.15 if i % 2 else 0.72)
 
-    rows = [dg.row(*map(cell, names, range(len(names))), gap=0.07) for names in GRID]
-    sheet = dg.Sheet.of(study, net.model, rows=rows)
+    grid = [dg.row(*map(cell, names, range(len(names))), gap=0.07) for names in GRID]
+    sheet = dg.Sheet.of(study, net.model, rows=grid)
     nodes = net.order[:NODES]
     for name, values in terms.items():
         part = values[np.ix_(nodes, nodes)] if name.endswith("adaptation") else values[nodes, :CHANNELS]
         palette = "Oranges" if name == "exp_adaptation" else ""
         maps.draw_matrix(sheet.axes[name], part, maps.format_range(values), colours=palette)
-    text = "matrix product: a sum over the nodes, weighed by how far they are"
-    sheet.write(
-        sheet.places["· key"].x + 0.08, sheet.places["exp_adaptation"].y, text, ha="left", color=dg.ORANGE, fontsize=6
-    )
+    text, look = "matrix product: a sum over the nodes, weighed by how far they are", {"ha": "left", "fontsize": 6}
+    x, y = sheet.places["· key"].x + 0.08, sheet.places["exp_adaptation"].y
+    sheet.write(x, y, text, color=dg.COLOURS["orange"], **look)
     alt = (
         "Queries, keys, values and adaptation bias of a real instance, and what the module makes of them step by step."
     )
-    nodes = net.order[:NODES]
     with np.errstate(invalid="ignore"):
         difference = float(np.abs(terms["sigmoid_query"] * terms["ratio"] - terms["output"]).max())
     width = net.model.width
-    texts = notes(
-        study,
-        net=net,
-        layer=int(net.number("layer")) + 1,
-        nodes=min(NODES, net.n),
-        channels=min(CHANNELS, width),
-        width=width,
-        difference=difference,
-    )
-    return Drawing(
-        sheet.figure,
-        [
-            {"side": MEASURED, "matrix": name, "node": int(i), "column": int(j), "value": float(values[i, j])}
-            for name, values in terms.items()
-            for i in nodes
-            for j in (nodes if name.endswith("adaptation") else range(min(CHANNELS, values.shape[1])))
-        ],
-        texts,
-        alt,
-    )
+    drawn = {"nodes": len(nodes), "channels": min(CHANNELS, width), "width": width}
+    texts = notes(study, net=net, layer=int(net.number("layer")) + 1, difference=difference, **drawn)
+    rows = [
+        {"side": MEASURED, "matrix": name, "node": int(i), "column": int(j), "value": float(values[i, j])}
+        for name, values in terms.items()
+        for i in nodes
+        for j in (nodes if name.endswith("adaptation") else range(min(CHANNELS, width)))
+    ]
+    return Drawing(sheet.figure, rows, texts, alt)
 
 
 def calculation_terms(net: Structure) -> dict[str, maps.Array]:

@@ -191,22 +191,19 @@ def chosen_weights(scores: maps.Array, indices: maps.Array, weights: maps.Array,
     return every
 
 
-LAYER = "layers.0"
-
-
 @artifact("MVMoE, drawn from a trained model", needs=mvmoe.experts_routing)
 def figure2(study: Study) -> Drawing:
     """MVMoE with its shapes over a decision on a real instance (a), and how a mixture routes a node of it (b)."""
     net = Routing.of_model(study)
     m, node = net.model, net.decision.current
     scores, chosen = net.array("scores", float)[node], net.array("input_experts", int)[node]
-    feed: tuple[str, ...] = ("FFN", m.shape(f"{LAYER}.up"), "ReLU", m.shape(f"{LAYER}.down"))
-    if mixed := f"{LAYER}.mixture.gate.weight" in m.shapes:
-        hidden = m.shapes[f"{LAYER}.mixture.experts.up.weight"][1]
-        feed = ("MoE", f"{net.experts} FFNs", f"{m.width}–{hidden}–{m.width}", f"top {net.top}")
-    mixes: tuple[str, ...] = ("linear", m.shape("combine"))
+    weights = net.array("input_weights", float)[node]
+    feed, mixes = ["FFN", m.shape("layers.0.up"), "ReLU", m.shape("layers.0.down")], ["linear", m.shape("combine")]
+    if mixed := "layers.0.mixture.gate.weight" in m.shapes:
+        hidden = m.shapes["layers.0.mixture.experts.up.weight"][1]
+        feed = ["MoE", f"{net.experts} FFNs", f"{m.width}–{hidden}–{m.width}", f"top {net.top}"]
     if linears := m.shapes.get(f"{net.mixture}.experts.weight"):
-        mixes = ("MoE", f"{linears[0]} linears", " × ".join(str(n) for n in linears[1:]), f"top {net.top}")
+        mixes = ["MoE", f"{linears[0]} linears", " × ".join(str(n) for n in linears[1:]), f"top {net.top}"]
     experts = [
         dg.box(f"expert{j}", f"expert {j + 1}", fill="representatives" if j in chosen else "input", width=0.9)
         for j in range(len(scores))
@@ -224,17 +221,17 @@ def figure2(study: Study) -> Drawing:
     maps.draw_bars(axes, np.nan_to_num(scores), x=f"expert; top {len(chosen)} in colour", color=colours)
     axes.axhline(0, color=style.INK, linewidth=0.5)
     axes.set(xticks=range(1, len(scores) + 1), yticks=[])
-    for j, weight in zip(chosen, net.array("input_weights", float)[node], strict=True):
+    for j, weight in zip(chosen, weights, strict=True):
         sheet.arrow("scores", f"expert{j}", bend="across", label=f"g = {weight:.2f}")
         sheet.arrow(f"expert{j}", "sum", bend="across")
     stops = {int(node): i for i, node in enumerate(net.array("prefix")) if node}
     columns = {"demand": net.example.demand, "stop": stops, "logit": net.array("logits", float)}
     columns["probability"] = net.array("probabilities", float)
-    weights = dict(zip(net.array("input_experts")[node], net.array("input_weights")[node], strict=True))
-    about = {"panel": "b", "side": MEASURED, "node": node}
     rows = m.rows("a") + maps.node_rows(net.example.coords, {"panel": "a, decision", "side": MEASURED}, columns)
+    weight_of = dict(zip(chosen, weights, strict=True))
     rows += [
-        about | {"expert": j + 1, "score": float(score), "weight": float(weights.get(j, 0.0))}
+        {"panel": "b", "side": MEASURED, "node": node, "expert": j + 1, "score": float(score)}
+        | {"weight": float(weight_of.get(j, 0.0))}
         for j, score in enumerate(scores)
     ]
     alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."
@@ -252,101 +249,58 @@ MOST_NODES = 12  # nodes of a score matrix
 COLOURS = {"input": style.RAMPS["blue"], "expert": style.RAMPS["orange"]}
 
 
-@dataclass(frozen=True)
-class Choices:
-    """Scores of N nodes and what is chosen by them."""
-
-    scores: maps.Array  # (N, m)
-    weights: dict[str, maps.Array]  # by "input" and by "expert" choice: (N, m), 0 where a pair is not chosen
-    taken: int  # nodes that each expert takes, where experts choose
-
-    @classmethod
-    def of(cls, net: Routing) -> Choices:
-        scores, nodes = net.array("scores", float), net.array("expert_nodes")
-        weights = {
-            "input": chosen_weights(scores, net.array("input_experts"), net.array("input_weights"), 1),
-            "expert": chosen_weights(scores, nodes, net.array("expert_weights"), 0),
-        }
-        return cls(scores, weights, len(nodes))
-
-    @property
-    def rows_drawn(self) -> int:
-        """The first nodes, the depot being the first of all."""
-        return min(MOST_NODES, len(self.scores))
-
-    def loads(self, way: str) -> maps.Array:
-        """(m,) how many nodes each expert gets."""
-        return np.asarray((self.weights[way] > 0).sum(axis=0))
-
-    def experts(self, way: str) -> maps.Array:
-        """(N,) how many experts each node has."""
-        return np.asarray((self.weights[way] > 0).sum(axis=1))
-
-
 @artifact("Nodes that choose experts, experts that choose nodes", needs=mvmoe.experts_routing)
 def figure3(study: Study) -> Drawing:
     """Scores of a gate on real nodes, by which nodes choose experts (a) or experts choose nodes (b); loads (c, d)."""
     net = Routing.of_model(study)
-    choices = Choices.of(net)
+    scores, expert_nodes = net.array("scores", float), net.array("expert_nodes")
+    weights = {  # (N, m), 0 where a pair is not chosen
+        "input": chosen_weights(scores, net.array("input_experts"), net.array("input_weights"), 1),
+        "expert": chosen_weights(scores, expert_nodes, net.array("expert_weights"), 0),
+    }
+    nodes, columns = scores.shape
+    drawn = min(MOST_NODES, nodes)  # the first ones, the depot being the first of all
     legend = {f"{way} choice": {"marker": "s", "color": ramp[1], "markersize": 5} for way, ramp in COLOURS.items()}
     sheet = dg.Sheet.of(study, net.model, ways=legend)
-    for way in COLOURS:
-        _draw_matrix(sheet.axes[way], choices, way)
-    columns = choices.scores.shape[1]
-    names = [f"E{j + 1}" for j in range(columns)]
-    _draw_pairs(sheet.axes["loads"], {way: choices.loads(way) for way in COLOURS}, names)
-    counts = {way: np.bincount(choices.experts(way), minlength=columns + 1) for way in COLOURS}
-    _draw_pairs(sheet.axes["counts"], counts, [str(i) for i in range(columns + 1)], "experts of a node")
+    chosen = {way: of > 0 for way, of in weights.items()}
+    for way, pairs in chosen.items():
+        _draw_matrix(sheet.axes[way], scores[:drawn], pairs[:drawn], COLOURS[way][0])
+        look: dict[str, Any] = {"y": "nodes", "width": 0.38, "color": COLOURS[way][1]}
+        look["shift"] = -0.2 if way == "input" else 0.2
+        maps.draw_bars(sheet.axes["loads"], pairs.sum(axis=0), [f"E{j + 1}" for j in range(columns)], **look)
+        counts = np.bincount(pairs.sum(axis=1), minlength=columns + 1)
+        labels = [str(i) for i in range(columns + 1)]
+        maps.draw_bars(sheet.axes["counts"], counts, labels, x="experts of a node", **look)
     alt = "Score matrices of nodes and experts with the chosen entries in colour, and how many nodes each expert gets."
-    nodes, columns = choices.scores.shape
-    without, rows = int((choices.experts("expert") == 0).sum()), choices.rows_drawn
-    cut = f" The first {rows} of {nodes} nodes are drawn; (c, d) and the CSV have all." if rows < nodes else ""
-    loads = ", ".join(str(n) for n in choices.loads("input"))
-    texts = notes(study, net=net, choices=choices, nodes=nodes, cut=cut, loads=loads, columns=columns, without=without)
+    without = int((~chosen["expert"].any(axis=1)).sum())
+    cut = f" The first {drawn} of {nodes} nodes are drawn; (c, d) and the CSV have all." if drawn < nodes else ""
+    loads = ", ".join(str(n) for n in chosen["input"].sum(axis=0))
+    counts_of = {"nodes": nodes, "columns": columns, "taken": len(expert_nodes), "without": without}
+    texts = notes(study, net=net, cut=cut, loads=loads, **counts_of)
     points = [
-        {"node": i, "expert": j + 1, "score": float(choices.scores[i, j])}
-        | {f"{way}_choice_weight": float(weights[i, j]) for way, weights in choices.weights.items()}
-        | {"drawn": i < choices.rows_drawn, "side": MEASURED}  # all nodes, also those that are not drawn
-        for i, j in np.ndindex(choices.scores.shape)
+        {"node": i, "expert": j + 1, "score": float(scores[i, j])}
+        | {f"{way}_choice_weight": float(of[i, j]) for way, of in weights.items()}
+        | {"drawn": i < drawn, "side": MEASURED}  # all nodes, also those that are not drawn
+        for i, j in np.ndindex(scores.shape)
     ]
     return Drawing(sheet.figure, points, texts, alt)
 
 
-def _draw_matrix(axes: mpl.axes.Axes, choices: Choices, way: str) -> None:
+def _draw_matrix(axes: mpl.axes.Axes, scores: maps.Array, is_choice: maps.Array, colour: str) -> None:
     """A row for each node, a column for each expert, the chosen in colour; units of the axes are cells."""
-    rows, columns = choices.rows_drawn, choices.scores.shape[1]
-    is_choice = choices.weights[way][:rows] > 0
-    colours = mpl.colors.ListedColormap(["white", COLOURS[way][0]])
-    axes.pcolormesh(np.arange(columns + 1), np.arange(rows + 1), is_choice, cmap=colours, vmin=0, vmax=1,
-                    edgecolors="#c3c8d0", linewidth=0.3)  # fmt: skip
+    rows, columns = scores.shape
+    colours = mpl.colors.ListedColormap(["white", colour])
+    axes.pcolormesh(is_choice, cmap=colours, vmin=0, vmax=1, edgecolors="#c3c8d0", linewidth=0.3)
     for i, j in np.ndindex(rows, columns):
-        weight, colour = ("bold", style.INK) if is_choice[i, j] else ("normal", style.GREY)
-        dg.write(
-            axes, j + 0.5, i + 0.52, _score(float(choices.scores[i, j])), fontsize=5.4, fontweight=weight, color=colour
-        )
-    for i in range(rows):
-        dg.write(axes, -0.12, i + 0.52, f"customer {i}" if i else "depot", fontsize=5.4, ha="right")
-    for j in range(columns):
-        dg.write(axes, j + 0.5, -0.42, f"E{j + 1}", fontsize=6, fontweight="bold")
-    if way == "input":
-        dg.draw_arrow(axes, (columns + 0.25, 0.5), (columns + 1.05, 0.5))
-        dg.write(axes, columns + 0.2, 1.15, "each node\nits best", fontsize=5.2, ha="left", va="top")
-    else:
-        dg.draw_arrow(axes, (columns + 0.3, 0.2), (columns + 0.3, 1.5))
-        dg.write(axes, columns + 0.5, 0.85, "each expert\nits best", fontsize=5.2, ha="left")
-    axes.set_xlim(-2.0, columns + 1.6)
-    axes.set_ylim(rows + 0.1, -0.9)
-    axes.axis("off")
-
-
-def _score(value: float) -> str:
-    return decimal(value, 2 if abs(value) < 9.995 else 1) if np.isfinite(value) else "–"
-
-
-def _draw_pairs(axes: mpl.axes.Axes, counts: dict[str, maps.Array], labels: list[str], x: str = "") -> None:
-    """Both ways' numbers of nodes side by side."""
-    for way, shift in (("input", -0.2), ("expert", 0.2)):
-        maps.draw_bars(axes, counts[way], labels, x=x, y="nodes", width=0.38, color=COLOURS[way][1], shift=shift)
+        look: dict[str, Any] = {"fontweight": "bold"} if is_choice[i, j] else {"color": style.GREY}
+        score = float(scores[i, j])
+        text = decimal(score, 2 if abs(score) < 9.995 else 1) if np.isfinite(score) else "–"
+        dg.write(axes, j + 0.5, i + 0.52, text, fontsize=5.4, **look)
+    axes.invert_yaxis()
+    maps.hide_ticks(axes, "#c3c8d0")
+    axes.set_yticks(np.arange(rows) + 0.5, [f"customer {i}" if i else "depot" for i in range(rows)], fontsize=5.4)
+    axes.set_xticks(np.arange(columns) + 0.5, [f"E{j + 1}" for j in range(columns)], fontsize=6, fontweight="bold")
+    axes.tick_params(length=0, pad=2, labeltop=True, labelbottom=False)
 
 
 @artifact(
@@ -356,24 +310,41 @@ def _draw_pairs(axes: mpl.axes.Axes, counts: dict[str, maps.Array], labels: list
 def figure4(study: Study) -> Drawing:
     """The decoder's base gate (a) and the hierarchical one (b) at a decision of as many tours as there are starts."""
     base, light = Routing.of_model(study), Routing.of_model(study, "MVMoE/4E-L")
+    shares_of = {"E": _load(base), "F": _load(light)}
+    boxes = {
+        name: [
+            dg.box(f"{name}{j}", f"E{j}", f"{percent:.0f} %" if np.isfinite(percent) else "–", width=0.52,
+                   fill="representatives" if percent > 0 else "input")
+            for j, percent in enumerate(load, 1)
+        ]
+        for name, load in shares_of.items()
+    }  # fmt: skip
     sheet = dg.Sheet.of(
-        study, base.model, base=base, light=light, base_experts=_experts(base, "E"), light_experts=_experts(light, "F"),
+        study, base.model, base=base, light=light, base_experts=boxes["E"], light_experts=boxes["F"],
         base_gate=base.model.shape(f"{base.mixture}.gate"), light_gate=light.model.shape(f"{light.mixture}.gate"),
         dense=light.model.shape("combine.dense"), first_gate=light.model.shape("combine.gate"),
     )  # fmt: skip
-    _draw_loads(sheet, base, "E", "gate", "sum")
-    _draw_loads(sheet, light, "F", "gate₂", "sum₂")
-    branches = (("gate₂", -0.4, "sparse layer, p₀"), ("D", 0.65, "dense layer, p₁"))
-    for (name, leave, layer), share in zip(branches, light.array("gate", float), strict=True):
-        label = f"{layer} = {share:.2f}"
-        sheet.arrow("G₁", name, bend="straight", leave=leave, label=label, linewidth=_thickness(share))
+    # Arrows by way of the experts, the thicker the more tours they stand for, and none for none.
+    for name, gate, total in (("E", "gate", "sum"), ("F", "gate₂", "sum₂")):
+        for j, percent in enumerate(shares_of[name], 1):
+            if percent > 0:
+                leave = 0.35 * (sheet.places[f"{name}{j}"].x - sheet.places[gate].x)
+                look: dict[str, Any] = {"bend": "straight", "linewidth": _thickness(percent / 100)}
+                sheet.arrow(gate, f"{name}{j}", leave=leave, **look)
+                sheet.arrow(f"{name}{j}", total, **look)
+    sparse, dense = (float(share) for share in light.array("gate"))
+    for name, leave, label, share in (
+        ("gate₂", -0.4, "sparse layer, p₀", sparse),
+        ("D", 0.65, "dense layer, p₁", dense),
+    ):
+        look = {"bend": "straight", "linewidth": _thickness(share)}
+        sheet.arrow("G₁", name, leave=leave, label=f"{label} = {share:.2f}", **look)
     branch, other, first = (sheet.places[name] for name in ("sparse", "dense", "X₂"))
     sheet.write((branch.right + other.left) / 2, branch.y, "or", fontsize=6.5)
     sheet.write(other.x, first.y, "thick arrows:\nlarge shares", color=style.GREY)
     rows = [each | {"side": MEASURED} for net, name in ((base, "a"), (light, "b")) for each in _gate_rows(net, name)]
     alt = "A gate that sends each tour to two of the experts, and one that first chooses between experts and a layer."
-    loads = [", ".join(f"{percent:.1f}" for percent in _load(net)) for net in (base, light)]
-    sparse, dense = (float(p) for p in light.array("gate"))
+    loads = [", ".join(f"{percent:.1f}" for percent in load) for load in shares_of.values()]
     texts = notes(study, base=base, light=light, visited=_visited(base), loads=loads, sparse=sparse, dense=dense)
     return Drawing(sheet.figure, rows, texts, alt)
 
@@ -382,25 +353,6 @@ def _load(net: Routing) -> maps.Array:
     """(m,) percent of the tours' choices on each expert at the decision."""
     experts = net.array("decoder_experts", int)
     return shares(np.bincount(experts.ravel(), minlength=net.array("decoder_scores").shape[1]))
-
-
-def _experts(net: Routing, name: str) -> list[dg.Element]:
-    """A box for each, with its load; in colour where it has any."""
-    return [
-        dg.box(f"{name}{j}", f"E{j}", f"{percent:.0f} %" if np.isfinite(percent) else "–", width=0.52,
-               fill="representatives" if percent > 0 else "input")
-        for j, percent in enumerate(_load(net), 1)
-    ]  # fmt: skip
-
-
-def _draw_loads(sheet: dg.Sheet, net: Routing, name: str, gate: str, total: str) -> None:
-    """Arrows by way of the experts, the thicker the more tours they stand for, and none for none."""
-    for j, percent in enumerate(np.nan_to_num(_load(net)), 1):
-        if percent > 0:
-            expert, width = sheet.places[f"{name}{j}"], _thickness(percent / 100)
-            leave = 0.35 * (expert.x - sheet.places[gate].x)
-            sheet.arrow(gate, f"{name}{j}", bend="straight", leave=leave, linewidth=width)
-            sheet.arrow(f"{name}{j}", total, bend="straight", linewidth=width)
 
 
 def _thickness(share: float) -> float:

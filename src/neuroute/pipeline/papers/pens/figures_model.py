@@ -48,10 +48,8 @@ class Walk:
         place, rows = np.argsort(self.tour), []  # stop of the tour
         for k, chances in enumerate(self.probabilities):
             kinds = np.where(place < k, "visited", np.where(place == k, "origin", "candidate"))
-            columns = {
-                "place": kinds, "probability": {i: float(chances[i]) for i in np.flatnonzero(place > k)},
-                "chosen": place == k + 1,
-            }  # fmt: skip
+            columns = {"place": kinds, "probability": {i: float(chances[i]) for i in np.flatnonzero(place > k)}}
+            columns |= {"chosen": place == k + 1}
             for each in maps.node_rows(self.coords, {"panel": "a", "side": MEASURED, "decision": k + 1}, columns):
                 x, y = (float(v) for v in self.coords[each["node"]])
                 rows.append(each | {"node": self.name(each["node"]), "x": x, "y": y})
@@ -63,14 +61,12 @@ def figure2(study: Study) -> Drawing:
     """One path-TSP step by step (a), and the model that solves it (b)."""
     net = Attention.read(study, pens.run_id("pens_a"))
     walk, decisions = net.walk, range(len(net.walk.probabilities))
-    steps = [
-        dg.column(dg.panel(f"map{k}", SIDE, SIDE, f"decision {k + 1}"), dg.panel(f"bars{k}", SIDE, 0.42, below=0.1),
-                  top=True, gap=0.06)
+    panels = [
+        (dg.panel(f"map{k}", SIDE, SIDE, f"decision {k + 1}"), dg.panel(f"bars{k}", SIDE, 0.42, below=0.1))
         for k in decisions
-    ]  # fmt: skip
-    marks = {
-        "origin": maps.MARKS["current"], "destination": maps.MARKS["destination"], "visited": maps.MARKS["visited"],
-    }  # fmt: skip
+    ]
+    steps = [dg.column(*pair, top=True, gap=0.06) for pair in panels]
+    marks = {"origin": maps.MARKS["current"]} | {name: maps.MARKS[name] for name in ("destination", "visited")}
     sheet = dg.Sheet.of(study, net.model, steps=steps, marks=marks, cities=len(walk.coords))
     for k in decisions:
         _draw_step(sheet.axes[f"map{k}"], walk, k)
@@ -83,9 +79,7 @@ def figure2(study: Study) -> Drawing:
         else:
             maps.write_not_finite(axes)
         axes.set_xticks(nodes, [walk.name(node) for node in nodes])
-        axes.set_xlim(-0.6, len(walk.coords) - 0.4)
-        axes.set_ylim(0, 1.05)
-        axes.set_yticks([])
+        axes.set(xlim=(-0.6, len(walk.coords) - 0.4), ylim=(0, 1.05), yticks=[])
         axes.tick_params(labelsize=5.5, length=0, pad=1.5)
         axes.grid(visible=False)
     _draw_step(sheet.axes["tour"], walk, len(decisions))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
 from neuroute.core.lazy import mpl, pd
-from neuroute.evaluation.snapshot import NetworkSnapshot
+from neuroute.evaluation.snapshot import ModuleShapes, NetworkSnapshot
 from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.plan.needs import Log, artifact, tested
 from neuroute.pipeline.rendering import diagram as dg
@@ -66,11 +66,6 @@ class Round(NetworkSnapshot):
     def tokens(self) -> int:
         """Of the long stream: the representatives and the candidates."""
         return self.representatives + len(self.decision.available)
-
-    @property
-    def products(self) -> tuple[int, int]:
-        """Products of a query with a key, for each head: of self-attention, and of a cross-attention module."""
-        return self.tokens**2, 2 * self.representatives * self.tokens
 
     def look(self, module: int, of: str) -> maps.Array:
         """(n,) the weights of the current node (mean of its repetitions) or of the destination in a module."""
@@ -176,8 +171,16 @@ def figure1(study: Study) -> Drawing:
     m, modules = net.model, f"{net.model.depth} module{'s' * (net.model.depth > 1)}"
     names = {"visited": "visited: not seen again", "destination": "destination (the first node)"}
     marks = {names.get(kind, kind): maps.MARKS[kind] for kind in ("current", "destination", "visited", "candidate")}
-    full, cross = net.products
     r, tokens = net.representatives, net.tokens
+    full, cross = tokens**2, 2 * r * tokens  # products of a query with a key, for each head: of (a), of a module
+    of_cross = f"2 × {r} × {tokens:,} = {cross:,} ({maps.format_percent(cross / full)})"
+    squares = [
+        dg.column(
+            dg.panel(name, 1.15, 1.15, f"keys: all {tokens:,} tokens", before=0.15),
+            dg.words(f"{name}-attention", 6.5, bold=True), dg.words(text), gap=0.05,
+        )
+        for name, text in (("self", f"{tokens:,}² = {full:,} products"), ("cross", of_cross))
+    ]  # fmt: skip
     repeated = f"\n(mean of {r - 1}\nrepetitions)" if r > 2 else ""
     seen_by = {"current": f"seen by the\ncurrent node{repeated}", "destination": "seen by the\ndestination"}
     looks = []
@@ -185,13 +188,15 @@ def figure1(study: Study) -> Drawing:
         titles = {module: f"module {module + 1}" if of == "current" else "" for module in _mapped(net)}
         panels = [dg.panel(f"{of}{module}", 0.6, 0.6, title, below=0.12) for module, title in titles.items()]
         looks.append(dg.row(dg.column(dg.words(text, 6, bold=True), width=0.8), *panels, gap=0.1))
+    red, blue = dg.COLOURS["dark_red"], dg.COLOURS["blue"]
     sheet = dg.Sheet.of(
-        study, m, net=net, full=full, cross=cross, part=maps.format_percent(cross / full), modules=modules, marks=marks,
-        linears=m.count("decoder.current.") + m.count("decoder.start."), looks=looks,
+        study, m, net=net, squares=squares, modules=modules, marks=marks, looks=looks, embed=m.count("embed."),
+        ends=m.count("decoder.current.") + m.count("decoder.start."), head=m.count("head."),
+        gather=[_stream("Z", r, m, red), _part("gather", "Eq. 3", m, fill="representatives", head=0.14)],
+        spread=[_stream("H", tokens, m, blue), dg.space(0.95), _part("spread", "Eq. 4", m, head=0.0, foot=0.14)],
     )  # fmt: skip
     for axes in (sheet.axes["self"], sheet.axes["cross"]):
-        axes.set_xlim(0, tokens)
-        axes.set_ylim(0, tokens)
+        axes.set(xlim=(0, tokens), ylim=(0, tokens))
         axes.axis("off")
     _draw_cells(sheet.axes["self"], tokens, 0, tokens, style.RAMPS["blue"][1])
     axes = sheet.axes["cross"]
@@ -204,38 +209,53 @@ def figure1(study: Study) -> Drawing:
     maps.draw_state(sheet.axes["state"], net.decision)
     maps.draw_probabilities(sheet.axes["chances"], net.decision)
     _draw_likeliest(sheet.axes["likeliest"], net)
-    for module in _mapped(net):
-        for of in ENDS:
-            axes = sheet.axes[f"{of}{module}"]
-            weights, nodes, decision = net.look(module, of), net.tokens_seen, net.decision
-            area = maps.node_area(axes, len(decision.coords))
-            maps.draw_nodes(axes, decision.coords, decision.path, "#e6e8ec", s=0.4 * area, linewidths=0, zorder=1)
-            if np.isfinite(weights[nodes]).all():
-                order = nodes[np.argsort(weights[nodes], kind="stable")]
-                share = np.minimum(weights[order] * len(nodes) / STRONG, 1)
-                colours, sizes = maps.color_values("Oranges", 0.08 + 0.92 * share), area * (0.6 + 1.4 * share)
-                maps.draw_nodes(
-                    axes, decision.coords, order, colours, s=sizes, linewidths=0.3, edgecolors="#b5651d55", zorder=2
-                )
-                on_ends = weights[list({decision.current, decision.end})].sum()
-                axes.set_xlabel(f"{100 * on_ends:.0f} % on the ends", fontsize=5.3, labelpad=1.5)
-            else:
-                maps.write_not_finite(axes, 5.5)
-            maps.draw_mark(axes, decision.coords[decision.current if of == "current" else decision.end], of, 6)
-            maps.frame_square(axes, decision.coords)
-    about = {"panel": "a", "side": MEASURED, "tokens": net.tokens, "representatives": net.representatives}
-    counted = [about | {"attention": k, "products": v} for k, v in zip(("self", "cross"), net.products, strict=True)]
+    decision, nodes = net.decision, net.tokens_seen
+    for module, (of, end) in product(_mapped(net), (("current", decision.current), ("destination", decision.end))):
+        axes, weights = sheet.axes[f"{of}{module}"], net.look(module, of)
+        area = maps.node_area(axes, len(decision.coords))
+        maps.draw_nodes(axes, decision.coords, decision.path, "#e6e8ec", s=0.4 * area, linewidths=0, zorder=1)
+        if np.isfinite(weights[nodes]).all():
+            order = nodes[np.argsort(weights[nodes], kind="stable")]
+            share = np.minimum(weights[order] * len(nodes) / STRONG, 1)
+            look = {"s": area * (0.6 + 1.4 * share), "linewidths": 0.3, "edgecolors": "#b5651d55", "zorder": 2}
+            maps.draw_nodes(axes, decision.coords, order, maps.color_values("Oranges", 0.08 + 0.92 * share), **look)
+            on_ends = weights[list({decision.current, decision.end})].sum()
+            axes.set_xlabel(f"{100 * on_ends:.0f} % on the ends", fontsize=5.3, labelpad=1.5)
+        else:
+            maps.write_not_finite(axes, 5.5)
+        maps.draw_mark(axes, decision.coords[end], of, 6)
+        maps.frame_square(axes, decision.coords)
+    about = {"panel": "a", "side": MEASURED, "tokens": tokens, "representatives": r}
+    counted = [about | {"attention": k, "products": v} for k, v in (("self", full), ("cross", cross))]
     alt = (
         "Squares of attention products to scale; a cross-attention module with its shapes; and the network between "
         "maps of a path under construction, of the candidates' probabilities and of where the representatives look."
     )
     rows = [*counted, *net.model.rows(), *net.decision_rows()]
-    n, count = len(net.decision.coords), len(net.attention)
+    n, count = len(decision.coords), len(net.attention)
     whole = sum((r + n - k) ** 2 for k in range(1, n)), sum(2 * r * (r + n - k) for k in range(1, n))
     left_out = f" {MAPPED} of {count} modules; the CSV has all." if count > MAPPED else ""
-    counts = {"n": n, "repetitions": r - 1, "path": len(net.decision.path), "strong": STRONG}
+    counts = {"n": n, "full": full, "cross": cross, "repetitions": r - 1, "path": len(decision.path), "strong": STRONG}
     texts = notes(study, net=net, whole=whole, left_out=left_out, **counts)
     return Drawing(sheet.figure, rows, texts, alt, _look_table(net))
+
+
+def _stream(name: str, tokens: int, m: ModuleShapes, colour: str) -> dg.Element:
+    """Where one begins, with its shape."""
+    texts = dg.words(f"{tokens:,} × {m.width}"), dg.words(name, 7.5, bold=True, colour=colour)
+    return dg.column(*texts, dg.space(0, 0.1), gap=0.03)
+
+
+def _part(name: str, equation: str, m: ModuleShapes, fill: str = "nodes", **room: float) -> dg.Element:
+    """A half of a module: attention and feed-forward layer, each added to what came in."""
+    of = f"decoder.layers.0.{name}."
+    shapes = [m.shape(f"{of}{key}", label) for key, label in (("query", "q"), ("key_value", "k, v"), ("out", "out"))]
+    feed = m.shape(f"{of}up"), "ReLU", m.shape(f"{of}down")
+    items = (
+        dg.box(f"{name}_attention", "attention", m.heads_text, *shapes, fill=fill), dg.sign(f"{name}1"),
+        dg.box(f"{name}_feed", "FFN", *feed, fill="feed"), dg.sign(f"{name}2"),
+    )  # fmt: skip
+    return dg.frame(name, dg.row(*items, tight=True), f"{equation}: {m.count(of):,} parameters", **room)
 
 
 def _draw_cells(axes: mpl.axes.Axes, columns: int, low: float, high: float, colour: str) -> None:
@@ -264,16 +284,11 @@ def _draw_likeliest(axes: mpl.axes.Axes, net: Round) -> None:
     chances = decision.probabilities[nodes]
     best = np.lexsort((nodes, -chances))[:LIKELIEST]
     y = -np.arange(len(best))
-    axes.barh(y, chances[best], height=0.7, color=maps.color_values("Blues", chances[best] / chances.max()),
-              edgecolor=style.INK, linewidth=0.4)  # fmt: skip
-    for at, chance in zip(y, chances[best], strict=True):
-        axes.annotate(
-            maps.format_percent(chance), (chance, at), (2.5, 0), textcoords="offset points", fontsize=5.6, va="center"
-        )
+    bars = axes.barh(y, chances[best], height=0.7, color=maps.color_values("Blues", chances[best] / chances.max()),
+                     edgecolor=style.INK, linewidth=0.4)  # fmt: skip
+    axes.bar_label(bars, [maps.format_percent(chance) for chance in chances[best]], padding=2.5, fontsize=5.6)
     axes.set_yticks(y, [f"{ordinal(int(i) + 1)} nearest" for i in best], fontsize=5.6)
-    axes.set_ylim(0.5 - LIKELIEST, 0.6)
-    axes.set_xlim(0, 1.5 * float(chances.max()))
-    axes.set_xticks([])
+    axes.set(ylim=(0.5 - LIKELIEST, 0.6), xlim=(0, 1.5 * float(chances.max())), xticks=[])
     axes.tick_params(axis="y", length=0, pad=2)
     axes.grid(visible=False)
     axes.spines[["bottom", "left"]].set_visible(False)
