@@ -6,11 +6,8 @@ import pytest
 
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
-from neuroute.pipeline.plan.estimates import (
-    Estimates,
-    at_size,
-    flops_per_second,
-)
+from neuroute.pipeline.plan.estimates import FLOPS, Estimates
+from neuroute.solvers.base import at_size
 from neuroute.specs.objects import Dataset, Labels
 
 
@@ -24,9 +21,12 @@ def test_sizes_between_and_beyond() -> None:
 
 
 def test_what_config_yaml_says_goes_before_what_is_typical(tmp_path: Path) -> None:
-    given = {"work_dir": str(tmp_path), "machine": {"cpu_gflops_per_thread": 3, "gpu_tflops": 2}}
-    config = parse_config(given)
-    assert (flops_per_second(config, "cpu"), flops_per_second(config, "cuda")) == (3e9, 2e12)
+    def tested(**machine: float) -> float:
+        given = {"papers": ["pens"], "work_dir": str(tmp_path), "device": "cpu", "machine": machine}
+        estimates = Estimates(build_plan(parse_config(given)))
+        return estimates.evaluate(next(iter(estimates.plan.evaluations))).seconds - estimates.start_s
+
+    assert tested(cpu_gflops_per_thread=FLOPS["cpu"] / 2e9) == pytest.approx(2 * tested())
 
 
 def test_references_have_a_budget_and_unknown_solvers_no_estimate(tmp_path: Path) -> None:

@@ -9,19 +9,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.evaluation.accounting.counts import counts
 from neuroute.evaluation.accounting.flops import RunFlops
-from neuroute.pipeline.plan.config import Config
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.pipeline.plan.preflight import gpus
 from neuroute.solvers.base import at_size
 from neuroute.solvers.registry import FROM_FILES, get
 from neuroute.specs.data import with_count
-from neuroute.specs.objects import GivenRun, Labels, Run
+from neuroute.specs.objects import GivenRun, Labels
 
 Kind = Literal["cpu", "cuda"]
 BySize = dict[int, float]
@@ -49,33 +46,13 @@ SOLVERS: dict[str, BySize] = {
     "pyvrp-long": {20: 10.4, 50: 26.8},
 }
 
-
-def solver_s(solver: str, n: int) -> float:
-    """Seconds of one core for an instance of n nodes; not a number for a solver that nobody has measured.
-
-    At most the solver's own limit, and all of that where nothing else is known.
-    """
-    typical, limit = SOLVERS.get(solver, {}), get(solver).limit
-    most = limit(n) if limit else math.inf
-    if not typical:
-        return most if most < math.inf else math.nan
-    return min(at_size(typical, n), most)
-
-
-def flops_per_second(config: Config, kind: Kind) -> float:
-    """Of one thread of a CPU, or of a GPU: as config.yaml says, else typical."""
-    if kind == "cpu":
-        return 1e9 * config.machine.cpu_gflops_per_thread if config.machine.cpu_gflops_per_thread else FLOPS[kind]
-    return 1e12 * config.machine.gpu_tflops if config.machine.gpu_tflops else FLOPS[kind]
-
-
 PROCESS_MB = 1000  # torch, pandas and the plan
 CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries
 WORKER_MB = 300  # a solver's process
 ACTIVATIONS_GB = 4.0  # on a CPU, where config.yaml says nothing (core/device.py)
 DRAWING_S = 0.7  # of a table or figure in its five formats
-WARM_START_S = 0.3  # a copy of a process that has loaded all
 LEAST_S = {"cpu": 0.01, "cuda": 0.1}  # of a job by its FLOPs, to say how far these are off
+WARM_START_S = 0.3  # a copy of a process that has loaded all
 CORE_S = 300.0  # of solving for each core of a label job: shorter ones run side by side, as soon as a core is free
 # Of a network's activations, of which config.yaml bounds the sum
 OPERATIONS_PER_BYTE = 8.0  # of a batch's updates for each byte that they keep: measured, more in all trainings of smoke
@@ -162,8 +139,6 @@ class Estimates:
         except (OSError, IndexError, ValueError):
             return None
 
-    # -- labels -------------------------------------------------------------------------------------------------
-
     def labels(self, job: str) -> Cost:
         """A label job; unless the config says how many, on as many cores as it keeps busy for a while."""
         labels = self.plan.label_jobs[job]
@@ -184,10 +159,17 @@ class Estimates:
         )
 
     def label_seconds(self, labels: Labels) -> float:
-        """Core-seconds to solve all instances; not a number for a solver that nobody has measured."""
+        """Core-seconds to solve all instances; not a number for a solver that nobody has measured.
+
+        At most the solver's own limit, and all of that where nothing else is known.
+        """
         if labels.solver in FROM_FILES:
             return 0.0
-        return labels.dataset.count * solver_s(labels.solver, labels.dataset.n)
+        n, typical, limit = labels.dataset.n, SOLVERS.get(labels.solver), get(labels.solver).limit
+        most = limit(n) if limit else math.inf
+        if typical:
+            return labels.dataset.count * min(at_size(typical, n), most)
+        return labels.dataset.count * most if most < math.inf else math.nan
 
     @cached_property
     def _at_hand(self) -> dict[str, int]:
@@ -201,8 +183,6 @@ class Estimates:
             for shorter, longer in pairwise(sorted(each))
         }
 
-    # -- networks -----------------------------------------------------------------------------------------------
-
     def train(self, run: str) -> Cost:
         """A training; of given weights, what reading them takes."""
         r, path = self.plan.runs[run], self.plan.run_dir(run) / "model.safetensors"
@@ -211,20 +191,19 @@ class Estimates:
             file_mb = Path(r.weights).stat().st_size / 1e6  # which may hold an optimizer's state, too
             memory = PROCESS_MB + file_mb + 2 * weights_mb
             return Cost("weights", run, path, self.start_s, memory_mb=memory, disk_mb=weights_mb)
-        flops, threads = RunFlops(r).train(), self.plan.scale.train_threads
+        (flops, by_flops), threads = self._by_flops("train", run), self.plan.scale.train_threads
         data_mb = sum(labels.dataset.count * labels.dataset.n * 9 for labels in r.data) / 1e6  # coordinates and tours
         batch_gb = flops / max(1, r.training.batches) / OPERATIONS_PER_BYTE / 1e9
         memory = self._memory_mb(self.gpus, batch_gb) + 5 * weights_mb + data_mb
-        seconds = self.took("train", run) or self.start_s + self._off_in_trainings * self.training_s(r, flops)
+        seconds = self.took("train", run) or self.start_s + self._off["train"] * by_flops
         # On disk: weights, and weights with two moments in the state.
         return Cost("train", run, path, seconds, threads, self.gpus, flops, memory, 4 * weights_mb)
 
     def evaluate(self, evaluation: str) -> Cost:
         e = self.plan.evaluations[evaluation]
         r, devices = self.plan.runs[e.run], min(self.gpus, 1)
-        flops, threads = RunFlops(r).evaluate(e), self.plan.scale.evaluate_threads
-        seconds = self.took("evaluate", evaluation)
-        seconds = seconds or self.start_s + self._off_in_evaluations * self.evaluation_s(flops)
+        (flops, by_flops), threads = self._by_flops("evaluate", evaluation), self.plan.scale.evaluate_threads
+        seconds = self.took("evaluate", evaluation) or self.start_s + self._off["evaluate"] * by_flops
         parts = e.measurements
         sets = [labels.dataset for labels in e.labels]
         sets += [dataset for part in parts for dataset in getattr(part, "datasets", ())]
@@ -239,38 +218,39 @@ class Estimates:
         path = self.plan.evaluation_file(evaluation)
         return Cost("evaluate", evaluation, path, seconds, threads, devices, flops, memory, disk)
 
-    def training_s(self, run: Run, flops: float) -> float:
-        """Seconds of a training by its FLOPs, and by its decisions: a narrow network takes long for few FLOPs."""
+    def _by_flops(self, stage: str, job: str) -> tuple[float, float]:
+        """FLOPs, and seconds by these; of a training also by its decisions, as narrow networks take long for few."""
+        machine = self.plan.config.machine
+        stated = 1e12 * (machine.gpu_tflops or 0) if self.gpus else 1e9 * (machine.cpu_gflops_per_thread or 0)
+        rate = stated or FLOPS[self.kind]
+        if stage == "evaluate":
+            evaluation = self.plan.evaluations[job]
+            flops = RunFlops(self.plan.runs[evaluation.run]).evaluate(evaluation)
+            return flops, flops / (rate * (1 if self.gpus else self.plan.scale.evaluate_threads))
+        run = self.plan.runs[job]
+        flops = RunFlops(run).train()
         decisions = run.training.batches * (1 if getattr(run.training, "step", "") == "decision" else run.n)
-        rate = flops_per_second(self.plan.config, self.kind) * (self.gpus or self.plan.scale.train_threads)
-        return flops / rate + decisions * DECISION_S[self.kind]
+        seconds = flops / (rate * (self.gpus or self.plan.scale.train_threads)) + decisions * DECISION_S[self.kind]
+        return flops, seconds
 
-    def evaluation_s(self, flops: float) -> float:
-        """Seconds of an evaluation, or of a part of one, by its FLOPs."""
-        threads = 1 if self.gpus else self.plan.scale.evaluate_threads
-        return flops / (flops_per_second(self.plan.config, self.kind) * threads)
+    @cached_property
+    def _off(self) -> dict[str, float]:
+        """Stage -> how many times the seconds by their FLOPs those jobs took that are done: so do the others."""
+        trained = [run for run, r in self.plan.runs.items() if not isinstance(r, GivenRun)]
+        off = dict[str, float]()
+        for stage, jobs in {"train": trained, "evaluate": list(self.plan.evaluations)}.items():
+            done = [
+                (took - self.start_s, self._by_flops(stage, job)[1]) for job in jobs if (took := self.took(stage, job))
+            ]
+            # Less takes the time of its calls, which says nothing of the rest.
+            told = [(took, seconds) for took, seconds in done if seconds >= LEAST_S[self.kind]]
+            off[stage] = max(0.0, sum(t for t, _ in told)) / sum(s for _, s in told) if told else 1.0
+        return off
 
     def _memory_mb(self, devices: int, activations_gb: float) -> float:
         """Of a process with its libraries, and its activations on a CPU, which memory_gb bounds."""
         most = self.plan.config.memory_gb or ACTIVATIONS_GB
         return PROCESS_MB + (CUDA_MB * devices if devices else 1000 * min(most, activations_gb))
-
-    @cached_property
-    def _off_in_trainings(self) -> float:
-        """How many times the seconds by their FLOPs trainings took that are done: so do those that are not."""
-        runs = (r for r in self.plan.runs.values() if not isinstance(r, GivenRun))
-        done = ((took, r) for r in runs if (took := self.took("train", r.id)))
-        return self._off((took, self.training_s(r, RunFlops(r).train())) for took, r in done)
-
-    @cached_property
-    def _off_in_evaluations(self) -> float:
-        done = ((took, e) for e in self.plan.evaluations.values() if (took := self.took("evaluate", e.id)))
-        return self._off((took, self.evaluation_s(RunFlops(self.plan.runs[e.run]).evaluate(e))) for took, e in done)
-
-    def _off(self, pairs: Iterable[tuple[float, float]]) -> float:
-        return typical_ratio(((max(0.0, took - self.start_s), s) for took, s in pairs), LEAST_S[self.kind])
-
-    # -- drawings -----------------------------------------------------------------------------------------------
 
     def render(self, artifact: str) -> Cost:
         path = self.plan.artifact_stem(artifact).with_suffix(".json")
@@ -323,15 +303,3 @@ class Estimates:
             start = None if isinstance(run, GivenRun) else run.start
             return 0 if start is None else 1 + self.depth(stage, start.partition("@")[0])
         return int(stage == "evaluate" and self.plan.rescaling_of_evaluation(name) is not None)
-
-
-def typical_ratio(pairs: Iterable[tuple[float, float]], least_s: float) -> float:
-    """The median of (took, reckoned) seconds' ratios, each with the weight of what was reckoned; 1 where there is none.
-
-    What is less than `least_s` by its FLOPs takes the time of its calls, which says nothing of the rest.
-    """
-    comparable = [(took / reckoned, reckoned) for took, reckoned in pairs if reckoned >= least_s]
-    if not comparable:
-        return 1.0
-    ratios, weights = zip(*comparable, strict=True)
-    return float(np.quantile(ratios, 0.5, weights=weights, method="inverted_cdf"))

@@ -36,30 +36,14 @@ LONGEST_NAME = 255  # of a file; Snakemake cuts longer names into folders
 def costs(plan: Plan, target: str | None) -> list[Cost]:
     """Every job behind a target: labels, trainings, evaluations, drawings, each after those that it waits for."""
     jobs, estimates = with_all_before(_targets(plan, target), partial(_before, plan)), Estimates(plan)
-    stages = (
-        (plan.label_jobs, estimates.labels),
-        (plan.runs, estimates.train),
-        (plan.evaluations, estimates.evaluate),
-        (plan.artifacts, estimates.render),
-    )
-    return _with_stale(plan, [cost(job) for of_stage, cost in stages for job in jobs if job in of_stage])
-
-
-def _with_stale(plan: Plan, all_costs: list[Cost]) -> list[Cost]:
-    """Mark what Snakemake will make again, as its digests or what it hangs on have changed."""
-    marked = dict[str, Cost]()
-    for c in all_costs:
-        waits_for = (marked[job] for job in _before(plan, c.id) if job in marked)
-        waits = any(not each.is_done for each in waits_for)
-        stale = c.there and (waits or _is_stale(c.path, plan.digested(c.id)) or is_replaced(plan, c.id))
-        marked[c.id] = replace(c, stale=stale)
+    stages = {"labels": plan.label_jobs, "train": plan.runs, "evaluate": plan.evaluations, "render": plan.artifacts}
+    marked = dict[str, Cost]()  # stale: Snakemake will make it again, as its digests or what it hangs on have changed
+    for c in [estimates.cost(stage, job) for stage, ids in stages.items() for job in jobs if job in ids]:
+        waits = any(not marked[job].is_done for job in _before(plan, c.id) if job in marked)
+        noted = note_of(c.path).get("params") if c.there else None  # parameters; None where Snakemake noted nothing
+        changed = noted is not None and not {repr(value) for value in plan.digested(c.id)} <= set(noted)
+        marked[c.id] = replace(c, stale=c.there and (waits or changed or is_replaced(plan, c.id)))
     return list(marked.values())
-
-
-def _is_stale(result: Path, parameters: Iterable[str]) -> bool:
-    """Whether Snakemake made the result with other parameters; False where it noted nothing."""
-    noted = note_of(result).get("params")
-    return noted is not None and not {repr(value) for value in parameters} <= set(noted)
 
 
 def is_replaced(plan: Plan, job: str) -> bool:
@@ -168,7 +152,13 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
             fitting_workers(get(labels.solver), labels.dataset.nodes, 1)
         except NeurouteError as error:
             too_large[str(error)] = None
-    lines += [*_beside_print(plan, all_costs), *list(too_large)]
+    # What papers say that trainings take, and what these are reckoned to take.
+    for name, text in plan.scale.printed_times.items():
+        each = [c.seconds / 3600 for c in all_costs if c.stage == "train" and plan.scale.matching(name, [c.id])]
+        if each:
+            span = dict.fromkeys(map(_short, (min(each), max(each))))
+            lines.append(f"{name}: {text} in print, {' to '.join(span)} h by this plan.")
+    lines += too_large
     if stale := sum(c.stale for c in missing):
         lines.append(f"{counted(stale, 'result')} stale: of other code or settings than today's, so made again.")
     lines.append("Estimated from FLOPs and finished jobs; cached labels cost nothing.")
@@ -190,15 +180,6 @@ def _on_gpu(plan: Plan) -> Plan:
     return plan if gpus(plan.config) else replace(plan, config=plan.config.model_copy(update={"device": "cuda"}))
 
 
-def _beside_print(plan: Plan, all_costs: list[Cost]) -> Iterator[str]:
-    """What papers say that trainings take, and what these are reckoned to take."""
-    for name, text in plan.scale.printed_times.items():
-        hours = [c.seconds / 3600 for c in all_costs if c.stage == "train" and plan.scale.matching(name, [c.id])]
-        if hours:
-            span = dict.fromkeys(map(_short, (min(hours), max(hours))))
-            yield f"{name}: {text} in print, {' to '.join(span)} h by this plan."
-
-
 def counted(count: int, noun: str) -> str:
     """1 job, 2 jobs."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
@@ -215,12 +196,11 @@ def totals(plan: Plan, all_costs: list[Cost], *, anew: bool = False) -> list[str
         here += f", {counted(count_visible() or 1, 'GPU')}"
     # Of networks alone: what a plan without a GPU would take on one.
     estimates = Estimates(_on_gpu(plan))
-    gpu_hours = {stage: getattr(estimates, stage) for stage in ON_DEVICE}
     rows: list[tuple[str, tuple[str, ...]]] = [("paper", ("to do", "time", "core-hours", "GPU-hours", "disk GB"))]
     for key, jobs in (papers if len(papers) == 1 else papers | {"all": all_costs}).items():
         missing = [c for c in jobs if anew or not c.is_done]
         timed = [c for c in missing if not math.isnan(c.seconds)]
-        gpu = sum(gpu_hours[c.stage](c.id).gpu_hours for c in timed if c.stage in gpu_hours)
+        gpu = sum(estimates.cost(c.stage, c.id).gpu_hours for c in timed if c.stage in ON_DEVICE)
         time = _time(_seconds_here(plan, timed)) if missing else "0"
         numbers = (sum(c.cpu_hours for c in timed), gpu, sum(c.disk_mb for c in missing) / 1000)
         rows.append((key, (f"{len(missing)} of {len(jobs)}", time, *map(_short, numbers))))
@@ -255,9 +235,6 @@ def _short(amount: float) -> str:
 def _goes(job: Cost, limit: float) -> str:
     """In how many goes a job ends, if not within the longest time that one may have: it goes on where it was."""
     return f"{math.ceil(job.seconds / (3600 * limit))} goes" if job.seconds > 3600 * limit else ""
-
-
-MOST = 3  # names in a line
 
 
 def why(plan: Plan, target: str | None) -> Iterator[str]:
@@ -332,6 +309,5 @@ def _flat(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _named(names: Iterable[str]) -> str:
-    every = list(names)
-    more = f" and {len(every) - MOST} more" if len(every) > MOST else ""
-    return ", ".join(every[:MOST]) + more
+    first, more = (every := list(names))[:3], len(every) - 3
+    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
