@@ -215,8 +215,6 @@ def test_what_would_take_too_long_is_left_out(
 
 
 def test_bad_evaluations(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="'BQ' needs a data set of cvrp"):
-        measured(tmp_path, {"BQ": NETWORKS["BQ"]}, (TSP,))
     other = Network(kind="neuroute.networks.other:Other", arguments={})
     with pytest.raises(NeurouteError, match="does not exist"):
         measured(tmp_path, {"x": other}, (TSP,))

@@ -195,7 +195,6 @@ def test_the_models_tours_are_of_few_instances_only(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("kind", "arguments", "changes", "message"),
     [
-        ("icam:Icam", {}, {"optimal": OPTIMAL[:1] * 2}, r"of \[9, 9\] nodes; give each size once"),
         ("icam:Icam", {"adaptation": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
         ("icam:Icam", {"compatibility": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
         ("icam:IcamCvrp", {}, {}, r"not of IcamCvrp"),

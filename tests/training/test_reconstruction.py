@@ -264,8 +264,6 @@ def test_every_step_is_an_update(problem: str, tmp_path: Path, store: Path) -> N
 def test_what_cannot_be_is_refused_before_training(problem: str, tmp_path: Path, store: Path) -> None:
     with pytest.raises(NeurouteError, match="give 4 to 16"):
         rounds(make_run(problem, longest=17), store, tmp_path)
-    with pytest.raises(NeurouteError, match="labels for 24 samples, 30 are needed"):
-        rounds(make_run(problem, samples=30), store, tmp_path)
 
 
 # -- killed, stopped, damaged, and started from another run ----------------------------------------------------------
@@ -367,8 +365,6 @@ def test_a_run_starts_from_anothers_weights(problem: str, tmp_path: Path, store:
     found, about = load_checkpoint(out / "model.safetensors", run.network)
     assert all(torch.equal(found.state_dict()[name], weights[name]) for name in weights)
     assert about["spec"]["start"] == "sit/first"
-    with pytest.raises(ValueError, match="starts from sit/first"):
-        run_training(run, tmp_path, store)
 
 
 def test_a_start_that_does_not_fit_is_refused(problem: str, tmp_path: Path, store: Path) -> None:

@@ -106,8 +106,7 @@ def encode(net: PathNetwork, coords: Tensor, decoding: Decoding, first: int) -> 
 
 def encode_again(net: PathNetwork, coords: Tensor, decoding: Decoding) -> Tensor:
     """As `encode`, of parts of instances: with the draws that are set already."""
-    if decoding.rescale == "best":
-        raise ValueError("the best factor has to be looked up before decoding")
+    assert decoding.rescale != "best"  # which was looked up before
     rows: Tensor = net.encode(coords * decoding.rescale)
     return rows
 

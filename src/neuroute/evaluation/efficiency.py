@@ -24,7 +24,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from neuroute.core import device as devices
-from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.accounting.counts import Counts
 from neuroute.evaluation.accounting.counts import counts as counts_of
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
@@ -247,8 +246,6 @@ def build_network(
         torch.manual_seed(0)
         net = build(network).eval().to(place)
     datasets = sorted((d for d in evaluation.datasets if d.problem == net.problem), key=lambda d: d.nodes)
-    if not datasets:
-        raise NeurouteError(f"{evaluation.id}: network '{name}' needs a data set of {net.problem}; add one")
     return net, counts, datasets
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.environment import choose_best, empty_mask
@@ -94,13 +93,8 @@ Construction = OneSolution | Starts  # one instance, which a network builds a so
 def pose_single_step(
     net: RoutingNetwork, dataset: Dataset, nodes: int | None = None, tours: int | None = None
 ) -> Construction:
-    """The first instance of a data set, or that of its first so many nodes, on the network's device.
-
-    Raises NeurouteError for a problem of which no single decisions are measured.
-    """
+    """The first instance of a TSP or CVRP data set, or that of its first so many nodes, on the network's device."""
     one, place = dataset.model_copy(update={"count": 1}), next(net.parameters()).device
-    if dataset.problem == "vrp":
-        raise NeurouteError(f"{dataset.id}: single decisions are measured of the TSP and the CVRP; leave it out")
     if dataset.problem == "cvrp":
         batch = CvrpBatch.of(cvrp_dataset(one), place)
         features: tuple[Tensor, ...] = (batch.coords[:, :nodes], batch.share[:, :nodes])

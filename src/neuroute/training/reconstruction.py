@@ -44,7 +44,7 @@ class ReconstructedSet:
     behind them, so that a killed run goes on where it was.  Parts change nothing but rounding: draws depend on the
     round and on the number of an instance.
 
-    Raises NeurouteError when labels are missing or not as many as the run trains on.
+    Raises NeurouteError when labels are missing.
     """
 
     def __init__(self, scheme: Scheme, search: Search[Any]) -> None:
@@ -52,11 +52,6 @@ class ReconstructedSet:
         self.training: Reconstruction = scheme.training
         self.spec, self.device = spec_of(self.run.validation), scheme.device
         self.count = sum(labels.dataset.count for labels in self.run.data)
-        if self.count != self.training.samples:
-            raise NeurouteError(
-                f"{self.run.id}: labels for {self.count} samples, {self.training.samples} are needed; "
-                "give `data` as many as `samples`"
-            )
         parts = [self.spec.arrays(self.spec.instances(labels.dataset)) for labels in self.run.data]
         self.arrays = tuple(np.concatenate(each) for each in zip(*parts, strict=True))
         labels = [load_tours(labels, scheme.label_dirs) for labels in self.run.data]

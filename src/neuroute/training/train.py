@@ -151,8 +151,6 @@ def train(
     Raises NeurouteError before training when CUDA, labels or the start are missing, when the start's weights do not
     fit, or when another process trains the same run.
     """
-    if (start is None) != (run.start is None):
-        raise ValueError(f"{run.id} starts from {run.start or 'random weights'}, and not from {start}")
     check_made(run.labels, label_dirs)
     place = devices.claim(settings.device, settings.jobs_per_gpu, settings.tf32)
     with (

@@ -86,8 +86,9 @@ def rename(layout: Layout, tensors: dict[str, Tensor], file: Path) -> dict[str, 
 
 def published_name(layout: Layout, ours: str) -> str:
     """Return the first of the published names of one of our tensors."""
-    rule, i = _rule_of(layout, ours)
-    return rule.parts(i, 1)[0]
+    matches = ((rule, pattern(rule.ours).fullmatch(ours)) for rule in layout.rules)
+    rule, match = next((rule, match) for rule, match in matches if match)
+    return rule.parts(match.groupdict().get("i", ""), 1)[0]
 
 
 def some(names: Sequence[str]) -> str:
@@ -113,14 +114,6 @@ def _layers_of(rule: Rule, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str,
             i = match.groupdict().get("i", "")
             layers[i] = layers.get(i, 0) + (number == 0)
     yield from sorted(layers.items(), key=lambda item: int(item[0] or 0))
-
-
-def _rule_of(layout: Layout, ours: str) -> tuple[Rule, str]:
-    """The rule of one of our tensors, and its layer."""
-    for rule in layout.rules:
-        if match := pattern(rule.ours).fullmatch(ours):
-            return rule, match.groupdict().get("i", "")
-    raise ValueError(f"{layout.name} has no tensor that is '{ours}' here")
 
 
 def _joined(rule: Rule, names: list[str], parts: list[Tensor], file: Path) -> Tensor:

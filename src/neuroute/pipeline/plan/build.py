@@ -30,7 +30,7 @@ from neuroute.specs.objects import (
     Run,
     Test,
 )
-from neuroute.specs.trainings import Supervised
+from neuroute.specs.trainings import Reconstruction, Supervised
 
 
 def count_seeds(config: Config, scale: Scale, run: str) -> int:
@@ -158,7 +158,7 @@ def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any
         raise NeurouteError(f"{place_of(paper.runs)}: runs are {own_runs!s:.100}; return a list of Run")
     for run in own_runs:
         labelled = sum(labels.dataset.count for labels in run.data)
-        if isinstance(run.training, Supervised) and labelled != run.training.samples:
+        if isinstance(run.training, Supervised | Reconstruction) and labelled != run.training.samples:
             raise NeurouteError(
                 f"{place_of(paper.runs)}: {run.id}: labels for {labelled} samples, {run.training.samples} are needed"
             )

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.environment import empty_mask, mask_stops
@@ -43,11 +42,8 @@ def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows,
     `chosen_nodes` returns.
 
     Raises NeurouteError if labels are missing, the network is neither POMO for the TSP nor ICAM with all its adaptation
-    biases, there is no such decision, or labels are of the same size.
+    biases, or there is no such decision.
     """
-    sizes = [labels.dataset.n for labels in evaluation.optimal]
-    if len(set(sizes)) < len(sizes):
-        raise NeurouteError(f"{evaluation.id}: optimal tours of {sizes} nodes; give each size once")
     net = _drawable(evaluation, loaded)
     coords = dataset_coordinates(evaluation.dataset)[0]
     points = torch.from_numpy(coords)[None].to(loaded.place)
