@@ -111,7 +111,7 @@ def test_a_disk_without_locks_is_one_clear_line(tmp_path: Path, monkeypatch: pyt
 LEFT = """
 import time
 from neuroute.core.files import scratch_folder
-from neuroute.solvers.limited import Process
+from neuroute.core.limited import Process
 process = Process()
 with scratch_folder():
     print("ready", flush=True)

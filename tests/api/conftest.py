@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import neuroute
-from neuroute.solvers import limited
+from neuroute.core import limited
 from stand_ins import Ship, shipping
 
 

@@ -111,7 +111,7 @@ def test_its_own_routes_are_not_said_to_be_from_savings_of_the_same_cost(
     instance = neuroute.generate("cvrp", 12)[0]
     own = neuroute.solve(instance, seconds=0)
     built = neuroute.Solution(instance, own.stops, "savings")
-    monkeypatch.setattr("neuroute.solvers.limited.Process.answer", lambda *_: built)
+    monkeypatch.setattr("neuroute.core.limited.Process.answer", lambda *_: built)
     tick(monkeypatch)
     assert neuroute.solve(instance, seconds=300).basis is None
 

@@ -16,8 +16,9 @@ from untrained import tsp_text
 
 import neuroute
 from neuroute.api.within_time import solve_within
-from neuroute.solvers import concorde, limited, lkh, pyvrp
-from neuroute.solvers.limited import Process
+from neuroute.core import limited
+from neuroute.core.limited import Process
+from neuroute.solvers import concorde, lkh, pyvrp
 
 HANG_S = 180.0  # far more than an answer takes on a busy machine, far less than `deaf` solvers run
 # `sitecustomize` is imported by each Python that starts: it changes searches in processes of their own.
@@ -25,7 +26,8 @@ SEARCHES = """
 import os, sys, time
 from types import SimpleNamespace
 import numpy as np
-from neuroute.solvers import concorde, hgs, limited, pyvrp
+from neuroute.core import limited
+from neuroute.solvers import concorde, hgs, pyvrp
 from neuroute.api import solution
 
 def deaf(text, nodes, seed, seconds=None):
@@ -62,7 +64,7 @@ for module in (concorde, pyvrp):
 COMPILERS = """
 import os
 from numba.core.dispatcher import Dispatcher
-from neuroute.solvers import limited
+from neuroute.core import limited
 
 def noted(self, signature, compile=Dispatcher.compile):
     if limited.folder() is None:

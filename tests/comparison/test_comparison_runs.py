@@ -17,6 +17,7 @@ from compared import members, method, records, tsp_file
 from neuroute.core.digest import code_digest, reach
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
+from neuroute.core.limited import Process
 from neuroute.pipeline.comparison import worker
 from neuroute.pipeline.comparison.methods import Method, parse
 from neuroute.pipeline.comparison.run import run, tasks
@@ -25,7 +26,6 @@ from neuroute.pipeline.comparison.summary import table
 from neuroute.pipeline.comparison.worker import Answer, Machine, Worker
 from neuroute.pipeline.plan.config import Compare
 from neuroute.problems.instances.instance import Instance
-from neuroute.solvers.limited import Process
 from neuroute.specs.objects import Network
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.limited import call
 from neuroute.datasets import chunks
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.solvers import base, concorde, hgs, lkh
 from neuroute.solvers.base import fitting_workers
-from neuroute.solvers.limited import call
 from neuroute.solvers.lkh import solve_in_rounds, spent_in
 from neuroute.solvers.registry import get
 from neuroute.specs.objects import Dataset, Labels
@@ -168,7 +168,7 @@ def test_a_call_in_a_process_of_its_own() -> None:
         call("time:sleep", 0.5, 600)
 
 
-AT_WORK = "from neuroute.solvers.limited import call; call('time:sleep', None, 600)"
+AT_WORK = "from neuroute.core.limited import call; call('time:sleep', None, 600)"
 IDLE = """
 import time, neuroute
 neuroute.solve([[0, 0], [0, 1], [1, 1], [1, 0]], "insertion")

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from neuroute.api.solution import Solution
+from neuroute.core import limited
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.problems.instances.distances import all_distances, fills_unit_square, in_unit_square, scale_points
@@ -22,7 +23,7 @@ from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import format_instance
 from neuroute.problems.tsp import check_coordinates
 from neuroute.problems.vrp import SWITCHES, Variant, check_instances, from_routes
-from neuroute.solvers import concorde, limited, lkh, lkh3, matrix
+from neuroute.solvers import concorde, lkh, lkh3, matrix
 from neuroute.solvers.base import Solver, check_size
 from neuroute.solvers.registry import SOLVERS, get, is_installed
 

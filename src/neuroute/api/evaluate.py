@@ -21,8 +21,8 @@ from neuroute.core.device import Threads
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
 from neuroute.core.outputs import check_records
+from neuroute.core.progress import Progress
 from neuroute.core.text import html_table
-from neuroute.datasets.labels import Progress
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import REFERENCES, load_tours
 from neuroute.decoding.decode import decode_timed, instances_per_batch

@@ -10,8 +10,8 @@ import numpy as np
 from neuroute.api.classical import check_solver, solve_with
 from neuroute.api.files import read_instances
 from neuroute.core.errors import NeurouteError
+from neuroute.core.progress import Progress
 from neuroute.datasets.chunks import solver_pool
-from neuroute.datasets.labels import Progress
 from neuroute.problems.instances.export import check_export, instance_arrays, solution_arrays, write_npz
 from neuroute.problems.instances.instance import Instances
 from neuroute.solvers.registry import get

@@ -16,9 +16,9 @@ from neuroute.api.files import as_instance
 from neuroute.api.solution import Best, Solution
 from neuroute.api.within_time import solve_within
 from neuroute.api.zoo import choose
+from neuroute.core import limited
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.instances.instance import Instance
-from neuroute.solvers import limited
 from neuroute.specs.objects import Decoding
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ import numpy as np
 from neuroute.api import classical
 from neuroute.api.classical import QUICK, available, check_seconds, check_solver, solve_with
 from neuroute.api.solution import Best, Found, Solution, keep_best
+from neuroute.core import limited
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.problems.instances.distances import in_unit_square
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.vrp import from_routes
-from neuroute.solvers import limited, lkh, lkh3, matrix
+from neuroute.solvers import lkh, lkh3, matrix
 
 CONSTRUCTIONS = {"tsp": ("savings", "insertion"), "cvrp": ("savings", "insertion-angle")}  # quick to compile first
 TINY_S = 1e-9

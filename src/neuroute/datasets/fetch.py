@@ -19,6 +19,7 @@ from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_text, write_whole
+from neuroute.core.progress import Progress
 from neuroute.datasets.benchmarks import (
     Library,
     instance_file,
@@ -29,7 +30,6 @@ from neuroute.datasets.benchmarks import (
     verify,
     write_manifest,
 )
-from neuroute.datasets.labels import Progress
 
 log = logging.getLogger(__name__)
 TIMEOUT = 10.0  # seconds without an answer

@@ -9,7 +9,6 @@ import hashlib
 import json
 import logging
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive, lock, open_lock, write_whole
+from neuroute.core.progress import Progress
 from neuroute.datasets.chunks import SEED, Chunk, Pool, chunks, solve_chunks, solver_pool
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import (
@@ -40,38 +39,6 @@ from neuroute.solvers.registry import get
 from neuroute.specs.objects import SHARD, Labels
 
 log = logging.getLogger(__name__)
-EVERY = 30.0  # seconds between log lines
-
-
-class Progress:
-    """Counts instances towards `total`.  `skip` counts those that cost no time now."""
-
-    def __init__(self, total: int, what: str) -> None:
-        self._total, self._what = total, what
-        self._solved = self._skipped = 0
-        self._start = self._last = time.monotonic()
-        self._bar = tqdm(total=total, desc=what, unit="inst", disable=not (total and sys.stderr.isatty()))
-
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-    def skip(self, count: int) -> None:
-        self._skipped += count
-        self._bar.initial = self._skipped  # left out of the bar's rate
-        self._bar.update(count)
-
-    def add(self, count: int) -> None:
-        self._solved += count
-        self._bar.update(count)
-        if self._bar.disable and time.monotonic() - self._last >= EVERY:
-            self._last = time.monotonic()
-            rate = self._solved / (self._last - self._start)
-            finished = self._solved + self._skipped
-            minutes = (self._total - finished) / rate / 60
-            log.info("%s: %d of %d, %.1f/s, %.0f min left", self._what, finished, self._total, rate, minutes)
 
 
 # -- what is solved of a shard that is not done: pages of chunks in a folder of its own, one once in a while ---------

@@ -21,8 +21,8 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import scratch_folder
+from neuroute.core.limited import call
 from neuroute.solvers.base import Solver, missing, positive_seed, tsplib_text
-from neuroute.solvers.limited import call
 
 HOW_TO_GET = (
     "run `pip install --no-deps ml4co-kit` (a prebuilt Concorde for Linux x86-64) or build pyconcorde; "

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.limited import call
 from neuroute.problems.tsp import is_permutation, tour_length
-from neuroute.solvers.limited import call
 from neuroute.solvers.registry import NEXT_BEST, SOLVERS, get
 
 ACADEMIC = "free for academic use only"

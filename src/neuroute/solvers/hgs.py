@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from neuroute.core import limited
 from neuroute.core.errors import NeurouteError
-from neuroute.solvers import limited
 from neuroute.solvers.base import Solver, at_size, installed_version
 
 HOW_TO_GET = "run `pip install hygese`"

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroute.core import limited
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import name_aside, scratch_folder, write_json, write_whole
+from neuroute.core.limited import call
 from neuroute.problems.tsp import tour_length
-from neuroute.solvers import limited
 from neuroute.solvers.base import GRID, Solver, installed_version, positive_seed, tsplib_text
-from neuroute.solvers.limited import call
 
 log = logging.getLogger(__name__)
 ELKAI = "run `pip install elkai`"

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroute.core import limited
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import scratch_folder
 from neuroute.problems.vrp import Vrp, fault, from_routes
-from neuroute.solvers import limited
 from neuroute.solvers.base import GRID, Solver, matrix_rows, matrix_text, missing, on_grid, positive_seed, tsplib_text
 from neuroute.solvers.lkh import BEST, MOST, PRECISION, countable, read_tour
 from neuroute.solvers.lkhpy_main import run as lkh_main

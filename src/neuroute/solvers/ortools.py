@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from neuroute.core import limited
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Rule, Vrp, from_routes
-from neuroute.solvers import limited
 from neuroute.solvers.base import Solver, installed_version, missing
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid, plane_grid
 

@@ -15,7 +15,7 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json
 from neuroute.core.lazy import pd
-from neuroute.datasets.labels import Progress
+from neuroute.core.progress import Progress
 from neuroute.pipeline.comparison.methods import Method
 from neuroute.pipeline.comparison.records import Results, Row, frame, with_gap
 from neuroute.pipeline.comparison.sets import Member, describe, first_double

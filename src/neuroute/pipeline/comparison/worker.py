@@ -14,11 +14,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 import neuroute
+from neuroute.core import limited
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.comparison.methods import Method
 from neuroute.pipeline.plan.papers import FOLDERS, add_folders
-from neuroute.solvers import limited
 
 wall = time.perf_counter  # whatever becomes of that name in the process
 LOADS = (1.0, 20.0)  # least and most that a machine's load stretches a solver's time by
