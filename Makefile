@@ -10,7 +10,7 @@ CORES ?= all
 all: env
 	$(BIN)/snakemake --cores $(CORES) all
 
-# The environment: pinned versions, this package and the papers' rival systems (extras/systems) in editable form, and
+# The environment: pinned versions, this package and those in extras (comparisons, the papers' rival systems) in editable form, and
 # without its own dependencies two packages that carry Concorde and LKH-3 prebuilt (only for Linux on x86_64, LKH-3 up to Python 3.12; elsewhere others stand in).
 env: $(VENV)/.ready
 
@@ -24,17 +24,19 @@ COMPILE = $(BIN)/python -m compileall -qq -x '/tests?/|site-packages/(ml4co_kit|
 PARTS = neuroute.networks.kernels neuroute.solvers neuroute_systems.edge_maps neuroute.pipeline.plan
 PREPARE = for part in $(PARTS); do PYTHONPATH=src:extras/systems/src $(BIN)/python -m $$part; done
 
-$(VENV)/.ready: pyproject.toml extras/systems/pyproject.toml constraints.txt
+EXTRAS = --editable extras/compare --editable extras/systems
+
+$(VENV)/.ready: pyproject.toml extras/compare/pyproject.toml extras/systems/pyproject.toml constraints.txt
 	@$(PYTHON) workflow/machine.py
 	$(PYTHON) -m venv $(VENV)
 ifdef HASHES
 	$(BIN)/python -m pip install --no-compile --quiet --no-deps --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --no-compile --quiet --no-deps --editable . --editable extras/systems
+	$(BIN)/python -m pip install --no-compile --quiet --no-deps --editable . $(EXTRAS)
 	$(PREPARE) || true
 else
 	$(PIP) $(FIRST)
 	{ $(COMPILE) $(VENV)/lib/python*/site-packages/torch; $(PREPARE); } & \
-		$(PIP) --editable '.[dev]' --editable extras/systems; installed=$$?; \
+		$(PIP) --editable '.[dev]' $(EXTRAS); installed=$$?; \
 		$(PIP) --no-deps --only-binary ml4co-kit ml4co-kit \
 			|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"; \
 		$(PIP) --no-deps --only-binary LKHpy LKHpy \

@@ -20,7 +20,7 @@ LAYERS = (
     ("api",),
     ("pipeline.plan",),
     ("pipeline.rendering",),
-    ("pipeline.papers", "pipeline.comparison"),
+    ("pipeline.papers",),
     ("pipeline.dag",),
     ("pipeline.cli",),
 )

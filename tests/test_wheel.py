@@ -31,13 +31,22 @@ EOF
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheels of neuroute and of systems, and with the packages that these tests run with."""
+    """An environment with the wheels of this repository, and with the packages that these tests run with."""
     folder = tmp_path_factory.mktemp("wheel")
     pip, source = [sys.executable, "-m", "pip"], folder / "source"
     others = shutil.ignore_patterns(".*", "work", "results", "build", "__pycache__", "*.egg-info")
     shutil.copytree(ROOT, source, ignore=others)  # a build leaves files behind
     done = subprocess.run(
-        [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, source, source / "extras" / "systems"],
+        [
+            *pip,
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--wheel-dir",
+            folder,
+            source,
+            *(source / "extras" / name for name in ("compare", "systems")),
+        ],
         capture_output=True,
         text=True,
     )

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from neuroute.pipeline.comparison.records import published_runs
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.claims import SAYS, claims_digest
 from neuroute.pipeline.plan.config import parse_config
@@ -19,6 +18,7 @@ from neuroute.pipeline.plan.papers import all_papers, load_paper
 from neuroute.pipeline.rendering.comparisons import ONE_EACH
 from neuroute.pipeline.rendering.kept import judge_kept, rows_of
 from neuroute.pipeline.rendering.verdicts import VERDICTS, Claimed, told_in_short
+from neuroute_compare.records import published_runs
 
 DOCS = Path(__file__).resolve().parents[1]
 SCALE = DOCS / "measured" / "laptop"

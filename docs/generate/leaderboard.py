@@ -14,12 +14,12 @@ from typing import Any
 
 import pandas as pd
 
-from neuroute.pipeline.comparison.compare import write
-from neuroute.pipeline.comparison.pareto import LOOKS
-from neuroute.pipeline.comparison.records import frame, read_published, read_results
-from neuroute.pipeline.comparison.sets import describe_listed
-from neuroute.pipeline.comparison.summary import Key, Summary, by_problem, groups
 from neuroute.pipeline.rendering.table import duration
+from neuroute_compare.compare import write
+from neuroute_compare.pareto import LOOKS
+from neuroute_compare.records import frame, read_published, read_results
+from neuroute_compare.sets import describe_listed
+from neuroute_compare.summary import Key, Summary, by_problem, groups
 
 DOCS = Path(__file__).resolve().parents[1]
 FOLDER = DOCS / "measured" / "compare" / "leaderboard"

@@ -36,6 +36,17 @@ SECTIONS = {
         "neuroute.pipeline.rendering.table",
     ),
 }  # fmt: skip
+BESIDE = {  # what a package beside this one may import, besides `neuroute` and `neuroute.api`
+    "neuroute.analysis": "bootstrap intervals, paired differences, fits",
+    "neuroute.core": "one-line errors, whole files, devices, dotted names, digests of code, limited processes",
+    "neuroute.networks.base": "the class of all networks",
+    "neuroute.pipeline.cli.options": "options of commands; config.yaml and the finished runs that they choose",
+    "neuroute.pipeline.papers": "the package of papers, whose `__path__` has the folders of `papers_path`",
+    "neuroute.pipeline.rendering.style": "figures in one style",
+    "neuroute.pipeline.rendering.sweeps": "the figure of a sweep",
+    "neuroute.pipeline.rendering.table": "tables as CSV, Markdown, LaTeX and HTML",
+    "neuroute.specs.data": "`Spec`, a model that refuses unknown keys",
+}
 HEADS = r"(Args|Attributes|Raises|Returns|Yields|Example|Examples):"
 
 
@@ -49,7 +60,10 @@ def page() -> str:
         for dotted in names:
             module, _, name = dotted.partition(":")
             parts += _entry(f"{module}.{name}", getattr(import_module(module), name)) if name else _module(module)
-    return "\n".join(parts)
+    parts.append("## Packages beside this one\n")
+    parts.append("`extras/compare` imports `neuroute`, `neuroute.api`, and these modules:\n")
+    parts += ["| module | what it has |", "|---|---|", *(f"| `{name}` | {what} |" for name, what in BESIDE.items())]
+    return "\n".join([*parts, ""])
 
 
 def _module(name: str) -> Iterator[str]:

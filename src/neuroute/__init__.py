@@ -29,20 +29,20 @@ if _typing.TYPE_CHECKING:
     from neuroute.api.zoo import Card as Card
     from neuroute.api.zoo import models as models
     from neuroute.core.errors import NeurouteError as NeurouteError
-    from neuroute.pipeline.comparison.compare import Comparison as Comparison
-    from neuroute.pipeline.comparison.compare import compare as compare
-    from neuroute.pipeline.comparison.sweep import Sweep as Sweep
-    from neuroute.pipeline.comparison.sweep import sweep as sweep
     from neuroute.problems.instances.instance import Instance as Instance
     from neuroute.specs.decodings import Decoding as Decoding
     from neuroute.training.callbacks import Callback as Callback
     from neuroute.training.callbacks import Progress as Progress
     from neuroute.training.callbacks import StopEarly as StopEarly
+    from neuroute_compare.compare import Comparison as Comparison
+    from neuroute_compare.compare import compare as compare
+    from neuroute_compare.sweep import Sweep as Sweep
+    from neuroute_compare.sweep import sweep as sweep
 
 _HOMES = {
     "Callback": "neuroute.training.callbacks",
     "Card": "neuroute.api.zoo",
-    "Comparison": "neuroute.pipeline.comparison.compare",
+    "Comparison": "neuroute_compare.compare",
     "Decoding": "neuroute.specs.decodings",
     "Evaluation": "neuroute.api.evaluate",
     "Instance": "neuroute.problems.instances.instance",
@@ -51,9 +51,9 @@ _HOMES = {
     "Progress": "neuroute.training.callbacks",
     "Solution": "neuroute.api.solution",
     "StopEarly": "neuroute.training.callbacks",
-    "Sweep": "neuroute.pipeline.comparison.sweep",
+    "Sweep": "neuroute_compare.sweep",
     "Trainer": "neuroute.api.trainer",
-    "compare": "neuroute.pipeline.comparison.compare",
+    "compare": "neuroute_compare.compare",
     "evaluate": "neuroute.api.evaluate",
     "generate": "neuroute.api.files",
     "load": "neuroute.api.files",
@@ -62,7 +62,7 @@ _HOMES = {
     "methods": "neuroute.api.solve",
     "models": "neuroute.api.zoo",
     "solve": "neuroute.api.solve",
-    "sweep": "neuroute.pipeline.comparison.sweep",
+    "sweep": "neuroute_compare.sweep",
     "train": "neuroute.api.train",
 }
 __all__ = list(_HOMES)
@@ -72,7 +72,14 @@ def __getattr__(name: str) -> _typing.Any:
     """Import a public name when it is first used (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module 'neuroute' has no attribute '{name}'")
-    value = getattr(_importlib.import_module(_HOMES[name]), name)
+    try:
+        value = getattr(_importlib.import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "neuroute_compare":
+            raise
+        from neuroute.core.dotted import how_to_get
+
+        raise ImportError(f"neuroute.{name}: {how_to_get('compare')}") from None
     globals()[name] = value
     return value
 

@@ -47,7 +47,7 @@ READ = {
     "cp": "it copies what comes along, or what was kept",
     "neuroute fetch": "needs a network; tests/datasets fetches from files",
     "tools/first_gpu.sh": "it needs a GPU; run with stand-ins by tests/test_first_gpu.py",
-    "neuroute compare": "minutes; run, small, by tests/comparison",
+    "neuroute compare": "minutes; run, small, by extras/compare/tests",
     "neuroute solve": "needs trained models; run by test_how_to.py with others",
 }
 

@@ -108,7 +108,7 @@ def test_the_example_of_needs_declares_a_table() -> None:
 
 
 def test_every_page_with_python_is_run() -> None:
-    """Here, by tests/examples, test_module.py and tests/comparison/test_comparison_runs.py."""
+    """Here, by tests/examples, test_module.py and extras/compare/tests."""
     names = ("how-to/own_data", "how-to/own_network", "how-to/own_problem")
     run = {"README.md", *(f"docs/{name}.md" for name in names)}
     run |= {

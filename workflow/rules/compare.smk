@@ -14,7 +14,7 @@ rule compare:
     benchmark:
         "<work>/usage/compare.tsv"
     retries: 2  # what is answered is kept
-    threads: PLAN.config.compare.threads
+    threads: getattr(PLAN.config.block("compare"), "threads", 1)
     resources:
         gpu=min(RULES.gpus, 1),
         attempt=lambda w, attempt: attempt,

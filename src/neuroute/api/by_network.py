@@ -15,6 +15,7 @@ from torch import Tensor
 from neuroute.api.model import Model, name_of_search, resolve_decoding, search_step
 from neuroute.api.options import check_decoding
 from neuroute.api.solution import Best, Found, Solution, keep_best
+from neuroute.api.within_time import CONSTRUCTIONS, construct
 from neuroute.core.device import Threads, is_busy, memory_budget_gb
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.decoding.decode import SEARCH, Search, decode, instances_per_batch, solve_in_own_way
@@ -24,6 +25,8 @@ from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.networks.weights import parameters
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.longest import SHORTEST
+from neuroute.problems.registry import entries
+from neuroute.solvers.registry import entry
 from neuroute.specs.objects import Decoding
 
 MOST_OWN = 2000  # stops up to which the network builds a solution of its own first
@@ -267,6 +270,17 @@ def _from_many_starts(
             for part in starts.split(tours, dim=1):
                 environment.begin_episode(image)
                 yield roll_out(net, image, batch, part, choose)[0]
+
+
+def definitions(model: Model, searches: bool) -> tuple[str, ...]:
+    """Return the definitions by which a network answers, for `neuroute.api.model.digest_of`."""
+    how = model.decoding
+    stages = ("spec", "environment", "search", *([how.method] if how.is_own or how.method == "revise" else []))
+    names = [f"{__name__}:solve_by_network", model.about["network"]["kind"], *entries([model.problem], *stages)]
+    if searches:  # which begin with a quick construction
+        quick = {*sum(CONSTRUCTIONS.values(), ()), "nearest"}
+        names += [f"{construct.__module__}:construct", *map(entry, sorted(quick))]
+    return tuple(names)
 
 
 def check_fit(instance: Instance, model: Model) -> None:

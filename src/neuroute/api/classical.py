@@ -21,11 +21,12 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.problems.instances.distances import all_distances, fills_unit_square, in_unit_square, scale_points
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import format_instance
+from neuroute.problems.registry import entries
 from neuroute.problems.tsp import check_coordinates
 from neuroute.problems.vrp import SWITCHES, Variant, check_instances, from_routes
 from neuroute.solvers import concorde, lkh, lkh3, matrix
 from neuroute.solvers.base import Solver, check_size
-from neuroute.solvers.registry import SOLVERS, get, is_installed
+from neuroute.solvers.registry import SOLVERS, entry, get, is_installed
 
 QUICK = ("insertion", "nearest", "savings")  # families that take no time, and compile when first called
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
@@ -42,6 +43,21 @@ def available(problem: str, instance: Instance | None = None) -> list[str]:
         raise NeurouteError(f"no routing problem '{problem}'{meant} there are: {', '.join(problems)}")
     able = [name for name in _able(problem) if instance is None or _takes_ways(name, instance)]
     return [name for name in able if is_installed(name)]
+
+
+def known() -> list[str]:
+    """Return the names of all solvers, installed or not."""
+    return list(SOLVERS)
+
+
+def version(name: str) -> str:
+    """Return the version of a solver.  Raises NeurouteError, saying how to get it, where it is not installed."""
+    return get(name).version()
+
+
+def definitions(name: str) -> tuple[str, ...]:
+    """Return the definitions by which a solver answers for a TSP or a CVRP, for `neuroute.api.model.digest_of`."""
+    return (f"{__name__}:solve_with", entry(name), *entries(("tsp", "vrp"), "spec"))
 
 
 def without_presets(names: Sequence[str]) -> list[str]:

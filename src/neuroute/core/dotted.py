@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -61,17 +61,41 @@ def search_working_folder() -> None:
         sys.path.append(folder)
 
 
-GROUP = "neuroute.systems"
+# Packages bring systems (`neuroute.systems`), commands (`neuroute.commands`) and blocks of config.yaml
+# (`neuroute.config`) by entry points.  Of this repository's own: command, block and module -> folder.
+BESIDE = {"compare": "extras/compare"}
+
+
+def how_to_get(name: str) -> str:
+    """Say how to install what comes with another package of this repository."""
+    return f"comes with a package of its own; install it: pip install -e {BESIDE[name]}"
+
+
+@cache
+def entries(group: str) -> dict[str, EntryPoint]:
+    """Name of each entry point of a group -> itself.  Raises NeurouteError if two have a name."""
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=group), key=lambda point: point.name):
+        if (other := found.setdefault(point.name, point).value) != point.value:
+            raise NeurouteError(f"{group} '{point.name}': both {other} and {point.value} are installed")
+    return found
+
+
+def load(point: EntryPoint) -> Any:
+    """Return what an entry point names.  Raises NeurouteError, in one line, if its package fails."""
+    try:
+        return point.load()
+    except Exception as error:  # whatever another package raises
+        why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise NeurouteError(
+            f"{point.value} cannot be imported ({why}); install its package anew, or uninstall it"
+        ) from None
 
 
 @cache
 def packages() -> dict[str, str]:
     """Name of each system that is installed -> its package.  Raises NeurouteError if two have a name."""
-    found: dict[str, str] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        if found.setdefault(point.name, point.value) != point.value:
-            raise NeurouteError(f"system '{point.name}': both {found[point.name]} and {point.value} are installed")
-    return found
+    return {name: point.value for name, point in entries("neuroute.systems").items()}
 
 
 @cache

@@ -15,22 +15,22 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 from typer.core import TyperGroup
 
+from neuroute.core.dotted import BESIDE, entries, how_to_get, load
 from neuroute.core.errors import Interrupted, NeurouteError, may_pass
 from neuroute.core.job import TEMPORARY
 from neuroute.core.text import printable
 from neuroute.pipeline.cli.checkpoints import import_weights, train
-from neuroute.pipeline.cli.compare import compare
 from neuroute.pipeline.cli.data import export, fetch, generate, label
 from neuroute.pipeline.cli.evaluation import evaluate, models, solve
 from neuroute.pipeline.cli.overview import doctor, init, plan, schema, why
 from neuroute.pipeline.cli.results import claims, difference, keep, render, report, verify
 from neuroute.pipeline.cli.warm import warm
 
-# In the order of the help: what stands below each heading, with an example.
+# In the order of the help: what stands below each heading, with an example.  Packages bring others, as an entry point
+# `neuroute.commands` that names a table like this.
 COMMANDS: dict[str, dict[Callable[..., None], str]] = {
     "Instances and networks": {
         solve: "neuroute solve berlin52.tsp --seconds 10",
-        compare: "neuroute compare --set tsplib --max-nodes 200 --published all",
         evaluate: "neuroute evaluate --model tsp --data mine.npz --reference lkh",
         train: "neuroute train scaling/base_6x128 --set runs.scaling/base_6x128.training.learning_rate=2e-4",
         models: "neuroute models tsp",
@@ -144,6 +144,24 @@ def _options(
     pass
 
 
+def _refuse(name: str, why: str) -> None:
+    """Stand for a command whose package is not installed, or cannot be imported."""
+
+    def command() -> None:
+        raise NeurouteError(f"{name}: {why}")
+
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+    app.command(name, hidden=True, context_settings=anything)(_guarded(command))
+
+
+for _name, _point in entries("neuroute.commands").items():
+    try:
+        for _heading, _commands in load(_point).items():
+            COMMANDS.setdefault(_heading, {}).update(_commands)
+    except NeurouteError as _error:
+        _refuse(_name, str(_error))
+for _name in BESIDE.keys() - entries("neuroute.commands").keys():
+    _refuse(_name, how_to_get(_name))
 for _commands in COMMANDS.values():
     for _command, _example in _commands.items():
         app.command(epilog=f"Example: {_example}")(_guarded(_command))

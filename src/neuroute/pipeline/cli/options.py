@@ -11,6 +11,7 @@ import typer
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
+    from neuroute.pipeline.plan.config import Config
     from neuroute.pipeline.plan.plan import Plan
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="config file; default ./config.yaml")]
@@ -49,6 +50,36 @@ def load_plan(
     if key not in _PLANS:
         _PLANS[key] = settle(build_plan(settings))
     return _PLANS[key]
+
+
+def load_settings(config: Path | None, scale: str | None, device: str | None = None) -> "Config":
+    """The config file with these settings; where there is none, what is so without one."""
+    from neuroute.pipeline.plan.config import load_config, parse_config
+
+    if config is None and not Path("config.yaml").exists():
+        return parse_config({}, "options")
+    return load_config(config, scale=scale, device=device)
+
+
+def finished_runs(config: Path | None, scale: str | None, name: str) -> dict[str, str]:
+    """Runs that a name stands for (a run, a paper's, or `trained`, all of them) -> what `neuroute.load_model` takes.
+
+    None without a config file.  Raises NeurouteError if none of them is finished.
+    """
+    from neuroute.networks.weights import is_bundled
+
+    if config is None and not Path("config.yaml").exists():
+        return {}
+    p = load_plan(config, scale)
+    runs = [run for run in p.runs if name in (run, run.partition("/")[0], "trained")]
+    checkpoints = {run: str(p.checkpoint(run)) for run in runs if p.checkpoint(run).is_file()}
+    if runs and not checkpoints:
+        raise NeurouteError(
+            f"--method {name}: has no finished run at scale {p.scale.name}; train it: neuroute train {runs[0]}"
+        )
+    kinds = {run: p.runs[run].network.kind for run in checkpoints}
+    # One outside the package is named by the plan, so it is trusted.
+    return {run: file if is_bundled(kinds[run]) else f"{kinds[run]}={file}" for run, file in checkpoints.items()}
 
 
 def begin_planned(p: "Plan", job: str, lock_file: Path) -> None:

@@ -203,7 +203,9 @@ class Rules:
 
     def compare_inputs(self, w: Any) -> list[Any]:
         """Libraries, the weights of runs that are named, and others' results."""
-        settings = self.plan.config.compare
+        settings = self.plan.config.block("compare")
+        if settings is None:  # not installed, as the job says
+            return []
         runs = [run for run in settings.sources if run in self.plan.runs]
         return (
             [self.plan.benchmark_manifest(b) for b in settings.benchmarks]

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, create_model, field_validator, model_validator
 
+from neuroute.core.dotted import BESIDE, entries, how_to_get, load
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.job import CONFIG_ENV, FOLDERS, ROOT_ENV
 from neuroute.core.yaml_files import parse_yaml, read_yaml, set_key, validate
@@ -18,11 +20,6 @@ from neuroute.specs.objects import LAST_SEED
 
 __all__ = ["CONFIG_ENV", "Config", "Scale", "load_config", "load_scale", "parse_config", "schemas"]
 
-# Sets to compare on that are downloaded: of which benchmark, and of it which set.
-LIBRARIES = {  # set of `compare` -> benchmark, and part of it
-    "tsplib": ("tsplib", ""), "x": ("cvrplib", "X"), "ags": ("cvrplib", "Arnold"), "national": ("national", ""),
-    "vlsi": ("vlsi", ""), "dimacs": ("dimacs", ""),
-}  # fmt: skip
 PLANNED_ENV = "NEUROUTE_PLANNED"  # the Snakefile names a file with what it goes by: spec and code of each job
 
 
@@ -68,93 +65,6 @@ class Machine(Strict):
 
 
 Folder = Annotated[str, AfterValidator(os.path.expanduser)]  # `~` in a file is no shell's
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-def split_method(text: str) -> tuple[str, str, str]:
-    """Return the name, source and problem of `name=source@problem`; what is not said is empty.
-
-    In `module:Net=FILE`, in a path and of a file with an equals sign there is no name.  Raises NeurouteError if the
-    name or what it names is empty.
-    """
-    whole, _, problem = text.partition("@")
-    name, equals, source = whole.partition("=")
-    if not equals or ":" in name or "/" in name or Path(whole).is_file():
-        return "", whole, problem
-    if not (name.strip() and source):
-        raise NeurouteError(f"method '{text}': a name goes before the equals sign, and a method behind it")
-    return name.strip(), source, problem
-
-
-class Compare(Strict):
-    """What `snakemake compare` and `neuroute compare` compare, and on what."""
-
-    sets: Annotated[
-        list[str], Field(min_length=1, description="tsplib, x, ags, national, vlsi, dimacs, or files of your own")
-    ] = ["tsplib", "x"]
-    ignore_sections: Annotated[
-        list[str], Field(description="keys and sections of files of your own that are left out, as PICKUP_SECTION")
-    ] = []
-    methods: Annotated[
-        list[str],
-        Field(
-            min_length=1,
-            description="solvers, shipped networks, checkpoints, runs of the plan, a paper's runs, `trained` (all "
-            "finished ones), module:function, module:Net=FILE; each under a name of its own: name=...",
-        ),
-    ] = [
-        "nearest",
-        "insertion@tsp",
-        "insertion-angle@cvrp",
-        "savings",
-        "lkh",
-        "ortools",
-        "pyvrp@cvrp",
-        "hgs@cvrp",
-        "tsp",
-        "cvrp",
-        "vrp",
-    ]
-    results: Annotated[list[str], Field(description="results files of others: method, instance, cost, seconds")] = []
-    published: Annotated[
-        list[str], Field(description="methods of a survey whose results join in: `all`, or as in [lehd, icam, sil]")
-    ] = []
-    against: Annotated[
-        str | None, Field(description="the method to which paired differences are; null: the best cheap construction")
-    ] = None
-    seconds: Annotated[
-        Seconds | Annotated[list[Seconds], Field(min_length=1)] | None,
-        Field(description="that each search has for an instance; of several, each search is a row at each; null: 5"),
-    ] = None
-    limit: Annotated[
-        float,
-        Field(gt=0, allow_inf_nan=False, description="wall-clock seconds after which an instance counts as unsolved"),
-    ] = 600.0
-    min_nodes: Annotated[int, Field(ge=0, description="nodes (TSP) or customers (CVRP) of the smallest instance")] = 0
-    max_nodes: Annotated[int, Field(ge=4, description="nodes or customers of the largest instance")] = 200
-    groups: Annotated[list[int], Field(description="sizes at which groups begin")] = [100, 200, 500, 1000, 10000]
-    seeds: Annotated[int, Field(ge=1, description="of methods that draw")] = 1
-    threads: Annotated[int, Field(ge=1, description="of networks on a CPU; solvers have one")] = 1
-    clock: Annotated[
-        Literal["wall", "cpu"], Field(description="by which searches end; cpu: where a machine does other work, too")
-    ] = "wall"
-
-    @property
-    def budgets(self) -> list[float]:
-        """The seconds of searches, shortest first."""
-        if self.seconds is None:
-            return [5.0]
-        return sorted(set(self.seconds)) if isinstance(self.seconds, list) else [self.seconds]
-
-    @property
-    def sources(self) -> list[str]:
-        """The methods without their names and problems."""
-        return [split_method(method)[1] for method in self.methods]
-
-    @property
-    def benchmarks(self) -> list[str]:
-        """The benchmarks that are downloaded for it."""
-        return sorted({LIBRARIES[name][0] for name in self.sets if name in LIBRARIES})
 
 
 class Config(Strict):
@@ -220,12 +130,15 @@ class Config(Strict):
         bool, Field(description="a few batches of everything, in folders `rehearsal` of work_dir and results_dir")
     ] = False
     machine: Machine = Machine()
-    compare: Compare = Compare()
     runs: Annotated[dict[str, RunChange], Field(description="changes to single runs, by id")] = {}
     sweep: Annotated[Sweep | None, Field(description="a run at every point of a grid, with a table and a figure")] = (
         None
     )
     _where: str = "config.yaml"
+
+    def block(self, name: str) -> Any:
+        """The settings of an installed package, by their key; None where it is not installed."""
+        return getattr(self, name, None)
 
     @property
     def where(self) -> str:
@@ -283,8 +196,18 @@ class Config(Strict):
         return papers
 
 
+@cache
+def _config() -> type[Config]:
+    """The config with the blocks of installed packages, models with defaults that entry points name."""
+    models = {name: load(point) for name, point in entries("neuroute.config").items()}
+    blocks: dict[str, Any] = {name: (model, model()) for name, model in models.items()}
+    return create_model("Config", __base__=Config, __doc__=Config.__doc__, **blocks)
+
+
 def parse_config(values: dict[str, Any], where: str = "config.yaml") -> Config:
-    config = validate(Config, values, where)
+    for name in values.keys() & BESIDE.keys() - _config().model_fields.keys():
+        raise NeurouteError(f"{where}: {name}: {how_to_get(name)}")
+    config = validate(_config(), values, where)
     config._where = where
     return config
 
@@ -310,6 +233,6 @@ def load_config(path: Path | None = None, changes: Sequence[str] = (), **overrid
 def schemas() -> dict[str, dict[str, Any]]:
     """Name of each schema -> the schema, with the blocks of all known papers: editors read them."""
     blocks: dict[str, Any] = {key: (load_paper(key).scale, None) for key in all_papers()}
-    config = Config.model_json_schema()
+    config = _config().model_json_schema()
     config["properties"]["papers"]["items"] = {"type": "string", "examples": all_papers()}
     return {"config": config, "scale": create_model("Scale", __base__=ScaleFile, **blocks).model_json_schema()}

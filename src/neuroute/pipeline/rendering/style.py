@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroute.analysis.intervals import Array
 from neuroute.core.files import write_text, write_whole
 from neuroute.core.lazy import mpl, pd
 from neuroute.pipeline.rendering.table import Table
@@ -180,9 +179,6 @@ def with_suffix(stem: Path, kind: str) -> Path:
     return stem.with_name(f"{stem.name}.{kind}")
 
 
-SURE = 0.975  # share of resamples from which on an order stands
-
-
 def drawable(gap: float) -> float:
     """Return the gap (%) where it has a place on a log axis, else nan.  Below 1e-6 % it is rounding of means."""
     return gap if gap > 1e-6 else math.nan
@@ -218,21 +214,3 @@ def batches_axis(axes: Axes, last: int) -> None:
     axes.set_xlim(0, last * 1.02)
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(plain_number))
-
-
-def share_cells(axes: Axes, shares: Array, rows: Sequence[str], columns: Sequence[str], title: str = "") -> None:
-    """Draw shares (rows, columns) in per cent, blue where they stand, one way or the other; NaN: no cell."""
-    for i, line in enumerate(shares):
-        for j, share in enumerate(line):
-            if share != share:
-                continue
-            color = RAMPS["blue" if max(share, 1 - share) >= SURE else "orange"][0]
-            axes.add_patch(mpl.patches.Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=color, edgecolor="white"))
-            axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", fontsize=6.5)
-    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
-    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(length=0)
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
-    axes.set_title(title)

@@ -10,7 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from neuroute.api import zoo
+from neuroute.api import classical, zoo
+from neuroute.api.benchmarks import fetch_set
 from neuroute.api.model import Model
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError, did_you_mean, near
@@ -19,20 +20,17 @@ from neuroute.core.lazy import pd
 from neuroute.core.outputs import check_writable
 from neuroute.core.text import csv_text, html_table
 from neuroute.core.yaml_files import validate
-from neuroute.datasets.benchmarks import read_manifest
-from neuroute.datasets.fetch import fetch_again, provide
-from neuroute.pipeline.comparison.methods import PROBLEMS, Checkpoints, Method, check_name, parse
-from neuroute.pipeline.comparison.pareto import LOOKS, budgets, by_size, flips, picture
-from neuroute.pipeline.comparison.records import MEASURED, published_runs, read_published, read_results
-from neuroute.pipeline.comparison.run import check_rows, run
-from neuroute.pipeline.comparison.sets import Member, Places, collect, describe, describe_listed
-from neuroute.pipeline.comparison.summary import Key, Summary, by_problem, groups, label, table
-from neuroute.pipeline.comparison.worker import Machine
-from neuroute.pipeline.plan.config import Compare, split_method
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.style import Drawing, save_figure, save_table, with_suffix
 from neuroute.pipeline.rendering.table import Table, duration
-from neuroute.solvers.registry import SOLVERS
+from neuroute_compare.methods import PROBLEMS, Checkpoints, Method, check_name, parse
+from neuroute_compare.pareto import LOOKS, budgets, by_size, flips, picture
+from neuroute_compare.records import MEASURED, published_runs, read_published, read_results
+from neuroute_compare.run import check_rows, run
+from neuroute_compare.sets import Member, collect, describe, describe_listed
+from neuroute_compare.settings import Compare, split_method
+from neuroute_compare.summary import Key, Summary, by_problem, groups, label, table
+from neuroute_compare.worker import Machine
 
 FIGURES: dict[str, Callable[[pd.DataFrame, Sequence[int]], Drawing | None]] = {
     "pareto": lambda records, _: picture(records),
@@ -142,7 +140,9 @@ def compare(
             failed[name] = why  # not installed, of the methods that config.yaml names
     members, notes, sizes = list[Member](), list[str](), (choice.min_nodes, choice.max_nodes)
     if sources:
-        members, notes = collect(choice.sets, *sizes, _places(hand, Path(work)), choice.ignore_sections)
+        members, notes = collect(
+            choice.sets, *sizes, lambda name: hand or fetch_set(name, Path(work)), choice.ignore_sections
+        )
     instances = {m.name: describe(m) for m in members} if sources else describe_listed(choice.sets, *sizes)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
     for name, why in failed.items():
@@ -157,7 +157,7 @@ def compare(
                 f"--method {name}: solves the {theirs}, of which {where} has no instance; leave the method out"
             )
         rows |= dict.fromkeys(able)
-    own = frozenset(m.name for m in rows if m.source not in SOLVERS and m.source not in zoo.cards())
+    own = frozenset(m.name for m in rows if m.source not in classical.known() and m.source not in zoo.cards())
     results = [read_results(Path(path), instances) for path in choice.results]
     for path, each in zip(choice.results, results, strict=True):
         notes += [f"{each.left_out} lines of {path} name instances that are not compared."] if each.left_out else []
@@ -211,22 +211,6 @@ def write(
             pictures.append((ON_PAGE[name], folder / f"{name}.svg", figure))
     write_text(folder / "leaderboard.html", page(records, beginnings, pictures, result_table.notes))
     return Comparison(records, folder, result_table)
-
-
-def _places(hand: Path | None, work: Path) -> Places:
-    """Return where a library's files are: in the user's folder, else where they are downloaded to."""
-
-    def place(benchmark: str) -> Path:
-        if hand is not None:
-            return hand
-        manifest = work / "benchmarks" / f"{benchmark}.json"
-        if manifest.exists():
-            fetch_again({benchmark: manifest})
-        else:
-            provide(benchmark, manifest, manifest.with_suffix(""), None)
-        return read_manifest(manifest, benchmark)[0]
-
-    return place
 
 
 # -- The leaderboard: one HTML file with its rows, sorted and filtered where it is read, and pictures

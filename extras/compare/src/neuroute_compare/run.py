@@ -11,16 +11,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from neuroute import Instance
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json
 from neuroute.core.lazy import pd
 from neuroute.core.progress import Progress
-from neuroute.pipeline.comparison.methods import Method
-from neuroute.pipeline.comparison.records import Results, Row, frame, with_gap
-from neuroute.pipeline.comparison.sets import Member, describe, first_double
-from neuroute.pipeline.comparison.worker import Answer, Machine, Worker
-from neuroute.problems.instances.instance import Instance
+from neuroute_compare.methods import Method
+from neuroute_compare.records import Results, Row, frame, with_gap
+from neuroute_compare.sets import Member, describe, first_double
+from neuroute_compare.worker import Answer, Machine, Worker
 
 log = logging.getLogger(__name__)
 ONE_THREAD = Machine()

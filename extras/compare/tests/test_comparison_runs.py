@@ -18,17 +18,17 @@ from neuroute.core.digest import code_digest, reach
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.core.limited import Process
-from neuroute.pipeline.comparison import worker
-from neuroute.pipeline.comparison.methods import Method, parse
-from neuroute.pipeline.comparison.run import run, tasks
-from neuroute.pipeline.comparison.sets import collect
-from neuroute.pipeline.comparison.summary import table
-from neuroute.pipeline.comparison.worker import Answer, Machine, Worker
-from neuroute.pipeline.plan.config import Compare
 from neuroute.problems.instances.instance import Instance
 from neuroute.specs.objects import Network
+from neuroute_compare import worker
+from neuroute_compare.methods import Method, parse
+from neuroute_compare.run import run, tasks
+from neuroute_compare.sets import collect
+from neuroute_compare.settings import Compare
+from neuroute_compare.summary import table
+from neuroute_compare.worker import Answer, Machine, Worker
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 METHODS = [method("nearest", draws=False), method("lkh", 1.0), method("net", kind="network", draws=False)]
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.analysis import RESAMPLES
-from neuroute.analysis.intervals import shares_better
+from neuroute.analysis.intervals import Array, shares_better
 from neuroute.core.lazy import mpl, pd
-from neuroute.pipeline.comparison.records import MEASURED
-from neuroute.pipeline.comparison.summary import Key, Summary, by_problem, clocks, groups, label, left_out
 from neuroute.pipeline.rendering import style
-from neuroute.pipeline.rendering.style import SURE, Drawing, line, mark, share_cells
+from neuroute.pipeline.rendering.style import Drawing, line, mark
 from neuroute.pipeline.rendering.table import duration
+from neuroute_compare.records import MEASURED
+from neuroute_compare.summary import Key, Summary, by_problem, clocks, groups, label, left_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +31,7 @@ LOOKS = {  # kind -> what it is called, marker, colour
     "heat map": ("published, heat map", "P", style.RAMPS["cool-warm"][3]),
     "classical": ("published, classical", "s", style.GREY),
 }
+SURE = 0.975  # share of resamples from which on an order stands
 NAMED = 24  # methods whose names all have a place; of more, those measured here and the unbeaten ones are named
 LINES = {  # machine that times are of -> line of the unbeaten, and how the legend calls it
     "here": ("-", "unbeaten, measured here"),
@@ -258,7 +259,7 @@ def flips(records: pd.DataFrame) -> Drawing:
         shares = shares_better([summary.values("gap_pct", key, summary.common) for key in panel_keys[problem]])
         names = [label(key) for key in panel_keys[problem]]
         upper = np.where(np.triu(np.ones_like(shares), 1) > 0, shares, np.nan)[:-1, 1:]
-        share_cells(axes, upper, names[:-1], names[1:], f"{problem.upper()}, {len(summary.common)} instances")
+        _share_cells(axes, upper, names[:-1], names[1:], f"{problem.upper()}, {len(summary.common)} instances")
         axes.set_aspect("equal")
         for i, j in zip(*np.triu_indices(len(names), 1), strict=True):
             pair = {"problem": problem, "method": names[i], "other": names[j]}
@@ -275,6 +276,24 @@ def flips(records: pd.DataFrame) -> Drawing:
         f"{r['problem']}: {r['method']} before {r['other']} in {100 * r['share_better']:.0f} %" for r in open_pairs
     )
     return Drawing(figure, rows, notes, f"Pairs of methods whose order is not sure: {text or 'none'}.")
+
+
+def _share_cells(axes: Axes, shares: Array, rows: Sequence[str], columns: Sequence[str], title: str = "") -> None:
+    """Draw shares (rows, columns) in per cent, blue where they stand, one way or the other; NaN: no cell."""
+    for i, of_row in enumerate(shares):
+        for j, share in enumerate(of_row):
+            if share != share:
+                continue
+            color = style.RAMPS["blue" if max(share, 1 - share) >= SURE else "orange"][0]
+            axes.add_patch(mpl.patches.Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=color, edgecolor="white"))
+            axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", fontsize=6.5)
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    axes.set_title(title)
 
 
 def _seconds(records: pd.DataFrame) -> list[float]:
@@ -310,7 +329,9 @@ def budgets(records: pd.DataFrame) -> Drawing | None:
     panels = figure.subplots(1, len(sheets), squeeze=False)[0]
     for axes, (problem, sheet) in zip(panels, sheets.items(), strict=True):
         if sheet:
-            share_cells(axes, np.array(list(sheet.values())), list(sheet), [f"{b:g} s" for b in times], problem.upper())
+            _share_cells(
+                axes, np.array(list(sheet.values())), list(sheet), [f"{b:g} s" for b in times], problem.upper()
+            )
         else:
             style.empty_axes(axes, f"{problem.upper()}: {problems[problem].too_few or 'no order changes'}")
     shown_text = f"{sum(map(len, sheets.values()))} of {len(rows) // len(times)} orders"

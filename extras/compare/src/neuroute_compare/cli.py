@@ -1,4 +1,4 @@
-"""One protocol for all: `neuroute compare`."""
+"""The command `neuroute compare`."""
 
 import math
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.cli.options import ConfigFile, Ignore, ScaleName, load_plan
+from neuroute.pipeline.cli.options import ConfigFile, Ignore, ScaleName, finished_runs, load_settings
 
 
 def compare(
@@ -69,11 +69,10 @@ def compare(
     """
     from neuroute.api.solve_file import split_names
     from neuroute.core.yaml_files import validate
-    from neuroute.pipeline.comparison.compare import compare as run
-    from neuroute.pipeline.plan.config import Compare, load_config, parse_config
+    from neuroute_compare.compare import compare as run
+    from neuroute_compare.settings import Compare
 
-    there = config is not None or Path("config.yaml").exists()
-    settings = load_config(config, scale=scale, device=device) if there else parse_config({}, "options")
+    settings = load_settings(config, scale, device)
     folder = benchmarks or (Path(settings.benchmarks_dir) if settings.benchmarks_dir else None)
     options: dict[str, Any] = {
         "sets": split_names(set) if set else None,
@@ -92,7 +91,7 @@ def compare(
         "clock": clock,
     }
     options = {key: value for key, value in options.items() if value is not None}
-    settings_here = validate(Compare, settings.compare.model_dump() | options, "compare")
+    settings_here = validate(Compare, settings.block("compare").model_dump() | options, "compare")
     comparison = run(
         settings_here.methods if "methods" in options else None,
         out=out or Path(settings.results_dir) / "compare",
@@ -101,7 +100,7 @@ def compare(
         device=device or settings.device,
         memory_gb=settings.memory_gb,
         work=settings.work_dir,
-        checkpoints=lambda name: _checkpoints(config, scale, name) if there else {},
+        checkpoints=lambda name: finished_runs(config, scale, name),
         trusted=settings.networks,
     )
     print(comparison)
@@ -117,18 +116,4 @@ def _numbers(text: str | None) -> list[float] | None:
     return numbers
 
 
-def _checkpoints(config: Path | None, scale: str | None, name: str) -> dict[str, str]:
-    """Return the finished runs that a name stands for: a run, a paper's, or `trained`, all of them."""
-    from neuroute.networks.weights import is_bundled
-
-    p = load_plan(config, scale)
-    runs = [run for run in p.runs if name in (run, run.partition("/")[0], "trained")]
-    checkpoints = {run: str(p.checkpoint(run)) for run in runs if p.checkpoint(run).is_file()}
-    for run, file in checkpoints.items():
-        if not is_bundled(kind := p.runs[run].network.kind):  # the plan names it, so it is trusted
-            checkpoints[run] = f"{kind}={file}"
-    if runs and not checkpoints:
-        raise NeurouteError(
-            f"--method {name}: has no finished run at scale {p.scale.name}; train it: neuroute train {runs[0]}"
-        )
-    return checkpoints
+COMMANDS = {"Instances and networks": {compare: "neuroute compare --set tsplib --max-nodes 200 --published all"}}

@@ -17,8 +17,8 @@ import neuroute
 from neuroute.core import limited
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.comparison.methods import Method
-from neuroute.pipeline.plan.papers import FOLDERS, add_folders
+from neuroute.pipeline import papers
+from neuroute_compare.methods import Method
 
 wall = time.perf_counter  # whatever becomes of that name in the process
 LOADS = (1.0, 20.0)  # least and most that a machine's load stretches a solver's time by
@@ -68,7 +68,7 @@ class Worker:
         Raises NeurouteError if the method cannot even be loaded.
         """
         if method not in self._ready:
-            reply = self._ask("load", None, self._machine, method, instance, FOLDERS)
+            reply = self._ask("load", None, self._machine, method, instance, [*papers.__path__])
             if isinstance(reply, Answer):  # it died, or says why not
                 raise NeurouteError(f"{method.name}: cannot be loaded: {reply.unsolved}")
             self._ready.add(method)
@@ -118,7 +118,7 @@ def load(machine: Machine, method: Method, instance: neuroute.Instance, folders:
             limited.FOLDER, None
         )  # solvers have their own clocks here, and what they load is not of the time
         search_working_folder()
-        add_folders(folders)
+        papers.__path__.extend(folder for folder in folders if folder not in papers.__path__)
         torch.set_num_threads(machine.threads)
         if machine.memory_gb is not None and machine.device == "cpu":  # CUDA reserves addresses without end
             most = int(machine.memory_gb * 1e9) + OWN_BYTES

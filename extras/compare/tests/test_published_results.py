@@ -9,10 +9,10 @@ import pytest
 import neuroute
 from compared import members, records
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.comparison.records import frame, published_runs, read_published
-from neuroute.pipeline.comparison.sets import SETS, describe, describe_listed
-from neuroute.pipeline.comparison.summary import Group, Key, Summary, by_problem
-from neuroute.pipeline.plan.config import Compare
+from neuroute_compare.records import frame, published_runs, read_published
+from neuroute_compare.sets import SETS, describe, describe_listed
+from neuroute_compare.settings import Compare
+from neuroute_compare.summary import Group, Key, Summary, by_problem
 
 GROUPS = {"lt1k": Group(0, 1000), "1k_10k": Group(1000, 10_000), "10k_100k": Group(10_000, None)}
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from untrained import tsp_text
 
-from neuroute.pipeline.comparison.methods import Method
-from neuroute.pipeline.comparison.records import frame, with_gap
-from neuroute.pipeline.comparison.sets import Member, describe
 from neuroute.problems.instances.instance import Instance
+from neuroute_compare.methods import Method
+from neuroute_compare.records import frame, with_gap
+from neuroute_compare.sets import Member, describe
 
 N = (6, 7, 8, 30, 31, 32)
 

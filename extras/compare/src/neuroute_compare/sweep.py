@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from neuroute import Decoding
 from neuroute.analysis.intervals import mean_interval
 from neuroute.api.evaluate import evaluate
 from neuroute.api.files import gather, generate
@@ -20,16 +21,12 @@ from neuroute.api.train import prepare, train
 from neuroute.api.trainer import Trainer
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, read_json, write_text
-from neuroute.core.lazy import pd
+from neuroute.core.lazy import mpl, pd
 from neuroute.core.outputs import check_writable
 from neuroute.core.text import csv_text, html_table
 from neuroute.networks.base import RoutingNetwork
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.sweeps import draw_sweep
-from neuroute.problems.instances.drawing import Drawing
-from neuroute.problems.instances.instance import Instances
-from neuroute.specs.decodings import Decoding
-from neuroute.training.train import SUMMARY
 
 log = logging.getLogger("neuroute.train")
 TEST_COUNT = 128
@@ -70,16 +67,14 @@ class Sweep:
             rows.append(row)
         return pd.DataFrame(rows)
 
-    def plot(self) -> Drawing:
+    def plot(self) -> mpl.figure.Figure:
         """Draw the gaps over the first key, a line for each value of the others, with the 95 % intervals.
 
         Returns:
             A matplotlib figure, which notebooks show; `figure.svg` and `figure.png` of the folder have it, too.
         """
         with style.house():
-            figure = self._draw().figure
-        assert isinstance(figure, Drawing)
-        return figure
+            return self._draw().figure
 
     def _draw(self) -> style.Drawing:
         means = self.records.groupby([*self.keys, "seed"], sort=False, dropna=False).gap_pct.mean()
@@ -175,12 +170,13 @@ def sweep(
         model = trainer.train()
         frame = evaluate(model, tests, decoding, **device).to_frame()
         about = {key: _word(value) for key, value in point.items()} | {"seed": seed, "model": str(model.path)}
-        about["train_s"] = read_json(trainer.out / SUMMARY, "train it again")["wall_time_s"]
+        about["train_s"] = read_json(trainer.out / "run.json", "train it again")["wall_time_s"]
         rows.append(frame.assign(**about, number=range(len(frame))))
+    sizes = [each.n for each in tests.members]
+    least, most = min(sizes), max(sizes)
     name = run.network.kind.rpartition(":")[2]
-    found = Sweep(
-        tuple(grid), pd.concat(rows, ignore_index=True), folder, f"{name}, {tests.count} instances, n = {_sizes(tests)}"
-    )
+    title = f"{name}, {tests.count} instances, n = {least}{f' to {most}' if most > least else ''}"
+    found = Sweep(tuple(grid), pd.concat(rows, ignore_index=True), folder, title)
     found.write()
     return found
 
@@ -200,11 +196,6 @@ def _trainer(network: Any, point: Mapping[str, Any], seed: int, training: Mappin
     base = training.get("name") or prepare(**values).run.name
     values["name"] = "-".join([base, *(re.sub(r"[^\w.-]", "_", word) for word in words), f"s{seed}"])
     return prepare(**values)
-
-
-def _sizes(tests: Instances) -> str:
-    sizes = [each.n for each in tests.members]
-    return f"{min(sizes)}" + (f" to {max(sizes)}" if max(sizes) > min(sizes) else "")
 
 
 def _word(value: Any) -> Any:

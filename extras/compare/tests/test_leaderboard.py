@@ -12,10 +12,10 @@ import pytest
 from commands import done
 
 from compared import records
-from neuroute.pipeline.comparison.compare import write
-from neuroute.pipeline.comparison.summary import Summary
+from neuroute_compare.compare import write
+from neuroute_compare.summary import Summary
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Parts(HTMLParser):

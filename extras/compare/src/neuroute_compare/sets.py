@@ -1,28 +1,21 @@
-"""Sets of instances that methods are compared on: of the public libraries, or files of one's own.
-
-Instances and best costs are those of the survey of neural routing solvers (Ba et al., arXiv 2602.21761): TSPLIB with
-plane coordinates, the National and VLSI collections, the clustered ones of the 8th DIMACS challenge, and of CVRPLIB the
-sets X and AGS (`datasets/benchmarks.py`).
-"""
+"""Instances that methods are compared on: sets of the public libraries, or files of one's own."""
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from neuroute import Instance
+from neuroute.api.benchmarks import LIBRARIES, listed, read_listed
 from neuroute.api.files import load_all
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import PublishedInstance, place_of, published_instances, read_known
-from neuroute.pipeline.plan.config import LIBRARIES
-from neuroute.problems.instances.instance import Instance
 
 SETS = tuple(LIBRARIES)
-CVRP = ("x", "ags")
-Places = Callable[[str], Path]  # a benchmark -> the folder where its files are
+Places = Callable[[str], Path]  # a set -> the folder where its files are
 
 
 @dataclass(frozen=True)
@@ -50,22 +43,19 @@ class Member:
 
 def describe(member: Member) -> dict[str, Any]:
     """Return the columns of records that an instance gives."""
-    return _columns(member.instance.problem, member.set, member.name, member.n, member.best_known)
+    about = {"problem": member.instance.problem, "set": member.set, "instance": member.name}
+    return about | {"n": member.n, "best_known": member.best_known}
 
 
 def describe_listed(names: Sequence[str], least: int, most: int) -> dict[str, dict[str, Any]]:
     """Return the same of all instances of named sets with `least` to `most` nodes, wherever their files are."""
-    rows = [
-        _columns("cvrp" if name in CVRP else "tsp", name, k.name, k.nodes - (name in CVRP), k.optimum)
+    return {
+        k.name: {"problem": k.problem, "set": name, "instance": k.name, "n": k.n, "best_known": k.best_known}
         for name in names
         if name in SETS
         for k in listed(name)
-    ]
-    return {row["instance"]: row for row in rows if least <= row["n"] <= most}
-
-
-def _columns(problem: str, name: str, instance: str, n: int, best_known: float) -> dict[str, Any]:
-    return {"problem": problem, "set": name, "instance": instance, "n": n, "best_known": best_known}
+        if least <= k.n <= most
+    }
 
 
 def collect(
@@ -80,15 +70,11 @@ def collect(
     members, notes = list[Member](), list[str]()
     for name in dict.fromkeys(names):
         if name in LIBRARIES:
-            benchmark, _ = LIBRARIES[name]
-            listed_here = [k for k in listed(name) if least <= k.nodes - (name in CVRP) <= most]
-            folder = places(benchmark) if listed_here else None
-            there = {k: place for k in listed_here if (place := place_of(folder, k.name, benchmark))}
-            found = []
-            for k, place in there.items():
-                instance = replace(read_known(place, k.name, benchmark), name=k.name, best_known=k.optimum)
-                found.append(Member(name, k.name, instance, k.optimum))
-            more, lacking = found, [k.name for k in listed_here if k not in there]
+            listed_here = [k for k in listed(name) if least <= k.n <= most]
+            folder = places(name) if listed_here else Path()
+            found = {k: instance for k in listed_here if (instance := read_listed(k, folder))}
+            more = [Member(name, k.name, instance, k.best_known) for k, instance in found.items()]
+            lacking = [k.name for k in listed_here if k not in found]
         elif Path(name).exists():
             more, lacking = _of_file(Path(name), least, most, ignore), []
             if ignored := sorted({section for m in more for section in m.instance.ignored}):
@@ -110,12 +96,6 @@ def collect(
     if doubled := first_double([(m.instance.problem, m.name) for m in members]):
         raise NeurouteError(f"--set: two instances are called {doubled[1]}; rename one, or leave one of its sets out")
     return sorted(members, key=lambda m: (m.instance.problem != "tsp", m.n, m.name)), notes
-
-
-def listed(name: str) -> tuple[PublishedInstance, ...]:
-    """Return the instances of a set that this package knows, those of the survey."""
-    benchmark, part = LIBRARIES[name]
-    return tuple(k for k in published_instances(benchmark).values() if not part or k.set == part)
 
 
 def _of_file(path: Path, least: int, most: int, ignore: Sequence[str]) -> list[Member]:

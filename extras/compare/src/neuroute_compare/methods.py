@@ -11,26 +11,20 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from neuroute.api import zoo
+from neuroute.api import by_network, classical, zoo
 from neuroute.api.classical import QUICK, available
 from neuroute.api.model import SOLVES, digest_of, load_model
-from neuroute.api.within_time import CONSTRUCTIONS
 from neuroute.api.zoo import sha256
 from neuroute.core.digest import exists
 from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.networks.base import RoutingNetwork
-from neuroute.pipeline.plan.config import split_method
-from neuroute.problems.registry import entries
-from neuroute.solvers.registry import SOLVERS, entry, get
+from neuroute_compare.settings import split_method
 
 Kind = Literal["network", "solver", "function"]
 # A run's id, a paper's key or `trained` -> run -> checkpoint, as `load_model` takes it.
 Checkpoints = Callable[[str], Mapping[str, str]]
 PROBLEMS = ("tsp", "cvrp")
-BY_NETWORK, BY_SOLVER = "neuroute.api.by_network:solve_by_network", "neuroute.api.classical:solve_with"
-# What a search by a network begins with, in a process of its own.
-BEGINS = ("neuroute.api.within_time:construct", *map(entry, sorted({*sum(CONSTRUCTIONS.values(), ()), "nearest"})))
 
 
 @dataclass(frozen=True)
@@ -86,7 +80,7 @@ def parse(text: str, seconds: float, checkpoints: Checkpoints, trusted: Collecti
     if only and only not in PROBLEMS:
         raise NeurouteError(f"--method {text}@{only}: no problem '{only}'; take one of {', '.join(PROBLEMS)}")
     path = Path(text)
-    if text in SOLVERS:
+    if text in classical.known():
         rows = [_solver(text, seconds)]
     elif "=" in text and ":" in text.partition("=")[0]:
         rows = _network(text.partition("=")[0].rpartition(":")[2], text, seconds, trusted)
@@ -107,7 +101,7 @@ def parse(text: str, seconds: float, checkpoints: Checkpoints, trusted: Collecti
 def check_name(text: str, checkpoints: Checkpoints) -> None:
     """Raises NeurouteError if a method's name is that of nothing, before anything is loaded or fetched."""
     _, source, _ = split_method(text)
-    if not (source in SOLVERS or source in zoo.cards() or ":" in source or source.endswith(".safetensors")):
+    if not (source in classical.known() or source in zoo.cards() or ":" in source or source.endswith(".safetensors")):
         _runs(source, checkpoints)
 
 
@@ -115,7 +109,7 @@ def _runs(text: str, checkpoints: Checkpoints) -> Mapping[str, str]:
     runs = checkpoints(text)
     if not runs:
         names = [*zoo.cards(), *available("tsp")]
-        meant = did_you_mean(near(text, {*names, *SOLVERS})) or ";"
+        meant = did_you_mean(near(text, {*names, *classical.known()})) or ";"
         raise NeurouteError(
             f"--method {text}: no such solver, network or finished run{meant} There are: {', '.join(names)}; or give a "
             ".safetensors file or module:function"
@@ -124,10 +118,10 @@ def _runs(text: str, checkpoints: Checkpoints) -> Mapping[str, str]:
 
 
 def _solver(name: str, seconds: float) -> Method:
-    version = get(name).version()  # raises, saying how to get it, where it is missing
+    version = classical.version(name)  # raises, saying how to get it, where it is missing
     quick = name.partition("-")[0] in QUICK
     able = tuple(p for p in PROBLEMS if name in available(p))
-    parts = (BY_SOLVER, entry(name), *entries(("tsp", "vrp"), "spec"))
+    parts = classical.definitions(name)
     return Method(name, "solver", name, able, None if quick else seconds, name != "nearest", version, parts=parts)
 
 
@@ -140,13 +134,10 @@ def _network(name: str, source: str, seconds: float, trusted: Collection[str]) -
     weights = zoo.checkpoint(source)[0] if model.card is not None else Path(source)
     version = f"sha256 {sha256(weights)[:16]}"
     kinds = tuple(sorted(trusted))
-    how = model.decoding
-    stages = ("spec", "environment", "search", *([how.method] if how.is_own or how.method == "revise" else []))
-    parts = (BY_NETWORK, model.about["network"]["kind"], *entries([model.problem], *stages))
-    draws = model.net.random_embeddings
-    built = Method(name, "network", source, able, None, draws, version, kinds, how.name, parts)
-    search = replace(built, seconds=seconds, draws=True, decoding=None, parts=(*parts, *BEGINS))
-    return [built, search]
+    parts, draws = by_network.definitions(model, searches=False), model.net.random_embeddings
+    built = Method(name, "network", source, able, None, draws, version, kinds, model.decoding.name, parts)
+    parts = by_network.definitions(model, searches=True)
+    return [built, replace(built, seconds=seconds, draws=True, decoding=None, parts=parts)]
 
 
 def _function(dotted: str, seconds: float) -> Method:

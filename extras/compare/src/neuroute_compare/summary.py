@@ -16,8 +16,8 @@ from neuroute.analysis import RESAMPLES
 from neuroute.analysis.intervals import DIGITS, Array, Interval, difference_interval, mean_interval
 from neuroute.api.within_time import CONSTRUCTIONS
 from neuroute.core.lazy import pd
-from neuroute.pipeline.comparison.records import MEASURED
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute_compare.records import MEASURED
 
 Key = tuple[str, str]  # a method's name, and how it solved
 FEWEST = 2  # instances that an interval needs

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from neuroute.pipeline.comparison.records import published_runs
+from neuroute_compare.records import published_runs
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

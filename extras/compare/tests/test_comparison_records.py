@@ -7,14 +7,14 @@ import pytest
 
 from compared import members, records
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.comparison.compare import write
-from neuroute.pipeline.comparison.pareto import budgets, flips, picture
-from neuroute.pipeline.comparison.records import read_results
-from neuroute.pipeline.comparison.run import check_rows
-from neuroute.pipeline.comparison.sets import describe
-from neuroute.pipeline.comparison.summary import Summary, groups, table
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.table import Cell
+from neuroute_compare.compare import write
+from neuroute_compare.pareto import budgets, flips, picture
+from neuroute_compare.records import read_results
+from neuroute_compare.run import check_rows
+from neuroute_compare.sets import describe
+from neuroute_compare.summary import Summary, groups, table
 
 pytestmark = pytest.mark.slow
 
