@@ -43,7 +43,7 @@ WAITS |= {
 # Where the host may wait for the device, and why.
 READS = {
     "decoding.decode:construct": "solutions, once a batch",
-    "decoding.cvrp:RouteRollout.is_complete": "routes differ in length; not asked before as many moves as customers",
+    "decoding.cvrp:RouteRollout.done": "routes differ in length; not asked before as many moves as customers",
     "decoding.decode:_solve": "solutions, once a batch and milestone",
     "decoding.decode:solve_in_own_way": "whether numbers are of nodes, once a batch",
     "systems.edge_maps.decoding:_build.<locals>.<genexpr>": "maps, once an instance: searches are on the host",
@@ -285,7 +285,7 @@ def _may_wait(what: str) -> None:
 
 
 def _asker() -> str:
-    """The function of this package that asks, as "decoding.cvrp:RouteRollout.is_complete"."""
+    """The function of this package that asks, as "decoding.cvrp:RouteRollout.done"."""
     frame = sys._getframe(1)
     while frame is not None and not _sources(frame):
         frame = frame.f_back  # type: ignore[assignment]

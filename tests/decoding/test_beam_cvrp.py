@@ -110,7 +110,7 @@ def test_each_solution_comes_once_and_with_its_probability(net: PathNetwork) -> 
             scores = log_p[..., None] + prefixes.log_p()
             pairs = scores.flatten(1).isfinite().nonzero()[:, 1][None]
             log_p = scores.flatten(1).gather(1, pairs)
-            prefixes.go(pairs // scores.shape[2], pairs % scores.shape[2])
+            prefixes.extend(pairs // scores.shape[2], pairs % scores.shape[2])
         found = prefixes.solutions_of(prefixes.moves)[0].numpy()
         expected, by_hand = plain_beam(net, some, 10**6)
     assert abs(float(log_p.exp().sum()) - 1) < 1e-9

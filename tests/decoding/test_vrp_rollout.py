@@ -55,12 +55,12 @@ def test_states_and_closed_nodes_are_those_of_the_definitions(variant: str) -> N
                 vehicle.move(int(moved[row, tour]))
                 np.testing.assert_allclose(routes.context[row, tour].numpy(), vehicle.context(), atol=1e-12)
                 expected = [vehicle.may_go(node) for node in range(V + 1)]
-                assert (routes.mask[row, tour] == 0).tolist() == expected
+                assert (routes.action_mask[row, tour] == 0).tolist() == expected
                 empties += bool(vehicle.waiting) and vehicle.at == 0 and vehicle.load == 0
-        if routes.is_complete():
+        if routes.done():
             break
-        moved = (torch.randn(6, 3, V + 1) + routes.mask).argmax(-1)
-        routes.go(moved)
+        moved = (torch.randn(6, 3, V + 1) + routes.action_mask).argmax(-1)
+        routes.step(moved)
     assert (empties > 0) == SWITCHES[variant].backhaul
     assert all(not vehicle.waiting for row in vehicles for vehicle in row)
 
@@ -168,10 +168,10 @@ def test_few_customers_or_nothing_but_pick_ups(customers: int) -> None:
 
 def test_a_mask_stays_as_it_was_while_gradients_need_it() -> None:
     routes = VrpRollout(VrpBatch.of(instances("VRPLTW", 1), CPU), torch.tensor([[1]]), torch.float32)
-    before, kept = routes.mask, routes.mask.clone()
-    routes.go(torch.tensor([[0]]))
+    before, kept = routes.action_mask, routes.action_mask.clone()
+    routes.step(torch.tensor([[0]]))
     assert torch.equal(before, kept)
-    assert not torch.equal(routes.mask, kept)
+    assert not torch.equal(routes.action_mask, kept)
 
 
 @pytest.mark.parametrize("variant", ["CVRP", "OVRPBLTW"])
@@ -266,9 +266,9 @@ def test_each_batch_draws_from_the_number_of_its_first_instance() -> None:
         with torch.inference_mode():
             prepared = net.prepare(net.encode(part.coords, part.share, part.windows, routing), routing)
             routes = VrpRollout(part, part.start_nodes(V), torch.float32)
-            while not routes.is_complete():
-                logits = net.decide(prepared, routes.context, routes.current, routes.mask)
-                routes.go(logits.argmax(-1))
+            while not routes.done():
+                logits = net.decide(prepared, routes.context, routes.current, routes.action_mask)
+                routes.step(logits.argmax(-1))
         for row, solutions in enumerate(routes.solutions().numpy()):
             one = batch[np.full(V, first + row)]
             shortest = solutions[lengths(one, solutions).argmin()]

@@ -24,7 +24,7 @@ def batch_of(name: str) -> CvrpBatch:
 
 
 def known(rollout: Any) -> dict[str, Tensor]:
-    return {name: getattr(rollout, name) for name in (*rollout.of_tours, "context", "mask", "_visited")}
+    return {name: getattr(rollout, name) for name in (*rollout.of_tours, "context", "action_mask", "_visited")}
 
 
 def played(batch: CvrpBatch, monkeypatch: pytest.MonkeyPatch, *, compiled: bool) -> list[dict[str, Tensor]]:
@@ -40,10 +40,10 @@ def played(batch: CvrpBatch, monkeypatch: pytest.MonkeyPatch, *, compiled: bool)
         patched.setattr(moves, "fits", fits)
         rollout: RouteRollout = batch.rollout(batch.start_nodes(5), torch.float32)  # type: ignore[assignment]
         generator, states = torch.Generator().manual_seed(3), []
-        while not rollout.is_complete():
+        while not rollout.done():
             states.append({name: each.clone() for name, each in known(rollout).items()})
-            drawn = torch.rand(rollout.mask.shape, generator=generator) + rollout.mask
-            rollout.go(drawn.argmax(dim=2))
+            drawn = torch.rand(rollout.action_mask.shape, generator=generator) + rollout.action_mask
+            rollout.step(drawn.argmax(dim=2))
             if rollout._moves == 4:
                 rollout.pick(torch.tensor([[4, 0, 0, 2, 1]]).expand(3, -1))
         states.append({**known(rollout), "solutions": rollout.solutions()})
@@ -67,7 +67,7 @@ def test_a_state_that_was_kept_stays_what_it_was() -> None:
         rollout: Any = batch_of("VRPTW").rollout(torch.ones(3, 1, dtype=torch.int64), torch.float32)
         kept = {name: getattr(rollout, name) for name in ("current", "context", "_load", "_time")}
         before = {name: each.clone() for name, each in kept.items()}
-        rollout.go(torch.zeros(3, 1, dtype=torch.int64))
+        rollout.step(torch.zeros(3, 1, dtype=torch.int64))
     assert all(torch.equal(kept[name], before[name]) for name in kept)
 
 
@@ -75,7 +75,7 @@ def test_stops_that_are_not_there() -> None:
     with torch.no_grad():
         rollout = batch_of("cvrp").rollout(torch.ones(3, 1, dtype=torch.int64), torch.float32)
         with pytest.raises(IndexError, match="out of range"):
-            rollout.go(torch.full((3, 1), 14))
+            rollout.step(torch.full((3, 1), 14))
 
 
 def test_with_gradients_or_in_float64_torch_moves() -> None:

@@ -234,7 +234,7 @@ def decision(net: Any) -> tuple[float, ...]:
         if net.multi_start:
             prepared = environment.prepare(net, batch, 0)
             rollout = batch.rollout(batch.start_nodes(2), torch.float32)
-            logits = net.decide(prepared, rollout.context, rollout.current, rollout.mask)
+            logits = net.decide(prepared, rollout.context, rollout.current, rollout.action_mask)
         else:
             rows = net.encode(*batch.features)
             load = () if net.problem == "tsp" else (torch.ones(1),)

@@ -138,13 +138,13 @@ class RouteRollout:
         self._demand, self._capacity, self._dtype = batch.demand, batch.capacity[:, None], dtype
         self.current, self._served = torch.zeros_like(starts), torch.zeros_like(starts)
         self._order, self._via = (starts.new_zeros(*starts.shape, nodes, dtype=torch.int32) for _ in range(2))
-        self._visited, self.mask = (empty_mask(starts, nodes, dtype) for _ in range(2))
+        self._visited, self.action_mask = (empty_mask(starts, nodes, dtype) for _ in range(2))
         self._customers, self._moves = nodes - 1, 0
         self._load = self._full_load().expand_as(starts)
         self._routes = self._shared(batch)
-        self.go(starts)
+        self.step(starts)
 
-    def is_complete(self) -> bool:
+    def done(self) -> bool:
         """Whether all are complete.  Raises NeurouteError if they never will be: scores that are no numbers."""
         # Asking waits for a GPU, so not before the first moment when it may be so.
         complete = self._moves >= self._customers and bool((self._served == self._customers).all())
@@ -155,7 +155,7 @@ class RouteRollout:
     def pick(self, parents: Tensor) -> None:
         for name in self.of_tours:
             setattr(self, name, pick_tours(getattr(self, name), parents))
-        self._visited, self.mask = (pick_masks(mask, parents) for mask in (self._visited, self.mask))
+        self._visited, self.action_mask = (pick_masks(mask, parents) for mask in (self._visited, self.action_mask))
         self.context = self._make_context()
 
     def solutions(self) -> Tensor:
@@ -166,11 +166,13 @@ class RouteRollout:
         """For the kernel."""
         return Routes(batch.demand, batch.capacity)
 
-    def go(self, stops: Tensor) -> None:
-        if kernel.fits(stops, self.mask):
+    def step(self, stops: Tensor) -> None:
+        if kernel.fits(stops, self.action_mask):
             names = {name.lstrip("_"): name for name in self.of_tours if name.lstrip("_") in kernel.STATE}
             before = {name: getattr(self, attribute) for name, attribute in names.items()}
-            after, self.context = self._routes.go(stops, self._order, self._via, self._visited, self.mask, before)
+            after, self.context = self._routes.step(
+                stops, self._order, self._via, self._visited, self.action_mask, before
+            )
             for name, attribute in names.items():
                 setattr(self, attribute, after[name])
             self._moves += 1
@@ -185,10 +187,10 @@ class RouteRollout:
         self._load = torch.where(stops > 0, self._load - demand, self._full_load())
         self.current, self._moves = stops, self._moves + 1
         if torch.is_grad_enabled():  # which may still need what was there
-            self.mask = empty_mask(stops, self._customers + 1, self._dtype)
-        self.mask.copy_(self._visited).masked_fill_(self._misfits(), -torch.inf)
+            self.action_mask = empty_mask(stops, self._customers + 1, self._dtype)
+        self.action_mask.copy_(self._visited).masked_fill_(self._misfits(), -torch.inf)
         waits = (stops == 0) & (self._served < self._customers)
-        self.mask[..., 0] = torch.where(waits, -torch.inf, 0.0)
+        self.action_mask[..., 0] = torch.where(waits, -torch.inf, 0.0)
         self.context = self._make_context()
 
     def _drive(self, stops: Tensor, demand: Tensor) -> None:

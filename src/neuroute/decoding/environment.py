@@ -22,12 +22,12 @@ class Rollout(Protocol):
 
     context: Tensor  # (batch, tours, ...): what a decision knows besides the stop, see `MultiStartNetwork`
     current: Tensor  # (batch, tours) int64: the stop
-    mask: Tensor  # (batch, tours, nodes): -inf at what may not come next, 0 elsewhere
+    action_mask: Tensor  # (batch, tours, nodes): -inf at what may not come next, 0 elsewhere
 
-    def is_complete(self) -> bool:
+    def done(self) -> bool:
         """Whether nothing is left to be decided."""
 
-    def go(self, stops: Tensor) -> None:
+    def step(self, stops: Tensor) -> None:
         """Move on to stops (batch, tours)."""
 
     def pick(self, parents: Tensor) -> None:
@@ -48,9 +48,9 @@ def complete(net: MultiStartNetwork, prepared: Any, rollout: Rollout, choose: Ch
     prepared: what `net.prepare` returns.  Sampling, and the probabilities that training needs, are a matter of
     `choose`, which sees the logits of each decision.
     """
-    while not rollout.is_complete():
-        state = prepared, rollout.context, rollout.current, rollout.mask
-        rollout.go(net.decide_best(*state) if choose is None else choose(net.decide(*state)))
+    while not rollout.done():
+        state = prepared, rollout.context, rollout.current, rollout.action_mask
+        rollout.step(net.decide_best(*state) if choose is None else choose(net.decide(*state)))
     return rollout.solutions()
 
 

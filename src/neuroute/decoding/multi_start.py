@@ -26,14 +26,14 @@ class WithServed:
     """A rollout of the CVRP whose context is, besides what is left, -inf at what has been served and 0 elsewhere."""
 
     def __init__(self, rollout: Rollout, starts: Tensor) -> None:
-        self._rollout, self._served = rollout, torch.zeros_like(rollout.mask)
+        self._rollout, self._served = rollout, torch.zeros_like(rollout.action_mask)
         self._show(starts)
 
-    def is_complete(self) -> bool:
-        return self._rollout.is_complete()
+    def done(self) -> bool:
+        return self._rollout.done()
 
-    def go(self, stops: Tensor) -> None:
-        self._rollout.go(stops)
+    def step(self, stops: Tensor) -> None:
+        self._rollout.step(stops)
         self._show(stops)
 
     def _show(self, stops: Tensor) -> None:
@@ -41,7 +41,7 @@ class WithServed:
         self._take_state()
 
     def _take_state(self) -> None:
-        self.current, self.mask = self._rollout.current, self._rollout.mask
+        self.current, self.action_mask = self._rollout.current, self._rollout.action_mask
         self.context = torch.cat([self._rollout.context[..., None], self._served], dim=-1)
 
     def pick(self, parents: Tensor) -> None:

@@ -68,7 +68,7 @@ class Prefixes(ABC):
         option: Tensor = (self._place.gather(2, stops) - (self.step + 1)) * self.ways + moves[:, None] % self.ways
         return option
 
-    def go(self, parent: Tensor, option: Tensor) -> None:
+    def extend(self, parent: Tensor, option: Tensor) -> None:
         """Replace the partial solutions by continuations: of which, and by which option, both (batch, live)."""
         self.order, self._place = self.order[self._instance, parent], self._place[self._instance, parent]
         here = self.step + 1
@@ -107,11 +107,11 @@ class TourPrefixes(Prefixes):
         self._arrive = arrive
         self._arrived()
 
-    def go(self, parent: Tensor, option: Tensor) -> None:
+    def extend(self, parent: Tensor, option: Tensor) -> None:
         if self._arrive is not None:
             rows = self._rows.unflatten(0, (len(self._instance), -1))
             self._rows = rows[self._instance, parent].flatten(0, 1)
-        super().go(parent, option)
+        super().extend(parent, option)
         self._arrived()
 
     def _arrived(self) -> None:
@@ -168,8 +168,8 @@ class RoutePrefixes(Prefixes):
         straight = straight.masked_fill(equal, -torch.inf)
         return torch.log_softmax(torch.stack([straight, through], dim=-1).flatten(2), dim=-1)
 
-    def go(self, parent: Tensor, option: Tensor) -> None:
-        super().go(parent, option)
+    def extend(self, parent: Tensor, option: Tensor) -> None:
+        super().extend(parent, option)
         load, self._via = self._left[self._instance, parent], self._via[self._instance, parent]
         need = self._demand_at(self.order[:, :, self.step])
         through = (option % 2 == 1) | (need > load) | (self.step == 1)
@@ -202,7 +202,7 @@ def search_beams(prefixes: Prefixes, lengths: Callable[[Tensor], Tensor], beam: 
             scores = scores + log_p[..., None]
         options = scores.shape[2]
         log_p, pairs = scores.flatten(1).topk(min(beam, scores[0].numel()), dim=1)
-        prefixes.go(pairs // options, pairs % options)
+        prefixes.extend(pairs // options, pairs % options)
     if log_p is not None:
         check_numbers(log_p)
     solutions = prefixes.solutions_of(prefixes.moves)
@@ -370,7 +370,7 @@ def _search(
         log_p[:, :, step] = policy.flatten(1).gather(1, pairs)
         options[:, :, step] = policy.isfinite().sum(-1).gather(1, parent)
         follows = slot[instance, parent] == option[..., None]
-        prefixes.go(parent, option)
+        prefixes.extend(parent, option)
     moves, valid = prefixes.moves, noisy.isfinite()
     solution_lengths = lengths(prefixes.solutions_of(moves))
     return Sampled(moves, solution_lengths, log_p, options, valid, moves.new_zeros(moves.shape[1]))

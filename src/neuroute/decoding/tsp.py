@@ -27,25 +27,25 @@ class TspRollout:
 
     def __init__(self, starts: Tensor, nodes: int, dtype: torch.dtype) -> None:
         self.context = self.current = starts
-        self.mask = mask_stops(empty_mask(starts, nodes, dtype), starts)
+        self.action_mask = mask_stops(empty_mask(starts, nodes, dtype), starts)
         self._stops = [starts]
 
-    def is_complete(self) -> bool:
-        return len(self._stops) >= self.mask.shape[2] - 1
+    def done(self) -> bool:
+        return len(self._stops) >= self.action_mask.shape[2] - 1
 
-    def go(self, stops: Tensor) -> None:
-        self.current, self.mask = stops, mask_stops(self.mask, stops)
+    def step(self, stops: Tensor) -> None:
+        self.current, self.action_mask = stops, mask_stops(self.action_mask, stops)
         self._stops.append(stops)
 
     def pick(self, parents: Tensor) -> None:
         self.context, self.current, *self._stops = (
             pick_tours(each, parents) for each in (self.context, self.current, *self._stops)
         )
-        self.mask = pick_masks(self.mask, parents)
+        self.action_mask = pick_masks(self.action_mask, parents)
 
     def solutions(self) -> Tensor:
         """(batch, tours, n).  Raises NeurouteError unless one stop is left, as after scores that are no numbers."""
-        is_open = self.mask == 0
+        is_open = self.action_mask == 0
         if not bool((is_open.sum(dim=-1) == 1).all()):
             raise no_numbers()
         return torch.stack([*self._stops, is_open.int().argmax(dim=-1)], dim=-1)

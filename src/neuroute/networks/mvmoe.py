@@ -304,7 +304,10 @@ class MvMoe(ClippedNetwork):
             return p.first
         if p.routing.first is None:  # a new episode
             assert isinstance(self.combine, Hierarchical)
-            p.routing.first = self.combine.probabilities(attended, p.routing)
+            p_first = self.combine.probabilities(attended, p.routing)
+            if p_first is None or p_first.requires_grad:
+                raise ValueError("hierarchy 'episode' can only be trained after `begin_episode`")
+            p.routing.first = p_first
         return p.routing.first
 
     def _heads(self, x: Tensor) -> Tensor:

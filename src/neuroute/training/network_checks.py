@@ -84,7 +84,7 @@ def _decide(net: Any, batch: Any) -> tuple[Tensor, Tensor]:
     """Return logits of many starts, and a mask that is below 0 where they have to be -inf."""
     prepared = net.prepare(net.encode(*batch.features))
     rollout = begin(net, batch, batch.start_nodes(3), precision_of(prepared))
-    return net.decide(prepared, rollout.context, rollout.current, rollout.mask), rollout.mask
+    return net.decide(prepared, rollout.context, rollout.current, rollout.action_mask), rollout.action_mask
 
 
 def _decide_on_path(net: Any, problem: str, batch: Any) -> tuple[Tensor, Tensor]:

@@ -80,9 +80,9 @@ def recompute(rollout: Rollout, stops: list[Tensor], moves: int) -> Iterator[Dec
     for first in range(0, len(stops), moves):
         decisions = []
         for stop in stops[first : first + moves]:
-            decisions.append((rollout.context, rollout.current, rollout.mask.clone(), stop))
+            decisions.append((rollout.context, rollout.current, rollout.action_mask.clone(), stop))
             with torch.no_grad():
-                rollout.go(stop)
+                rollout.step(stop)
         yield Decisions(*(torch.cat(parts, dim=1) for parts in zip(*decisions, strict=True)))
 
 

@@ -191,13 +191,13 @@ class Reinforcement(Batches):
         draw, logs = streams.drawing(self._uniform(spec, rows, starts.shape[1], self._moves(spec))), []
         rollout = begin(self.net, batch, starts, precision_of(split.prepared))
         with autocast(self.device, self.training.precision):
-            while not rollout.is_complete():
+            while not rollout.done():
                 prepared = auxiliary.once(split.detached())
-                logits = self.acting.decide(prepared, rollout.context, rollout.current, rollout.mask)
+                logits = self.acting.decide(prepared, rollout.context, rollout.current, rollout.action_mask)
                 probabilities = streams.probabilities_of(logits.detach())
                 stops = draw(probabilities)
                 logs.append(LogProbability.apply(logits, probabilities, stops))  # type: ignore[no-untyped-call]
-                rollout.go(stops)
+                rollout.step(stops)
         weight = self._weights(spec, rows, batch, batch.lengths(rollout.solutions())) / spec.size
         loss = -(weight.to(logs[0].dtype) * torch.stack(logs).sum(dim=0)).sum()
         if (besides := auxiliary.of_decisions()) is not None:

@@ -98,7 +98,7 @@ class VrpReinforcement(Reinforcement):
         auxiliary = BalanceLoss(self.training.balance, generator, starts.shape[1])
         prepared = self.acting.prepare(self.acting.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
         first = batch.rollout(starts, precision_of(prepared))
-        return self.net.begin_episode(prepared, first.context, first.current, first.mask), auxiliary
+        return self.net.begin_episode(prepared, first.context, first.current, first.action_mask), auxiliary
 
 
 def reinforce(scheme: Scheme) -> VrpReinforcement:

@@ -124,6 +124,9 @@ def test_calls_side_by_side_are_calls(method: str, level: str) -> None:
     parts = [net(part, replay) for part in x.split([2 * TOKENS, (calls - 2) * TOKENS], dim=1)]
     torch.testing.assert_close(torch.cat(parts, dim=1), one_by_one)
     torch.testing.assert_close(replay.loss(), loss.to(one_by_one.dtype) if loss.any() else loss)
+    if tape.kept:
+        with pytest.raises(ValueError, match="the tape ends"):
+            net(x[:, :TOKENS], replay)
 
 
 @pytest.mark.parametrize("hierarchy", ["step", "random"])

@@ -50,13 +50,13 @@ def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[T
     prepared = net.prepare(net.encode(instances.coords, instances.share, instances.windows, encoder), decoder)
     choose = sampling(noise(0, number, range(spec.size), (starts, 14)))
     routes = instances.rollout(instances.start_nodes(starts), torch.float64)
-    prepared = net.begin_episode(prepared, routes.context, routes.current, routes.mask)
+    prepared = net.begin_episode(prepared, routes.context, routes.current, routes.action_mask)
     log_p = torch.zeros(spec.size, starts, dtype=torch.float64)
-    while not routes.is_complete():
-        logits = net.decide(prepared, routes.context, routes.current, routes.mask)
+    while not routes.done():
+        logits = net.decide(prepared, routes.context, routes.current, routes.action_mask)
         stops = choose(logits.detach())
         log_p = log_p + logits.log_softmax(-1).gather(2, stops[..., None])[..., 0]
-        routes.go(stops)
+        routes.step(stops)
     found = instances.lengths(routes.solutions())
     aside = balance * (encoder.loss() + decoder.loss())
     return -(weights(found, None) * log_p).sum() / spec.size + aside, aside

@@ -74,7 +74,7 @@ def test_a_beam_remembers_for_each_partial_tour() -> None:
     for _ in range(prefixes.decisions):
         log_p, pairs = (log_p[..., None] + prefixes.log_p()).flatten(1).sort(dim=1, descending=True)
         options = prefixes.order.shape[2] - prefixes.step - 2
-        prefixes.go(pairs // options, pairs % options)
+        prefixes.extend(pairs // options, pairs % options)
     assert {tuple(tour) for tour in prefixes.moves[0].tolist()} == {(0, *rest) for rest in permutations(range(1, 6))}
     for tour, found in zip(prefixes.moves[1].tolist(), log_p[1], strict=True):
         chance = torch.zeros(()).double()

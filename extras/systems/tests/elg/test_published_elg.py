@@ -30,11 +30,11 @@ def test_routes_are_the_published_ones(
     assert differ(encoded.nodes, numbers[f"{instances}h"]) < (1e-5 if dtype == torch.float32 else 1e-9)
     prepared, rollout = net.prepare(encoded), batch.rollout(stops[1], dtype)
     for step, (now, p) in enumerate(zip(stops[2:], numbers[f"{instances}pc"], strict=True)):
-        ours = net.decide(prepared, rollout.context, rollout.current, rollout.mask).softmax(-1)
+        ours = net.decide(prepared, rollout.context, rollout.current, rollout.action_mask).softmax(-1)
         assert torch.equal(ours.argmax(-1), now)
         assert differ(ours.gather(2, now[..., None])[..., 0], p) < most
         if step in kept:
             assert differ(ours, numbers[f"{instances}p"][kept.index(step)]) < most
-        rollout.go(now)
+        rollout.step(now)
     assert differ(-batch.lengths(rollout.solutions()), numbers[f"{instances}len"]) < 1e-6
     assert parameters(net) == numbers["count"]

@@ -179,11 +179,11 @@ def test_only_a_vehicle_more_than_needed_while_that_can_be() -> None:
     rollout = PartitionRollout(CvrpBatch(torch.rand(1, 6, 2), demand, torch.tensor([10])), 1, torch.float32)
     seen = []
     for stop in (1, 0, 2, 0, 3, 0, 4, 0, 5):
-        seen.append(bool(rollout.mask[0, 0, 0] == 0))
-        assert bool(rollout.mask[0, 0, stop] == 0)
-        rollout.go(torch.tensor([[stop]]))
+        seen.append(bool(rollout.action_mask[0, 0, 0] == 0))
+        assert bool(rollout.action_mask[0, 0, stop] == 0)
+        rollout.step(torch.tensor([[stop]]))
     assert seen == [False, True] * 4 + [False]
-    assert rollout.is_complete()
+    assert rollout.done()
 
 
 def test_the_depot_waits_for_vehicles_that_carry_the_rest() -> None:
@@ -191,17 +191,17 @@ def test_the_depot_waits_for_vehicles_that_carry_the_rest() -> None:
     rollout = PartitionRollout(CvrpBatch(torch.rand(1, 5, 2), demand, torch.tensor([10])), 1, torch.float32)
     closed = []
     for stop in (1, 0, 2, 3, 0, 4):  # at most 3 vehicles
-        rollout.go(torch.tensor([[stop]]))
-        closed.append(bool(rollout.mask[0, 0, 0] == -torch.inf))
+        rollout.step(torch.tensor([[stop]]))
+        closed.append(bool(rollout.action_mask[0, 0, 0] == -torch.inf))
     assert closed[0] is False  # 15 for two more
     assert closed[2] is False  # 10 for one more
     rollout = PartitionRollout(CvrpBatch(torch.rand(1, 5, 2), demand, torch.tensor([10])), 1, torch.float32)
     for stop in (1, 0, 2, 0):
-        rollout.go(torch.tensor([[stop]]))
-    rollout.go(torch.tensor([[3]]))
-    assert bool(rollout.mask[0, 0, 0] == -torch.inf)  # the third is the last: 5 are left for none, and fit
-    rollout.go(torch.tensor([[4]]))
-    assert rollout.is_complete()
+        rollout.step(torch.tensor([[stop]]))
+    rollout.step(torch.tensor([[3]]))
+    assert bool(rollout.action_mask[0, 0, 0] == -torch.inf)  # the third is the last: 5 are left for none, and fit
+    rollout.step(torch.tensor([[4]]))
+    assert rollout.done()
 
 
 def test_routes_get_no_longer_and_keep_their_customers() -> None:

@@ -43,8 +43,8 @@ def test_one_end_follows_the_other() -> None:
     batch = PathBatch(torch.rand(3, 7, 2))
     rollout = batch.rollout(batch.start_nodes(7), torch.float32)
     generator = torch.Generator().manual_seed(0)
-    while not rollout.is_complete():
-        rollout.go(choose_best(rollout.mask + torch.rand(3, 7, 7, generator=generator)))
+    while not rollout.done():
+        rollout.step(choose_best(rollout.action_mask + torch.rand(3, 7, 7, generator=generator)))
         rollout.pick(torch.arange(7).expand(3, -1))  # the same once more
     tours = rollout.solutions()
     assert torch.equal(tours.sort(dim=2).values, torch.arange(7).expand(3, 7, 7))
@@ -70,8 +70,8 @@ def solve_from(net: Htsp, batch: PathBatch, start: int) -> Tensor:
     prepared = net.lower.prepare(net.lower.encode(batch.coords))
     rollout = batch.rollout(torch.full((len(batch), 1), start), torch.float64)
     with torch.no_grad():
-        while not rollout.is_complete():
-            rollout.go(choose_best(net.lower.decide(prepared, rollout.context, rollout.current, rollout.mask)))
+        while not rollout.done():
+            rollout.step(choose_best(net.lower.decide(prepared, rollout.context, rollout.current, rollout.action_mask)))
     return rollout.solutions()
 
 
@@ -119,7 +119,7 @@ def test_tours_grow_as_by_plain_loops() -> None:
     coords, rng = instances(31), np.random.default_rng(0)
     tours = Tours(coords, fragment=10, added=7, neighbours=3)
     sizes = list[int]()
-    while not tours.is_complete():
+    while not tours.done():
         before = [list(tour) for tour in tours.tours]
         places = rng.random((4, 2))
         fragments = tours.open(places)

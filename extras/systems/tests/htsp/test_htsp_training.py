@@ -130,11 +130,11 @@ def test_paths_learn_as_tours_do(tmp_path: Path) -> None:
     starts = batch.start_nodes(6)
     choose = sampling(noise(0, 0, range(spec.size), (6, 4)))
     rollout, log_p = batch.rollout(starts, torch.float64), torch.zeros(spec.size, 6, dtype=torch.float64)
-    while not rollout.is_complete():
-        logs = net.decide(prepared, rollout.context, rollout.current, rollout.mask).log_softmax(-1)
+    while not rollout.done():
+        logs = net.decide(prepared, rollout.context, rollout.current, rollout.action_mask).log_softmax(-1)
         stops = choose(logs.detach())
         log_p = log_p + logs.gather(2, stops[..., None])[..., 0]
-        rollout.go(stops)
+        rollout.step(stops)
     lengths = batch.lengths(rollout.solutions())
     wanted = backward(net, ((lengths - lengths.mean(dim=1, keepdim=True)) * log_p).mean())
     assert_alike(gradients(batches), wanted, 1e-9)

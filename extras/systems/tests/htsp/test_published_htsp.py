@@ -122,9 +122,9 @@ def test_the_lower_level_is_the_published_one(numbers: dict[str, np.ndarray]) ->
         assert differ(nodes, numbers["low_eval"]) < 1e-5
         prepared, batch = net.prepare(nodes), PathBatch(points)
         rollout = batch.rollout(torch.arange(m).expand(4, m), torch.float32)
-        first = net.decide(prepared, rollout.context, rollout.current, rollout.mask).softmax(-1)[:, 1:-1]
+        first = net.decide(prepared, rollout.context, rollout.current, rollout.action_mask).softmax(-1)[:, 1:-1]
         assert float((first - torch.from_numpy(numbers["low_P"][0])[:, 1:-1]).abs().max()) < 1e-5
-        while not rollout.is_complete():
-            rollout.go(net.decide(prepared, rollout.context, rollout.current, rollout.mask).argmax(-1))
+        while not rollout.done():
+            rollout.step(net.decide(prepared, rollout.context, rollout.current, rollout.action_mask).argmax(-1))
     lengths = batch.lengths(rollout.solutions()).float() - (points[:, 0] - points[:, -1]).norm(dim=-1)[:, None]
     assert differ(lengths, -numbers["low_r"]) < 1e-5

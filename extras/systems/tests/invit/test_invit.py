@@ -186,6 +186,6 @@ def test_more_images_are_no_longer() -> None:
 def test_what_has_been_served_is_told() -> None:
     batch = CvrpBatch.of(vehicles(6, 2, capacity=30), torch.device("cpu"))
     rollout = begin(net(InvitCvrp), batch, torch.tensor([[0], [3]]), torch.float32)
-    rollout.go(torch.tensor([[2], [5]]))
+    rollout.step(torch.tensor([[2], [5]]))
     assert rollout.context.shape == (2, 1, 8)
     assert [set((row[0, 1:] < 0).nonzero().flatten().tolist()) - {0} for row in rollout.context] == [{2}, {3, 5}]

@@ -25,13 +25,13 @@ def test_tours_are_the_published_ones(public: Callable[[str], Path], tmp_path: P
     rollout, prepared = batch.rollout(tours[:, :1], torch.float64), net.prepare(net.encode(batch.coords))
     total = torch.zeros(len(tours), dtype=torch.float64)
     for step, stops in enumerate(tours[:, 1:].T[..., None]):
-        p = net.decide(prepared, rollout.context, rollout.current, rollout.mask)[:, 0].softmax(-1)
+        p = net.decide(prepared, rollout.context, rollout.current, rollout.action_mask)[:, 0].softmax(-1)
         assert torch.equal(p.argmax(-1), stops[:, 0])
         total += p.gather(1, stops)[:, 0].log()
         if step in (0, 20, 50, 63):
             theirs = torch.from_numpy(numbers["p"][(0, 20, 50, 63).index(step)])
             assert differ(p.topk(15).values, theirs.sort(descending=True).values) < 1e-5
-        rollout.go(stops)
+        rollout.step(stops)
     assert differ(total, numbers["l"]) < 1e-6
     sizes = [parameters(Invit(views=v, action_depth=a)) for v, a in (((35, 50), 2), ((35, 50, 65), 4))]
     assert sizes == numbers["counts"].tolist()
@@ -47,10 +47,10 @@ def test_routes_are_the_published_ones(public: Callable[[str], Path], tmp_path: 
     stops, theirs = (torch.from_numpy(numbers[f"{instances}{name}"]) for name in "tp")
     prepared = net.prepare(net.encode(*batch.features))
     for now, p in zip(stops.long().T[..., None], theirs, strict=True):
-        ours = net.decide(prepared, rollout.context, rollout.current, rollout.mask)[:, 0].softmax(-1)
+        ours = net.decide(prepared, rollout.context, rollout.current, rollout.action_mask)[:, 0].softmax(-1)
         goes_on = p.sum(-1) > 0
         assert differ(ours[goes_on], p[goes_on]) < 1e-9
-        rollout.go(now)
-    assert rollout.is_complete()
+        rollout.step(now)
+    assert rollout.done()
     shapes = (((35, 50), 2), ((35, 50, 65), 2), ((35, 50, 65), 4))
     assert [parameters(InvitCvrp(views=v, action_depth=a)) for v, a in shapes] == numbers["counts"].tolist()

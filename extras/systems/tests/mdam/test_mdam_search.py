@@ -230,8 +230,8 @@ def test_picked_solutions_go_on_as_they_would(kind: str, before: int) -> None:
     scores = torch.rand(40, 2, 3, 8)
 
     def go(rollout: Rollout, scores: Tensor) -> None:
-        n = rollout.mask.shape[2]
-        rollout.go(choose_best(scores[..., :n].double() + rollout.mask))
+        n = rollout.action_mask.shape[2]
+        rollout.step(choose_best(scores[..., :n].double() + rollout.action_mask))
 
     whole, picked = rollouts()[kind], rollouts()[kind]
     with torch.no_grad():
@@ -241,10 +241,10 @@ def test_picked_solutions_go_on_as_they_would(kind: str, before: int) -> None:
         picked.pick(parents)
         rows = torch.arange(2)[:, None]
         step = before
-        while not (whole.is_complete() and picked.is_complete()):
-            if not whole.is_complete():
+        while not (whole.done() and picked.done()):
+            if not whole.done():
                 go(whole, scores[step])
-            if not picked.is_complete():
+            if not picked.done():
                 go(picked, scores[step][rows, parents])
             step += 1
     assert torch.equal(picked.solutions(), whole.solutions()[rows, parents])

@@ -46,13 +46,13 @@ def plain_gradient(
     for decoder in range(3):
         steps, log_p, number = Steps(net, decoder, encoded, batch), torch.zeros(spec.size), 0
         choose = sampling(noise(0, index, range(spec.size), (3, moves))[:, decoder : decoder + 1])
-        while not steps.rollout.is_complete():
+        while not steps.rollout.done():
             logs = steps.logits().log_softmax(-1)
             if not number:
                 first.append(logs[:, 0, 1:] if cvrp else logs[:, 0])
             chosen = choose(logs.detach())
             log_p = log_p + logs.gather(2, chosen[..., None]).flatten()
-            steps.rollout.go(chosen)
+            steps.rollout.step(chosen)
             number += 1
         lengths = batch.lengths(steps.rollout.solutions())[:, 0]
         compared = best if means is None else means[decoder].expand_as(best)

@@ -20,7 +20,7 @@ class Routes:
         names = ("open", "backhaul", "limited", "windows")
         self._switches, self._numbers = [switches.get(name, False) for name in names], 4 if more else 0
 
-    def go(
+    def step(
         self, stops: Tensor, order: Tensor, via: Tensor, visited: Tensor, mask: Tensor, before: dict[str, Tensor]
     ) -> tuple[dict[str, Tensor], Tensor]:
         """What `before` becomes of STATE, and the context; order, via, visited and mask are overwritten."""

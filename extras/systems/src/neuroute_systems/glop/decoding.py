@@ -34,20 +34,20 @@ class PartitionRollout(RouteRollout):
         self._left, self._vehicles = total.expand_as(starts), torch.zeros_like(starts)
         super().__init__(batch, starts, dtype)
 
-    def go(self, stops: Tensor) -> None:
+    def step(self, stops: Tensor) -> None:
         self._vehicles = self._vehicles + ((self.current == 0) & (stops > 0))
         self._left = self._left - self._demand.gather(1, stops)
-        super().go(stops)
+        super().step(stops)
         too_much = self._left > self._capacity * (self._most - self._vehicles)
-        closed = too_much & (self.mask[..., 1:] == 0).any(dim=-1)
-        self.mask[..., 0] = self.mask[..., 0].masked_fill(closed, -torch.inf)
+        closed = too_much & (self.action_mask[..., 1:] == 0).any(dim=-1)
+        self.action_mask[..., 0] = self.action_mask[..., 0].masked_fill(closed, -torch.inf)
 
 
 def walk(net: GlopPartition, heat: Heat, batch: CvrpBatch, tours: int, choose: Choose = choose_best) -> Tensor:
     """Solutions (batch, tours, 2, V), their customers in the order of the walk."""
     rollout = PartitionRollout(batch, tours, heat.weights.dtype)
-    while not rollout.is_complete():
-        rollout.go(choose(net.decide(heat, rollout.context, rollout.current, rollout.mask)))
+    while not rollout.done():
+        rollout.step(choose(net.decide(heat, rollout.context, rollout.current, rollout.action_mask)))
     return rollout.solutions()
 
 

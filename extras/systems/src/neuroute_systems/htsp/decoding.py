@@ -40,7 +40,7 @@ class Tours:
         self.anchors = self.tours[:, 0]  # the node at which each tour has grown
         self._old = self._rest = self.tours
 
-    def is_complete(self) -> bool:
+    def done(self) -> bool:
         return bool(self.tours.shape[1] == self.coords.shape[1])
 
     def open(self, places: np.ndarray) -> np.ndarray:
@@ -139,22 +139,22 @@ class PathRollout(TspRollout):
         super().__init__(starts, nodes, dtype)
         self._show()
 
-    def go(self, stops: Tensor) -> None:
-        self.mask = self._open
-        super().go(stops)
+    def step(self, stops: Tensor) -> None:
+        self.action_mask = self._open
+        super().step(stops)
         self._show()
 
     def pick(self, parents: Tensor) -> None:
-        self.mask = self._open
+        self.action_mask = self._open
         super().pick(parents)
         self._show()
 
     def _show(self) -> None:
-        self._open, last = self.mask, self.mask.shape[2] - 1
+        self._open, last = self.action_mask, self.action_mask.shape[2] - 1
         other = torch.where(self.current == 0, last, 0)[..., None]
         forced = ((self.current == 0) | (self.current == last))[..., None] & (self._open.gather(2, other) == 0)
         alone = torch.full_like(self._open, -torch.inf).scatter_(2, other, 0.0)
-        self.mask = torch.where(forced, alone, self._open)
+        self.action_mask = torch.where(forced, alone, self._open)
 
 
 @dataclass(frozen=True)
@@ -225,6 +225,6 @@ def grow(net: Htsp, batch: TspBatch, decoding: Decoding, memory_gb: float, first
     if not isinstance(net, Htsp):
         raise NeurouteError(f"method 'grow' is for Htsp, not for {type(net).__name__}")
     episode = Episode(net, batch.coords, memory_gb)
-    while not episode.tours.is_complete():
+    while not episode.tours.done():
         episode.grow(net.upper.act(episode.state()))
     return torch.from_numpy(episode.tours.tours).to(batch.coords.device)

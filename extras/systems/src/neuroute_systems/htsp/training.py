@@ -139,7 +139,7 @@ class JointBatches(PathBatches):
     def _play_round(self, coords: Tensor, draws: torch.Generator) -> Steps:
         episode, upper = Episode(self.whole, coords, self.scheme.memory_gb, augment=False), self.whole.upper
         steps = list[tuple[Tensor, ...]]()
-        while not episode.tours.is_complete():
+        while not episode.tours.done():
             state = episode.state()
             means = upper.act(state)
             noise = torch.randn(means.shape, generator=draws).to(means)

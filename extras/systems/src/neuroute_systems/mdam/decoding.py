@@ -31,14 +31,14 @@ class FromAnywhere:
     def __init__(self, batch: Batch, tours: int, dtype: torch.dtype) -> None:
         self._batch, self._dtype, self._begun = batch, dtype, list[Rollout]()
         self.context = self.current = torch.full((len(batch), tours), -1, device=batch.coords.device)
-        self.mask = empty_mask(self.current, batch.coords.shape[1], dtype)
+        self.action_mask = empty_mask(self.current, batch.coords.shape[1], dtype)
 
-    def is_complete(self) -> bool:
-        return bool(self._begun) and self._begun[0].is_complete()
+    def done(self) -> bool:
+        return bool(self._begun) and self._begun[0].done()
 
-    def go(self, stops: Tensor) -> None:
+    def step(self, stops: Tensor) -> None:
         if self._begun:
-            self._begun[0].go(stops)
+            self._begun[0].step(stops)
         else:
             self._begun.append(self._batch.rollout(stops, self._dtype))
         self._show()
@@ -49,14 +49,14 @@ class FromAnywhere:
             self._show()
         else:
             self.context = self.current = pick_tours(self.current, parents)
-            self.mask = pick_masks(self.mask, parents)
+            self.action_mask = pick_masks(self.action_mask, parents)
 
     def solutions(self) -> Tensor:
         return self._begun[0].solutions()
 
     def _show(self) -> None:
         (rollout,) = self._begun
-        self.context, self.current, self.mask = rollout.context, rollout.current, rollout.mask
+        self.context, self.current, self.action_mask = rollout.context, rollout.current, rollout.action_mask
 
 
 class Steps:
@@ -81,9 +81,9 @@ class Steps:
             assert self._before is not None
             nodes = net.glimpse(self._encoded, self._before)
             self._prepared, self._of_solutions = net.prepare(self._decoder, nodes), True
-        logits = net.decide(self._decoder, self._prepared, rollout.context, rollout.current, rollout.mask)
+        logits = net.decide(self._decoder, self._prepared, rollout.context, rollout.current, rollout.action_mask)
         self._number += 1
-        self._before = rollout.mask.clone() if net.glimpses(self._number) else None
+        self._before = rollout.action_mask.clone() if net.glimpses(self._number) else None
         return logits
 
     def pick(self, parents: Tensor) -> None:
@@ -100,8 +100,8 @@ class Steps:
 def build(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, choose: Choose = choose_best) -> Tensor:
     """One solution of each instance (batch, 1, ...) by one decoder, each decision made by `choose`."""
     steps = Steps(net, decoder, encoded, batch)
-    while not steps.rollout.is_complete():
-        steps.rollout.go(choose(steps.logits()))
+    while not steps.rollout.done():
+        steps.rollout.step(choose(steps.logits()))
     return steps.rollout.solutions()
 
 
@@ -151,7 +151,7 @@ def search_beams(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, beam: 
     open to the first decision too.
     """
     steps, points = Steps(net, decoder, encoded, batch), batch.coords.double()
-    steps.rollout.mask.zero_()
+    steps.rollout.action_mask.zero_()
     count, nodes = points.shape[:2]
     demand = getattr(batch, "demand", torch.zeros(count, nodes, dtype=torch.int64, device=points.device))
     instance = torch.arange(count, device=points.device)[:, None]
@@ -161,7 +161,7 @@ def search_beams(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, beam: 
     has_first = net.problem != "tsp"  # routes begin at the depot, which is never done with
     places = torch.arange(nodes, device=points.device)
     is_customer = places >= int(has_first)
-    while not steps.rollout.is_complete():
+    while not steps.rollout.done():
         log_p, stops = torch.log_softmax(steps.logits().double(), dim=-1).topk(min(expand, nodes), dim=-1)
         parents = torch.arange(stops.shape[1], device=stops.device).repeat_interleave(stops.shape[2]).expand(count, -1)
         stops = stops.flatten(1)
@@ -180,7 +180,7 @@ def search_beams(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, beam: 
         best = torch.where(log_p.isneginf(), best[:, :1], best)
         now, has_first = Partial(*(pick_tours(each, best) for each in new))._replace(log_p=log_p), True
         steps.pick(parents.gather(1, best))
-        steps.rollout.go(stops.gather(1, best))
+        steps.rollout.step(stops.gather(1, best))
     return shortest_of(batch, steps.rollout.solutions())
 
 

@@ -136,8 +136,11 @@ class Replay(Routing):
             self._at[what] += calls if what == "sparse" else ran
 
     def resolve(self, what: str, calls: int, make: Make) -> Tensor:
+        """Raises ValueError if there were not so many calls on the tape."""
         first = self._at.get(what, 0)
         stop = first + calls
+        if what not in self._kept or stop > len(self._kept[what]):
+            raise ValueError(f"the tape ends before call {stop} of '{what}': these are not the decisions that it kept")
         self._at[what] = stop
         return self._kept[what][first:stop]
 

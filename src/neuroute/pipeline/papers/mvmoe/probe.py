@@ -103,8 +103,8 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
     rollout = batch.rollout(batch.start_nodes(number_of_starts(instances)), precision_of(prepared))
     decisions, chances = 0, []
     with tap_inputs([net.combine], _first_input) as inputs:
-        while not rollout.is_complete():
-            rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
+        while not rollout.done():
+            rollout.step(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.action_mask)))
             if isinstance(net.combine, Hierarchical) and decisions < steps:
                 assert isinstance(net.combine, Hierarchical)
                 p = routing.first if net.hierarchy == "episode" else net.combine.probabilities(inputs[-1], Routing())
@@ -193,10 +193,10 @@ def one_decision(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
     rollout = batch.rollout(batch.start_nodes(number_of_starts(instance)), precision_of(prepared))
     prefix = [0, int(rollout.current[0, 0])]
     while sum(node > 0 for node in prefix) < max(1, instance.customers // 3):
-        rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
+        rollout.step(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.action_mask)))
         prefix.append(int(rollout.current[0, 0]))
     with tap_inputs([net.combine], _first_input) as inputs:
-        logits = net.decide(prepared, rollout.context, rollout.current, rollout.mask)[0, 0].float()
+        logits = net.decide(prepared, rollout.context, rollout.current, rollout.action_mask)[0, 0].float()
     gate, tours = _decoders(net).gate, inputs[0]  # (1, P, width)
     choice = gate(tours, Routing())
     assert isinstance(choice, InputChoice)
