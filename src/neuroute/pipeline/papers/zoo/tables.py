@@ -139,7 +139,7 @@ def table5(study: Study) -> Table:
             Cell(stage.batch_size),
             Cell("all" if stage.starts is None else str(stage.starts)),
             Cell(training.batches),
-            summary_cell(study, run, "wall_time_s"),
+            summary_cell(study, run, "processor_time_s"),
             Cell(fmean(log.gaps_pct.iloc[-1].values()) if len(log) else None),
         )
         rows.append(Row((network, name), cells))
