@@ -200,11 +200,6 @@ def test_what_is_no_factor_is_refused(factor: object) -> None:
         Decoding(rescale=factor)  # type: ignore[arg-type]
 
 
-def test_the_best_factor_has_to_be_known(coords: Tensor) -> None:
-    with pytest.raises(ValueError, match="looked up"):
-        decode("tsp", network("alibi"), coords, Decoding(rescale="best"))
-
-
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_draws_give_other_tours_where_embeddings_are_random(coords: Tensor, positions: str) -> None:
     net = network(positions)
