@@ -150,12 +150,7 @@ def _counted(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _as_there(layout: Layout | None, name: str) -> str:
     """A tensor's name in the file."""
-    if layout is None:
-        return name
-    try:
-        return published_name(layout, name)
-    except ValueError:
-        return name
+    return name if layout is None else published_name(layout, name)
 
 
 def _read_arguments(kind: str, tensors: Mapping[str, Tensor]) -> dict[str, Any]:

@@ -85,10 +85,11 @@ def rename(layout: Layout, tensors: dict[str, Tensor], file: Path) -> dict[str, 
 
 
 def published_name(layout: Layout, ours: str) -> str:
-    """Return the first of the published names of one of our tensors."""
-    matches = ((rule, pattern(rule.ours).fullmatch(ours)) for rule in layout.rules)
-    rule, match = next((rule, match) for rule, match in matches if match)
-    return rule.parts(match.groupdict().get("i", ""), 1)[0]
+    """Return the first of the published names of one of our tensors; of one that has none ours."""
+    for rule in layout.rules:
+        if match := pattern(rule.ours).fullmatch(ours):
+            return rule.parts(match.groupdict().get("i", ""), 1)[0]
+    return ours
 
 
 def some(names: Sequence[str]) -> str:
