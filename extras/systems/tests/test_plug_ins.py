@@ -30,10 +30,11 @@ from pathlib import Path
 from neuroute.core import dotted
 
 gone, paper, name, begins, folder = sys.argv[1:]
-every = dotted.entry_points(group="neuroute.systems")
+entry_points = dotted.entry_points
+every = entry_points(group="neuroute.systems")
 left = [point for point in every if gone not in (point.name, "all")]
 assert len(left) < len(every)
-dotted.entry_points = lambda group: left
+dotted.entry_points = lambda group: left if group == "neuroute.systems" else entry_points(group=group)
 
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
