@@ -90,7 +90,7 @@ def test_the_default_is_the_same_by_command_line_and_python(
 def test_a_summary_says_the_sizes_of_the_training() -> None:
     for about, nodes in (({"spec": {"n": 6, "training": {}}}, (6, 6)), ({}, (8, 8))):  # the class says 8 in any case
         assert neuroute.Model(own_parts.Path(), {"run": "mine", **about}, torch.device("cpu")).trained_nodes == nodes
-    for model, sizes in (("tsp", "20 to 150"), ("cvrp", "20 to 160")):
+    for model, sizes in (("tsp", "20 to 200"), ("cvrp", "20 to 160")):
         result, card = neuroute.evaluate(model, neuroute.generate(model, 12, 2)), neuroute.load_model(model).card
         assert f"trained at n = {sizes}, multistart" in str(result)
         assert f"instances of {sizes} " in str(card)
@@ -101,7 +101,7 @@ def test_the_shipped_network_of_the_tsp_decodes_from_all_starts() -> None:
     assert result.decoding.name == "multistart"
     one = neuroute.evaluate("tsp", neuroute.generate("tsp", 12, 2), "greedy")
     assert (one.lengths >= result.lengths - 1e-9).all()
-    assert neuroute.solve(neuroute.generate("tsp", 12)[0], seconds=3).method == "tsp, multistart + search"
+    assert neuroute.solve(neuroute.generate("tsp", 12)[0], seconds=0).method == "tsp, multistart"
 
 
 def test_cards_of_shipped_networks_use_these_names() -> None:
