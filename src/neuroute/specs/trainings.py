@@ -81,7 +81,7 @@ class Stage(Spec):
     batch_nodes: int | None = Field(default=None, ge=1)
     capacities: tuple[int, int] | None = None  # CVRP: smallest and largest; None: the rule for n customers
     variants: tuple[str, ...] = ()  # VRP: each batch draws one; none for other problems
-    # CVRP: each batch draws one; none: uniform.  Left out of the text of other stages, as are all later fields.
+    # TSP and CVRP: each batch draws one; none: uniform.  Left out of the text of other stages, as are all later fields.
     distributions: tuple[Distribution, ...] = Field(default=(), exclude_if=lambda names: not names)
     # Solutions of an instance, one from each of its first nodes; None: all.
     starts: int | None = Field(default=None, ge=1)

@@ -12,7 +12,10 @@ from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Dataset, Labels, Network, Problem, Reinforced, Run, Split
 
-Pilots = Annotated[dict[str, Reinforced], Field(description="short trainings that recipes are compared by, by name")]
+Pilots = Annotated[
+    dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], Reinforced],
+    Field(description="short trainings that recipes are compared by, by name"),
+]
 Solver = Annotated[str, Field(description="solver of the reference solutions")]
 
 
