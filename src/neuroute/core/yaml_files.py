@@ -50,9 +50,18 @@ def parse_yaml(text: str | bytes) -> Any:
     try:
         node = loader.get_single_node()
         _check_keys(node, set())
-        return None if node is None else loader.construct_document(node)
+        return None if node is None else with_exponents(loader.construct_document(node))
     finally:
         loader.dispose()
+
+
+def with_exponents(values: Any) -> Any:
+    """Take 1e2 for a number, which YAML 1.1 has as text."""
+    if isinstance(values, Mapping):
+        return {key: with_exponents(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [with_exponents(value) for value in values]
+    return float(values) if isinstance(values, str) and _EXPONENT.fullmatch(values) else values
 
 
 def _check_keys(node: yaml.Node | None, checked: set[int]) -> None:
@@ -110,7 +119,7 @@ def validate(kind: type[M], values: Any, where: str, key: str = "", see: str = "
     Raises NeurouteError that names `where` and the first wrong key.
     """
     try:
-        model = kind.model_validate(_with_exponents(values))
+        model = kind.model_validate(values)
     except ValidationError as error:
         detail = error.errors()[0]
         dotted = ".".join(str(p) for p in (key, *detail["loc"]) if p not in ("", "[key]"))
@@ -130,15 +139,6 @@ def validate(kind: type[M], values: Any, where: str, key: str = "", see: str = "
             f"{where}: {path}: {str(value).lower()}, where a number is needed; see {see} for what is allowed"
         )
     return model
-
-
-def _with_exponents(values: Any) -> Any:
-    """Take 1e2 for a number, which YAML has as text."""
-    if isinstance(values, Mapping):
-        return {key: _with_exponents(value) for key, value in values.items()}
-    if isinstance(values, list | tuple):
-        return [_with_exponents(value) for value in values]
-    return float(values) if isinstance(values, str) and _EXPONENT.fullmatch(values) else values
 
 
 def _switches_for_numbers(values: Any, taken: Any, path: str) -> Iterator[tuple[str, bool]]:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, create_model, field_validator, model
 from neuroute.core.dotted import BESIDE, entries, how_to_get, load
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.job import CONFIG_ENV, FOLDERS, ROOT_ENV
-from neuroute.core.yaml_files import parse_yaml, read_yaml, set_key, validate
+from neuroute.core.yaml_files import parse_yaml, read_yaml, set_key, validate, with_exponents
 from neuroute.pipeline.plan.papers import add_folders, all_papers, load_paper, paper_folders
 from neuroute.pipeline.plan.scale import Scale, ScaleFile, load_scale
 from neuroute.pipeline.plan.shapes import Sweep, TrainingChange
@@ -207,7 +207,7 @@ def _config() -> type[Config]:
 def parse_config(values: dict[str, Any], where: str = "config.yaml") -> Config:
     for name in values.keys() & BESIDE.keys() - _config().model_fields.keys():
         raise NeurouteError(f"{where}: {name}: {how_to_get(name)}")
-    config = validate(_config(), values, where)
+    config = validate(_config(), with_exponents(values), where)  # Snakemake's YAML leaves 1e2 a text
     config._where = where
     return config
 
