@@ -12,8 +12,16 @@ from refusals import one_line
 
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import check_folder, exclusive, read_json, scratch_folder, write_json, write_text, write_whole
-from neuroute.core.outputs import check_writable
+from neuroute.core.files import (
+    check_folder,
+    check_writable,
+    exclusive,
+    read_json,
+    scratch_folder,
+    write_json,
+    write_text,
+    write_whole,
+)
 
 
 def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:

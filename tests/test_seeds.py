@@ -2,7 +2,7 @@
 
 import torch
 
-from neuroute.core.seeds import stream_seed
+from neuroute.core.device import stream_seed
 
 
 def test_streams_and_numbers_differ_in_what_a_generator_heeds() -> None:

@@ -9,8 +9,9 @@ from untrained import done, refused, tsp_text, untrained
 
 from neuroute.api import evaluate as user
 from neuroute.api import solve_file
+from neuroute.core.arrays import check_records
 from neuroute.core.errors import NeurouteError
-from neuroute.core.outputs import check_records, check_writable
+from neuroute.core.files import check_writable
 from neuroute.specs.objects import Network
 
 pytestmark = pytest.mark.usefixtures("one_thread")

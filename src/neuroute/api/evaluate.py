@@ -17,10 +17,10 @@ from neuroute.api.files import gather, read_instances
 from neuroute.api.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.api.options import check_decoding
 from neuroute.core import device as devices
+from neuroute.core.arrays import check_records
 from neuroute.core.device import Threads
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
-from neuroute.core.outputs import check_records
 from neuroute.core.progress import Progress
 from neuroute.core.text import html_table
 from neuroute.datasets.problem_spec import spec_of

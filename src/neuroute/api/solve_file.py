@@ -15,7 +15,7 @@ from neuroute.api.solution import ENDINGS, Best, Solution, describe, without
 from neuroute.api.solve import check_coordinates, solve_by_model
 from neuroute.api.within_time import solve_within
 from neuroute.core.errors import Interrupted, NeurouteError
-from neuroute.core.outputs import PICTURES, check_writable
+from neuroute.core.files import PICTURES, check_writable
 from neuroute.problems.instances.arrays import TOLERANCE
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import read_solution, read_tour

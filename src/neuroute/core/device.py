@@ -1,7 +1,6 @@
-"""Where tensors live, on how many threads, and which GPUs there are."""
+"""Where tensors live, on how many threads, and the seeds of their generators."""
 
 import contextlib
-import logging
 import os
 import platform
 import resource
@@ -15,8 +14,6 @@ import torch
 
 from neuroute.core import gpus
 from neuroute.core.errors import NeurouteError
-
-log = logging.getLogger(__name__)
 
 
 def choose(device: str) -> torch.device:
@@ -124,6 +121,17 @@ def peak_memory_mb(device: torch.device) -> float:
 def synchronize(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+GOLDEN = 2_654_435_769  # 2^32 over the golden ratio: its multiples lie far apart among 32-bit numbers
+
+
+def stream_seed(stream: int, number: int) -> int:
+    """The seed of draw `number` of a stream, of 32 bits: torch's CPU generators heed no more.
+
+    Of few streams, hundreds of millions of numbers all differ.
+    """
+    return (stream * GOLDEN + number) % 2**32
 
 
 PIECES = 4  # that one thread has, and all of them

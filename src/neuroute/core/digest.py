@@ -21,7 +21,7 @@ import json
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -285,19 +285,16 @@ def _imported(node: ast.Import | ast.ImportFrom, module: str) -> dict[str, Place
                         f"`from ... import ...` or `import {alias.name} as ...`"
                     )
                 bound[alias.asname or alias.name] = (alias.name, "")
-    elif _path(source := _absolute(node, module)) is not None:
+        return bound
+    file = _path(module)
+    package = module if file and file.name == "__init__.py" else module.rpartition(".")[0]
+    source = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+    if _path(source) is not None:
         for alias in node.names:
             is_module = _path(f"{source}.{alias.name}") is not None
             place = (f"{source}.{alias.name}", "") if is_module else (source, alias.name)
             bound[alias.asname or alias.name] = place
     return bound
-
-
-def _absolute(node: ast.ImportFrom, module: str) -> str:
-    """Name of the module that `from ... import` in a module names."""
-    file = _path(module)
-    package = module if file and file.name == "__init__.py" else module.rpartition(".")[0]
-    return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
 
 
 @cache
@@ -315,8 +312,12 @@ def _module(name: str) -> _Module:
         elif names := _bound_names(statement):
             for bound in names:
                 module.definitions.setdefault(bound, []).append(statement)
-        elif not (_is_text(statement) or _is_for_types(statement)):
-            module.loose.append(statement)
+        else:
+            is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+            # `if TYPE_CHECKING:` never runs
+            is_for_types = isinstance(statement, ast.If) and ast.unparse(statement.test).endswith("TYPE_CHECKING")
+            if not (is_text or is_for_types):
+                module.loose.append(statement)
     return module
 
 
@@ -339,15 +340,6 @@ def _variables(statement: ast.stmt) -> list[str]:
     fields = (_bound_names(each) for node in nodes if isinstance(node, ast.ClassDef) for each in node.body)
     public = {node.arg for node in nodes if isinstance(node, ast.arg)}.union(*fields)
     return list(dict.fromkeys(node.id for node in bound if isinstance(node.ctx, ast.Store) and node.id not in public))
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def _is_for_types(statement: ast.stmt) -> bool:
-    """Whether it is `if TYPE_CHECKING:`, which never runs."""
-    return isinstance(statement, ast.If) and ast.unparse(statement.test).rpartition(".")[2] == "TYPE_CHECKING"
 
 
 class _Behaviour(ast.NodeTransformer):
@@ -415,13 +407,10 @@ def _load_digests() -> dict[str, str]:
 
 
 def _state() -> str:
-    files = ((name, file.stat().st_mtime_ns, file.stat().st_size) for name, file in sorted(_sources()))
-    return hashlib.sha256(json.dumps(list(files)).encode()).hexdigest()
-
-
-def _sources() -> Iterator[tuple[str, Path]]:
-    """Names within their folder, so that a copy of the project knows them, too."""
-    return ((str(file.relative_to(folder)), file) for folder in code_folders() for file in folder.rglob("*.py"))
+    """Hash of all sources' sizes and times, by names within their folder: a copy of the project has the same."""
+    sources = ((str(file.relative_to(folder)), file) for folder in code_folders() for file in folder.rglob("*.py"))
+    files = [(name, file.stat().st_mtime_ns, file.stat().st_size) for name, file in sorted(sources)]
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest()
 
 
 def code_folders() -> set[Path]:

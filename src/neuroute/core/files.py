@@ -4,6 +4,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import secrets
 import shutil
@@ -18,6 +19,8 @@ from typing import Any, BinaryIO
 
 from neuroute.core.errors import NeurouteError, Temporary
 
+log = logging.getLogger(__name__)
+PICTURES = (".svg", ".pdf", ".png")
 CLOCK_S = 30.0  # that clocks may differ by
 
 
@@ -33,6 +36,29 @@ def check_regular(path: Path) -> None:
         raise NeurouteError(f"{path}: is a folder; a file is expected")
     if not stat.S_ISREG(mode):
         raise NeurouteError(f"{path}: is a pipe or a device; copy its content into a file, and give that file")
+
+
+def check_writable(option: str, path: Path, levels: int = 1) -> None:
+    """Raises NeurouteError if no file can be written at `path`, or more than so many `levels` of folders are missing.
+
+    Leaves nothing; writing the file makes the folders.
+    """
+    try:
+        if path.is_dir():
+            raise NeurouteError(f"{option} {path}: is a folder; give the name of a file")
+        missing = [folder for folder in path.parents if not folder.exists()]
+        there = path.parents[len(missing)]
+        if not there.is_dir():
+            raise NeurouteError(f"{option} {path}: {path.parent} cannot be a folder; choose another place")
+        if len(missing) > levels:
+            raise NeurouteError(f"{option} {path}: there is no folder {missing[-1]}; make it, or choose another place")
+        if missing:
+            log.info("%s %s: makes the folder %s", option, path, path.parent)
+        probe = name_aside(there / path.name)
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        raise NeurouteError(f"{option} {path}: cannot be written ({error.strerror}); choose another place") from None
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:

@@ -1,10 +1,11 @@
-"""Functions called in a process of its own, which ends when its time is over, or when the caller ends.
+"""Functions in other processes: in one that ends when its time is over or when the caller ends, or in a pool of them.
 
 Native searches hear neither a clock nor Ctrl-C.  So what such a function finds is said at once (`say`), and the process
 is killed when nothing more is wanted of it.
 """
 
 import ctypes
+import errno
 import os
 import pickle
 import selectors
@@ -13,8 +14,10 @@ import subprocess
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Self
@@ -115,7 +118,12 @@ class Process:
         """
         try:
             while self._function is not None:
-                if not self._speaks(seconds):
+                assert self._process is not None
+                assert self._process.stdout is not None
+                with selectors.DefaultSelector() as waiting:
+                    waiting.register(self._process.stdout, selectors.EVENT_READ)
+                    speaks = waiting.select(None if seconds is None else min(seconds, MOST_S))
+                if not speaks:
                     yield None
                     continue
                 kind, value = self._read()
@@ -132,14 +140,6 @@ class Process:
         """Kill it, and remove its folder."""
         self._kill()
         self._resources.close()
-
-    def _speaks(self, seconds: float | None) -> bool:
-        """Whether there is a message, or the process has died, within so many seconds."""
-        assert self._process is not None
-        assert self._process.stdout is not None
-        with selectors.DefaultSelector() as waiting:
-            waiting.register(self._process.stdout, selectors.EVENT_READ)
-            return bool(waiting.select(None if seconds is None else min(seconds, MOST_S)))
 
     def _read(self) -> tuple[str, Any]:
         assert self._process is not None
@@ -198,6 +198,24 @@ def borrow() -> Iterator[Process]:
         yield process
     finally:
         mine.append(process)
+
+
+NO_PLACE = {errno.ENOSPC, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS}  # for locks; not too many open files
+
+
+def process_pool(
+    workers: int, context: BaseContext, initializer: Callable[..., object], arguments: tuple[Any, ...] = ()
+) -> ProcessPoolExecutor:
+    """Return a pool of processes, which start when first needed.  Raises NeurouteError where they can have no locks."""
+    try:
+        return ProcessPoolExecutor(workers, context, initializer, arguments)
+    except OSError as error:
+        if error.errno not in NO_PLACE:
+            raise
+        raise NeurouteError(
+            f"/dev/shm: full, missing or not writable ({error.strerror}), and worker processes need it; free some "
+            "space, or correct its permissions"
+        ) from None
 
 
 # -- in the process ----------------------------------------------------------------------------------------------------

@@ -27,25 +27,23 @@ def csv_text(table: pd.DataFrame) -> str:
 
 def inert(cell: object) -> object:
     """A cell that no spreadsheet computes; without control characters, as a carriage return would begin a row."""
-    if not isinstance(cell, str) or _is_number(cell):
+    if not isinstance(cell, str):
         return cell
-    text = printable(cell)
-    return f"'{text}" if FORMULA.match(text) else text
-
-
-def _is_number(cell: str) -> bool:
     try:
         float(cell)
     except ValueError:
-        return False
-    return True
+        text = printable(cell)
+        return f"'{text}" if FORMULA.match(text) else text
+    return cell
 
 
 def html_table(title: str, frame: pd.DataFrame) -> str:
     """Return a title and a table below it, without its middle rows if it is long; what is unknown is empty."""
-    rows = frame.to_html(index=False, border=0, na_rep="", float_format=_short, max_rows=MOST_ROWS)
+    rows = frame.to_html(
+        index=False,
+        border=0,
+        na_rep="",
+        float_format=lambda value: f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}",
+        max_rows=MOST_ROWS,
+    )
     return f"<p><b>{escape(title)}</b></p>{rows}"
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

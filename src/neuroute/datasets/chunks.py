@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError, Temporary
-from neuroute.core.pool import process_pool
+from neuroute.core.limited import process_pool
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import stream_part
 from neuroute.solvers.base import Solver

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.core.seeds import stream_seed
+from neuroute.core.device import stream_seed
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits, in_products
 from neuroute.networks.blocks.attention import (

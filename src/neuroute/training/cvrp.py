@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.core.seeds import stream_seed
+from neuroute.core.device import stream_seed
 from neuroute.decoding.cvrp import CvrpBatch, decide_for
 from neuroute.decoding.cvrp_search import SEARCH
 from neuroute.decoding.sampling import Begin, RoutePrefixes

@@ -17,10 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.core.device import Threads
+from neuroute.core.device import Threads, stream_seed
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text, write_whole
-from neuroute.core.seeds import stream_seed
 from neuroute.networks.weights import all_finite, is_bundled
 from neuroute.specs.objects import Reconstruction, SelfImprovement
 from neuroute.training.batches import Batches

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neuroute.core.device import stream_seed
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.environment import ENVIRONMENT, Batch
 from neuroute.decoding.memory import autocast

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from neuroute.core.arrays import read_arrays
+from neuroute.core.device import stream_seed
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
-from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import load_tours
 from neuroute.decoding.decode import Search, construct

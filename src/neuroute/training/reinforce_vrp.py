@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neuroute.core.device import stream_seed
 from neuroute.core.errors import NeurouteError
-from neuroute.core.seeds import stream_seed
 from neuroute.datasets.streams import BACKHAULS_ONE_IN
 from neuroute.decoding.environment import BYTES, Batch, precision_of
 from neuroute.networks.blocks.experts.routing import Gate, Replay, Routing, Tape

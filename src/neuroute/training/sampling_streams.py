@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.core.seeds import stream_seed
+from neuroute.core.device import stream_seed
 from neuroute.decoding.environment import Choose
 from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.specs.objects import Distribution

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.core.device import stream_seed
 from neuroute.core.errors import NeurouteError
-from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import load_tours
 from neuroute.decoding.memory import autocast

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from networks import MIXTURES
+from neuroute.core.device import stream_seed
 from neuroute.core.errors import NeurouteError
-from neuroute.core.seeds import stream_seed
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.vrp import VrpBatch

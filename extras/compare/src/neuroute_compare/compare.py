@@ -15,9 +15,8 @@ from neuroute.api.benchmarks import fetch_set
 from neuroute.api.model import Model
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError, did_you_mean, near
-from neuroute.core.files import check_folder, write_json, write_text
+from neuroute.core.files import check_folder, check_writable, write_json, write_text
 from neuroute.core.lazy import pd
-from neuroute.core.outputs import check_writable
 from neuroute.core.text import csv_text, html_table
 from neuroute.core.yaml_files import validate
 from neuroute.pipeline.rendering import style

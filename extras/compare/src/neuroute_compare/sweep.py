@@ -20,9 +20,8 @@ from neuroute.api.reference import with_reference
 from neuroute.api.train import prepare, train
 from neuroute.api.trainer import Trainer
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import check_folder, read_json, write_text
+from neuroute.core.files import check_folder, check_writable, read_json, write_text
 from neuroute.core.lazy import mpl, pd
-from neuroute.core.outputs import check_writable
 from neuroute.core.text import csv_text, html_table
 from neuroute.networks.base import RoutingNetwork
 from neuroute.pipeline.rendering import style

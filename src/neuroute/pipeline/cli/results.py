@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.pool import process_pool
+from neuroute.core.limited import process_pool
 from neuroute.pipeline.cli.options import ConfigFile, ScaleName, load_plan
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_whole
-from neuroute.core.outputs import PICTURES
+from neuroute.core.files import PICTURES, write_whole
 from neuroute.problems.vrp import to_routes
 
 NODE, TOUR = "#222222", "#3b6ea5"

@@ -16,11 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import name_aside, write_text, write_whole
-from neuroute.core.outputs import check_writable
+from neuroute.core.files import check_writable, name_aside, write_text, write_whole
 from neuroute.problems.instances.instance import Instance, Instances
-from neuroute.problems.instances.solomon import format_solomon
-from neuroute.problems.instances.tsplib import format_instance, format_solution, format_tour
+from neuroute.problems.instances.tsplib import format_instance, format_solomon, format_solution, format_tour
 from neuroute.problems.vrp import to_routes
 
 DIGITS = 6  # of the largest coordinate in TSPLIB's and VRPLIB's files

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from neuroute.core.seeds import stream_seed
+from neuroute.core.device import stream_seed
 from neuroute.networks.base import Count
 from neuroute.networks.blocks.all_digits import FullLinear
 from neuroute.networks.blocks.attention import pairwise_distances

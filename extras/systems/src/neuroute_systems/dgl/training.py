@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuroute.core.device import stream_seed
 from neuroute.core.errors import NeurouteError
-from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.memory import autocast, batch_size_for
 from neuroute.decoding.sampling import TourPrefixes, search_beams

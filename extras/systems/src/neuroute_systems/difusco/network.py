@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.core.seeds import stream_seed
+from neuroute.core.device import stream_seed
 from neuroute.networks.base import Count
 from neuroute.networks.blocks.all_digits import FullLinear, at_least_float32
 from neuroute.networks.blocks.layers import LayerNorm

@@ -9,7 +9,7 @@ from scipy.special import softmax
 from torch import Tensor
 from torch.optim import AdamW
 
-from neuroute.core.seeds import stream_seed
+from neuroute.core.device import stream_seed
 from neuroute.networks.base import Count
 from neuroute.solvers.base import check_map
 from neuroute_systems.blocks.gated_graph import EdgeHead, GatedGraph, nearest_nodes

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from neuroute.core.seeds import stream_seed
+from neuroute.core.device import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.specs.objects import Dataset
 from neuroute.training.batches import Scheme

@@ -5,7 +5,7 @@ from abc import abstractmethod
 import torch
 from torch import Tensor
 
-from neuroute.core.seeds import stream_seed
+from neuroute.core.device import stream_seed
 from neuroute.decoding.memory import autocast
 from neuroute.training.batches import Scheme
 from neuroute.training.supervised import labelled

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuroute.core.device import stream_seed
 from neuroute.core.errors import NeurouteError
-from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.revision import builder, revise

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.core.device import stream_seed
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
-from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode, solve_with
 from neuroute.decoding.greedy import Decide, complete_paths

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 
+from neuroute.core.device import stream_seed
 from neuroute.core.errors import NeurouteError
-from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.networks.weights import all_finite
 from neuroute.specs.objects import Dataset
