@@ -1,5 +1,6 @@
 """Build the plan: what the chosen papers declare at a scale, each thing once; and who solves for whom."""
 
+import fnmatch
 import itertools
 import logging
 from collections.abc import Iterable, Iterator
@@ -37,7 +38,7 @@ def count_seeds(config: Config, scale: Scale, run: str) -> int:
     """Return how many trainings a run (its id) has, by config.yaml, else by the scale; of given weights as many."""
     change = config.runs.get(run)
     if change is None or (change.seeds is None and change.weights is None):
-        fitting = [count for name, count in scale.seeds.items() if scale.matching(name, [run])]
+        fitting = [count for name, count in scale.seeds.items() if fnmatch.fnmatchcase(run, name)]
         return scale.seeds.get(run) or next(iter(fitting), 1)
     return change.seeds or next(i for i in itertools.count(1) if with_seed(run, i) not in config.runs)
 
@@ -117,7 +118,7 @@ def build_plan(config: Config) -> Plan:
     ids, keys = list(runs), set(papers)
     for kind in ("seeds", "printed_times"):
         for pattern in getattr(scale, kind):
-            if pattern.partition("/")[0] in keys and not scale.matching(pattern, ids):
+            if pattern.partition("/")[0] in keys and not fnmatch.filter(ids, pattern):
                 raise NeurouteError(f"scale {scale.name}: {kind}.{pattern}: no such run; `neuroute plan` lists them")
     if not artifacts:
         raise NeurouteError(

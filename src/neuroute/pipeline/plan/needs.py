@@ -73,6 +73,11 @@ def tested(run: str | Iterable[str], labels: Labels | Iterable[Labels], *decodin
         yield Test(run=each, labels=test, decoding=how)
 
 
+def by_solvers(labels: Labels, solvers: Iterable[str]) -> tuple[Labels, ...]:
+    """Return the same instances as each of these solvers solves them, each once."""
+    return tuple(labels.model_copy(update={"solver": solver}) for solver in dict.fromkeys(solvers))
+
+
 @dataclass(frozen=True)
 class Declaration:
     """A table or figure as the plan knows it before it is drawn.

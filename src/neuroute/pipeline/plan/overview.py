@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,7 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
             too_large[str(error)] = None
     # What papers say that trainings take, and what these are reckoned to take.
     for name, text in plan.scale.printed_times.items():
-        each = [c.seconds / 3600 for c in all_costs if c.stage == "train" and plan.scale.matching(name, [c.id])]
+        each = [c.seconds / 3600 for c in all_costs if c.stage == "train" and fnmatchcase(c.id, name)]
         if each:
             span = dict.fromkeys(map(_short, (min(each), max(each))))
             lines.append(f"{name}: {text} in print, {' to '.join(span)} h by this plan.")

@@ -2,9 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -86,10 +85,6 @@ class ScaleFile(Spec):
         """Measure a run on the instances of a benchmark that have from so many, and fewer than so many, nodes."""
         names = {"name": benchmark, "benchmark": benchmark, "names": self.instances_of(benchmark)}
         return BenchmarkEvaluation(run=run, min_nodes=nodes[0], max_nodes=nodes[1], **names | more)
-
-    def matching(self, name: str, runs: Iterable[str]) -> list[str]:
-        """The runs (ids) that a name of `seeds` means: scaling/base_6x128, scaling/steps_*."""
-        return [run for run in runs if fnmatchcase(run, name)]
 
 
 PUBLISHED = "published"  # the solver of solutions that come with a test set
@@ -181,10 +176,13 @@ class Scale(ScaleFile):
         as_drawn = dataset.model_copy(update={"file": None})
         return next(test.source for test in self.test_files if test.stands_for(as_drawn))
 
-    @property
-    def without_test_files(self) -> "Scale":
-        """This scale without published test sets: validation has instances of its own."""
-        return self.model_copy(update={"test_files": ()})
+    def validation(self, test_set: "Callable[[Scale], Labels]", count: int) -> Labels:
+        """As many instances of the validation stream, like a test set, solved by the solver of its references.
+
+        A published test set has none of these: the one that is drawn in its place counts.
+        """
+        labels = test_set(self.model_copy(update={"test_files": ()}))
+        return labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"split": "val", "count": count})})
 
     def with_solvers(self, substitutes: Mapping[str, str]) -> "Scale":
         """This scale with other solvers: `substitutes` says which solver does the work of which."""

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from neuroute.pipeline.plan.changes import apply_changes, declare_run, seed_of
 from neuroute.pipeline.plan.claims import Protocol, on_benchmark
 from neuroute.pipeline.plan.config import Config, Scale
-from neuroute.pipeline.plan.needs import Need
+from neuroute.pipeline.plan.needs import Need, by_solvers
 from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.papers import borrow_runs, borrow_test_set
 from neuroute.pipeline.plan.shapes import BaselineShape, IcamShape, Nodes, Positive, names_each
@@ -186,9 +186,7 @@ MAPS = (ATT_GCN, ATT_GCN_LARGE, DIFUSCO, DIMES, DIMES_LARGE)
 # Those that a scale has.
 RIVALS = (*ELG.values(), POINTERFORMER, *MAPS, *MDAM.values(), HTSP, GLOP, GLOP_G, GLOP_G_2K)
 Starts = Literal[1, "all"]
-SINGLE = Decoding()
-MULTI = Decoding(starts="all")
-AUGMENTED = Decoding(starts="all", augment=True)
+SINGLE, MULTI, AUGMENTED = Decoding(), Decoding(starts="all"), Decoding(starts="all", augment=True)
 SEARCHED = Decoding(method="edge_maps:tree_search")  # maps of edges
 MERGED = Decoding(method="edge_maps:merging")
 REVISED, PARTED = revise(), Decoding(method="glop:partition", solver="lkh")  # GLOP, GLOP-G
@@ -219,37 +217,31 @@ def reference(scale: Scale, problem: Problem, size: int) -> Labels:
     if problem == "tsp":
         return borrow_test_set(scale, SCALING, size)
     c = scale[IcamScale].cvrp
-    dataset = Dataset(problem="cvrp", split="test", n=c.sizes[size], count=c.test_counts[size])
-    return scale.reference(dataset, c.references[size])
+    return scale.reference(Dataset(problem="cvrp", n=c.sizes[size], count=c.test_counts[size]), c.references[size])
 
 
 def solved(scale: Scale, problem: Problem, size: int) -> tuple[Labels, ...]:
     """A test set as each solver that is run on it solves it, the reference first."""
     first = reference(scale, problem, size)
-    others = sizes(scale, problem).other_solvers.get(size, [])
-    return (first, *(Labels(dataset=first.dataset, solver=solver) for solver in others))
+    return by_solvers(first, [first.solver, *sizes(scale, problem).other_solvers.get(size, [])])
 
 
 def validation(scale: Scale, problem: Problem, size: Literal[100, 1000]) -> Labels:
     """Training logs gaps on the smallest and the largest size (icam, the published code)."""
-    test = reference(scale.without_test_files, problem, size)
-    change = {"split": "val", "count": sizes(scale, problem).validation_counts[size]}
-    return Labels(dataset=test.dataset.model_copy(update=change), solver=test.solver)
+    count = sizes(scale, problem).validation_counts[size]
+    return scale.validation(lambda s: reference(s, problem, size), count)
 
 
 def large(scale: Scale, size: int) -> Labels:
     """Table 6's test set of that size."""
     i = scale[IcamScale]
-    dataset = Dataset(split="test", n=i.large_sizes[size], count=i.large_counts[size])
-    return scale.reference(dataset, i.large_solver)
+    return scale.reference(Dataset(n=i.large_sizes[size], count=i.large_counts[size]), i.large_solver)
 
 
 def tam(scale: Scale, size: int) -> Labels:
     """Table 3's test set of that size."""
     c = scale[IcamScale].cvrp
-    dataset = Dataset(
-        problem="cvrp", split="test", n=c.tam_sizes[size], count=c.tam_counts[size], capacity=c.tam_capacities[size]
-    )
+    dataset = Dataset(problem="cvrp", n=c.tam_sizes[size], count=c.tam_counts[size], capacity=c.tam_capacities[size])
     return scale.reference(dataset, c.tam_solver)
 
 
@@ -355,17 +347,17 @@ WITHOUT = {  # Table 9
 
 def also_solved(scale: Scale) -> list[Labels]:
     """Test sets by each of the solvers that Tables 1 and 3 compare."""
-    tam_sets = [tam(scale, size).dataset for size in TAM_SIZES]
+    others = scale[IcamScale].cvrp.tam_other_solvers
     return [
         *(labels for problem in PROBLEMS for size in SIZES for labels in solved(scale, problem, size)),
-        *(Labels(dataset=d, solver=s) for d in tam_sets for s in scale[IcamScale].cvrp.tam_other_solvers),
+        *(labels for size in TAM_SIZES for labels in by_solvers(tam(scale, size), others)),
     ]
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     """Its own, and baselines as `scaling`, `sit` and `rivals` train them."""
-    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    return [*own_runs(config, scale), *borrow_runs(config, scale, [*baselines, *RIVALS])]
+    lent = [*BASELINES["tsp"].values(), *BASELINES["cvrp"].values(), *RIVALS]
+    return [*own_runs(config, scale), *borrow_runs(config, scale, lent)]
 
 
 def own_runs(config: Config, scale: Scale) -> list[Run]:

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from neuroute.pipeline.plan.changes import declare_run
 from neuroute.pipeline.plan.claims import AVERAGING, Protocol, on_benchmark
 from neuroute.pipeline.plan.config import Config, Scale
-from neuroute.pipeline.plan.needs import Need
+from neuroute.pipeline.plan.needs import Need, by_solvers
 from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.papers import borrow_runs
 from neuroute.pipeline.plan.shapes import BaselineShape, Nodes, Positive, names_each
@@ -255,19 +255,14 @@ def adapted(scale: Scale, variant: str) -> Labels:
 
 def solved(scale: Scale, variant: str, size: int) -> tuple[Labels, ...]:
     """A test set as each solver that is run on it solves it, the reference first."""
-    first = reference(scale, variant, size)
-    others = (
-        scale[MvmoeScale].reference_of(variant, size),
-        *scale[MvmoeScale].other_solvers.get(variant, scale[MvmoeScale].other_solvers.get(OTHERS, [])),
-    )
-    return tuple(Labels(dataset=first.dataset, solver=solver) for solver in dict.fromkeys((first.solver, *others)))
+    first, m = reference(scale, variant, size), scale[MvmoeScale]
+    others = m.other_solvers.get(variant, m.other_solvers.get(OTHERS, []))
+    return by_solvers(first, [first.solver, m.reference_of(variant, size), *others])
 
 
 def validation(scale: Scale, variant: str, size: int = SIZES[0]) -> Labels:
     """Training logs gaps on instances of the training size, by the solver of the references."""
-    test = reference(scale.without_test_files, variant, size)
-    change = {"split": "val", "count": scale[MvmoeScale].validation_count}
-    return Labels(dataset=test.dataset.model_copy(update=change), solver=test.solver)
+    return scale.validation(lambda s: reference(s, variant, size), scale[MvmoeScale].validation_count)
 
 
 def constructed(scale: Scale, variant: str) -> Dataset:

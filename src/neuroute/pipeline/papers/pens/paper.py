@@ -128,13 +128,12 @@ run_id = f"{KEY}/{{}}".format  # name -> id
 def reference(scale: Scale, size: int, count: int | None = None) -> Labels:
     """The labelled test set that stands for the paper's TSP`size`, or its first instances."""
     p = scale[PensScale]
-    dataset = Dataset(split="test", n=p.sizes[size], count=count or p.test_counts[size])
+    dataset = Dataset(n=p.sizes[size], count=count or p.test_counts[size])
     return scale.reference(dataset, p.largest_solver if size == max(SIZES) else scale.reference_solver)
 
 
 def validation(scale: Scale, size: int) -> Labels:
-    dataset = Dataset(split="val", n=scale[PensScale].sizes[size], count=scale[PensScale].validation_count)
-    return Labels(dataset=dataset, solver=scale.reference_solver)
+    return scale.validation(lambda s: reference(s, size), scale[PensScale].validation_count)
 
 
 def held_out(scale: Scale, size: int) -> Dataset:

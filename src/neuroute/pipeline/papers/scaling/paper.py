@@ -315,7 +315,7 @@ def reference(scale: Scale, size: int, count: int | None = None, distribution: D
     """The labelled test set that stands for the paper's TSP`size`."""
     s = scale[ScalingScale]
     usual = s.test_counts[size] if distribution == "uniform" else s.shifted_counts.get(size, s.test_counts[size])
-    dataset = Dataset(distribution=distribution, split="test", n=s.sizes[size], count=count or usual)
+    dataset = Dataset(distribution=distribution, n=s.sizes[size], count=count or usual)
     return scale.reference(dataset, scale.reference_solver)
 
 
@@ -330,9 +330,7 @@ def probed(scale: Scale) -> Labels:
 
 
 def validation(scale: Scale) -> Labels:
-    s = scale[ScalingScale]
-    dataset = Dataset(split="val", n=s.sizes[100], count=s.validation_count)
-    return Labels(dataset=dataset, solver=scale.reference_solver)
+    return scale.validation(lambda s: reference(s, 100), scale[ScalingScale].validation_count)
 
 
 class ProbeEvaluation(Measurement):

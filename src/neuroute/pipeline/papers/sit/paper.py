@@ -1,6 +1,7 @@
 """Paper `sit`: its block in a scale file, models and test sets by the paper's numbers, and trainings."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -9,7 +10,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.plan.changes import declare_run
 from neuroute.pipeline.plan.claims import Protocol, on_benchmark
 from neuroute.pipeline.plan.config import Config, Scale
-from neuroute.pipeline.plan.needs import Need, tested
+from neuroute.pipeline.plan.needs import Need, by_solvers
 from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.papers import borrow_runs
 from neuroute.pipeline.plan.shapes import BaselineShape, Nodes, Positive, names_each
@@ -22,6 +23,7 @@ from neuroute.problems.longest import longest_sub_path
 from neuroute.specs.data import with_count
 from neuroute.specs.decodings import REVISED_LIBRARY, revise
 from neuroute.specs.objects import (
+    Benchmark,
     BenchmarkEvaluation,
     Dataset,
     Decoding,
@@ -34,7 +36,6 @@ from neuroute.specs.objects import (
     Run,
     SelfImprovement,
     Spec,
-    Split,
     Start,
     Supervised,
     Test,
@@ -262,44 +263,32 @@ def sizes(scale: Scale, problem: Problem) -> SitProblem:
 def reference(scale: Scale, problem: Problem, size: int) -> Labels:
     """The labelled test set that stands for the paper's TSP or CVRP of that size."""
     p = sizes(scale, problem)
-    dataset = Dataset(problem=problem, split="test", n=p.sizes[size], count=p.test_counts[size])
-    return scale.reference(dataset, p.references[size])
+    return scale.reference(Dataset(problem=problem, n=p.sizes[size], count=p.test_counts[size]), p.references[size])
 
 
 def validation(scale: Scale, problem: Problem, size: int) -> Labels:
-    p = sizes(scale, problem)
-    return _labels(problem, "val", p.sizes[size], p.validation_counts[size], p.references[size])
-
-
-def training_labels(scale: Scale, problem: Problem, size: int, samples: int) -> Labels:
-    """The initial solutions of a data set of self-improved training (sit, Algorithm 2)."""
-    return _labels(problem, "train", sizes(scale, problem).sizes[size], samples, INITIAL[problem])
-
-
-def _labels(problem: Problem, split: Split, n: int, count: int, solver: str) -> Labels:
-    return Labels(dataset=Dataset(problem=problem, split=split, n=n, count=count), solver=solver)
+    count = sizes(scale, problem).validation_counts[size]
+    return scale.validation(lambda s: reference(s, problem, size), count)
 
 
 def small(scale: Scale, problem: Problem, size: int) -> Labels:
     """Table 9's test set of that size."""
     p = sizes(scale, problem)
     capacity = scale[SitScale].cvrp.small_capacity if problem == "cvrp" else None
-    dataset = Dataset(problem=problem, split="test", n=p.small_sizes[size], count=p.small_count, capacity=capacity)
+    dataset = Dataset(problem=problem, n=p.small_sizes[size], count=p.small_count, capacity=capacity)
     return scale.reference(dataset, p.small_reference)
 
 
 def tam(scale: Scale, size: int) -> Labels:
     """Table 8's test set of that size."""
     c = scale[SitScale].cvrp
-    dataset = Dataset(
-        problem="cvrp", split="test", n=c.tam_sizes[size], count=c.tam_count, capacity=c.tam_capacities[size]
-    )
+    dataset = Dataset(problem="cvrp", n=c.tam_sizes[size], count=c.tam_count, capacity=c.tam_capacities[size])
     return scale.reference(dataset, c.tam_solver)
 
 
 def efficiency(scale: Scale, problem: Problem, size: int) -> Dataset:
     """One instance whose construction is timed (Tables 3, 4 and 10)."""
-    return Dataset(problem=problem, split="test", n=scale[SitScale].efficiency_sizes[size], count=1)
+    return Dataset(problem=problem, n=scale[SitScale].efficiency_sizes[size], count=1)
 
 
 def prc(scale: Scale, problem: Problem) -> Decoding:
@@ -355,25 +344,16 @@ def glop_on_benchmark(scale: Scale, problem: Problem) -> BenchmarkEvaluation:
 
 def elg_on_benchmark(scale: Scale, problem: Problem) -> BenchmarkEvaluation:
     """Table 2: from every node of all eight images, both axes scaled alike."""
-    run = ELG[problem]
-    all_of_it = on_library(scale, problem, run)
-    return all_of_it.model_copy(
-        update={"max_nodes": min(ELG_NODES + 1, all_of_it.max_nodes), "decodings": (AUGMENTED,)}
-    )
+    whole = on_library(scale, problem, ELG[problem])
+    return whole.model_copy(update={"max_nodes": min(ELG_NODES + 1, whole.max_nodes), "decodings": (AUGMENTED,)})
 
 
 def search_on_benchmark(scale: Scale, problem: Problem, method: str) -> BenchmarkEvaluation:
     """Table 2: LEHD's random re-construct, or BQ's beams, on the instances that are not too large for them."""
-    s, run = scale[SitScale], BASELINES[problem][method]
-    all_of_it = on_library(scale, problem, run)
+    s, whole = scale[SitScale], on_library(scale, problem, BASELINES[problem][method])
     most = s.benchmark_rrc_nodes if method == "LEHD" else s.benchmark_beam_nodes
-    return all_of_it.model_copy(
-        update={
-            "name": f"{all_of_it.benchmark}_search",
-            "max_nodes": min(most, all_of_it.max_nodes),
-            "decodings": (search_of(scale, method),),
-        }
-    )
+    change = {"max_nodes": min(most, whole.max_nodes), "decodings": (search_of(scale, method),)}
+    return whole.model_copy(update={"name": f"{whole.benchmark}_search", **change})
 
 
 def efficiency_of(scale: Scale, problem: Problem) -> EfficiencyEvaluation:
@@ -413,10 +393,8 @@ def round_needs(scale: Scale) -> list[Need]:
     """
     n = scale[SitScale].tsp.sizes[1000]
     decoding = prc_of(scale, "tsp", 50).model_copy(update={"longest": max(4, n // 4)})
-    round_ = RoundEvaluation(
-        run=run_id("tsp_1k"), dataset=Dataset(split="val", n=n, first=1, count=1), decoding=decoding, decision=n // 3
-    )
-    return [round_]
+    second = Dataset(split="val", n=n, first=1, count=1)
+    return [RoundEvaluation(run=run_id("tsp_1k"), dataset=second, decoding=decoding, decision=n // 3)]
 
 
 SOLVERS: dict[Problem, dict[str, Method]] = {
@@ -545,16 +523,14 @@ def models_note(study: Study, problems: Iterable[Problem]) -> str:
 def in_one_go(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Iterator[Need]]:
     """Measure all budgets of PRC along one search with the largest."""
 
-    def merged(scale: Scale) -> Iterator[Need]:
-        for need in needs(scale):
-            if isinstance(need, Test):
-                problem = need.labels.dataset.problem
-                if need.decoding in [prc_of(scale, problem, budget) for budget in scale[SitScale].prc]:
-                    yield from tested(need.run, need.labels, prc(scale, problem))
-                    continue
-            yield need
+    def with_milestones(scale: Scale, need: Need) -> Need:
+        if not isinstance(need, Test):
+            return need
+        problem = need.labels.dataset.problem
+        is_budget = need.decoding in [prc_of(scale, problem, budget) for budget in scale[SitScale].prc]
+        return need.model_copy(update={"decoding": prc(scale, problem)}) if is_budget else need
 
-    return merged
+    return lambda scale: (with_milestones(scale, need) for need in needs(scale))
 
 
 COUNTS = {1000: 128, 5000: 16, 10_000: 16, 50_000: 16, 100_000: 16}
@@ -595,32 +571,27 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
     for size in TAM_SIZES:
         name = f"CVRP{size} C={200 if size == 1000 else 300}"
         yield Protocol(name, tam(scale, size), None, "none", shown=None, averaging="no gaps", source="files of TAM")
-    for problem in PROBLEMS:
+    libraries: dict[Problem, tuple[Benchmark, int, Decoding]]
+    libraries = {"tsp": ("tsplib", 33, REVISED_LIBRARY), "cvrp": ("cvrplib", 14, PARTED)}
+    for problem, (library, instances, how) in libraries.items():
         prc = Decoding(method="prc", start=INITIAL[problem], iterations=1000)
-        ways = (GREEDY, RRC, BEAM, AUGMENTED, prc)
-        yield (
-            on_benchmark("tsplib", 33, *ways, REVISED_LIBRARY)
-            if problem == "tsp"
-            else on_benchmark("cvrplib", 14, *ways, PARTED)
-        )
+        yield on_benchmark(library, instances, GREEDY, RRC, BEAM, AUGMENTED, prc, how)
 
 
 def also_solved(scale: Scale) -> list[Labels]:
     """What Tables 1 and 8 show of solvers besides the reference: insertion, and others where the scale runs them."""
-    out = []
-    for problem in PROBLEMS:
-        for size in SIZES:
-            others = [INITIAL[problem], *sizes(scale, problem).other_solvers.get(size, [])]
-            out += [(reference(scale, problem, size).dataset, solver) for solver in others]
-    others = [INITIAL["cvrp"], *scale[SitScale].cvrp.tam_other_solvers]
-    out += [(tam(scale, size).dataset, solver) for size in TAM_SIZES for solver in others]
-    return [Labels(dataset=dataset, solver=solver) for dataset, solver in out]
+    out: list[Labels] = []
+    for problem, size in product(PROBLEMS, SIZES):
+        others = sizes(scale, problem).other_solvers.get(size, [])
+        out += by_solvers(reference(scale, problem, size), [INITIAL[problem], *others])
+    for size in TAM_SIZES:
+        out += by_solvers(tam(scale, size), [INITIAL["cvrp"], *scale[SitScale].cvrp.tam_other_solvers])
+    return out
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     """Its own, and baselines as `scaling`, `icam` and `rivals` train them."""
-    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    every = (*baselines, *POMO_RUNS.values(), *RIVALS)
+    every = (*BASELINES["tsp"].values(), *BASELINES["cvrp"].values(), *POMO_RUNS.values(), *RIVALS)
     lent = [run for run in every if not run.startswith(f"{KEY}/")]
     return [*own_runs(config, scale), *borrow_runs(config, scale, lent)]
 
@@ -640,6 +611,12 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         **change: Any,
     ) -> None:
         n = sizes(scale, problem).sizes[size]
+
+        def initial(training: Reconstruction) -> tuple[Labels, ...]:
+            """The initial solutions of self-improved training (sit, Algorithm 2)."""
+            dataset = Dataset(problem=problem, split="train", n=n, count=training.samples)
+            return (Labels(dataset=dataset, solver=INITIAL[problem]),)
+
         run = declare_run(
             config,
             KEY,
@@ -648,7 +625,7 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
             role=role,
             network=network or _sit(scale, problem, n, **change),
             n=n,
-            data=lambda training: (training_labels(scale, problem, size, training.samples),),
+            data=initial,
             start=run_id(start) if start else None,
             validation=validation(scale, problem, size),
         )
