@@ -22,7 +22,7 @@ from neuroute.core import device as devices
 from neuroute.datasets.streams import cvrp_dataset, vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import inference
-from neuroute.decoding.prc.tsp import rebuild
+from neuroute.decoding.tsp import rebuild
 from neuroute.networks.bq import Bq
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd

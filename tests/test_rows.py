@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding import greedy
-from neuroute.decoding.prc import tsp as prc
+from neuroute.decoding import greedy, tsp
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks import linear_cross_attention
 from neuroute.networks.bq import Bq
@@ -85,7 +84,7 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def turn_off() -> None:
         monkeypatch.setattr(library, "library", lambda: None)
         monkeypatch.setattr(linear_cross_attention, "folds", lambda *given: False)
-        for module in (greedy, prc):
+        for module in (greedy, tsp):
             monkeypatch.setattr(module, "complete_paths", plain_paths)
         monkeypatch.setattr(reinforce.Reinforcement, "_in_one_pass", lambda *given: False)
         for kind in (Pomo, Icam, IcamCvrp, MvMoe):

@@ -3,7 +3,7 @@
 import pytest
 
 from many_starts import NETWORKS, Case, case_of
-from neuroute.decoding.prc import cvrp as prc_cvrp
+from neuroute.decoding import cvrp_search
 from neuroute.problems.cvrp_sub_paths import path_lengths
 
 
@@ -25,4 +25,4 @@ def rounded_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     A route that is read backwards is as long as before; whether a sum is then smaller by its last bit depends on the
     order of its terms, and so on the columns that pad a piece and on the CPU.
     """
-    monkeypatch.setattr(prc_cvrp, "path_lengths", lambda *path: path_lengths(*path).round(decimals=9))
+    monkeypatch.setattr(cvrp_search, "path_lengths", lambda *path: path_lengths(*path).round(decimals=9))

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import CvrpBatch, complete_routes
+from neuroute.decoding.cvrp_search import RULES, prc
 from neuroute.decoding.decode import construct, decode, improve
-from neuroute.decoding.prc.cvrp import RULES, prc
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.cvrp_sub_paths import Blocks, arranged, by_angle, cut_off, draw, draw_within, from_the_end

@@ -11,8 +11,7 @@ from refusals import one_line
 from torch import Tensor
 
 from neuroute.decoding.greedy import complete_paths
-from neuroute.decoding.prc.tsp import prc
-from neuroute.decoding.tsp import SEARCH, TspBatch
+from neuroute.decoding.tsp import SEARCH, TspBatch, prc
 from neuroute.networks.lehd import Lehd
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw, draw_within

@@ -13,7 +13,7 @@ import by_the_book
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.decoding.prc.tsp import prc
+from neuroute.decoding.tsp import prc
 from neuroute.networks.sit import Sit
 from neuroute.pipeline.papers.sit.paper import RoundEvaluation
 from neuroute.pipeline.papers.sit.probe import decision_state, one_iteration

@@ -45,7 +45,7 @@ def played(batch: CvrpBatch, monkeypatch: pytest.MonkeyPatch, *, compiled: bool)
             drawn = torch.rand(rollout.action_mask.shape, generator=generator) + rollout.action_mask
             rollout.step(drawn.argmax(dim=2))
             if rollout._moves == 4:
-                rollout.pick(torch.tensor([[4, 0, 0, 2, 1]]).expand(3, -1))
+                rollout.select(torch.tensor([[4, 0, 0, 2, 1]]).expand(3, -1))
         states.append({**known(rollout), "solutions": rollout.solutions()})
     assert all(each == compiled for each in asked)
     return states

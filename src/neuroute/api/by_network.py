@@ -268,7 +268,7 @@ def _from_many_starts(
     for choose in itertools.chain([choose_best], itertools.repeat(draw)):
         for image in images:
             for part in starts.split(tours, dim=1):
-                environment.begin_episode(image)
+                environment.reset(image)
                 yield roll_out(net, image, batch, part, choose)[0]
 
 

@@ -11,7 +11,16 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.environment import B, Batch, Environment, Rollout, empty_mask, no_numbers, pick_masks, pick_tours
+from neuroute.decoding.environment import (
+    B,
+    Batch,
+    Environment,
+    Rollout,
+    empty_mask,
+    no_numbers,
+    select_masks,
+    select_tours,
+)
 from neuroute.decoding.greedy import check_numbers
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.kernels import moves as kernel
@@ -152,10 +161,10 @@ class RouteRollout:
             raise no_numbers()
         return complete
 
-    def pick(self, parents: Tensor) -> None:
+    def select(self, parents: Tensor) -> None:
         for name in self.of_tours:
-            setattr(self, name, pick_tours(getattr(self, name), parents))
-        self._visited, self.action_mask = (pick_masks(mask, parents) for mask in (self._visited, self.action_mask))
+            setattr(self, name, select_tours(getattr(self, name), parents))
+        self._visited, self.action_mask = (select_masks(mask, parents) for mask in (self._visited, self.action_mask))
         self.context = self._make_context()
 
     def solutions(self) -> Tensor:

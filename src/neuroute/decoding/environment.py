@@ -30,7 +30,7 @@ class Rollout(Protocol):
     def step(self, stops: Tensor) -> None:
         """Move on to stops (batch, tours)."""
 
-    def pick(self, parents: Tensor) -> None:
+    def select(self, parents: Tensor) -> None:
         """Go on with the solutions `parents` (batch, new) int64, each as often as it is among them, and no others."""
 
     def solutions(self) -> Tensor:
@@ -73,14 +73,14 @@ def empty_mask(starts: Tensor, nodes: int, dtype: torch.dtype) -> Tensor:
     return torch.zeros(batch, tours, nodes + -nodes % 8, dtype=dtype, device=starts.device)[..., :nodes]
 
 
-def pick_tours(values: Tensor, parents: Tensor) -> Tensor:
+def select_tours(values: Tensor, parents: Tensor) -> Tensor:
     """values (batch, tours, ...), parents (batch, new) int64 -> (batch, new, ...)."""
     return values[torch.arange(len(parents), device=parents.device)[:, None], parents]
 
 
-def pick_masks(mask: Tensor, parents: Tensor) -> Tensor:
+def select_masks(mask: Tensor, parents: Tensor) -> Tensor:
     """mask (batch, tours, nodes), parents (batch, new) int64 -> (batch, new, nodes), with rows as in `empty_mask`."""
-    return empty_mask(parents, mask.shape[2], mask.dtype).copy_(pick_tours(mask, parents))
+    return empty_mask(parents, mask.shape[2], mask.dtype).copy_(select_tours(mask, parents))
 
 
 def mask_stops(mask: Tensor, stops: Tensor) -> Tensor:
@@ -202,7 +202,7 @@ class Environment(ABC, Generic[B]):
         """What all decisions of a batch share.  seed: of what the network draws, if it does."""
         return net.prepare(net.encode(*batch.features))
 
-    def begin_episode(self, prepared: Any) -> None:
+    def reset(self, prepared: Any) -> None:
         """Forget what the network has kept of tours that were built before."""
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.environment import Batch, Choose, Environment, Rollout, complete, pick_masks, precision_of
+from neuroute.decoding.environment import Batch, Choose, Environment, Rollout, complete, precision_of, select_masks
 from neuroute.decoding.memory import device_of, inference
 from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
 from neuroute.specs.objects import Decoding
@@ -16,7 +16,7 @@ from neuroute.specs.objects import Decoding
 # -- routes for networks that read which customers have been served, and not only which ones may come next -----------
 
 
-def begin(net: MultiStartNetwork, batch: Batch, starts: Tensor, dtype: torch.dtype) -> Rollout:
+def start_rollout(net: MultiStartNetwork, batch: Batch, starts: Tensor, dtype: torch.dtype) -> Rollout:
     """Solutions from starts (batch, tours), with the context that the network reads; dtype: of its nodes."""
     rollout = batch.rollout(starts, dtype)
     return WithServed(rollout, starts) if net.sees_served else rollout
@@ -26,28 +26,26 @@ class WithServed:
     """A rollout of the CVRP whose context is, besides what is left, -inf at what has been served and 0 elsewhere."""
 
     def __init__(self, rollout: Rollout, starts: Tensor) -> None:
-        self._rollout, self._served = rollout, torch.zeros_like(rollout.action_mask)
-        self._show(starts)
+        self._rollout = rollout
+        self._served = torch.zeros_like(rollout.action_mask).scatter_(2, starts[..., None], -torch.inf)
+        self._update()
 
     def done(self) -> bool:
         return self._rollout.done()
 
     def step(self, stops: Tensor) -> None:
         self._rollout.step(stops)
-        self._show(stops)
-
-    def _show(self, stops: Tensor) -> None:
         self._served.scatter_(2, stops[..., None], -torch.inf)
-        self._take_state()
+        self._update()
 
-    def _take_state(self) -> None:
+    def select(self, parents: Tensor) -> None:
+        self._rollout.select(parents)
+        self._served = select_masks(self._served, parents)
+        self._update()
+
+    def _update(self) -> None:
         self.current, self.action_mask = self._rollout.current, self._rollout.action_mask
         self.context = torch.cat([self._rollout.context[..., None], self._served], dim=-1)
-
-    def pick(self, parents: Tensor) -> None:
-        self._rollout.pick(parents)
-        self._served = pick_masks(self._served, parents)
-        self._take_state()
 
     def solutions(self) -> Tensor:
         return self._rollout.solutions()
@@ -96,7 +94,7 @@ def roll_out(
 
     batch: what `prepared` is of.  starts: the first stops; with a depot 0 where the network is to choose.
     """
-    return complete(net, prepared, begin(net, batch, starts, precision_of(prepared)), choose)
+    return complete(net, prepared, start_rollout(net, batch, starts, precision_of(prepared)), choose)
 
 
 def multi_start(
@@ -139,7 +137,7 @@ def multi_start(
         prepared = environment.prepare(net, images_of_part, first)
 
         def build(starts: Tensor) -> tuple[Tensor, Tensor]:
-            environment.begin_episode(prepared)
+            environment.reset(prepared)
             solutions = roll_out(net, prepared, same, starts)
             return solutions, same.lengths(solutions)
 

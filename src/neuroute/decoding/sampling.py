@@ -274,8 +274,12 @@ def bonus(past: Sampled, decisions: int, sigma: float) -> Tensor:
         shared += agree
     earlier = torch.ones(m, m, dtype=torch.bool, device=shared.device).tril(-1)
     earlier_prefix = shared.masked_fill(~(earlier & past.valid[:, None]), -1).amax(dim=2)  # that earlier ones have
-    members, advantages = _by_round(past)
-    counted = torch.cat([members, advantages], dim=2)
+    # (batch, m, rounds): 1 at the round of each valid solution, and its advantage there; 0 elsewhere
+    number = torch.arange(int(past.rounds[-1]) + 1, device=past.rounds.device)
+    members = (past.valid[..., None] & (past.rounds[:, None] == number)).double()
+    lengths = past.lengths.masked_fill(~past.valid, 0)[..., None]
+    mean = (lengths * members).sum(1, keepdim=True) / members.sum(1, keepdim=True).clamp_min(1)
+    counted = torch.cat([members, (mean - lengths) * members], dim=2)
     unsampled = torch.zeros_like(past.lengths)  # share of the mass behind move t: none behind the last
     spent = past.valid
     for t in range(decisions, 0, -1):
@@ -294,15 +298,6 @@ def bonus(past: Sampled, decisions: int, sigma: float) -> Tensor:
         unsampled = ((fresh + sum_left) / (fresh + sum_shifted)).clamp_min(SMALLEST)
         spent = spent_children == there
     return result
-
-
-def _by_round(past: Sampled) -> tuple[Tensor, Tensor]:
-    """(batch, m, rounds): 1 at the round of each valid solution, and its advantage there; 0 elsewhere."""
-    number = torch.arange(int(past.rounds[-1]) + 1, device=past.rounds.device)
-    members = (past.valid[..., None] & (past.rounds[:, None] == number)).double()
-    lengths = past.lengths.masked_fill(~past.valid, 0)[..., None]
-    mean = (lengths * members).sum(1, keepdim=True) / members.sum(1, keepdim=True).clamp_min(1)
-    return members, (mean - lengths) * members
 
 
 Begin = Callable[[], Prefixes]  # partial solutions of no stops yet, of the instances that are sampled for
@@ -384,11 +379,8 @@ def _perturbed(phi: Tensor, parent: Tensor, generator: torch.Generator) -> Tenso
     noise = torch.empty(phi.shape, dtype=torch.float64, device=phi.device).exponential_(generator=generator)
     gumbel = phi - noise.clamp_min(torch.finfo(torch.float64).tiny).log()
     target = parent[..., None]
-    v = target - gumbel + _log_1_minus_exp(gumbel - gumbel.amax(dim=-1, keepdim=True))
+    below = gumbel - gumbel.amax(dim=-1, keepdim=True)
+    # log(1 - exp(below)) without cancellation
+    v = target - gumbel + torch.where(below > -0.6931, torch.log(-torch.expm1(below)), torch.log1p(-torch.exp(below)))
     conditioned = target - v.clamp_min(0) - torch.log1p(torch.exp(-v.abs()))
     return conditioned.masked_fill(gumbel.isneginf() | ~target.isfinite(), -torch.inf)
-
-
-def _log_1_minus_exp(x: Tensor) -> Tensor:
-    """log(1 - exp(x)) for x <= 0 without cancellation."""
-    return torch.where(x > -0.6931, torch.log(-torch.expm1(x)), torch.log1p(-torch.exp(x)))

@@ -187,7 +187,7 @@ class VrpEnvironment(RouteEnvironment[VrpBatch]):
         routing = Routing(torch.Generator(batch.coords.device).manual_seed(seed))
         return net.prepare(net.encode(*batch.features, routing), routing)
 
-    def begin_episode(self, prepared: Any) -> None:
+    def reset(self, prepared: Any) -> None:
         prepared.routing.first = None  # tours that are built together are an episode
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.environment import ENVIRONMENT, precision_of
-from neuroute.decoding.multi_start import begin
+from neuroute.decoding.multi_start import start_rollout
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import build, is_bundled, network_class
 from neuroute.specs.objects import Labels, Network, Run
@@ -83,7 +83,7 @@ def check_network(net: RoutingNetwork, network: Network, labels: Labels, device:
 def _decide(net: Any, batch: Any) -> tuple[Tensor, Tensor]:
     """Return logits of many starts, and a mask that is below 0 where they have to be -inf."""
     prepared = net.prepare(net.encode(*batch.features))
-    rollout = begin(net, batch, batch.start_nodes(3), precision_of(prepared))
+    rollout = start_rollout(net, batch, batch.start_nodes(3), precision_of(prepared))
     return net.decide(prepared, rollout.context, rollout.current, rollout.action_mask), rollout.action_mask
 
 

@@ -16,7 +16,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.environment import BYTES, ENVIRONMENT, Batch, precision_of
 from neuroute.decoding.memory import autocast
-from neuroute.decoding.multi_start import begin, roll_out
+from neuroute.decoding.multi_start import roll_out, start_rollout
 from neuroute.networks.blocks.layers import BatchNorm
 from neuroute.networks.weights import all_finite, are_finite
 from neuroute.specs.objects import Dataset, Distribution
@@ -189,7 +189,7 @@ class Reinforcement(Batches):
     ) -> Tensor:
         """Sample solutions with their graph; returns the decisions' share of the loss."""
         draw, logs = streams.drawing(self._uniform(spec, rows, starts.shape[1], self._moves(spec))), []
-        rollout = begin(self.net, batch, starts, precision_of(split.prepared))
+        rollout = start_rollout(self.net, batch, starts, precision_of(split.prepared))
         with autocast(self.device, self.training.precision):
             while not rollout.done():
                 prepared = auxiliary.once(split.detached())
@@ -221,7 +221,7 @@ class Reinforcement(Batches):
             lengths = batch.lengths(roll_out(self.acting, prepared, batch, starts, recorded))
         stops, weight = recorded.stops, self._weights(spec, rows, batch, lengths) / spec.size
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        rollout = begin(self.net, batch, starts, precision_of(prepared))
+        rollout = start_rollout(self.net, batch, starts, precision_of(prepared))
         moves = min(self._moves_per_part(spec, len(rows)), -(-len(stops) // self.sharers))
         for number, decisions in enumerate(recompute(rollout, stops, moves)):
             if not self._learns_from(number):

@@ -45,7 +45,7 @@ def test_one_end_follows_the_other() -> None:
     generator = torch.Generator().manual_seed(0)
     while not rollout.done():
         rollout.step(choose_best(rollout.action_mask + torch.rand(3, 7, 7, generator=generator)))
-        rollout.pick(torch.arange(7).expand(3, -1))  # the same once more
+        rollout.select(torch.arange(7).expand(3, -1))  # the same once more
     tours = rollout.solutions()
     assert torch.equal(tours.sort(dim=2).values, torch.arange(7).expand(3, 7, 7))
     apart = ((tours == 6).int().argmax(dim=2) - (tours == 0).int().argmax(dim=2)) % 7

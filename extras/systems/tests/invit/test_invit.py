@@ -12,7 +12,7 @@ from networks import awake
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
-from neuroute.decoding.multi_start import begin, multi_start
+from neuroute.decoding.multi_start import multi_start, start_rollout
 from neuroute.decoding.tsp import TSP
 from neuroute.evaluation.accounting.counts import counts
 from neuroute.networks.weights import build
@@ -185,7 +185,7 @@ def test_more_images_are_no_longer() -> None:
 
 def test_what_has_been_served_is_told() -> None:
     batch = CvrpBatch.of(vehicles(6, 2, capacity=30), torch.device("cpu"))
-    rollout = begin(net(InvitCvrp), batch, torch.tensor([[0], [3]]), torch.float32)
+    rollout = start_rollout(net(InvitCvrp), batch, torch.tensor([[0], [3]]), torch.float32)
     rollout.step(torch.tensor([[2], [5]]))
     assert rollout.context.shape == (2, 1, 8)
     assert [set((row[0, 1:] < 0).nonzero().flatten().tolist()) - {0} for row in rollout.context] == [{2}, {3, 5}]

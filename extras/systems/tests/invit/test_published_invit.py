@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.decoding.multi_start import begin
+from neuroute.decoding.multi_start import start_rollout
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.weights import parameters
 from neuroute_systems.invit.network import Invit, InvitCvrp
@@ -43,7 +43,7 @@ def test_routes_are_the_published_ones(public: Callable[[str], Path], tmp_path: 
     """Views that are full, and at customers and at the depot views that lack customers that fit, or others."""
     numbers = np.load(public("refdata/systems/invit_cvrp.npz"))
     net, batch = imported(tmp_path, {"model_baseline": state(numbers, "state/")}), routes(numbers, instances)
-    rollout = begin(net, batch, torch.zeros(len(batch), 1, dtype=torch.int64), torch.float64)
+    rollout = start_rollout(net, batch, torch.zeros(len(batch), 1, dtype=torch.int64), torch.float64)
     stops, theirs = (torch.from_numpy(numbers[f"{instances}{name}"]) for name in "tp")
     prepared = net.prepare(net.encode(*batch.features))
     for now, p in zip(stops.long().T[..., None], theirs, strict=True):

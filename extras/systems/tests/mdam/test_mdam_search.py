@@ -238,7 +238,7 @@ def test_picked_solutions_go_on_as_they_would(kind: str, before: int) -> None:
         for step in range(before):
             go(whole, scores[step])
             go(picked, scores[step])
-        picked.pick(parents)
+        picked.select(parents)
         rows = torch.arange(2)[:, None]
         step = before
         while not (whole.done() and picked.done()):

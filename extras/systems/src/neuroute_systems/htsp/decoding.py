@@ -144,9 +144,9 @@ class PathRollout(TspRollout):
         super().step(stops)
         self._show()
 
-    def pick(self, parents: Tensor) -> None:
+    def select(self, parents: Tensor) -> None:
         self.action_mask = self._open
-        super().pick(parents)
+        super().select(parents)
         self._show()
 
     def _show(self) -> None:

@@ -15,9 +15,9 @@ from neuroute.decoding.environment import (
     Rollout,
     choose_best,
     empty_mask,
-    pick_masks,
-    pick_tours,
     precision_of,
+    select_masks,
+    select_tours,
 )
 from neuroute.specs.objects import Decoding
 from neuroute_systems.mdam.network import Encoded, Mdam, Prepared
@@ -43,13 +43,13 @@ class FromAnywhere:
             self._begun.append(self._batch.rollout(stops, self._dtype))
         self._show()
 
-    def pick(self, parents: Tensor) -> None:
+    def select(self, parents: Tensor) -> None:
         if self._begun:
-            self._begun[0].pick(parents)
+            self._begun[0].select(parents)
             self._show()
         else:
-            self.context = self.current = pick_tours(self.current, parents)
-            self.action_mask = pick_masks(self.action_mask, parents)
+            self.context = self.current = select_tours(self.current, parents)
+            self.action_mask = select_masks(self.action_mask, parents)
 
     def solutions(self) -> Tensor:
         return self._begun[0].solutions()
@@ -86,15 +86,15 @@ class Steps:
         self._before = rollout.action_mask.clone() if net.glimpses(self._number) else None
         return logits
 
-    def pick(self, parents: Tensor) -> None:
+    def select(self, parents: Tensor) -> None:
         """Go on with the solutions `parents` (batch, new) int64, and no others."""
         if self._before is not None:  # what is prepared is computed anew
-            self._before = pick_tours(self._before, parents)
+            self._before = select_tours(self._before, parents)
         elif self._of_solutions:
             batch = len(parents)
-            fields = (pick_tours(each.unflatten(0, (batch, -1)), parents).flatten(0, 1) for each in self._prepared)
+            fields = (select_tours(each.unflatten(0, (batch, -1)), parents).flatten(0, 1) for each in self._prepared)
             self._prepared = Prepared(*fields)
-        self.rollout.pick(parents)
+        self.rollout.select(parents)
 
 
 def build(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, choose: Choose = choose_best) -> Tensor:
@@ -138,7 +138,7 @@ def decoders(net: Mdam, batch: Batch, decoding: Decoding, memory_gb: float, firs
 def shortest_of(batch: Batch, solutions: Tensor) -> Tensor:
     """solutions (batch, count, ...) -> the shortest of each instance, the first of equally short ones."""
     shortest = batch.lengths(solutions).argmin(dim=1, keepdim=True)
-    return pick_tours(solutions, shortest)[:, 0]
+    return select_tours(solutions, shortest)[:, 0]
 
 
 @torch.no_grad()
@@ -165,7 +165,7 @@ def search_beams(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, beam: 
         log_p, stops = torch.log_softmax(steps.logits().double(), dim=-1).topk(min(expand, nodes), dim=-1)
         parents = torch.arange(stops.shape[1], device=stops.device).repeat_interleave(stops.shape[2]).expand(count, -1)
         stops = stops.flatten(1)
-        old = Partial(*(pick_tours(each, parents) for each in now))
+        old = Partial(*(select_tours(each, parents) for each in now))
         leg = (points[instance, stops] - points[instance, old.last]).norm(dim=-1)
         new = Partial(
             log_p=old.log_p + log_p.flatten(1),
@@ -178,8 +178,8 @@ def search_beams(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, beam: 
         new = new._replace(log_p=merge(new))
         log_p, best = new.log_p.topk(min(beam, stops.shape[1]), dim=1)
         best = torch.where(log_p.isneginf(), best[:, :1], best)
-        now, has_first = Partial(*(pick_tours(each, best) for each in new))._replace(log_p=log_p), True
-        steps.pick(parents.gather(1, best))
+        now, has_first = Partial(*(select_tours(each, best) for each in new))._replace(log_p=log_p), True
+        steps.select(parents.gather(1, best))
         steps.rollout.step(stops.gather(1, best))
     return shortest_of(batch, steps.rollout.solutions())
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.memory import autocast
-from neuroute.decoding.prc.tsp import prc
+from neuroute.decoding.tsp import prc
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
 from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
