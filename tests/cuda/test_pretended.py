@@ -15,7 +15,7 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import cvrp_dataset, vrp_dataset
 from neuroute.decoding.decode import decode, improve
 from neuroute.decoding.memory import autocast
-from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.weights import build
 from neuroute.pipeline.plan.build import build_plan

@@ -12,7 +12,7 @@ from neuroute.datasets.streams import cvrp_dataset, vrp_dataset
 from neuroute.decoding.environment import ENVIRONMENT, Batch, Environment
 from neuroute.decoding.multi_start import multi_start
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.problems import cvrp, tsp, vrp

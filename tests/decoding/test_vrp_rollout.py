@@ -17,7 +17,7 @@ from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.vrp import VRP, VrpBatch, VrpRollout
-from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import PomoCvrp

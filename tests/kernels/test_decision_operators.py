@@ -10,8 +10,8 @@ from torch import Tensor
 
 from networks import MIXTURES
 from neuroute.networks.blocks.attention import best_of, packed
-from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.layers import aafm, rows_of, weigh
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.kernels import decision, library
 from neuroute.networks.mvmoe import MvMoe
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from networks import decision, idle, make
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.lehd import LehdCvrp, LehdCvrpLight
 from neuroute.problems.cvrp import is_feasible
 from neuroute.specs.objects import Dataset, Decoding

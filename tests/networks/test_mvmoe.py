@@ -8,7 +8,7 @@ from torch import Tensor
 
 from networks import awake, idle
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 
 SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}

@@ -20,7 +20,7 @@ from neuroute.decoding.decode import Search
 from neuroute.decoding.environment import Rollout
 from neuroute.decoding.multi_start import check_starts
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
-from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.kernels.moves import Routes
 from neuroute.problems.vrp import EPS, Switches, Vrp, number_of_starts
 from neuroute.specs.objects import Decoding

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.layers import ResidualLayer, alpha, score_layers
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule, score_streams, through
+from neuroute.networks.blocks.precision import FullLinear, in_products
 
 
 class ReZeroCrossLayer(CrossLayer):

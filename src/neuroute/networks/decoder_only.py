@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.attention import attend, split_heads
 from neuroute.networks.blocks.layers import alpha, feed_forward, scaled_linear
+from neuroute.networks.blocks.precision import FullLinear, in_products
 
 
 class GatedDecoderLayer(nn.Module):

@@ -6,7 +6,6 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.all_digits import in_all_digits
 from neuroute.networks.blocks.attention import SATURATED, ClippedNetwork, clipped, pairwise_distances
 from neuroute.networks.blocks.layers import (
     AafmLayer,
@@ -20,6 +19,7 @@ from neuroute.networks.blocks.layers import (
     slope,
     weigh,
 )
+from neuroute.networks.blocks.precision import in_all_digits
 from neuroute.networks.kernels.decision import AttentionFreeDecisions, fits_attention_free
 
 

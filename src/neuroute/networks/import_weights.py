@@ -3,29 +3,165 @@
 Those that config.yaml gives in place of a training are checked against the run's network.
 """
 
+import hashlib
+import json
 import logging
+import os
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from neuroute.core.digest import code_digest
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_json, write_text
-from neuroute.networks.foreign_weights import Weights, faults, fit, read_weights, write_checkpoint
-from neuroute.networks.layouts.arguments import read_arguments, unsettled
-from neuroute.networks.layouts.rules import some
-from neuroute.networks.layouts.tables import layouts
+from neuroute.core.files import write_json, write_text, write_whole
+from neuroute.networks.layouts.rules import Layout, published_name, rename, some
+from neuroute.networks.layouts.tables import layouts, read_arguments, recognise, unsettled
 from neuroute.networks.weights import (
+    KEY,
+    build,
     describe,
     describe_source,
     is_bundled,
     load_checkpoint,
+    metadata,
     pack_stages,
+    read_about,
+    read_tensors,
     weights_digest,
 )
 from neuroute.specs.objects import GivenRun, Network
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Tensors under our names, and what is known besides.
+
+    Attributes:
+        file: where they were read from.
+        tensors: by our names; of a published layout emptied of what is not ours.
+        layout: the published layout of the file; None where tensors are called as here.
+        told: arguments that the file tells or its layout fixes.
+        about: of a checkpoint of ours, what it says of itself.
+    """
+
+    file: Path
+    tensors: dict[str, Tensor]
+    layout: Layout | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, Any] | None = None
+
+    @property
+    def fixed(self) -> Mapping[str, Any]:
+        """Arguments that a network must have, though its tensors would fit with others."""
+        if self.about is not None:
+            return {name: value for name, value in self.told.items() if name != "train_nodes"}
+        if self.layout is None:
+            return {}
+        names = {*self.layout.trained, *(["heads"] if self.layout.heads else [])}
+        return {name: self.told[name] for name in names}
+
+    @property
+    def described(self) -> str:
+        """What it holds, as far as it says."""
+        if self.about is not None:
+            return describe(Network.model_validate(self.about["network"]))
+        text = ", ".join(f"{name}={value}" for name, value in self.told.items())
+        return f"{self.layout.name} ({text})" if self.layout else f"{len(self.tensors)} tensors"
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        with self.file.open("rb") as opened:
+            sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
+        return {"file": self.file.name, "sha256": sha256, "layout": self.layout.name if self.layout else None}
+
+
+def read_weights(file: Path) -> Weights:
+    """Read a checkpoint of ours, a file in a published layout, or one whose tensors are called as here.
+
+    Nothing in the file is executed.  Raises NeurouteError for a file that is none, or whose layout is not as known.
+    """
+    if file.suffix == ".safetensors" and KEY in metadata(file):
+        about = read_about(file)
+        return Weights(file, read_tensors(file), told=about["network"]["arguments"], about=about)
+    tensors = read_tensors(file)
+    layout = recognise(tensors)
+    if layout is None:
+        return Weights(file, _counted(tensors))
+    arguments = dict(layout.trained)
+    if layout.heads:
+        arguments["heads"] = len(tensors[layout.heads])
+    tensors_here, told = _counted(rename(layout, tensors, file)), dict[str, Any]()
+    with suppress(KeyError, IndexError):  # what is missing is said when it does not fit
+        told = read_arguments(layout.kind, tensors_here)
+    return Weights(file, tensors_here, layout, told | arguments)
+
+
+def faults(weights: Weights, network: Network) -> list[str]:
+    """Say which tensors are missing, left over or of another shape than in this network; nothing if none is."""
+    expected, tensors, layout = _expected(network), weights.tensors, weights.layout
+    missing = [name for name in expected if name not in tensors]
+    differences = {
+        "missing": [name if layout is None else published_name(layout, name) for name in missing],
+        "left over": [name for name in tensors if name not in expected],
+        "of another shape": [
+            f"{name} {tuple(tensors[name].shape)} for {tuple(expected[name].shape)}"
+            for name in expected
+            if name in tensors and tensors[name].shape != expected[name].shape
+        ],
+    }
+    return [f"{what}: {some(names)}" for what, names in differences.items() if names]
+
+
+def fit(weights: Weights, network: Network) -> dict[str, Tensor]:
+    """Return the tensors as this network has them.
+
+    Raises NeurouteError that says which are missing, left over, of another shape or not finite.
+    """
+    if says := faults(weights, network):
+        raise NeurouteError(f"{weights.file}: does not fit {describe(network)} ({'; '.join(says)})")
+    expected = _expected(network)
+    for name, tensor in weights.tensors.items():
+        if tensor.is_floating_point() != expected[name].is_floating_point():
+            raise NeurouteError(
+                f"{weights.file}: '{name}' holds {tensor.dtype}, not {expected[name].dtype}; export it again"
+            )
+        if not bool(tensor.isfinite().all()):
+            raise NeurouteError(
+                f"{weights.file}: has weights that are not finite ('{name}'); download or export it again"
+            )
+    return {name: weights.tensors[name].to(expected[name].dtype).contiguous() for name in expected}
+
+
+def write_checkpoint(out: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+    """Write what `weights.save_checkpoint` writes, without a copy of the tensors in memory."""
+
+    def write(file: BinaryIO) -> None:
+        save_file(dict(tensors), file.name, metadata={KEY: json.dumps(about, sort_keys=True)})
+        os.chmod(file.name, os.fstat(file.fileno()).st_mode)  # it is another file now, which the user alone may read
+        with open(file.name, "rb") as reopened:
+            os.fsync(reopened.fileno())
+
+    write_whole(out, write)
+
+
+def _expected(network: Network) -> dict[str, Tensor]:
+    """Shapes and types of its tensors."""
+    with torch.device("meta"):
+        return build(network).state_dict()
+
+
+def _counted(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """With the counters that files of before PyTorch 0.4.1 lack beside means of norms: 0, as torch fills them in."""
+    norms = [name.removesuffix("running_mean") for name in tensors if name.endswith("running_mean")]
+    return {f"{norm}num_batches_tracked": torch.tensor(0) for norm in norms} | tensors
+
 
 NETWORKS = {
     "lehd": "neuroute.networks.lehd:Lehd",
@@ -89,7 +225,13 @@ def _described(weights: Weights, network: str | None, arguments: Mapping[str, An
     if not is_bundled(kind):  # its class says the rest
         return Network(kind=kind, arguments=dict(arguments))
     usual = dict(layout.usual) if layout else next((dict(each.usual) for each in layouts() if each.kind == kind), {})
-    file_arguments = weights.told or _read_arguments(kind, weights)
+    try:
+        file_arguments = weights.told or read_arguments(kind, weights.tensors)
+    except (KeyError, IndexError) as error:
+        raise NeurouteError(
+            f"{file}: no tensor {error} among its {len(weights.tensors)} ({some(sorted(weights.tensors))}); a "
+            f"{kind.partition(':')[2]} needs neuroute's tensor names"
+        ) from None
     if variants := () if "inputs" in arguments else unsettled(kind, weights.tensors):
         raise NeurouteError(
             f"{file}: its tensors do not tell whether it is for {' or '.join(variants)}; give --argument "
@@ -101,17 +243,6 @@ def _described(weights: Weights, network: str | None, arguments: Mapping[str, An
     if assumed:
         log.info("%s: %s, as published; not told by tensors", file, ", ".join(f"{k}={v}" for k, v in assumed.items()))
     return Network(kind=kind, arguments={**file_arguments, **assumed, **arguments})
-
-
-def _read_arguments(kind: str, weights: Weights) -> dict[str, Any]:
-    """The arguments of tensors that are called as here."""
-    try:
-        return read_arguments(kind, weights.tensors)
-    except (KeyError, IndexError) as error:
-        raise NeurouteError(
-            f"{weights.file}: no tensor {error} among its {len(weights.tensors)} ({some(sorted(weights.tensors))}); "
-            f"a {kind.partition(':')[2]} needs neuroute's tensor names"
-        ) from None
 
 
 def _stamp_anew(weights: Weights, out: Path, network: str | None, arguments: Mapping[str, Any]) -> str:

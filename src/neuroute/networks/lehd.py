@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.blocks.all_digits import FullLinear, in_products
-from neuroute.networks.blocks.experts.mixture import Hierarchical, Mixture, MlpExperts
-from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.layers import ResidualLayer, score_layers
+from neuroute.networks.blocks.mixture import Hierarchical, Mixture, MlpExperts
+from neuroute.networks.blocks.precision import FullLinear, in_products
+from neuroute.networks.blocks.routing import Routing
 
 
 class Lehd(PathNetwork):

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.all_digits import in_all_digits
 from neuroute.networks.blocks.attention import ClippedNetwork, attend, best_of, fits, fold, packed
-from neuroute.networks.blocks.experts.mixture import (
+from neuroute.networks.blocks.layers import NORMS, Norm, NormName, PostNormLayer, UntrackedBatchNorm, rows_of
+from neuroute.networks.blocks.mixture import (
     HIERARCHIES,
     Experts,
     Hierarchical,
@@ -20,8 +20,8 @@ from neuroute.networks.blocks.experts.mixture import (
     Mixture,
     MlpExperts,
 )
-from neuroute.networks.blocks.experts.routing import Gate, Level, Method, Routing
-from neuroute.networks.blocks.layers import NORMS, Norm, NormName, PostNormLayer, UntrackedBatchNorm, rows_of
+from neuroute.networks.blocks.precision import in_all_digits
+from neuroute.networks.blocks.routing import Gate, Level, Method, Routing
 from neuroute.networks.kernels import decision as kernel
 from neuroute.networks.kernels.decision import Decisions
 from neuroute.problems.vrp import Switches, Variant

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from neuroute.core.device import stream_seed
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits, in_products
 from neuroute.networks.blocks.attention import (
     alibi_slopes,
     attend,
@@ -23,6 +22,7 @@ from neuroute.networks.blocks.attention import (
     split_heads,
 )
 from neuroute.networks.blocks.layers import feed_forward, scaled_linear
+from neuroute.networks.blocks.precision import FullLinear, in_all_digits, in_products
 
 Attend = Callable[[Tensor, Tensor, Tensor, float], Tensor]  # q, k, v (batch, heads, tokens, d_k), scale -> like q
 

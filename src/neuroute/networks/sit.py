@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.layers import ResidualLayer
 from neuroute.networks.blocks.linear_cross_attention import CrossModule, score_streams, through
+from neuroute.networks.blocks.precision import FullLinear, in_products
 
 Attention = Literal["cross", "self"]
 

@@ -70,7 +70,11 @@ def network_class(kind: str) -> type[RoutingNetwork]:
     try:
         definition = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        if isinstance(error, ImportError) and not is_bundled(kind) and error.name not in (None, *_parents(module)):
+        if (
+            isinstance(error, ImportError)
+            and not is_bundled(kind)
+            and not f"{module}.".startswith(f"{error.name or module}.")
+        ):
             raise NeurouteError(f"network '{kind}': {module} cannot be imported ({error})") from None
         raise unknown from None
     except Exception as error:  # whatever a user's module raises
@@ -95,11 +99,6 @@ def network_class(kind: str) -> type[RoutingNetwork]:
                 longest = ", ".join(calls[-1]) + ("" if len(calls) == 1 else "=1.0")
                 raise NeurouteError(f"network '{kind}': {error}; write it as `def decide(self, {longest})`") from None
     return definition
-
-
-def _parents(module: str) -> list[str]:
-    parts = module.split(".")
-    return [".".join(parts[: i + 1]) for i in range(len(parts))]
 
 
 def is_bundled(kind: str) -> bool:
@@ -215,7 +214,7 @@ def describe(network: Network) -> str:
 
 
 def describe_source(source: Mapping[str, Any]) -> str:
-    """Say where a checkpoint's weights come from, if no training here made them (`foreign_weights.Weights.source`)."""
+    """Say where a checkpoint's weights come from, if no training here made them (`import_weights.Weights.source`)."""
     what = "published weights" if source.get("layout") else "weights of a file"
     return f"{what} ({source['file']}, sha256 {source['sha256'][:12]})"
 
@@ -282,7 +281,11 @@ def read_tensors(file: Path) -> dict[str, Tensor]:
     The state dict may lie under one of HOLDERS; what all names begin with where a module was wrapped is taken off.
     Raises NeurouteError for any other content, also for pickles that name anything but plain data and tensors.
     """
-    tensors = _safetensors(file) if file.suffix == ".safetensors" else _state_dict(file, _torch_file(file))
+    if file.suffix == ".safetensors":
+        metadata(file)  # says what is wrong with the file
+        tensors = load_file(file)
+    else:
+        tensors = _state_dict(file, _torch_file(file))
     while tensors and (wrapper := next(iter(tensors)).partition(".")[0]) in WRAPPERS:
         if not all(name.startswith(f"{wrapper}.") for name in tensors):
             break
@@ -302,11 +305,6 @@ def metadata(file: Path) -> dict[str, str]:
         raise _absent(file) from None
     except (SafetensorError, OSError) as error:
         raise NeurouteError(f"{file}: not a readable safetensors file ({error}); download or export it again") from None
-
-
-def _safetensors(file: Path) -> dict[str, Tensor]:
-    metadata(file)  # says what is wrong with the file
-    return load_file(file)
 
 
 def _torch_file(file: Path) -> Any:

@@ -16,7 +16,7 @@ from neuroute.decoding.cvrp import CvrpBatch, decide_for
 from neuroute.decoding.cvrp_search import SEARCH
 from neuroute.decoding.sampling import Begin, RoutePrefixes
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.blocks.experts.routing import Gate, Routing, SharedRouting
+from neuroute.networks.blocks.routing import Gate, Routing, SharedRouting
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, by_load, draw, draw_within, loads
 from neuroute.specs.objects import Decoding
 from neuroute.training.batches import Scheme

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from neuroute.decoding.environment import Choose, Rollout
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks.all_digits import at_least_float32
+from neuroute.networks.blocks.precision import at_least_float32
 from neuroute.specs.trainings import Elite
 
 

@@ -20,8 +20,8 @@ from neuroute.core.device import stream_seed
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import BACKHAULS_ONE_IN
 from neuroute.decoding.environment import BYTES, Batch, precision_of
-from neuroute.networks.blocks.experts.routing import Gate, Replay, Routing, Tape
 from neuroute.networks.blocks.layers import BatchNorm
+from neuroute.networks.blocks.routing import Gate, Replay, Routing, Tape
 from neuroute.problems.vrp import Variant
 from neuroute.training.batches import Scheme
 from neuroute.training.policy_gradient import AuxiliaryLoss, Decisions

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from neuroute.core.device import stream_seed
 from neuroute.decoding.environment import Choose
-from neuroute.networks.blocks.all_digits import at_least_float32
+from neuroute.networks.blocks.precision import at_least_float32
 from neuroute.specs.objects import Distribution
 from neuroute.specs.trainings import Reinforced, Stage
 

@@ -27,7 +27,7 @@ from neuroute.datasets.store import check_made, label_digests, load_tours
 from neuroute.decoding.decode import construct
 from neuroute.decoding.memory import CHOICES, faster_precision
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.blocks.experts.mixture import Hierarchical
+from neuroute.networks.blocks.mixture import Hierarchical
 from neuroute.networks.weights import (
     LAST,
     build,

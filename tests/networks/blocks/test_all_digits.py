@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from networks import MULTI_START, PATH, N, awake, make, midway
-from neuroute.networks.blocks.all_digits import FullLinear
-from neuroute.networks.blocks.experts.mixture import Hierarchical, LinearExperts
-from neuroute.networks.blocks.experts.routing import Gate
+from neuroute.networks.blocks.mixture import Hierarchical, LinearExperts
+from neuroute.networks.blocks.precision import FullLinear
+from neuroute.networks.blocks.routing import Gate
 from neuroute.networks.mvmoe import MvMoe
 
 aten = torch.ops.aten

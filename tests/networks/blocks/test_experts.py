@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.experts.mixture import Hierarchical, LinearExperts, Mixture, MlpExperts, join_calls
-from neuroute.networks.blocks.experts.routing import (
+from neuroute.networks.blocks.mixture import Hierarchical, LinearExperts, Mixture, MlpExperts, join_calls
+from neuroute.networks.blocks.routing import (
     LEVELS,
     METHODS,
     NOISE_FLOOR,

@@ -12,9 +12,8 @@ import pointerformer_by_the_book as pointerformer
 import published_code as there
 from neuroute.core.digest import code_digest
 from neuroute.core.files import read_json
-from neuroute.networks import foreign_weights
-from neuroute.networks.foreign_weights import faults
-from neuroute.networks.import_weights import import_weights, take_weights, tensors_of
+from neuroute.networks import import_weights as weights_import
+from neuroute.networks.import_weights import faults, import_weights, take_weights, tensors_of
 from neuroute.networks.weights import build, load_checkpoint, read_tensors, save_checkpoint
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import parse_config
@@ -154,7 +153,7 @@ def plan() -> Plan:
 @pytest.mark.parametrize("run", FITS)
 def test_published_files_fit_the_runs_at_paper_scale(plan: Plan, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = {name: torch.empty(shape, device="meta") for name, shape in FITS[run]}
-    monkeypatch.setattr(foreign_weights, "read_tensors", lambda _: dict(tensors))
-    weights, network = foreign_weights.read_weights(Path("theirs.pt")), plan.runs[run].network
+    monkeypatch.setattr(weights_import, "read_tensors", lambda _: dict(tensors))
+    weights, network = weights_import.read_weights(Path("theirs.pt")), plan.runs[run].network
     assert faults(weights, network) == []
     assert all(network.arguments[name] == value for name, value in weights.fixed.items())

@@ -18,7 +18,7 @@ import published_mdam as mdam
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
-from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.import_weights import import_weights
 from neuroute.networks.layouts.tables import layouts, recognise
 from neuroute.networks.weights import load_checkpoint

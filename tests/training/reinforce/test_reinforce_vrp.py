@@ -15,7 +15,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.vrp import VrpBatch
-from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import PomoCvrp
 from neuroute.problems.registry import Part

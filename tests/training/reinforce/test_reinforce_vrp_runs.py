@@ -9,8 +9,8 @@ import torch
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
-from neuroute.networks.blocks.experts.mixture import LinearExperts, Mixture
-from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.mixture import LinearExperts, Mixture
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.weights import load_checkpoint, unpacked_stages
 from neuroute.problems.vrp import lengths
 from neuroute.specs.objects import Dataset

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from neuroute.networks.layouts.rules import Rule, linear, whole
+from neuroute.networks.layouts.rules import Rule, linear, rows
 
 
 def output_from_heads(parts: list[Tensor]) -> Tensor:
@@ -16,4 +16,4 @@ def batch_norm(ours: str, theirs: str) -> Iterator[Rule]:
     """Our `BatchNorm`, of torch's one."""
     yield from linear(f"{ours}.norm", theirs)
     for buffer in ("running_mean", "running_var", "num_batches_tracked"):
-        yield Rule(f"{ours}.norm.{buffer}", (f"{theirs}.{buffer}",), whole)
+        yield Rule(f"{ours}.norm.{buffer}", (f"{theirs}.{buffer}",), rows)

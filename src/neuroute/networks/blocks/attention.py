@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks.all_digits import at_least_float32, in_all_digits
+from neuroute.networks.blocks.precision import at_least_float32, in_all_digits
 from neuroute.networks.kernels import decision as kernel
 from neuroute.networks.kernels.attention import attention
 from neuroute.networks.kernels.decision import AttentionFreeDecisions, Decisions

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.all_digits import FullLinear, at_least_float32
 from neuroute.networks.blocks.attention import attend, split_heads
+from neuroute.networks.blocks.precision import FullLinear, at_least_float32
 from neuroute.networks.kernels import linear as kernels
 from neuroute.networks.kernels.linear import linear
 

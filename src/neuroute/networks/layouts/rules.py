@@ -73,7 +73,14 @@ def rename(layout: Layout, tensors: dict[str, Tensor], file: Path) -> dict[str, 
             if absent := [name for name in names if name not in tensors]:
                 missing += absent
                 continue
-            renamed[rule.ours.format(i=i)] = _joined(rule, names, [tensors.pop(name) for name in names], file)
+            parts = [tensors.pop(name) for name in names]
+            try:
+                renamed[rule.ours.format(i=i)] = rule.how(parts)
+            except (RuntimeError, IndexError, ValueError):
+                shapes = ", ".join(str(tuple(part.shape)) for part in parts[:MOST_NAMES])
+                raise NeurouteError(
+                    f"{file}: {some(names)} do not fit each other ({shapes}); export them again"
+                ) from None
     if missing or tensors:
         both = (("missing", missing), ("left over", sorted(tensors)))
         says = "; ".join(f"{what}: {some(names)}" for what, names in both if names)
@@ -117,24 +124,8 @@ def _layers_of(rule: Rule, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str,
     yield from sorted(layers.items(), key=lambda item: int(item[0] or 0))
 
 
-def _joined(rule: Rule, names: list[str], parts: list[Tensor], file: Path) -> Tensor:
-    try:
-        return rule.how(parts)
-    except (RuntimeError, IndexError, ValueError):
-        shapes = ", ".join(str(tuple(part.shape)) for part in parts[:MOST_NAMES])
-        raise NeurouteError(f"{file}: {some(names)} do not fit each other ({shapes}); export them again") from None
-
-
 def rows(parts: list[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts)
-
-
-def whole(parts: list[Tensor]) -> Tensor:
-    return parts[0]
-
-
-def stacked(parts: list[Tensor]) -> Tensor:
-    return torch.stack(parts)
 
 
 def scalar(parts: list[Tensor]) -> Tensor:
@@ -145,22 +136,9 @@ def transposed(parts: list[Tensor]) -> Tensor:
     return parts[0].T
 
 
-def flipped(parts: list[Tensor]) -> Tensor:
-    return parts[0].flip(0)
-
-
 def rows_of_heads(parts: list[Tensor]) -> Tensor:
     """Of (heads, inputs, d_k) each."""
     return torch.cat([part.transpose(1, 2).flatten(0, 1) for part in parts])
-
-
-def output_of_heads(parts: list[Tensor]) -> Tensor:
-    """The output projection, whose inputs are the heads' channels: (heads, outputs, d_k)."""
-    return rows_of_heads(parts).T
-
-
-def bias_of_heads(parts: list[Tensor]) -> Tensor:
-    return torch.cat([part.flatten() for part in parts])
 
 
 def weight(ours: str, *theirs: str, how: Join = rows) -> Rule:

@@ -1,29 +1,29 @@
 """The published layouts: LEHD, BQ-NCO, SIT, POMO, ICAM and MVMoE, for all their problems; and those of systems.
 
+What the tensors of a network, under our names, tell of its arguments.
+
 Left what a tensor is called here, right what it is made of.  Names and shapes are facts about the released code; what
 none of a file's tensors tells (heads, say) is as its authors trained it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from neuroute.core.dotted import parts
 from neuroute.networks.layouts.rules import (
     Layout,
     Rule,
-    bias_of_heads,
-    flipped,
     linear,
-    output_of_heads,
     rows_of_heads,
     scalar,
-    stacked,
     transposed,
     weight,
 )
+from neuroute.networks.mvmoe import ALL, POSITIONS
 
 
 def _attention(ours: str, theirs: str) -> Iterator[Rule]:
@@ -68,8 +68,10 @@ def _bq() -> Iterator[Rule]:
     yield Rule(
         f"{ours}.qkv.weight", tuple(f"{theirs}.{name}" for name in ("lambda2", "lambda1", "theta1")), rows_of_heads
     )
-    yield Rule(f"{ours}.key_value_bias", (f"{theirs}.bias_lambda", f"{theirs}.bias_theta"), bias_of_heads)
-    yield Rule(f"{ours}.out.weight", (f"{theirs}.theta2",), output_of_heads)
+    biases = f"{theirs}.bias_lambda", f"{theirs}.bias_theta"
+    yield Rule(f"{ours}.key_value_bias", biases, lambda parts: torch.cat([part.flatten() for part in parts]))
+    # The output projection, whose inputs are the heads' channels: (heads, outputs, d_k)
+    yield Rule(f"{ours}.out.weight", (f"{theirs}.theta2",), lambda parts: rows_of_heads(parts).T)
     for number in (1, 2):
         yield Rule(f"{ours}.alpha{number}", (f"encoder.{{i}}.res_norm{number}.alpha",), scalar)
     yield from linear(f"{ours}.up", "encoder.{i}.linear1")
@@ -123,7 +125,7 @@ def _mixture(ours: str, theirs: str, *layers: tuple[str, str]) -> Iterator[Rule]
     yield Rule(f"{ours}.gate.weight", (f"{theirs}.w_gate",), transposed)
     yield Rule(f"{ours}.gate.noise", (f"{theirs}.w_noise",), transposed)
     for here, there in layers or (("", ""),):
-        yield from linear(f"{ours}.experts{here}", f"{theirs}.experts.{{j}}{there}", how=stacked)
+        yield from linear(f"{ours}.experts{here}", f"{theirs}.experts.{{j}}{there}", how=torch.stack)
 
 
 def _mvmoe() -> Iterator[Rule]:
@@ -137,7 +139,7 @@ def _mvmoe() -> Iterator[Rule]:
 def _light() -> Iterator[Rule]:
     yield from _mixture("combine.sparse", "decoder.multi_head_combine_moe")
     yield from linear("combine.dense", "decoder.multi_head_combine_dense")
-    yield weight("combine.gate", "decoder.dense_or_moe", how=flipped)
+    yield weight("combine.gate", "decoder.dense_or_moe", how=lambda parts: parts[0].flip(0))
 
 
 EMBEDDING, DEPOT = "encoder.embedding.weight", "encoder.embedding_depot.weight"
@@ -207,3 +209,97 @@ def layouts() -> tuple[Layout, ...]:
 def recognise(tensors: Mapping[str, Tensor]) -> Layout | None:
     """Return the layout whose marks a file's tensors bear."""
     return next((layout for layout in layouts() if layout.fits(tensors)), None)
+
+
+Tensors = Mapping[str, Tensor]
+# Whether customers come with windows, and how many numbers of a route a decision reads -> the variants that do.
+INPUTS = {
+    (False, 1): ("CVRP",),
+    (False, 2): ("OVRP", "VRPL"),
+    (False, 3): ("OVRPL",),
+    (True, 2): ("VRPTW",),
+    (True, 3): ("OVRPTW", "VRPLTW"),
+    (True, 4): (ALL,),
+}
+
+
+def read_arguments(network: str, tensors: Tensors) -> dict[str, Any]:
+    """Return what tensors tell: depth and width, and what else the network (module:Class) has of its own.
+
+    Raises KeyError or IndexError if a tensor is missing, or has fewer axes, that would tell.
+    """
+    module = network.partition(":")[0].rpartition(".")[2]
+    readers = {"sit": _read_sit, "icam": _read_icam, "mvmoe": _read_mvmoe, "decoder_only": _read_decoder_only}
+    of_layout = next((layout.read for layout in layouts() if layout.kind == network), None)
+    return (of_layout or readers.get(module, residual))(tensors)
+
+
+def unsettled(network: str, tensors: Tensors) -> tuple[str, ...]:
+    """Variants that have the same tensors, where these are of one VRP and do not tell of which."""
+    if not network.endswith(":MvMoe"):
+        return ()
+    variants = INPUTS.get(_inputs(tensors), ())
+    return variants if len(variants) > 1 else ()
+
+
+def residual(tensors: Tensors) -> dict[str, Any]:
+    """LEHD, BQ, POMO."""
+    width = len(tensors["key_value.weight"]) // 2 if "key_value.weight" in tensors else len(tensors["embed.weight"])
+    return {"depth": depth_of(tensors, "layers"), "width": width, "feed_forward": len(tensors["layers.0.up.weight"])}
+
+
+def _read_decoder_only(tensors: Tensors) -> dict[str, Any]:
+    flags = {"gate": "layers.0.gate.weight" in tensors, "rezero": "layers.0.alpha1" in tensors}
+    return {"depth": depth_of(tensors, "layers"), "width": len(tensors["embed.weight"])} | flags
+
+
+def _read_sit(tensors: Tensors) -> dict[str, Any]:
+    width, cross = len(tensors["embed.weight"]), "decoder.layers.0.gather.up.weight" in tensors
+    return {
+        "depth": depth_of(tensors, "decoder.layers"),
+        "width": width,
+        "feed_forward": len(tensors[f"decoder.layers.0.{'gather.' * cross}up.weight"]),
+        "representatives": len(tensors["decoder.current.weight"]) // width,
+        "attention": "cross" if cross else "self",
+    }
+
+
+def _read_icam(tensors: Tensors) -> dict[str, Any]:
+    has = {"adaptation": "alpha" in tensors, "compatibility": "compatibility_alpha" in tensors}
+    return residual(tensors) | has
+
+
+def _read_mvmoe(tensors: Tensors) -> dict[str, Any]:
+    depth, width = depth_of(tensors, "layers"), len(tensors["key_value.weight"]) // 2
+    arguments: dict[str, Any] = {"depth": depth, "width": width, "experts": 0}
+    mixed = {f"enc{i}": f"layers.{i}.mixture.experts.up.weight" for i in range(depth)}
+    mixed |= {"raw": "embed.depot.experts.weight", "dec": "combine.experts.weight"}
+    if "combine.sparse.experts.weight" in tensors:
+        mixed["dec"] = "combine.sparse.experts.weight"
+    experts = {place: tensors[name] for place, name in mixed.items() if name in tensors}
+    if experts:
+        places = set(experts)
+        layers = {f"enc{i}" for i in range(depth)}
+        if layers <= places:
+            places = (places - layers) | {POSITIONS[0]}
+        positions = sorted(places, key=lambda place: (place == "dec", place != "raw", place))
+        arguments |= {"experts": len(next(iter(experts.values()))), "positions": positions}
+    for i in range(depth):
+        if f"layers.{i}.up.weight" in tensors:
+            arguments["feed_forward"] = len(tensors[f"layers.{i}.up.weight"])
+        elif f"enc{i}" in experts:
+            arguments["feed_forward"] = experts[f"enc{i}"].shape[1]
+    variants = INPUTS.get(_inputs(tensors), ())
+    return arguments | ({"inputs": variants[0]} if len(variants) == 1 else {})
+
+
+def _inputs(tensors: Tensors) -> tuple[bool, int]:
+    of_experts, project = "embed.customers.experts.weight", tensors["context.project.weight"]
+    customers = tensors[of_experts if of_experts in tensors else "embed.customers.weight"]
+    return customers.shape[-1] == 5, project.shape[1] - project.shape[0]
+
+
+def depth_of(names: Iterable[str], stem: str) -> int:
+    """Number of layers `<stem>.<i>.` among the names."""
+    start = f"{stem}."
+    return len({name.removeprefix(start).partition(".")[0] for name in names if name.startswith(start)})

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from neuroute.core.device import stream_seed
 from neuroute.networks.base import Count
-from neuroute.networks.blocks.all_digits import FullLinear
 from neuroute.networks.blocks.attention import pairwise_distances
+from neuroute.networks.blocks.precision import FullLinear
 from neuroute_systems.blocks.gated_graph import EdgeHead, GatedGraphLayer, nearest_nodes
 from neuroute_systems.edge_maps.network import EdgeMapNetwork, Map, symmetric_map
 

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.all_digits import FullLinear
 from neuroute.networks.blocks.attention import pairwise_distances
 from neuroute.networks.blocks.layers import NORMS, NormName
+from neuroute.networks.blocks.precision import FullLinear
 
 Activation = Literal["silu", "relu"]
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"silu": F.silu, "relu": F.relu}

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.layers import BatchNorm, Norm, PostNormLayer
+from neuroute.networks.blocks.precision import FullLinear, in_all_digits
 
 
 class KoolLayer(PostNormLayer):

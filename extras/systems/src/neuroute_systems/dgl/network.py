@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.attention import pairwise_distances
 from neuroute.networks.blocks.layers import ResidualLayer
+from neuroute.networks.blocks.precision import FullLinear, in_products
 
 FEATURES = 7  # x, y, how far the current stop is, mean and deviation of the distances, sine and cosine to the first
 TINY = 1e-7  # added to a distance that is divided by, as published

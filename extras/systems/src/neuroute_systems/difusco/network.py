@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from neuroute.core.device import stream_seed
 from neuroute.networks.base import Count
-from neuroute.networks.blocks.all_digits import FullLinear, at_least_float32
 from neuroute.networks.blocks.layers import LayerNorm
+from neuroute.networks.blocks.precision import FullLinear, at_least_float32
 from neuroute_systems.blocks.gated_graph import GatedGraphLayer, nearest_nodes
 from neuroute_systems.edge_maps.network import EdgeMapNetwork, Map, symmetric_map
 

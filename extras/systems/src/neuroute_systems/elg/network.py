@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.all_digits import in_all_digits
 from neuroute.networks.blocks.attention import fits, pairwise_distances
 from neuroute.networks.blocks.layers import CvrpEmbedding, LoadContext, rows_of
+from neuroute.networks.blocks.precision import in_all_digits
 from neuroute.networks.pomo import Pomo
 
 FAR = -1.0  # the score of what is not near

@@ -6,9 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from neuroute.networks.layouts.arguments import depth_of
 from neuroute.networks.layouts.rules import Rule, linear
-from neuroute.networks.layouts.tables import layout
+from neuroute.networks.layouts.tables import depth_of, layout
 from neuroute_systems.joins import batch_norm
 from neuroute_systems.kool import QUERY, attention_rules, read_attention
 

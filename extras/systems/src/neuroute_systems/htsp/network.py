@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.base import Count, RoutingNetwork
-from neuroute.networks.blocks.all_digits import FullLinear
 from neuroute.networks.blocks.layers import BatchNorm, InstanceNorm, PostNormLayer, TourContext
+from neuroute.networks.blocks.precision import FullLinear
 from neuroute.networks.pomo import Pomo
 from neuroute_systems.htsp.system import IMAGES
 

@@ -5,9 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from neuroute.networks.layouts.arguments import depth_of
 from neuroute.networks.layouts.rules import Rule, linear, weight
-from neuroute.networks.layouts.tables import layout
+from neuroute.networks.layouts.tables import depth_of, layout
 
 ACTION_VIEW = "action_encoder.input_emb.weight"
 

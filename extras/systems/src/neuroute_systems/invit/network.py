@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.layers import LayerNorm, PostNorm, rows_of
+from neuroute.networks.blocks.precision import FullLinear, in_all_digits
 
 # -- views of an instance: the nodes near a stop, in coordinates of their own (Fang et al., 2024, Section 4) ---------
 

@@ -5,9 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from neuroute.networks.layouts.arguments import depth_of
-from neuroute.networks.layouts.rules import Rule, linear, rows_of_heads, weight, whole
-from neuroute.networks.layouts.tables import layout
+from neuroute.networks.layouts.rules import Rule, linear, rows, rows_of_heads, weight
+from neuroute.networks.layouts.tables import depth_of, layout
 from neuroute_systems.joins import output_from_heads
 
 # What tells of which problem a file is, beside what both have.
@@ -42,7 +41,7 @@ def _rules(problem: str) -> Iterator[Rule]:
         yield weight(f"decoders.{{i}}.project_{ours}", f"project_{theirs}.{{i}}")
     if problem == "tsp":
         yield from linear("embed", "init_embed")
-        yield Rule("placeholder", ("W_placeholder",), whole)
+        yield Rule("placeholder", ("W_placeholder",), rows)
     else:
         yield from linear("embed.depot", "init_embed_depot")
         yield from linear("embed.customers", "init_embed")

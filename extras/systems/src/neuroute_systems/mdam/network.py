@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import Count, RoutingNetwork
-from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend, clipped, split_heads
 from neuroute.networks.blocks.layers import CvrpEmbedding, TspEmbedding, UntrackedBatchNorm, rows_of
+from neuroute.networks.blocks.precision import FullLinear, in_all_digits
 from neuroute_systems.blocks.path_attention import KoolLayer
 
 

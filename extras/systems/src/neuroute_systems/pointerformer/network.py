@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend, pairwise_distances, split_heads
 from neuroute.networks.blocks.layers import BatchNorm, rows_of
+from neuroute.networks.blocks.precision import FullLinear, in_all_digits
 
 IMAGES = 8
 FEATURES = 3 * IMAGES  # an angle and two coordinates of each image

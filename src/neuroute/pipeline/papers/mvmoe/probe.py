@@ -19,8 +19,8 @@ from neuroute.decoding.vrp import VrpBatch
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
 from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
-from neuroute.networks.blocks.experts.mixture import Hierarchical, Mixture
-from neuroute.networks.blocks.experts.routing import ExpertChoice, Gate, InputChoice, Routing
+from neuroute.networks.blocks.mixture import Hierarchical, Mixture
+from neuroute.networks.blocks.routing import ExpertChoice, Gate, InputChoice, Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
 from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.all_digits import at_least_float32
-from neuroute.networks.blocks.experts.routing import ExpertChoice, Gate, InputChoice, Level, Method, Routing, Slots
+from neuroute.networks.blocks.precision import at_least_float32
+from neuroute.networks.blocks.routing import ExpertChoice, Gate, InputChoice, Level, Method, Routing, Slots
 from neuroute.networks.kernels.linear import grouped
 
 

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.all_digits import at_least_float32
+from neuroute.networks.blocks.precision import at_least_float32
 
 Make = Callable[[torch.Generator | None], Tensor]
 
