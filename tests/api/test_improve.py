@@ -89,19 +89,19 @@ def test_what_it_goes_on_from_is_said_and_improved_only_where_something_was_gain
     """An untrained network's own routes are longer; they stay visible."""
     ship("cvrp")
     instance = neuroute.generate("cvrp", 30)[0]
-    own, savings = neuroute.solve(instance, seconds=0), neuroute.solve(instance, "savings")
+    own, built = neuroute.solve(instance, seconds=0), construct(instance, 40)
     assert (own.basis, own.origin) == (None, "")
-    assert own.cost > savings.cost
+    assert own.cost > built.cost
     tick(monkeypatch)
     solution = neuroute.solve(instance, seconds=400)
-    assert solution.basis == ("savings", savings.cost, own.cost)
-    assert solution.cost < savings.cost
-    longer, shorter = instance.format(own.cost), instance.format(savings.cost)
-    assert f"improved from savings ({shorter}; the network's own: {longer})" in str(solution)
+    assert solution.basis == (built.method, built.cost, own.cost)
+    assert solution.cost < built.cost
+    longer, shorter = instance.format(own.cost), instance.format(built.cost)
+    assert f"improved from {built.method} ({shorter}; the network's own: {longer})" in str(solution)
     short = neuroute.solve(instance, seconds=1)  # over before anything is improved
-    assert (short.cost, short.basis) == (savings.cost, ("savings", savings.cost, own.cost))
+    assert (short.cost, short.basis) == (built.cost, (built.method, built.cost, own.cost))
     assert "improved" not in str(short)
-    assert ", by savings, which the network did not shorten" in str(short)
+    assert f", by {built.method}, which the network did not shorten" in str(short)
 
 
 def test_its_own_routes_are_not_said_to_be_from_savings_of_the_same_cost(

@@ -125,7 +125,9 @@ def test_altered_files_and_cards_are_refused(ship: Ship) -> None:
 
 
 def test_a_commit_that_reads_like_a_number_is_text(tmp_path: Path, ship: Ship) -> None:
-    ship_file(checkpoint(tmp_path / "t.safetensors", "tsp"), CARD | {"name": "tsp", "nodes": (9, 9), "commit": "931273e7"})
+    ship_file(
+        checkpoint(tmp_path / "t.safetensors", "tsp"), CARD | {"name": "tsp", "nodes": (9, 9), "commit": "931273e7"}
+    )
     assert [card.commit for card in neuroute.models()] == ["931273e7"]
 
 

@@ -11,10 +11,12 @@ import pytest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_specs import CVRP, VRP
 from neuroute.datasets.streams import vrp_dataset
-from neuroute.problems.vrp import SWITCHES, Vrp, fault, lengths, to_routes, valid
+from neuroute.problems.vrp import SWITCHES, Vrp, fault, from_routes, lengths, to_routes, valid
 from neuroute.solvers.ortools import SECONDS_PER_CUSTOMER, solve_vrp
+from neuroute.solvers.pyvrp import descend
 from neuroute.solvers.pyvrp import solve_vrp as solve_with_pyvrp
 from neuroute.solvers.registry import get
+from neuroute.solvers.vrp_grid import on_vrp_grid
 from neuroute.specs.objects import Dataset
 
 pytest.importorskip("ortools")
@@ -87,6 +89,15 @@ def test_pyvrp_does_both(variant):
     found = lengths(instance, solve_with_pyvrp(instance, 0, 200)[None])
     assert found == pytest.approx(shortest(instance, "network"), abs=1e-6)
     assert fault(larger, 0, solve_with_pyvrp(larger, 0, 100)) is None
+
+
+@pytest.mark.parametrize("variant", WITHOUT_BACKHAULS)
+def test_a_local_search_shortens_routes_and_keeps_to_constraints(variant):
+    instance = instances(variant, 12)
+    before = [[customer] for customer in range(1, 13)]
+    after = from_routes(descend(on_vrp_grid(instance), before, 0))
+    assert fault(instance, 0, after) is None
+    assert lengths(instance, after[None]) < 0.9 * lengths(instance, from_routes(before)[None])
 
 
 @pytest.mark.parametrize("customers", [1, 2])

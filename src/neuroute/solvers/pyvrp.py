@@ -56,10 +56,7 @@ def routes(grid: GridVrp, seed: int, seconds: float | None = None, iterations: i
 
 def search(grid: GridVrp, vehicles: int, seed: int, iterations: int, seconds: float | None = None) -> list[list[int]]:
     """Return the best routes.  Raises NeurouteError if PyVRP is missing, or it finds none."""
-    try:
-        pyvrp = importlib.import_module("pyvrp")
-    except ImportError:
-        raise missing(NAME, HOW_TO_GET) from None
+    pyvrp = _load()
     ends = None if seconds is None else time.perf_counter() + seconds  # what comes before the search counts
     enough = importlib.import_module("pyvrp.stop").MaxIterations(iterations)
     is_users = limited.folder() is not None  # who waits for a first solution
@@ -78,23 +75,8 @@ def search(grid: GridVrp, vehicles: int, seed: int, iterations: int, seconds: fl
     params = pyvrp.SolveParams(ils=pyvrp.IteratedLocalSearchParams(callbacks=follower))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of penalties that grow large: what counts is whether it found routes
-        # Clients count from 0, and open routes end in a second depot.
-        ways = grid.with_end(grid.ways)
-        times = [{}] * (grid.customers + 1) if grid.windows is None else [_window(*w) for w in grid.windows.tolist()]
-        # PyVRP lets no unit of overload cost more than 1e5, for which a vehicle would save ways: its units are finer.
-        unit = -(-SAVED_WAYS * int(grid.ways.max()) // MOST_PENALTY) or 1
-        clients = [
-            pyvrp.Client(
-                node, delivery=[unit * int(grid.demand[node])], service_duration=int(grid.service[node]), **times[node]
-            )
-            for node in range(1, grid.customers + 1)
-        ]
-        home = pyvrp.Depot(0, **({} if grid.open else times[0]))
-        depots = [home, pyvrp.Depot(grid.customers + 1)] if grid.open else [home]
-        distance = {} if grid.limit is None else {"max_distance": grid.limit}
-        fleet = pyvrp.VehicleType(vehicles, capacity=[unit * grid.capacity], end_depot=int(grid.open), **distance)
         best = pyvrp.solve(
-            pyvrp.ProblemData([pyvrp.Location(0, 0)] * len(ways), clients, depots, [fleet], [ways], [ways]),
+            _problem(pyvrp, grid, vehicles),
             stop,
             seed,
             collect_stats=False,
@@ -106,6 +88,54 @@ def search(grid: GridVrp, vehicles: int, seed: int, iterations: int, seconds: fl
             f"{NAME}: no feasible routes found; check demands, windows and limit, or give more iterations"
         )
     return _routes(best)
+
+
+def descend(grid: GridVrp, routes: list[list[int]], seed: int) -> list[list[int]]:
+    """Return routes after one local search by PyVRP's moves: none of these shortens them any more.
+
+    Raises NeurouteError if PyVRP is missing.
+    """
+    pyvrp = _load()
+    data, params = _problem(pyvrp, grid, grid.customers), pyvrp.SolveParams()
+    moves = pyvrp.search.LocalSearch(
+        data,
+        pyvrp.RandomNumberGenerator(seed=seed),
+        pyvrp.search.compute_neighbours(data, params.neighbourhood),
+        pyvrp.search.PerturbationManager(params.perturbation),
+    )
+    for operator in params.operators:
+        if operator.supports(data):
+            moves.add_operator(operator(data))
+    penalties = pyvrp.PenaltyManager(params.penalty.midpoint_penalties(data), params.penalty)
+    first = pyvrp.Solution(data, [[customer - 1 for customer in route] for route in routes])
+    best = moves(first, penalties.max_cost_evaluator(), exhaustive=True)
+    return _routes(best) if best.is_feasible() else routes
+
+
+def _load() -> Any:
+    try:
+        return importlib.import_module("pyvrp")
+    except ImportError:
+        raise missing(NAME, HOW_TO_GET) from None
+
+
+def _problem(pyvrp: Any, grid: GridVrp, vehicles: int) -> Any:
+    """Return PyVRP's data of a problem: clients count from 0, and open routes end in a second depot."""
+    ways = grid.with_end(grid.ways)
+    times = [{}] * (grid.customers + 1) if grid.windows is None else [_window(*w) for w in grid.windows.tolist()]
+    # PyVRP lets no unit of overload cost more than 1e5, for which a vehicle would save ways: its units are finer.
+    unit = -(-SAVED_WAYS * int(grid.ways.max()) // MOST_PENALTY) or 1
+    clients = [
+        pyvrp.Client(
+            node, delivery=[unit * int(grid.demand[node])], service_duration=int(grid.service[node]), **times[node]
+        )
+        for node in range(1, grid.customers + 1)
+    ]
+    home = pyvrp.Depot(0, **({} if grid.open else times[0]))
+    depots = [home, pyvrp.Depot(grid.customers + 1)] if grid.open else [home]
+    distance = {} if grid.limit is None else {"max_distance": grid.limit}
+    fleet = pyvrp.VehicleType(vehicles, capacity=[unit * grid.capacity], end_depot=int(grid.open), **distance)
+    return pyvrp.ProblemData([pyvrp.Location(0, 0)] * len(ways), clients, depots, [fleet], [ways], [ways])
 
 
 def _routes(solution: Any) -> list[list[int]]:
