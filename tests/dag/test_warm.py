@@ -33,7 +33,7 @@ with socket.socket(socket.AF_UNIX) as listener:
 LOADS = """
 import importlib, io, sys
 from neuroute.pipeline.cli.options import load_plan
-importlib.import_module("neuroute.pipeline.cli.loading").load_what_jobs_use(load_plan(None, "smoke"))
+importlib.import_module("neuroute.pipeline.cli.warm").load_what_jobs_use(load_plan(None, "smoke"))
 loaded = len(sys.modules)
 import matplotlib.pyplot, pandas, torch
 weights = torch.nn.Parameter(torch.ones(2))

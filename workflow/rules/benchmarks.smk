@@ -1,6 +1,5 @@
-# Public benchmarks beyond the instances that come with the package: downloaded once, or the user's own copy.  Being
-# offline does not fail: the manifest then says so, tables show what there is, and the next run with a network tries
-# again (Rules.begin), which reruns nothing unless something came.
+# Public benchmarks beyond the packaged instances: downloaded once, or the user's own copy.  Offline, the manifest says
+# what is missing, and the next run with a network tries again (Rules.begin).
 rule fetch_benchmark:
     input:
         RULES.own_instances,

@@ -1,5 +1,5 @@
-# One protocol for all (`compare` of config.yaml): networks, solvers and others' results on public instances.  Not a part
-# of `all`: `snakemake compare`.  What has been answered lies beside the outputs, so a killed comparison goes on.
+# Networks, solvers and others' results on public instances (`compare` of config.yaml), no part of `all`.  Answers lie
+# beside the outputs, so a killed comparison resumes.
 rule compare:
     input:
         RULES.compare_inputs,
@@ -19,9 +19,7 @@ rule compare:
         gpu=min(RULES.gpus, 1),
         attempt=lambda w, attempt: attempt,
     params:
-        # Never the same, so that it runs whenever it is asked for: which of its answers hold the job alone finds out, by
-        # files of the user's, runs that are finished, code and machine.
-        asked=time.time_ns(),
+        asked=time.time_ns(),  # runs whenever it is asked for: the job alone finds out which of its answers hold
     message:
         "compare"
     shell:

@@ -13,10 +13,7 @@ rule evaluate:
     group: lambda w: RULES.group("evaluate", evaluation_of(w))
     resources:
         gpu=min(RULES.gpus, 1),
-        runtime=lambda w, attempt: REQUESTS.runtime("evaluate", evaluation_of(w), attempt),
-        attempt=lambda w, attempt: attempt,  # of which one that failed by itself is the last (core/job.py)
-        mem_mb=lambda w, attempt: REQUESTS.mem_mb("evaluate", evaluation_of(w), attempt),
-        share=lambda w, attempt: REQUESTS.share("evaluate", evaluation_of(w), attempt),
+        **RULES.resources("evaluate", evaluation_of),
     params:
         cache=PLAN.cache,
         spec=lambda w: PLAN.evaluations[evaluation_of(w)].canonical(),

@@ -1,6 +1,5 @@
-# Solutions of instance streams, one set a job, whoever reads it: its name says all of it.  Shards that are
-# solved so far lie in the label store (--cache FOLDER) and survive a failed job.  Snakemake's own --cache would keep
-# whole sets alone: the store goes on where a killed job was, and a longer set begins with what a shorter one has.
+# Solutions of instance streams, one set a job.  Shards that are solved lie in the label store (--cache FOLDER): a killed
+# job resumes, and a longer set begins with what a shorter one has, unlike with Snakemake's own --cache.
 rule labels:
     input:
         RULES.published_files,
@@ -10,16 +9,12 @@ rule labels:
         "<logs>/labels/{labels}.log",
     benchmark:
         "<work>/usage/labels/{labels}.tsv"
-    # First, as others hang on them; and one that takes several cores would wait for every long job that began before.
-    priority: 3
+    priority: 3  # first: others wait for them, and one that takes several cores would wait for every long job
     retries: 2
     threads: lambda w: REQUESTS.cost("labels", w.labels).threads
     group: lambda w: RULES.group("labels", w.labels)
     resources:
-        runtime=lambda w, attempt: REQUESTS.runtime("labels", w.labels, attempt),
-        attempt=lambda w, attempt: attempt,  # of which one that failed by itself is the last (core/job.py)
-        mem_mb=lambda w, attempt: REQUESTS.mem_mb("labels", w.labels, attempt),
-        share=lambda w, attempt: REQUESTS.share("labels", w.labels, attempt),
+        **RULES.resources("labels", lambda w: w.labels),
     params:
         cache=PLAN.cache,
         spec=lambda w: PLAN.label_jobs[w.labels].canonical(),

@@ -1,6 +1,5 @@
-# Tables, figures and the report: seconds each, from the records alone.  Without Snakemake, `neuroute render sit` draws
-# all of a paper in one process.
-# What all drawings share: matplotlib's list of fonts, which it makes at its first use.  `--forcerun render` draws all anew.
+# Tables, figures and the report, from the records alone.  All drawings share matplotlib's list of fonts, which it makes
+# at its first use: `--forcerun render` draws all anew.
 rule render:
     output:
         touch("<work>/render.done"),
@@ -63,8 +62,7 @@ rule report:
         "python -m neuroute.core.job --read {input:q} --write {output:q} -- report > {log} 2>&1"
 
 
-# Verdicts on all claims, one a row, by the records of this scale: `snakemake claims`.  Those of kept tables: `neuroute
-# claims --kept docs/measured/laptop`.
+# Verdicts on all claims, one a row; of kept tables: `neuroute claims --kept docs/measured/laptop`.
 rule claims:
     input:
         RULES.report_inputs(),

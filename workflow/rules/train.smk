@@ -16,10 +16,7 @@ rule train:
     threads: PLAN.scale.train_threads
     resources:
         gpu=lambda w: REQUESTS.cost("train", w.run).gpus,
-        runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
-        attempt=lambda w, attempt: attempt,  # of which one that failed by itself is the last (core/job.py)
-        mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
-        share=lambda w, attempt: REQUESTS.share("train", w.run, attempt),
+        **RULES.resources("train", lambda w: w.run),
         # Several GPUs of a job are of one node.  Not said of others: jobs that go together would ask for a node each.
         **({"nodes": 1} if RULES.gpus > 1 else {}),
     params:
@@ -46,9 +43,7 @@ rule import_weights:
         run=RULES.imported,
     group: lambda w: RULES.group("train", w.run)
     resources:
-        runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
-        mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
-        share=lambda w, attempt: REQUESTS.share("train", w.run, attempt),
+        **RULES.resources("train", lambda w: w.run),
     params:
         spec=lambda w: PLAN.runs[w.run].canonical(),
         code=lambda w: PLAN.train_code(w.run),

@@ -70,15 +70,13 @@ def import_weights(
     Reads what the published code of some twenty networks writes (docs/how-to/published_weights.md lists them), and any
     file whose tensors are called as here. Nothing in the file is executed.
     """
+    from neuroute.core.yaml_files import parse_yaml
     from neuroute.networks.import_weights import import_weights as convert
 
-    print(convert(file, out, network, dict(map(_argument, argument or ()))))
-
-
-def _argument(text: str) -> tuple[str, Any]:
-    from neuroute.core.yaml_files import parse_yaml
-
-    name, sign, value = text.partition("=")
-    if not name or not sign:
-        raise NeurouteError(f"--argument {text}: write NAME=VALUE, as in heads=8")
-    return name, parse_yaml(value)
+    arguments: dict[str, Any] = {}
+    for text in argument or ():
+        name, sign, value = text.partition("=")
+        if not name or not sign:
+            raise NeurouteError(f"--argument {text}: write NAME=VALUE, as in heads=8")
+        arguments[name] = parse_yaml(value)
+    print(convert(file, out, network, arguments))

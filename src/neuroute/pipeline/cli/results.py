@@ -176,19 +176,13 @@ def difference(
     of_first, of_second = (
         list(dict.fromkeys(each for name in side.split(",") for each in folders(name))) for side in (first, second)
     )
-    rows = differences(of_first, of_second, _pair(decodings), mean_of)
+    names = decodings.split(",") if decodings is not None else None
+    if names is not None and len(names) != 2:
+        raise NeurouteError(f"--decodings {decodings}: give two, of the first and of the second model")
+    rows = differences(of_first, of_second, (names[0], names[1]) if names else None, mean_of)
     print(*say(rows), sep="\n")
     if out:
         write_text(out, csv_text(table(rows, first, second)))
-
-
-def _pair(decodings: str | None) -> tuple[str, str] | None:
-    if decodings is None:
-        return None
-    names = decodings.split(",")
-    if len(names) != 2:
-        raise NeurouteError(f"--decodings {decodings}: give two, of the first and of the second model")
-    return names[0], names[1]
 
 
 def verify(

@@ -6,6 +6,8 @@ process that waits for it, and all end with this one, which ends with the Snakem
 """
 
 import ctypes
+import gc
+import importlib
 import json
 import os
 import selectors
@@ -16,7 +18,7 @@ import traceback
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,13 +27,22 @@ from neuroute.core.errors import may_pass
 from neuroute.core.job import SPENT, TEMPORARY
 from neuroute.pipeline.cli.options import load_plan
 
+if TYPE_CHECKING:
+    from neuroute.pipeline.plan.plan import Plan
+
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
+LOADED = (  # what jobs load when they first need it
+    "neuroute.api.trainer", "neuroute.api.loggers", "neuroute.evaluation.driver",
+    "neuroute.datasets.labels", "neuroute.datasets.benchmarks", "neuroute.pipeline.rendering.render",
+    "neuroute.pipeline.rendering.report", "neuroute.pipeline.rendering.verdicts", "neuroute.pipeline.dag.targets",
+    # behind `core/lazy.py`, and what optimizers and backends load at their first use
+    "pandas", "torch._dynamo", "matplotlib.pyplot", "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg", "PIL.PngImagePlugin",
+)  # fmt: skip
 
 
 def warm(path: Annotated[Path, typer.Argument(help="socket to listen on")]) -> None:
     """Run jobs of the workflow in copies of this process, until standard input ends."""
-    from neuroute.pipeline.cli.loading import load_what_jobs_use
-
     load_what_jobs_use(load_plan(None, None))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
@@ -40,6 +51,27 @@ def warm(path: Annotated[Path, typer.Argument(help="socket to listen on")]) -> N
             _Server(listener).serve()
         finally:
             path.unlink(missing_ok=True)
+
+
+def load_what_jobs_use(plan: "Plan") -> None:
+    """Import what the jobs of a plan use, and look up their code digests."""
+    from neuroute.problems.registry import PARTS
+
+    entries = {entry for parts in PARTS.values() for entry in parts.values()}
+    entries |= {run.network.kind for run in plan.runs.values()}
+    entries |= {artifact.function for artifact in plan.artifacts.values()}
+    entries |= {each.entry for evaluation in plan.evaluations.values() for each in evaluation.measurements}
+    for name in (*LOADED, *sorted({entry.partition(":")[0] for entry in entries})):
+        importlib.import_module(name)
+    for run in plan.runs:  # parsed once, where planning has not kept them
+        plan.network_code(run), plan.train_code(run)
+    for evaluation in plan.evaluations:
+        plan.evaluate_code(evaluation)
+    from numba.core.registry import cpu_target
+
+    cpu_target.target_context.refresh()  # what a compiled function needs before it is loaded
+    gc.collect()
+    gc.freeze()  # a copy neither looks through what it shares with the others, nor copies its pages to do so
 
 
 @dataclass

@@ -13,7 +13,7 @@ from snakemake.logging import logger
 from neuroute.core.files import check_folder, exclusive, write_json
 from neuroute.core.job import FAILED, SPENT
 from neuroute.core.text import printable
-from neuroute.pipeline.dag.rules import Rules, clear, evaluation_of
+from neuroute.pipeline.dag.rules import Rules, evaluation_of, or_workflow_error
 from neuroute.pipeline.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans, watch_pending
 from neuroute.pipeline.plan.build import check_solvers
 from neuroute.pipeline.plan.config import PLANNED_ENV
@@ -21,7 +21,7 @@ from neuroute.pipeline.plan.overview import is_replaced
 from neuroute.pipeline.plan.preflight import check, check_gpus, has_gpu, without_gpu
 
 
-@clear
+@or_workflow_error
 def start(rules: Rules) -> None:
     """Raises WorkflowError for what can be known to be missing before the first job."""
     plan, engine = rules.plan, rules.engine
@@ -77,7 +77,7 @@ def start(rules: Rules) -> None:
     engine.go_on_until_last()
 
 
-@clear
+@or_workflow_error
 def succeed(rules: Rules) -> None:
     """Say what to read first."""
     from neuroute.pipeline.dag.targets import headlines  # loads pandas, so only at the end
@@ -89,7 +89,7 @@ def succeed(rules: Rules) -> None:
         logger.info(f"Results: {rules.engine.storage.rstrip('/')}/{rules.plan.report.parent}", extra={"shown": True})
 
 
-@clear
+@or_workflow_error
 def fail(rules: Rules) -> None:
     """List each job that failed with the last line of its log, once."""
     lines = []

@@ -34,8 +34,8 @@ from neuroute.specs.objects import Artifact, GivenRun, Reinforced, formats
 T = TypeVar("T")
 
 
-def clear(function: Callable[..., T]) -> Callable[..., T]:
-    """What a user can mend becomes Snakemake's one-line error."""
+def or_workflow_error(function: Callable[..., T]) -> Callable[..., T]:
+    """Raise a WorkflowError, one line of Snakemake's, instead of a NeurouteError."""
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> T:
@@ -65,7 +65,7 @@ class Rules:
         self.running = ExitStack()
 
     @classmethod
-    @clear
+    @or_workflow_error
     def of(cls, workflow: Any, config: dict[str, Any]) -> "Rules":
         """The rules of a config.  Jobs get the same config, and the code and the environment of this process.
 
@@ -77,7 +77,7 @@ class Rules:
         # In messages files as they are called; `config.yaml` where another workflow's config holds ours.
         where = " with ".join(engine.config_files) or "config.yaml"
         plan = settle(build_plan(parse_config(config, where)))
-        config["substitutes"] = plan.config.substitutes  # settled once: a solver that comes or goes changes no job
+        config["substitutes"] = plan.config.substitutes  # fixed for this run, whatever is installed meanwhile
         os.environ.pop(SOCKET_ENV, None)  # of the machine that sent this job, if it was sent
         if not os.path.exists(os.environ.get(PLANNED_ENV, "")):
             os.environ.pop(PLANNED_ENV, None)  # likewise, where no folder is shared
@@ -89,7 +89,7 @@ class Rules:
         os.environ["PYTHONPATH"] = os.pathsep.join([*source, *filter(None, [os.environ.get("PYTHONPATH")])])
         return cls(plan, engine)
 
-    @clear
+    @or_workflow_error
     def begin(self) -> None:
         """When all rules are known, and before it is decided what there is to do."""
         logger.addFilter(ExplainTargets(self.plan, self.engine.rules))
@@ -114,8 +114,30 @@ class Rules:
                 logger.info(f"{came} public instances were fetched that were missing before.")
 
     def start_warm_process(self) -> None:
-        if self.plan.scale.warm_jobs:
-            start_warm_process(self.running)
+        """Start it, if the scale has warm jobs; it ends with `running`, and with this process, whose pipe it holds.
+
+        Of jobs that go to a cluster those are its copies that are made where they are sent from, tables and figures;
+        the others know nothing of it, on whatever node they run.
+        """
+        if not self.plan.scale.warm_jobs or not hasattr(os, "pidfd_open"):
+            return
+        place = self.running.enter_context(scratch_folder())
+        os.environ[SOCKET_ENV] = f"{place}/socket"
+        log = self.running.enter_context((place / "log").open("w"))
+        command = [sys.executable, "-m", "neuroute", "warm", os.environ[SOCKET_ENV]]
+        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=os.environ | one_thread,
+        )
+        assert process.stdin
+        self.running.callback(process.stdin.close)
+        while not os.path.exists(os.environ[SOCKET_ENV]) and process.poll() is None:
+            time.sleep(0.05)
 
     # -- which jobs a rule makes --------------------------------------------------------------------------------------
 
@@ -215,6 +237,20 @@ class Rules:
 
     # -- how a job runs -----------------------------------------------------------------------------------------------
 
+    def resources(self, stage: str, name_of: Callable[[Any], str]) -> dict[str, Callable[[Any, int], int]]:
+        """What a job asks a cluster for; `attempt` tells it which of its attempts it is (core/job.py)."""
+
+        def asked(of: Callable[[str, str, int], int]) -> Callable[[Any, int], int]:
+            return lambda wildcards, attempt: of(stage, name_of(wildcards), attempt)
+
+        r = self.requests
+        return {
+            "attempt": lambda wildcards, attempt: attempt,
+            "runtime": asked(r.runtime),
+            "mem_mb": asked(r.mem_mb),
+            "share": asked(r.share),
+        }
+
     def group(self, stage: str, name: str) -> str | None:
         """Which short jobs go to a cluster together; a profile says how many (group-components: short=16)."""
         group = self.requests.group(stage, name)
@@ -247,31 +283,3 @@ def launcher(w: Any, resources: Any) -> str:
 def _one_of(ids: Iterable[str]) -> str:
     """A wildcard that matches these alone."""
     return "|".join(map(re.escape, sorted(ids))) or "(?!)"
-
-
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-
-
-def start_warm_process(running: ExitStack) -> None:
-    """Start it; it ends with `running`, and with this process, whose end of a pipe it holds.
-
-    Of jobs that go to a cluster those are its copies that are made where they are sent from, tables and figures; the
-    others know nothing of it, on whatever node they run.
-    """
-    if not hasattr(os, "pidfd_open"):
-        return
-    place = running.enter_context(scratch_folder())
-    os.environ[SOCKET_ENV] = f"{place}/socket"
-    log = running.enter_context((place / "log").open("w"))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "neuroute", "warm", os.environ[SOCKET_ENV]],
-        stdin=subprocess.PIPE,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-        env=os.environ | ONE_THREAD,
-    )
-    assert process.stdin
-    running.callback(process.stdin.close)
-    while not os.path.exists(os.environ[SOCKET_ENV]) and process.poll() is None:
-        time.sleep(0.05)

@@ -49,7 +49,11 @@ def explain(plan: Plan, target: str, rules: Iterable[str]) -> str:
                 plan.artifact_stem(a.id).with_suffix(path.suffix) for a in plan.artifacts.values() if a.name == names[0]
             ]
             others = f", or make {' or '.join(map(str, same[:3]))}" if same else ""
-            return f"{target} is {_why_not(plan, f'{paper.key}/{names[0]}')}{others}"
+            try:
+                reason = plan.artifact(f"{paper.key}/{names[0]}").id
+            except NeurouteError as error:
+                reason = str(error)
+            return f"{target} is {reason}{others}"
     targets: dict[str, list[str]] = {rule: [rule] for rule in rules}
     for name, file in _targets(plan):
         targets.setdefault(name, []).append(file)
@@ -57,13 +61,6 @@ def explain(plan: Plan, target: str, rules: Iterable[str]) -> str:
     return f"no rule makes {target}" + (
         did_you_mean(file for name in names for file in targets[name]) or "; `neuroute plan --all` lists what there is"
     )
-
-
-def _why_not(plan: Plan, artifact: str) -> str:
-    try:
-        return plan.artifact(artifact).id
-    except NeurouteError as error:
-        return str(error)
 
 
 def _targets(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -81,7 +78,7 @@ def _targets(plan: Plan) -> Iterator[tuple[str, str]]:
         yield from ((name, str(file)) for name in (*names, str(file)))
 
 
-def headlines(plan: Plan, most: int = 3) -> list[str]:
+def headlines(plan: Plan) -> list[str]:
     """Return what the report says in short, a line for each of the first papers of which gaps are recorded, and which
     tables have nothing measured, why, and how to mend it.
 
@@ -97,7 +94,7 @@ def headlines(plan: Plan, most: int = 3) -> list[str]:
     # Those of which nothing is printed come last.
     papers = sorted(plan.papers, key=lambda paper: plan.papers[paper].optional)
     gaps = (_best_gap(plan, paper) for paper in papers)
-    return [*lines, *[line for line in gaps if line][:most], *_nothing_measured(plan, summary["coverage"])]
+    return [*lines, *[line for line in gaps if line][:3], *_nothing_measured(plan, summary["coverage"])]
 
 
 def _nothing_measured(plan: Plan, coverage: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Iterator[str]:
