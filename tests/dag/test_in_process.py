@@ -138,7 +138,7 @@ def test_given_weights_take_the_place_of_all_trainings(
     given = {run: given_weights(declared.runs[run], tmp_path) for run in jobs(declared, "train") if run not in forks}
     given = {run: weights for run, weights in given.items() if not re.search(r"-s\d+$", run)}  # one training of each
     plan = plan_of(paper, runs=given)
-    assert plan.lost == forks
+    assert plan.unreachable == forks
     assert {cost.stage for cost in costs(plan, None)} == {"labels", "weights", "evaluate", "render"}
     run_all(plan)
     splits = {labels["labels"].split("_n")[0].rpartition("_")[2] for labels in made(plan)}

@@ -51,15 +51,17 @@ def test_a_plan_shows_what_a_table_costs_without_training(file: Path) -> None:
 
 def test_ends_of_earlier_stages_are_lost(file: Path) -> None:
     plan = plan_with(file, MAIN)
-    assert plan.lost
-    assert all(run.startswith("icam/k") for run in plan.lost)
-    assert not plan.lost & set(plan.runs)
-    assert not [e for e in plan.evaluations.values() if e.run in plan.lost]
+    assert plan.unreachable
+    assert all(run.startswith("icam/k") for run in plan.unreachable)
+    assert not plan.unreachable & set(plan.runs)
+    assert not [e for e in plan.evaluations.values() if e.run in plan.unreachable]
     assert not [e for e in plan.evaluations.values() if e.run == MAIN and any(test.stage for test in e.of_kind(Test))]
     assert plan.artifacts["icam/table8"].evaluations  # of the model itself
     needed = {need.run for needs in plan.needs.values() for need in needs if hasattr(need, "run")}
-    assert not plan.lost & needed
-    assert plan.lost - plan_with(file, MAIN, "icam/k20_b0.5").lost == {"icam/k20_b0.5"}  # which has weights of its own
+    assert not plan.unreachable & needed
+    assert plan.unreachable - plan_with(file, MAIN, "icam/k20_b0.5").unreachable == {
+        "icam/k20_b0.5"
+    }  # which has weights of its own
 
 
 def test_what_starts_from_the_end_of_a_given_run_goes_on_from_it(file: Path) -> None:

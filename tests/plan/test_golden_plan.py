@@ -25,8 +25,8 @@ def described(need: kinds.Need) -> tuple[str, str]:
             return f"{need.labels.id} {need.decoding.name}{stage}", run
         case kinds.Log(run, all_seeds):
             return "log of all seeds" if all_seeds else "log", run
-        case kinds.Solved(labels, if_made):
-            return f"{labels.id} solved" + (" if made" if if_made else ""), labels.solver
+        case kinds.Solved(labels, optional):
+            return f"{labels.id} solved" + (" if made" if optional else ""), labels.solver
         case _:
             spec = need.model_dump_json(exclude={"run"}, exclude_defaults=True)
             return f"{type(need).__name__} {spec}", need.run

@@ -11,7 +11,14 @@ from typing import Any
 from neuroute.core.dotted import code_in, place_of
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.datasets.store import rows_missing
-from neuroute.pipeline.plan.changes import can_be_met, change_networks, give_weights, left_out, lost_runs, with_seed
+from neuroute.pipeline.plan.changes import (
+    can_be_met,
+    change_networks,
+    give_weights,
+    left_out,
+    unreachable_runs,
+    with_seed,
+)
 from neuroute.pipeline.plan.config import Config, load_scale
 from neuroute.pipeline.plan.needs import Log, Need, Solved
 from neuroute.pipeline.plan.paper import Paper
@@ -81,13 +88,6 @@ def repeat_needs(config: Config, scale: Scale, needs: Iterable[Need]) -> Iterato
                 yield replace(need, run=copy)
 
 
-def repeat_factors(config: Config, scale: Scale, needs: Iterable[Need]) -> Iterator[RescalingEvaluation]:
-    """Yield searches for the best scaling factor of further trainings: their tests read what is found."""
-    for need in needs:
-        if isinstance(need, RescalingEvaluation):
-            yield from (need.model_copy(update={"run": copy}) for copy in _copies(config, scale, need.run))
-
-
 def _copies(config: Config, scale: Scale, run: str) -> list[str]:
     return [with_seed(run, i) for i in range(1, count_seeds(config, scale, run))]
 
@@ -112,7 +112,7 @@ def build_plan(config: Config) -> Plan:
         for key in dict.fromkeys([*(config.papers or [key for key in scale.blocks if key not in scale.apart]), *swept])
     }
     parts = [_of_paper(config, scale, paper) for paper in papers.values()]
-    label_jobs, runs, evaluations, artifacts, needs, lost = (
+    label_jobs, runs, evaluations, artifacts, needs, unreachable = (
         {name: value for part in parts for name, value in part[number].items()} for number in range(6)
     )
     ids, keys = list(runs), set(papers)
@@ -124,7 +124,7 @@ def build_plan(config: Config) -> Plan:
         raise NeurouteError(
             f"{config.where}: papers: scale {scale.name} has nothing of {', '.join(papers)}; take another scale"
         )
-    plan = Plan(config, scale, label_jobs, runs, evaluations, artifacts, papers, needs, frozenset(lost))
+    plan = Plan(config, scale, label_jobs, runs, evaluations, artifacts, papers, needs, frozenset(unreachable))
     _check(plan)
     files = {labels.dataset.file or "" for labels in plan.label_jobs.values()}
     used = {t for t in plan.scale.test_files if any(file.endswith(f"_{t.source.stem}.npz") for file in files)}
@@ -148,7 +148,7 @@ def build_plan(config: Config) -> Plan:
 
 
 def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any], ...]:
-    """Return a paper's label jobs, runs, evaluations, artifacts, needs and lost runs, by id.
+    """Return a paper's label jobs, runs, evaluations, artifacts, needs and unreachable runs, by id.
 
     It does not look at what another one brings: which are chosen changes nothing of a paper.  Raises NeurouteError for
     two runs of one name, for what is no run, and for labels that are not those of its samples.
@@ -169,17 +169,20 @@ def _of_paper(config: Config, scale: Scale, paper: Paper) -> tuple[dict[str, Any
     if other := [run.id for run in declared if runs[run.id] != run]:
         raise NeurouteError(f"{paper.key}: two of its runs are called {other[0]}; rename one")
     all_needs = {d: list(repeat_needs(config, scale, each)) for d, each in paper.needs(scale).items()}
-    lost = lost_runs(runs.values())
-    absent = lost | left_out((need for each in all_needs.values() for need in each), runs)
+    unreachable = unreachable_runs(runs.values())
+    absent = unreachable | left_out((need for each in all_needs.values() for need in each), runs)
     needs = {d: [need for need in each if can_be_met(need, runs, absent)] for d, each in all_needs.items()}
-    trainings = [run for run in runs.values() if run.id not in lost]
+    trainings = [run for run in runs.values() if run.id not in unreachable]
     wanted = [(d.name, need) for d, each in needs.items() for need in each]
-    wanted += [(name, copy) for name, need in wanted for copy in repeat_factors(config, scale, [need])]
-    evaluations = paper.evaluations(scale, (pair for pair in wanted if can_be_met(pair[1], runs, lost)))
+    # Searches for the best scaling factor of further trainings, whose tests read what is found.
+    sweeps = [(name, need) for name, need in wanted if isinstance(need, RescalingEvaluation)]
+    for name, sweep in sweeps:
+        wanted += [(name, sweep.model_copy(update={"run": run})) for run in _copies(config, scale, sweep.run)]
+    evaluations = paper.evaluations(scale, (pair for pair in wanted if can_be_met(pair[1], runs, unreachable)))
     labels = paper.labels(scale, trainings, evaluations, needs)
     artifacts = paper.artifacts(scale, labels, needs)
     by_id = ({each.id: each for each in of_kind} for of_kind in (labels, trainings, evaluations, artifacts))
-    return *by_id, {f"{paper.key}/{d.name}": each for d, each in needs.items()}, dict.fromkeys(lost)
+    return *by_id, {f"{paper.key}/{d.name}": each for d, each in needs.items()}, dict.fromkeys(unreachable)
 
 
 def _with_stand_ins(plan: Plan, artifact: Artifact) -> Artifact:
@@ -263,9 +266,9 @@ def workers_that_fit(plan: Plan, job: str, workers: int) -> int:
     Raises NeurouteError if not even one can.
     """
     labels = plan.label_jobs[job]
-    return (
-        fitting_workers(get(labels.solver), labels.dataset.nodes, workers) if _rows_missing(plan, labels) else workers
-    )
+    if not _rows_missing(plan, labels):
+        return workers
+    return fitting_workers(get(labels.solver), labels.dataset.nodes, workers)
 
 
 def _rows_missing(plan: Plan, labels: Labels) -> int:

@@ -118,15 +118,15 @@ def give_weights(config: Config, run: Run) -> Run:
     return GivenRun(**{name: getattr(run, name) for name in Run.model_fields}, weights=change.weights)
 
 
-def lost_runs(runs: Iterable[Run]) -> set[str]:
+def unreachable_runs(runs: Iterable[Run]) -> set[str]:
     """Ids of runs that start from the end of an earlier stage of a given one, or from such a run."""
-    lost: set[str] = set()
+    unreachable: set[str] = set()
     given_ids = {run.id for run in runs if isinstance(run, GivenRun)}
     for run in runs:  # each after the one that it starts from
         start, _, stage = (run.start or "").partition("@")
-        if run.id not in given_ids and ((stage and start in given_ids) or start in lost):
-            lost.add(run.id)
-    return lost
+        if run.id not in given_ids and ((stage and start in given_ids) or start in unreachable):
+            unreachable.add(run.id)
+    return unreachable
 
 
 def left_out(needs: Iterable[Need], runs: Container[str]) -> set[str]:
@@ -135,12 +135,12 @@ def left_out(needs: Iterable[Need], runs: Container[str]) -> set[str]:
     return {run for run in needed if run not in runs and is_optional(run)}
 
 
-def can_be_met(need: Need, runs: Mapping[str, Run], lost: Container[str]) -> bool:
-    """Whether a need is of no lost run, and of no earlier stage of a given one."""
+def can_be_met(need: Need, runs: Mapping[str, Run], unreachable: Container[str]) -> bool:
+    """Whether a need is of no unreachable run, and of no earlier stage of a given one."""
     if isinstance(need, Solved):
         return True
     of_stage = isinstance(need, Test) and need.stage and isinstance(runs.get(need.run), GivenRun)
-    return need.run not in lost and not of_stage
+    return need.run not in unreachable and not of_stage
 
 
 def seed_of(config: Config, run: str, usual: int = 0) -> int:

@@ -44,11 +44,11 @@ class Solved:
 
     Attributes:
         labels: the test set, and the solver.
-        if_made: only where the plan runs it anyway.
+        optional: only where the plan runs it anyway.
     """
 
     labels: Labels
-    if_made: bool = False
+    optional: bool = False
 
 
 Need = Measurement | Log | Solved

@@ -125,7 +125,8 @@ def describe(plan: Plan, target: str | None, *, lists_all: bool = False) -> str:
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}"]
     lines += [f"{other} stands in for {name}" for name, other in (plan.config.substitutes or {}).items()]
     lines += [
-        f"not trained: {run}: it starts from a stage of a run that has imported weights" for run in sorted(plan.lost)
+        f"not trained: {run}: it starts from a stage of a run that has imported weights"
+        for run in sorted(plan.unreachable)
     ]
     block = plan.scale.blocks.get(PAPER)
     if names := sorted((block and block.model_extra) or ()):
@@ -186,8 +187,8 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def totals(plan: Plan, all_costs: list[Cost], *, anew: bool = False) -> list[str]:
-    """A line for the labels, which papers share, one for each paper, and one for all; anew: as if nothing was there."""
+def totals(plan: Plan, all_costs: list[Cost]) -> list[str]:
+    """A line for the labels, which papers share, one for each paper, and one for all."""
     papers: dict[str, list[Cost]] = {key: [] for key in ("labels", *plan.titles)}
     for c in all_costs:
         papers.setdefault("labels" if c.stage == "labels" else c.id.partition("/")[0], []).append(c)
@@ -199,7 +200,7 @@ def totals(plan: Plan, all_costs: list[Cost], *, anew: bool = False) -> list[str
     estimates = Estimates(_on_gpu(plan))
     rows: list[tuple[str, tuple[str, ...]]] = [("paper", ("to do", "time", "core-hours", "GPU-hours", "disk GB"))]
     for key, jobs in (papers if len(papers) == 1 else papers | {"all": all_costs}).items():
-        missing = [c for c in jobs if anew or not c.is_done]
+        missing = [c for c in jobs if not c.is_done]
         timed = [c for c in missing if not math.isnan(c.seconds)]
         gpu = sum(estimates.cost(c.stage, c.id).gpu_hours for c in timed if c.stage in ON_DEVICE)
         time = _time(_seconds_here(plan, timed)) if missing else "0"

@@ -156,7 +156,7 @@ class Paper:
         """What is solved for it, each once: what runs, evaluations and artifacts read, and what is `also_solved`."""
         read = [labels for run in runs for labels in run.labels]
         read += [labels for e in evaluations for labels in e.labels]
-        read += [n.labels for each in needs.values() for n in each if isinstance(n, Solved) and not n.if_made]
+        read += [n.labels for each in needs.values() for n in each if isinstance(n, Solved) and not n.optional]
         return list(dict.fromkeys([*read, *(self.also_solved(scale) if self.also_solved else ())]))
 
     def artifacts(self, scale: Scale, solved: Container[Labels], needs: Needs) -> list[Artifact]:

@@ -46,7 +46,7 @@ class Plan:
     artifacts: Mapping[str, Artifact]
     papers: Mapping[str, Paper]
     needs: Mapping[str, list[Need]]  # of each artifact, as far as they can be met
-    lost: frozenset[str] = frozenset()  # runs that are not trained, since what they start from is not there
+    unreachable: frozenset[str] = frozenset()  # runs that are not trained, since what they start from is not there
 
     @property
     def titles(self) -> dict[str, str]:

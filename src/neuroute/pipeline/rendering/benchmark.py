@@ -45,10 +45,8 @@ class Solved:
 
     def describe(self, nodes: Nodes, sets: tuple[str, ...] = ()) -> str:
         """Describe a group: 3 of 22 instances; nothing for none."""
-        here = self.count(nodes)
-        return (
-            f"{here} of {len(study_instances(nodes[1] + 1, nodes[0], self.benchmark, sets))} instances" if here else ""
-        )
+        here, every = self.count(nodes), study_instances(nodes[1] + 1, nodes[0], self.benchmark, sets)
+        return f"{here} of {len(every)} instances" if here else ""
 
     def values(self, metric: str, run: str | None, decoding: str, nodes: Nodes) -> pd.Series:
         """Return the values of one model in one decoding, an instance each."""
@@ -77,22 +75,10 @@ class Solved:
             return Cell(mean, published)
         trainings = tuple(float(np.mean(of)) for of in zip(*records.trainings, strict=False))
         samples = resampled(1 + gaps.to_numpy() / 100, np.ones(len(gaps)))
-        times = float(self.within(nodes).n.max()) / model.n
-        kind = model.network.kind.partition(":")[2]
-        return Cell(
-            mean,
-            published,
-            behind=Gap(
-                trainings,
-                errors_of(samples),
-                f"{self.benchmark} {nodes}",
-                len(gaps),
-                kind,
-                library(self.benchmark).problems[0],
-                times,
-                run,
-            ),
-        )
+        times, problem = float(self.within(nodes).n.max()) / model.n, library(self.benchmark).problems[0]
+        kind, drawn = model.network.kind.partition(":")[2], f"{self.benchmark} {nodes}"
+        behind = Gap(trainings, errors_of(samples), drawn, len(gaps), kind, problem, times, run)
+        return Cell(mean, published, behind=behind)
 
 
 def records_of(study: Study, measurements: Iterable[str], benchmark: str) -> pd.DataFrame:

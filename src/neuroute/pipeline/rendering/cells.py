@@ -297,14 +297,11 @@ class Solvers:
         for reference in references:
             solvers_here = (s for s in names if s == reference.solver or self.mean(reference, s) is not None)
             if (solver := next(solvers_here, None)) is not None:
-                entry = self.entry(reference.dataset, solver)
-                names_here[_with_version(solver_name(solver), str(entry.get("version") or "") if entry else "")] = None
+                name = solver_name(solver)  # LKH (elkai 2.0.1); Concorde's version says its name already
+                version = str((self.entry(reference.dataset, solver) or {}).get("version") or "")
+                text = version if version.startswith(name) else f"{name} ({version})" if version else name
+                names_here[text] = None
         return ", ".join(names_here) or UNTRAINED
-
-
-def _with_version(name: str, version: str) -> str:
-    """Join them: LKH (elkai 2.0.1); Concorde (ml4co-kit 0.5.7), whose version says its name already."""
-    return version if version.startswith(name) else f"{name} ({version})" if version else name
 
 
 def references_by_problem(

@@ -50,24 +50,24 @@ class DrawnTables:
     study_of: Callable[[str], Study]  # by name; raises NeurouteError where this scale does not draw it
 
     @cached_property
-    def _artifacts(self) -> dict[str, Any]:
-        return {}
+    def _draw(self) -> Callable[[str], Any]:
+        """Name -> table or figure, drawn once."""
 
-    def _artifact(self, name: str) -> Any:
-        if name not in self._artifacts:
+        def draw(name: str) -> Any:
             study = self.study_of(name)
-            self._artifacts[name] = resolve(study.artifact.function)(study)
-        return self._artifacts[name]
+            return resolve(study.artifact.function)(study)
+
+        return cache(draw)
 
     def table(self, name: str) -> Table:
         """Draw a table, once.  Raises NeurouteError where records are missing."""
-        table: Table = self._artifact(name)
+        table: Table = self._draw(name)
         return table
 
     def points(self, name: str) -> list[dict[str, Any]]:
         """Draw a figure, once.  Raises NeurouteError where records are missing."""
-        frame = self._artifact(name).points
-        return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
+        points: list[dict[str, Any]] = self._draw(name).points.to_dict("records")
+        return points
 
     def busy(self, name: str) -> str:
         """Say how busy the machine was; nothing where times count."""
@@ -166,10 +166,6 @@ class Pair:
         """Whether both sides have a number."""
         return isinstance(self.lower.measured, int | float) and isinstance(self.upper.measured, int | float)
 
-    def estimate(self) -> Estimate:
-        """The log ratio with its interval, where there is one."""
-        return _estimate([self])
-
 
 def findings(claim: Claim, tables: Mapping[str, Table], busy: Callable[[str], str] = lambda table: "") -> list[Finding]:
     """Return what a claim wants above 0; tables: by name; busy: why the times of one do not count.
@@ -206,7 +202,7 @@ def _finding(pairs: Sequence[Pair]) -> Finding:
         words,
         estimate,
         fmean(ratios) if ratios else None,
-        cells=tuple(pair.estimate() for pair in measured),
+        cells=tuple(_estimate([pair]) for pair in measured),
         signs=signs,
         at="; ".join(dict.fromkeys(cell.at for pair in measured for cell in (pair.lower, pair.upper) if cell.at)),
         busy=next(filter(None, (pair.busy for pair in measured)), ""),
@@ -335,42 +331,27 @@ def _log_ratio(lower: Value, upper: Value) -> float | None:
 # -- for functions of papers -------------------------------------------------------------------------------------------
 
 
-def combined(
-    quantity: str,
-    parts: Sequence[tuple[float, Cell]],
-    unit: Unit = "share",
-    *,
-    one_training: bool = False,
-    constant: float = 0.0,
-) -> Finding:
-    """The sum of c ln(gap) over cells, and a constant, that a claim wants above 0; parts: (c, cell)."""
+def combined(quantity: str, parts: Sequence[tuple[float, Cell]], unit: Unit = "share") -> Finding:
+    """The sum of c ln(gap) over cells that a claim wants above 0; parts: (c, cell)."""
 
     def logs(values: Sequence[Value]) -> float | None:
         there = [float(value) for value in values if isinstance(value, int | float) and value > 0]
         if len(there) < len(values):
             return None
-        return constant + math.fsum(c * math.log(value) for (c, _), value in zip(parts, there, strict=True))
+        return math.fsum(c * math.log(value) for (c, _), value in zip(parts, there, strict=True))
 
     here, estimate = logs([cell.measured for _, cell in parts]), None
     if here is not None:
         gaps = [(c, cell.behind) for c, cell in parts if cell.behind and cell.behind.instances >= FEWEST]
-        estimate = Estimate(here)
-        if len(gaps) == len(parts):
-            estimate = contrast(gaps, spread_of, one_training=one_training)
-            estimate = replace(estimate, value=estimate.value + constant)
+        estimate = contrast(gaps, spread_of) if len(gaps) == len(parts) else Estimate(here)
     at = "; ".join(dict.fromkeys(cell.at for _, cell in parts if cell.at))
-    return Finding(
-        quantity, estimate, logs([cell.published for _, cell in parts]), unit, at=at, of_trainings=not one_training
-    )
+    return Finding(quantity, estimate, logs([cell.published for _, cell in parts]), unit, at=at)
 
 
 def one_cell(evidence: Evidence, table: str, column: str, **labels: str) -> Cell:
     """Return the cell of a table in the row with these labels.  Raises NeurouteError if there is none, or several."""
-    every = [
-        cell
-        for names, key, cell in cells_of(evidence.table(table))
-        if key == column and labels.items() <= names.items()
-    ]
+    entries = cells_of(evidence.table(table))
+    every = [cell for names, key, cell in entries if key == column and labels.items() <= names.items()]
     if len(every) != 1:
         raise NeurouteError(f"{table}: {len(every)} cells of {column} where {labels}; correct the claim's function")
     return every[0]

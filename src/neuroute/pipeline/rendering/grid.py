@@ -105,7 +105,7 @@ class Method:
         runs: the model, or the paper's size -> the model.
         decoding: of the models, where the column has none of its own.
         tests: the paper's size -> its test set, instead of the column's.
-        besides: metric -> a printed number that stands elsewhere.
+        also_printed: metric -> a printed number that stands elsewhere.
     """
 
     label: str | tuple[str, ...] = ""
@@ -114,7 +114,7 @@ class Method:
     runs: str | Mapping[int, str] = field(default_factory=dict)
     decoding: Decoding = GREEDY
     tests: Tests = field(default_factory=dict)
-    besides: Mapping[str, float] = field(default_factory=dict)
+    also_printed: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -205,7 +205,8 @@ class Grid:
         solvers = Solvers.of(study)
         rows = []
         for method in self.methods:
-            labels = self.head + method.labels + (self._here(study, solvers, method),)
+            here = solvers.here(self.tests, method.solvers) if method.solvers else ""
+            labels = (*self.head, *method.labels, here or self.name_models(study, *self._runs_of(method)))
             of_method = None if method.printed is None else select(numbers, **method.printed)
             if of_method is not None and of_method.empty and not numbers.empty:
                 where = ", ".join(f"{column} {value!r}" for column, value in (method.printed or {}).items())
@@ -216,15 +217,10 @@ class Grid:
                 study.note_cell(labels, quantity.column.key, method.run(quantity.n))
         return rows
 
-    def _here(self, study: Study, solvers: Solvers, method: Method) -> str:
-        if method.solvers:
-            return solvers.here(self.tests, method.solvers)
-        return self.name_models(study, *self._runs_of(method))
-
     @staticmethod
     def _cell(study: Study, solvers: Solvers, method: Method, quantity: Quantity, numbers: pd.DataFrame | None) -> Cell:
         measure, run, test = quantity.measure, method.run(quantity.n), method.test(quantity)
-        published: Value = method.besides.get(measure.metric)
+        published: Value = method.also_printed.get(measure.metric)
         if numbers is not None and published is None:
             published = number(select(numbers, **quantity.where), quantity.n, measure.metric)
         cell = Cell(None, published)
@@ -293,7 +289,7 @@ def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Sc
                 for test in grid.tests if method.solvers else ():
                     yield Solved(test)
                     for solver in method.solvers:
-                        yield Solved(test.model_copy(update={"solver": solver}), if_made=True)
+                        yield Solved(test.model_copy(update={"solver": solver}), optional=True)
 
     return needs
 

@@ -95,11 +95,10 @@ def _objects(crate: ROCrate, scale: str, made_from: Mapping[str, Any]) -> Iterat
     """Yield measurements, weights and labels, each with its checksum."""
     from rocrate.model.contextentity import ContextEntity
 
-    digests: list[tuple[str, str, str | None]] = []
-    digests += [("evaluation", e, about.get("values_sha256")) for e, about in made_from.get("evaluations", {}).items()]
-    digests += [("weights", run, about.get("weights_sha256")) for run, about in made_from.get("runs", {}).items()]
-    digests += [("labels", job, digest) for job, digest in made_from.get("labels", {}).items()]
-    for kind, name, digest in digests:
+    digests = {("evaluation", e): about.get("values_sha256") for e, about in made_from.get("evaluations", {}).items()}
+    digests |= {("weights", run): about.get("weights_sha256") for run, about in made_from.get("runs", {}).items()}
+    digests |= {("labels", job): digest for job, digest in made_from.get("labels", {}).items()}
+    for (kind, name), digest in digests.items():
         properties = {"@type": "CreativeWork", "name": f"{kind} {name}", "identifier": f"sha256:{digest}"}
         yield crate.add(ContextEntity(crate, f"#{scale}/{kind}/{name}/{(digest or '')[:16]}", properties=properties))
 
@@ -109,20 +108,13 @@ def _instruments(crate: ROCrate, made_from: Mapping[str, Any]) -> Sequence[Conte
     from rocrate.model.contextentity import ContextEntity
 
     versions = {short_commit(each): each for each in [*sources(made_from), made_from.get("source") or source()]}
-    return [
-        crate.add(
-            ContextEntity(
-                crate,
-                quote(f"#neuroute/{commit or each['version']}", safe="#/"),
-                properties={
-                    "@type": "SoftwareApplication",
-                    "name": "neuroute",
-                    "softwareVersion": f"{each['version']}, commit {commit}" if commit else each["version"],
-                },
-            )
-        )
-        for commit, each in versions.items()
-    ]
+    instruments = []
+    for commit, each in versions.items():
+        version = f"{each['version']}, commit {commit}" if commit else each["version"]
+        properties = {"@type": "SoftwareApplication", "name": "neuroute", "softwareVersion": version}
+        name = quote(f"#neuroute/{commit or each['version']}", safe="#/")
+        instruments.append(crate.add(ContextEntity(crate, name, properties=properties)))
+    return instruments
 
 
 def sources(made_from: Mapping[str, Any]) -> list[Mapping[str, Any]]:

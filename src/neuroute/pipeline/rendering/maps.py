@@ -97,9 +97,8 @@ def draw_mark(axes: mpl.axes.Axes, at: Any, kind: str, size: float = 8) -> None:
 
 def write_not_finite(axes: mpl.axes.Axes, size: float = 6) -> None:
     """Say that there is nothing to colour."""
-    axes.text(
-        0.5, 0.5, "not finite", transform=axes.transAxes, ha="center", va="center", fontsize=size, color=style.GREY
-    )
+    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "color": style.GREY}
+    axes.text(0.5, 0.5, "not finite", transform=axes.transAxes, **look)
 
 
 def color_values(palette: str, values: Any) -> Any:
@@ -122,13 +121,8 @@ class Decision:
     def of_tour(cls, coords: Array, visited: Array, probabilities: Array, destination: int) -> Decision:
         """All nodes that are not visited are available, but for the destination."""
         available = np.setdiff1d(np.arange(len(coords)), [*visited, destination])
-        return cls(
-            np.asarray(coords, float),
-            np.asarray(visited, int),
-            available,
-            np.asarray(probabilities, float),
-            destination,
-        )
+        points, path, chances = np.asarray(coords, float), np.asarray(visited, int), np.asarray(probabilities, float)
+        return cls(points, path, available, chances, destination)
 
     @property
     def current(self) -> int:

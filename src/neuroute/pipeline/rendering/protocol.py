@@ -25,13 +25,7 @@ from neuroute.specs.objects import Dataset, Labels
 ASPECTS = ("source", "instances", "reference", "averaging", "budget", "precision")
 HEADS = ("where", "test set", *ASPECTS)
 NO_GAPS = "no gaps"
-WORDS = {  # method -> as it is called
-    "greedy": "greedy",
-    "beam": "beam",
-    "rrc": "RRC",
-    "prc": "PRC",
-    "revise": "revision of blocks",
-}
+WORDS = {"greedy": "greedy", "beam": "beam", "rrc": "RRC", "prc": "PRC", "revise": "revision of blocks"}  # by method
 LEGEND = "Tested here; in parentheses the paper's, if different."
 
 
@@ -175,7 +169,10 @@ def _line(plan: Plan, protocol: Protocol, uses: Sequence[_Use]) -> Line:
 def _in_words(decodings: Iterable[Decoding]) -> str:
     """Ways to decode, each once: greedy; beam 2, 4, 8; PRC 10, 100 from insertion."""
     numbers: dict[tuple[str, str], list[str]] = {}
-    every = (part for decoding in decodings for part in _milestones(decoding))
+    every: list[Decoding] = []
+    for decoding in decodings:  # a search as those of each of its budgets; what it starts from is none
+        budgets = [{"iterations": budget, "milestones": ()} for budget in decoding.milestones if budget]
+        every += [decoding.model_copy(update=change) for change in budgets] or [decoding]
     for name, how, number in sorted(dict.fromkeys(map(_words, every))):
         numbers.setdefault((name, how), []).extend([f"{number:,}"] if number else [])
     return "; ".join(" ".join(filter(None, (name, ", ".join(of), how))) for (name, how), of in numbers.items())
@@ -194,9 +191,3 @@ def _words(d: Decoding) -> tuple[str, str, int]:
     system, _, way = d.method.partition(":")
     name = WORDS.get(d.method) or of_systems.get(d.method) or f"{system.upper()}'s {way}"
     return name, " ".join(filter(None, more)), d.beam if d.method == "beam" else d.iterations
-
-
-def _milestones(decoding: Decoding) -> list[Decoding]:
-    """A search as those of each of its budgets; what it starts from is none."""
-    change = [{"iterations": budget, "milestones": ()} for budget in decoding.milestones if budget]
-    return [decoding.model_copy(update=each) for each in change] or [decoding]

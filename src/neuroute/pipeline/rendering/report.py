@@ -175,14 +175,8 @@ COVERAGE_LEGEND = (
     "impossible: neither measured nor printed (out of memory or time, not reported)."
 )
 COVERAGE_HEADS = (
-    "Table",
-    "Measured",
-    "of them beside a printed one",
-    "Quoted",
-    "Impossible",
-    "Measured share of printed",
-)
-
+    "Table", "Measured", "of them beside a printed one", "Quoted", "Impossible", "Measured share of printed",
+)  # fmt: skip
 
 ENDS = ("_measured", "_published")  # of a CSV's columns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.notes import draw_table
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, Value
 from neuroute.specs.objects import GivenRun, Reinforced, Run
@@ -19,13 +19,12 @@ def setting_rows(
 ) -> tuple[Row, ...]:
     """Show each setting of each subject; printed: (place of the subject, key) -> the paper's value."""
 
-    def cell(i: int, subject: T | None, key: str | None, value: Callable[[T], Value]) -> Cell:
-        return Cell(value(subject) if subject is not None else None, published(i, key) if key else None)
-
-    return tuple(
-        Row((heading,), tuple(cell(i, subject, key, value) for i, subject in enumerate(subjects)))
-        for heading, key, value in settings
-    )
+    rows = []
+    for heading, key, value in settings:
+        here = [None if subject is None else value(subject) for subject in subjects]
+        in_print = [published(i, key) if key else None for i in range(len(subjects))]
+        rows.append(Row((heading,), tuple(map(Cell, here, in_print))))
+    return tuple(rows)
 
 
 def printed_values(study: Study) -> dict[str, Value]:
@@ -94,26 +93,15 @@ ALSO_USED = {
 
 def licence_table(study: Study) -> Table:
     """Show the licences that a paper's table lists, whose notes hold "<type>; <link>", and those of what is used."""
+    listed = study.published(study.artifact.name)[["key", "value", "note"]]
     rows = []
-    for resource, licence, note in study.published(study.artifact.name)[["key", "value", "note"]].itertuples(
-        index=False
-    ):
+    for resource, licence, note in listed.itertuples(index=False):
         kind, _, link = str(note).partition("; ")
         rows.append(_licence(resource, kind, USED[resource], licence, link))
     rows += [_licence(package, "Code", used) for package, used in ALSO_USED.items()]
-    return Table(
-        study.artifact.title,
-        ("Resource", "Type"),
-        (
-            Column("licence", "Licence", format=str),
-            Column("used", "Used here", format=str),
-            Column("bundled", "Bundled here", format=str),
-            Column("link", "Link", format=str),
-        ),
-        tuple(rows),
-        notes(study),
-        "Used here; in parentheses the paper's entry.",
-    )
+    heads = {"licence": "Licence", "used": "Used here", "bundled": "Bundled here", "link": "Link"}
+    columns = [Column(key, label, format=str) for key, label in heads.items()]
+    return draw_table(study, ("Resource", "Type"), columns, rows, "Used here; in parentheses the paper's entry.")
 
 
 def _licence(

@@ -145,10 +145,8 @@ def _points(axes: mpl.axes.Axes) -> set[tuple[float, float]] | None:
     if axes.patches or axes.images or axes.collections or axes.texts or axes.tables:
         return None
 
-    def is_of_data(line: mpl.lines.Line2D) -> bool:  # not one across the panel
-        return all(line.get_transform().contains_branch_seperately(axes.transData))
-
-    lines = filter(is_of_data, axes.lines)
+    # Not of a line across the panel.
+    lines = (each for each in axes.lines if all(each.get_transform().contains_branch_seperately(axes.transData)))
     data = np.concatenate([np.empty((0, 2)), *(np.column_stack(line.get_data(orig=False)) for line in lines)])
     return set(map(tuple, data[np.isfinite(data).all(1)].tolist()))
 

@@ -262,11 +262,13 @@ MOST_NODES = 100  # nodes of a distance matrix at most, along the tour
 def figure2(study: Study) -> Drawing:
     """From instance to bias at two sizes (a), where the bias enters (b), and what was learnt of it (c)."""
     net = Structure.of_icam(study)
-    model, alpha, instances = net.model, net.number("decoder_alpha"), labelled_instances(net)
-    alphas = [
-        f"{name}: α = {maps.short(net.alphas[key])}"
-        for name, key in (("AAFM", "decoder"), ("compatibility", "compatibility"))
-    ]
+    model, alpha = net.model, net.number("decoder_alpha")
+    # Coordinates (n, 2) and tour (n,), smallest first: of instances with optimal tours, else of the decision's.
+    sizes = sorted(int(n) for n in net.array("sizes")) if "sizes" in net.arrays else []
+    instances = [(n, net.array(f"coords_{n}", float), net.array(f"tour_{n}", int)) for n in sizes]
+    instances = instances or [(net.n, net.coords, net.order)]
+    learnt = {"AAFM": net.alphas["decoder"], "compatibility": net.alphas["compatibility"]}
+    alphas = [f"{name}: α = {maps.short(value)}" for name, value in learnt.items()]
     layers = f"{model.depth} layer{'s' * (model.depth > 1)}: AAFM, FFN"
     first, last = instances[0][0], instances[-1][0]
 
@@ -342,14 +344,6 @@ def figure2(study: Study) -> Drawing:
     return Drawing(sheet.figure, [*net.alpha_rows("c"), *rows], texts, alt)
 
 
-def labelled_instances(net: Structure) -> list[tuple[int, maps.Array, maps.Array]]:
-    """(n, coords (n, 2), tour (n,)), smallest first: those with optimal tours, else the one of the decision."""
-    if "sizes" not in net.arrays:
-        return [(net.n, net.coords, net.order)]
-    sizes = sorted(int(n) for n in net.array("sizes"))
-    return [(n, net.array(f"coords_{n}", float), net.array(f"tour_{n}", int)) for n in sizes]
-
-
 def middle_node(coords: maps.Array) -> int:
     """The node nearest to the mean of all."""
     return int(np.square(coords - coords.mean(axis=0)).sum(axis=1).argmin())
@@ -388,16 +382,11 @@ def figure4(study: Study) -> Drawing:
     ]
     of = f"nodes after layer {layer}" if layer else "embedded nodes"
     encoder_count = model.count(f"{LAYER}.qkv") + 1
+    wide: dict[str, Any] = {"fill": "nodes", "stretch": True}
     encoder = dg.column(
         dg.heading("(a) In a layer of the encoder"),
         dg.box("output", f"Y: {n:,} × {width}", fill="output", width=1.2),
-        dg.box(
-            "module",
-            module,
-            f"no heads, no projection behind it; {encoder_count:,} parameters",
-            fill="nodes",
-            stretch=True,
-        ),
+        dg.box("module", module, f"no heads, no projection behind it; {encoder_count:,} parameters", **wide),
         dg.row(
             dg.column(dg.row(*linears, tight=True, gap=0.1), dg.box("nodes", f"{of}: {n:,} × {width}", width=2.0)),
             dg.column(
@@ -411,7 +400,7 @@ def figure4(study: Study) -> Drawing:
     decoder = dg.column(
         dg.heading("(b) In the decoder, at each step"),
         dg.box("context", f"new context: {n:,} × {width}", fill="output", width=1.4),
-        dg.box("module2", module, f"one for all decisions; {decoder_count:,} parameters", fill="nodes", stretch=True),
+        dg.box("module2", module, f"one for all decisions; {decoder_count:,} parameters", **wide),
         dg.row(
             dg.column(
                 dg.space(0.7, 0.54), linear("of_query", f"2 × {width} × {width}"),

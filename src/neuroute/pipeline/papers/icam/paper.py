@@ -220,7 +220,7 @@ def reference(scale: Scale, problem: Problem, size: int) -> Labels:
     return scale.reference(Dataset(problem="cvrp", n=c.sizes[size], count=c.test_counts[size]), c.references[size])
 
 
-def solved(scale: Scale, problem: Problem, size: int) -> tuple[Labels, ...]:
+def by_all_solvers(scale: Scale, problem: Problem, size: int) -> tuple[Labels, ...]:
     """A test set as each solver that is run on it solves it, the reference first."""
     first = reference(scale, problem, size)
     return by_solvers(first, [first.solver, *sizes(scale, problem).other_solvers.get(size, [])])
@@ -260,7 +260,7 @@ def decoder_beams(scale: Scale) -> Decoding:
     return Decoding(method=DECODERS, beam=scale[IcamScale].decoder_beam)
 
 
-def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:
+def searched_sizes(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:
     """The paper's sizes on which random re-construct, or beams, are run here (Table 11)."""
     most = scale[IcamScale].rrc_max_nodes if method == "rrc" else scale[IcamScale].beam_max_nodes
     return [size for size in SIZES if reference(scale, "tsp", size).dataset.n <= most]
@@ -349,7 +349,7 @@ def also_solved(scale: Scale) -> list[Labels]:
     """Test sets by each of the solvers that Tables 1 and 3 compare."""
     others = scale[IcamScale].cvrp.tam_other_solvers
     return [
-        *(labels for problem in PROBLEMS for size in SIZES for labels in solved(scale, problem, size)),
+        *(labels for problem in PROBLEMS for size in SIZES for labels in by_all_solvers(scale, problem, size)),
         *(labels for size in TAM_SIZES for labels in by_solvers(tam(scale, size), others)),
     ]
 

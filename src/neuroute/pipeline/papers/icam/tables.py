@@ -18,6 +18,7 @@ from neuroute.pipeline.rendering.cells import (
     number,
     printed_numbers,
     references_by_problem,
+    select,
     with_budget,
 )
 from neuroute.pipeline.rendering.grid import (
@@ -26,7 +27,6 @@ from neuroute.pipeline.rendering.grid import (
     SECONDS_EACH,
     Grid,
     Method,
-    Quantity,
     Tests,
     comparison,
     from_print,
@@ -36,7 +36,7 @@ from neuroute.pipeline.rendering.grid import (
     needs_of,
     of_each,
 )
-from neuroute.pipeline.rendering.notes import draw_table, notes
+from neuroute.pipeline.rendering.notes import draw_table
 from neuroute.pipeline.rendering.settings import (
     Setting,
     changes_note,
@@ -113,12 +113,12 @@ def ways(names: Mapping[str, Mapping[Problem, str]], problem: Problem, label: st
     }
 
 
-def searched(scale: Scale) -> dict[str, Method]:
+def searches(scale: Scale) -> dict[str, Method]:
     """Table 11's searches, at the sizes at which they are run here."""
     run, of_baselines = icam.run_id(icam.OWN["tsp"]), icam.BASELINES["tsp"]
 
     def at(run: str, decoding: Decoding) -> Method:
-        sizes = icam.searched(scale, "beam" if decoding.method == "beam" else "rrc")
+        sizes = icam.searched_sizes(scale, "beam" if decoding.method == "beam" else "rrc")
         return Method(runs=dict.fromkeys(sizes, run), decoding=decoding)
 
     return {
@@ -164,39 +164,31 @@ LARGEST = icam.SIZES[-1]
 IN_PRINT = {icam.SINGLE: "single_greedy", MULTI: "multistart_greedy"}
 
 
-def _table8_needs(scale: Scale) -> Iterator[Need]:
-    for test in tested(run_id(OWN[TSP]), sets_of(scale, TSP).values(), MULTI):
-        yield from (test.model_copy(update={"stage": stage}) for stage in icam.STAGES)
-        yield test  # the model itself is of the last stage
-
-
-@artifact("After each stage of the training", needs=_table8_needs)
+@artifact(
+    "After each stage of the training",
+    needs=lambda scale: (
+        test.model_copy(update={"stage": stage})
+        for test in tested(run_id(OWN[TSP]), sets_of(scale, TSP).values(), MULTI)
+        for stage in (*icam.STAGES, None)  # the model itself is of the last stage
+    ),
+)
 def table8(study: Study) -> Table:
     tests = sets_of(study.scale, TSP)
     sets = {size: labels.dataset for size, labels in tests.items()}
     rows = []
+    main = study.runs.get(run_id(OWN[TSP]))
+    training = main.training if main and not isinstance(main, GivenRun) else None
     for i, stage in enumerate((*icam.STAGES, None), 1):
         published = printed_numbers(study, "table8", checkpoint=f"after_stage_{i}")
         run = run_id(OWN[TSP]) if stage is None else icam.at_stage(OWN[TSP], stage)
         gaps = {size: number(published, size, "gap_pct") for size in sets}
         cells = [gap_cell(study, run, dataset, gaps[size], MULTI) for size, dataset in sets.items()]
-        rows.append(Row((f"After stage {i}", _sizes(study, i - 1)), tuple(cells)))
-    return draw_table(
-        study,
-        ("Checkpoint", "Trained on, here"),
-        gap_columns(sets),
-        rows,
-        reference=reference_note({TSP: tests}, {TSP: "Concorde"}),
-    )
-
-
-def _sizes(study: Study, stage: int) -> str:
-    """The sizes of a stage of the main run."""
-    run = study.runs.get(run_id(OWN[TSP]))
-    if run is None or not isinstance(run.training, Reinforced) or isinstance(run, GivenRun):
-        return UNTRAINED
-    low, high = run.training.stages[stage].sizes
-    return f"n={low}" if low == high else f"n={low} to {high}"
+        trained_on = UNTRAINED
+        if isinstance(training, Reinforced):
+            trained_on = f"n={' to '.join(map(str, dict.fromkeys(training.stages[i - 1].sizes)))}"
+        rows.append(Row((f"After stage {i}", trained_on), tuple(cells)))
+    reference = reference_note({TSP: tests}, {TSP: "Concorde"})
+    return draw_table(study, ("Checkpoint", "Trained on, here"), gap_columns(sets), rows, reference=reference)
 
 
 def table9_grid(scale: Scale) -> Grid:
@@ -238,31 +230,19 @@ def table10(study: Study) -> Table:
         published = number(printed_numbers(study, 10, k=k, beta=beta, decoding=name), LARGEST, "gap_pct")
         return gap_cell(study, run, labels.dataset, published, decoding) if run in study.runs else Cell(None, published)
 
-    rows = [
-        Row(
-            (with_budget(f"k = {k}", k, study.scale[IcamScale].elites[k]),),
-            tuple(cell(k, beta, way) for way in ways.values() for beta in icam.BETAS),
-        )
-        for k in icam.KS
-    ]
-    trained_here = [
-        f"k = {k} with β = {beta:g}"
-        for k, beta in study.scale[IcamScale].forks
-        if run_id(icam.fork(k, beta)) in study.runs
-    ]
-    return draw_table(
-        study,
-        ("Best solutions",),
-        columns,
-        rows,
-        reference=reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"}),
-        forks=f"Others trained here: {'; '.join(trained_here) or 'none'}.",
-    )
+    i, rows = study.scale[IcamScale], []
+    for k in icam.KS:
+        cells = tuple(cell(k, beta, way) for way in ways.values() for beta in icam.BETAS)
+        rows.append(Row((with_budget(f"k = {k}", k, i.elites[k]),), cells))
+    forks = [f"k = {k} with β = {beta:g}" for k, beta in i.forks if run_id(icam.fork(k, beta)) in study.runs]
+    trained_here = f"Others trained here: {'; '.join(forks) or 'none'}."
+    reference = reference_note({TSP: {LARGEST: labels}}, {TSP: "Concorde"})
+    return draw_table(study, ("Best solutions",), columns, rows, reference=reference, forks=trained_here)
 
 
 def table11_grid(scale: Scale) -> Grid:
     columns = comparison(sets_of(scale, TSP), "TSP{}".format, lengths=4, time="Total time")
-    return Grid(from_print(icam.KEY, 11, models(scale, TSP) | searched(scale) | REFERENCE[TSP]), columns)
+    return Grid(from_print(icam.KEY, 11, models(scale, TSP) | searches(scale) | REFERENCE[TSP]), columns)
 
 
 @artifact("Inference strategies", needs=needs_of(table11_grid))
@@ -325,14 +305,8 @@ def table5(study: Study) -> Table:
         names = (f"both.{key}", f"{prefixes[i]}.{key}", f"{prefixes[i]}.{key}_max_norm") if prefixes[i] else ()
         return next((published[name] for name in names if name in published), None)
 
-    return draw_table(
-        study,
-        ("Hyper-parameter",),
-        columns,
-        setting_rows(ROWS, subjects, print_value),
-        AS_TRAINED,
-        changes=changes_note(study, study.runs.values()),
-    )
+    rows, changes = setting_rows(ROWS, subjects, print_value), changes_note(study, study.runs.values())
+    return draw_table(study, ("Hyper-parameter",), columns, rows, AS_TRAINED, changes=changes)
 
 
 @artifact("Licences of the codes")
@@ -373,6 +347,10 @@ class ReinforcedRun(NamedTuple):
     def first(self) -> Stage:
         return self.training.stages[0]
 
+    @property
+    def drops(self) -> list[int]:
+        return sorted({drop for stage in self.training.stages for drop in stage.drops})
+
     def each(self, value: Callable[[Stage], Any], first: int = 0, last: int | None = None) -> Value:
         """Return the one value of these stages, or each of theirs; None without any."""
         values = [value(stage) for stage in self.training.stages[first:last]]
@@ -412,7 +390,7 @@ ROWS: tuple[Setting[ReinforcedRun], ...] = (
     ("Total epochs", "total_epochs", lambda t: t.training.epochs),
     # Not in the paper's table.
     ("Solutions of an instance", None, lambda t: t.each(lambda stage: "N" if stage.starts is None else stage.starts)),
-    ("Epochs after which the rate falls", None, lambda t: _drops(t.training.stages)),
+    ("Epochs after which the rate falls", None, lambda t: ", ".join(map(str, t.drops)) or "none"),
     ("Instances drawn, on average", None, lambda t: round(drawn_instances(t.run) or 0)),
     ("Precision", None, lambda t: t.training.precision),
 )
@@ -437,12 +415,9 @@ def _batch(stage: Stage) -> Value:
     return f"floor({stage.batch_size}*({stage.batch_nodes}/N)^2)"
 
 
-def _drops(stages: Sequence[Stage]) -> str:
-    return ", ".join(map(str, sorted({drop for stage in stages for drop in stage.drops}))) or "none"
-
-
 def table3_grid(scale: Scale) -> Grid:
-    return _beyond(scale, 3, "cvrp", of_each(scale, "cvrp", icam.TAM_SIZES, icam.tam, LENGTH, GAP, SECONDS_EACH))
+    methods = from_print(icam.KEY, 3, models(scale, "cvrp") | REFERENCE["cvrp"])
+    return Grid(methods, of_each(scale, "cvrp", icam.TAM_SIZES, icam.tam, LENGTH, GAP, SECONDS_EACH))
 
 
 @artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
@@ -452,18 +427,14 @@ def table3(study: Study) -> Table:
 
 
 def table6_grid(scale: Scale) -> Grid:
-    return _beyond(scale, 6, "tsp", of_each(scale, "tsp", icam.LARGE_SIZES, icam.large, LENGTH, GAP, SECONDS_EACH))
+    methods = from_print(icam.KEY, 6, models(scale, "tsp") | REFERENCE["tsp"])
+    return Grid(methods, of_each(scale, "tsp", icam.LARGE_SIZES, icam.large, LENGTH, GAP, SECONDS_EACH))
 
 
 @artifact("Larger TSP instances", needs=needs_of(table6_grid))
 def table6(study: Study) -> Table:
     tests = {size: icam.large(study.scale, size) for size in icam.LARGE_SIZES}
     return _draw_beyond(study, "tsp", table6_grid(study.scale), tests, "LKH3")
-
-
-def _beyond(scale: Scale, table: int, problem: Problem, columns: Sequence[Quantity]) -> Grid:
-    """The rows of a table of sizes beyond those of the training."""
-    return Grid(from_print(icam.KEY, table, models(scale, problem) | REFERENCE[problem]), columns)
 
 
 def _draw_beyond(study: Study, problem: Problem, grid: Grid, tests: Mapping[int, Labels], reference: str) -> Table:
@@ -506,40 +477,34 @@ METHODS = (
 @artifact("CVRPLIB's Set-X", needs=lambda scale: [icam.on_set_x(scale, run) for run in RUNS.values()])
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and mean time."""
-    solved = Solved.by_all(study, (f"{run}/{BENCHMARK}" for run in RUNS.values()), BENCHMARK)
-    names = {
-        f"{BENCHMARK}_{k.name}" for k in study_instances(GROUPS["all"][1] + 1, GROUPS["all"][0], BENCHMARK, (SET,))
-    }
-    solved = Solved(BENCHMARK, solved.records[solved.records.test.isin(names)])
+    records = Solved.by_all(study, (f"{run}/{BENCHMARK}" for run in RUNS.values()), BENCHMARK).records
+    most, fewest = GROUPS["all"][1] + 1, GROUPS["all"][0]
+    names = [f"{BENCHMARK}_{k.name}" for k in study_instances(most, fewest, BENCHMARK, (SET,))]
+    solved = Solved(BENCHMARK, records[records.test.isin(names)])
     at = {name: solved.describe(nodes, (SET,)) for name, nodes in GROUPS.items()}
     columns = [Column(f"gap_x_{KEYS[name]}_pct", HEADS[name], "%", fixed(2), "Gap", at[name]) for name in GROUPS]
     columns.append(Column("time_x_s", "Avg. time", "", duration, "", at["all"]))
     in_print = printed_numbers(study, 2, method="BKS")
-    zeros = [
-        Cell(0.0 if solved.count(nodes) else None, number(in_print, name, "gap_pct")) for name, nodes in GROUPS.items()
-    ]
-    rows = (
-        Row(("BKS", UNTRAINED), (*zeros, Cell(None, number(in_print, "all", "time_s")))),
-        *(_row(study, solved, method) for method in METHODS),
-    )
+    best = [Cell(0.0 if solved.count(group) else None, number(in_print, n, "gap_pct")) for n, group in GROUPS.items()]
+    rows = [Row(("BKS", UNTRAINED), (*best, Cell(None, number(in_print, "all", "time_s"))))]
+    for method in METHODS:
+        run, in_print = method.run(None), printed_numbers(study, 2, **(method.printed or {}))
+        how = run, method.decoding.name
+        cells = [solved.gap_cell(study, *how, group, number(in_print, n, "gap_pct")) for n, group in GROUPS.items()]
+        cells.append(Cell(solved.mean("time_s", *how, GROUPS["all"]), number(in_print, "all", "time_s")))
+        rows.append(Row((*method.labels, model_here(study, run)), tuple(cells)))
     least, below = study.scale[IcamScale].cvrp.benchmark_nodes
     trained = [f"{name} at n={study.runs[run].n}" for name, run in RUNS.items() if run in study.runs]
     expected = {name: run for name, run in RUNS.items() if run in study.runs or name != "ELG"}  # a scale may lack ELG
-    texts = notes(
+    return draw_table(
         study,
+        ("Method", HERE),
+        columns,
+        rows,
         here=measured_here(study, least, below, BENCHMARK),
         not_measured=not_measured(study, solved.records, below, expected, BENCHMARK, least, (SET,)),
         trained=", ".join(trained) or "none",
     )
-    return Table(study.artifact.title, ("Method", HERE), tuple(columns), rows, texts)
-
-
-def _row(study: Study, solved: Solved, method: Method) -> Row:
-    run, rows = method.run(None), printed_numbers(study, 2, **(method.printed or {}))
-    how = run, method.decoding.name
-    cells = [solved.gap_cell(study, *how, nodes, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
-    time = Cell(solved.mean("time_s", *how, GROUPS["all"]), number(rows, "all", "time_s"))
-    return Row((*method.labels, model_here(study, run)), (*cells, time))
 
 
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.
@@ -564,9 +529,8 @@ def _both_problems_grids(scale: Scale, table: int, more: Callable[[Problem], dic
 def _both_problems(study: Study, grids: Sequence[Grid], **values: object) -> Table:
     """Draw mean length, gap and total time of the methods of each problem; values: of the notes besides."""
     tests = {problem: sets_of(study.scale, problem) for problem in PROBLEMS}
-    reference = reference_note(tests, {"tsp": "Concorde", "cvrp": "LKH3"})
-    varying = _varying_sizes(study)
-    return grid_table(study, ("Problem", "Method"), grids, varying_sizes=varying, reference=reference, **values)
+    values |= {"reference": reference_note(tests, {"tsp": "Concorde", "cvrp": "LKH3"})}
+    return grid_table(study, ("Problem", "Method"), grids, varying_sizes=_varying_sizes(study), **values)
 
 
 def _varying_sizes(study: Study) -> list[str]:
@@ -579,19 +543,15 @@ def _varying_sizes(study: Study) -> list[str]:
             continue
         there = [(label, name, gap) for (_, label, name), gap in zip(TRAININGS, gaps, strict=True) if gap is not None]
         gaps_here = ", ".join(f"{label} {gap:.2f} %" for label, _, gap in there)
-        gaps_in_print = ", ".join(f"{_printed_many(study, problem, name):.3f}" for _, name, _ in there)
+        in_print = printed_numbers(study, 7, problem=problem.upper(), decoding="multistart_greedy", aug=1)
+        values = (number(select(in_print, method=name), largest, "gap_pct") for _, name, _ in there)
+        gaps_in_print = ", ".join(f"{float(value or 0):.3f}" for value in values)
         parts.append(f"on {described(dataset)} {gaps_here} (in print {gaps_in_print} %)")
         apart |= gaps[1] is not None
     if not parts:
         return []
     what = "What training at varying sizes adds" if apart else "What ICAM and training at varying sizes add together"
     return [f"{what} at the largest size, in gaps without augmentation: {'; '.join(parts)}."]
-
-
-def _printed_many(study: Study, problem: Problem, method: str) -> float:
-    """Return Table 7's gap at the largest size without augmentation."""
-    rows = printed_numbers(study, 7, problem=problem.upper(), method=method, decoding="multistart_greedy", aug=1)
-    return float(number(rows, icam.SIZES[-1], "gap_pct") or 0)
 
 
 def table1_grids(scale: Scale) -> list[Grid]:
@@ -629,11 +589,9 @@ def table7(study: Study) -> Table:
     """Mean length, gap and total time of POMO as its authors train it, of POMO in the three stages, and of ICAM."""
     parts = []
     for problem in PROBLEMS:
-        runs = {
-            label: study.runs[run_id(of[problem])] for of, label, _ in TRAININGS if run_id(of[problem]) in study.runs
-        }
-        amounts = {label: drawn_instances(run) for label, run in runs.items()}
-        texts = [f"{label} {amount:,.0f}" for label, amount in amounts.items() if amount is not None]
+        runs = [(label, study.runs.get(run_id(of[problem]))) for of, label, _ in TRAININGS]
+        amounts = [(label, drawn_instances(run)) for label, run in runs if run]
+        texts = [f"{label} {amount:,.0f}" for label, amount in amounts if amount is not None]
         parts += [f"{problem.upper()}: {', '.join(texts)}"] if texts else []
     amounts_note = [f"Instances that the trainings here draw, on average: {'; '.join(parts)}."] if parts else []
     return _both_problems(study, table7_grids(study.scale), amounts=amounts_note)

@@ -191,7 +191,7 @@ def chosen_weights(scores: maps.Array, indices: maps.Array, weights: maps.Array,
     return every
 
 
-@artifact("MVMoE, drawn from a trained model", needs=mvmoe.experts_routing)
+@artifact("MVMoE, drawn from a trained model", needs=mvmoe.routing_needs("MVMoE/4E"))
 def figure2(study: Study) -> Drawing:
     """MVMoE with its shapes over a decision on a real instance (a), and how a mixture routes a node of it (b)."""
     net = Routing.of_model(study)
@@ -249,7 +249,7 @@ MOST_NODES = 12  # nodes of a score matrix
 COLOURS = {"input": style.RAMPS["blue"], "expert": style.RAMPS["orange"]}
 
 
-@artifact("Nodes that choose experts, experts that choose nodes", needs=mvmoe.experts_routing)
+@artifact("Nodes that choose experts, experts that choose nodes", needs=mvmoe.routing_needs("MVMoE/4E"))
 def figure3(study: Study) -> Drawing:
     """Scores of a gate on real nodes, by which nodes choose experts (a) or experts choose nodes (b); loads (c, d)."""
     net = Routing.of_model(study)
@@ -305,7 +305,7 @@ def _draw_matrix(axes: mpl.axes.Axes, scores: maps.Array, is_choice: maps.Array,
 
 @artifact(
     "A base gate and a hierarchical one",
-    needs=lambda scale: [*mvmoe.experts_routing(scale), *mvmoe.light_routing(scale)],
+    needs=mvmoe.routing_needs("MVMoE/4E", "MVMoE/4E-L"),
 )
 def figure4(study: Study) -> Drawing:
     """The decoder's base gate (a) and the hierarchical one (b) at a decision of as many tours as there are starts."""
@@ -399,7 +399,7 @@ IN_CHARTS: dict[str, dict[str, Any]] = {
 }
 
 
-@artifact("Routes under each constraint", needs=mvmoe.experts_routing)
+@artifact("Routes under each constraint", needs=mvmoe.routing_needs("MVMoE/4E"))
 def figure1(study: Study) -> Drawing:
     """A solved instance of each constraint, and the constraint at work on one of its routes."""
     net = Routing.of_model(study)
@@ -446,18 +446,9 @@ def figure1(study: Study) -> Drawing:
     longest = max(limited.route_length(route) for route in limited.routes)
     waits = [stop.begins - stop.arrives for route in timely.routes for stop in timely.stops(route)]
     waiting = [wait for wait in waits if wait > 1e-6]  # what double precision leaves is none
-    texts = notes(
-        study,
-        net=net,
-        backhaul=backhaul,
-        lengths=lengths,
-        spared=spared,
-        collected=collected,
-        limit="none" if limited.limit is None else f"{limited.limit:g}",
-        longest=longest,
-        waiting=len(waiting),
-        waits=len(waits),
-    )
+    limit = "none" if limited.limit is None else f"{limited.limit:g}"
+    of_routes = {"lengths": lengths, "spared": spared, "collected": collected, "longest": longest, "limit": limit}
+    texts = notes(study, net=net, backhaul=backhaul, waiting=len(waiting), waits=len(waits), **of_routes)
     return Drawing(sheet.figure, rows, texts, alt)
 
 
@@ -538,7 +529,7 @@ LEAST_REACH = 0.05  # of the colours, about their middle: less would draw roundi
 OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
 
 
-@artifact("When MVMoE/4E-L runs its experts", needs=mvmoe.light_routing)
+@artifact("When MVMoE/4E-L runs its experts", needs=mvmoe.routing_needs("MVMoE/4E-L"))
 def figure8(study: Study) -> Drawing:
     """How probable experts are at the first decisions, by problem (a), and at which share of all they ran (b)."""
     net = Routing.of_model(study, "MVMoE/4E-L")
@@ -546,7 +537,8 @@ def figure8(study: Study) -> Drawing:
     figure = new_figure(height=0.7 + 0.165 * len(names) + 0.3)
     first, second = figure.subplots(1, 2, width_ratios=(1.75, 1))
     _draw_chances(figure, first, chances, names)
-    percent = _sparse_shares(net)
+    ran, decisions = (net.array(name, float) for name in ("sparse_decisions", "decisions"))
+    percent = 100 * ran / np.maximum(decisions, 1)
     places = range(len(percent))
     second.barh(places, percent, 0.72, color=SPARSE)
     second.barh(places, 100 - percent, 0.72, left=percent, color=DENSE)
@@ -572,21 +564,15 @@ def figure8(study: Study) -> Drawing:
     finite, chances_text = chances[np.isfinite(chances)], ""
     if len(finite):
         chances_text = f" Probabilities of the sparse layer in (a): {finite.min():.2f} to {finite.max():.2f}."
-    texts = notes(
-        study,
-        net=net,
-        batches=_batches(net),
-        chances_text=chances_text,
-        mean=percent.mean(),
-        low=(names[low], percent[low]),
-        high=(names[high], percent[high]),
-    )
+    ends = {"low": (names[low], percent[low]), "high": (names[high], percent[high])}
+    mean, batches = percent.mean(), _batches(net)
+    texts = notes(study, net=net, batches=batches, chances_text=chances_text, mean=mean, **ends)
     rows: list[dict[str, Any]] = []
-    sparse, counts, ran = net.array("sparse", int), net.array("decisions"), net.array("sparse_decisions")
+    sparse = net.array("sparse", int)
     for i, (name, share) in enumerate(zip(names, percent, strict=True)):
         about = {"side": MEASURED, "variant": name, "trained": name in mvmoe.TRAINED}
-        rows.append(about | {"panel": "b", "decisions": int(counts[i]), "sparse_decisions": int(ran[i]),
-                             "sparse_pct": float(share)})  # fmt: skip
+        counts = {"decisions": int(decisions[i]), "sparse_decisions": int(ran[i]), "sparse_pct": float(share)}
+        rows.append(about | {"panel": "b"} | counts)
         rows += [
             about
             | {"panel": "a", "decision": step, "layer": "sparse" if is_sparse else "dense", "probability": float(p)}
@@ -599,12 +585,6 @@ def figure8(study: Study) -> Drawing:
 def _square(label: str, **look: Any) -> mpl.patches.Patch:
     """An entry of a legend."""
     return mpl.patches.Patch(label=label, linewidth=0.4, **look)
-
-
-def _sparse_shares(net: Routing) -> maps.Array:
-    """(v,) percent of the decisions with experts."""
-    ran, decisions = (net.array(name, float) for name in ("sparse_decisions", "decisions"))
-    return 100 * ran / np.maximum(decisions, 1)
 
 
 def _draw_chances(figure: mpl.figure.Figure, axes: mpl.axes.Axes, chances: maps.Array, names: list[str]) -> None:
@@ -637,11 +617,12 @@ def _batches(net: Routing) -> str:
     return f"one batch of {many} instance{'s' * (counts != [1])} of each problem"
 
 
-@artifact("Load of the experts of MVMoE/4E", needs=mvmoe.experts_routing, printed_files=("quoted",))
+@artifact("Load of the experts of MVMoE/4E", needs=mvmoe.routing_needs("MVMoE/4E"), printed_files=("quoted",))
 def figure9(study: Study) -> Drawing:
     """The mean share of nodes on each expert by problem (a), and layer by layer (b)."""
     net = Routing.of_model(study)
-    by_layer = layer_shares(net)
+    # (v, layers, m): a mixture's choices on each expert, the decoder's last
+    by_layer = shares(np.concatenate([net.array("encoder_load"), net.array("decoder_load")[:, None]], axis=1))
     by_variant = np.asarray(np.ma.masked_invalid(by_layer).mean(axis=1).filled(0))  # over layers that routed anything
     figure = new_figure(height=3.7)
     top, bottom = figure.subplots(2, 1, height_ratios=(1.35, 1))
@@ -698,12 +679,6 @@ def layer_names(net: Routing) -> list[str]:
     return [*(f"enc {int(str(name).removeprefix('enc')) + 1}" for name in net.array("mixtures")), "dec"]
 
 
-def layer_shares(net: Routing) -> maps.Array:
-    """(v, layers, m) percent of a mixture's choices on each expert, the decoder's last."""
-    loads = np.concatenate([net.array("encoder_load"), net.array("decoder_load")[:, None]], axis=1)
-    return shares(loads)
-
-
 def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> tuple[str, ...]:
     names, layers = net.variants, layer_names(net)
     largest_share, uneven = "", ""
@@ -726,12 +701,5 @@ def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: m
             f"Of the first {steps.shape[1]} decisions the most uneven one is number {step + 1} of {names[v]}: {worst} "
             f"%. The paper has an example at n = 500: {example} % (Appendix D)."
         )
-    return notes(
-        study,
-        net=net,
-        batches=_batches(net),
-        layers=len(layers),
-        largest_share=largest_share,
-        uneven=uneven,
-        most=quoted(study, "largest_expert_share_pct"),
-    )
+    values = {"batches": _batches(net), "layers": len(layers), "most": quoted(study, "largest_expert_share_pct")}
+    return notes(study, net=net, largest_share=largest_share, uneven=uneven, **values)

@@ -29,7 +29,6 @@ from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import (
     MEAN_OF_GAPS,
-    number,
     printed_gap,
     printed_numbers,
     resampled_mean_of_gaps,
@@ -100,9 +99,9 @@ class Curve:
 
     @property
     def xy(self) -> tuple[list[float], list[float]]:
-        return [epoch for epoch, *_ in self.points], [
-            gap if math.isfinite(gap) else math.nan for *_, gap in self.points
-        ]
+        """Epochs and gaps, nan where one is not finite."""
+        gaps = (gap if math.isfinite(gap) else math.nan for *_, gap in self.points)
+        return [epoch for epoch, *_ in self.points], list(gaps)
 
     @property
     def last(self) -> float:
@@ -137,22 +136,26 @@ def epochs(training: Reinforced, batches: int) -> float:
     return total
 
 
-def _few_curve(study: Study, method: str, variant: str) -> Curve:
-    run = run_id(mvmoe.few(method, variant))
-    if len(few_shot_stages(study.scale)) > 1:
-        return Curve(run, variant, method, tuple(few_shot_points(study, method, variant)))
-    return curve(study, run, variant, method)
-
-
 @artifact("Few-shot training on two unseen problems", needs=few_shot_needs, printed_files=("table2",))
 def figure5(study: Study) -> Drawing:
     """Gaps while models of six problems go on with one that they have not seen."""
     figure = new_figure(height=2.6)
     panels = figure.subplots(1, len(FEW), sharey=True)
     every: list[Curve] = []
-    zero = {variant: _zero_shot(study, variant) for variant in FEW}
+    zero: dict[str, dict[str, float]] = {}  # problem -> method -> Table 2's gap, before any training on the problem
+    for variant in FEW:
+        in_print = {m: printed_numbers(study, "table2", problem=variant, method=m) for m in mvmoe.MULTI_TASK}
+        gaps = {method: printed_gap(rows, SIZES[0]) for method, rows in in_print.items()}
+        zero[variant] = {method: gap for method, gap in gaps.items() if gap is not None}
+    several = len(few_shot_stages(study.scale)) > 1
     for axes, letter, variant in zip(panels, "ab", FEW, strict=True):
-        curves = [_few_curve(study, method, variant) for method in mvmoe.MULTI_TASK]
+        runs = {method: run_id(mvmoe.few(method, variant)) for method in mvmoe.MULTI_TASK}
+        curves = [
+            Curve(run, variant, method, tuple(few_shot_points(study, method, variant)))
+            if several
+            else curve(study, run, variant, method)
+            for method, run in runs.items()
+        ]
         for each in curves:
             colour, marker = LOOKS[each.series]
             x, y = each.xy
@@ -162,21 +165,20 @@ def figure5(study: Study) -> Drawing:
         text = ", ".join(f"{gap:.3f}" for gap in zero[variant].values())
         axes.text(0, 1.03, f"zero-shot in print (Table 2): {text} %", transform=axes.transAxes, fontsize=6.5)
         every += curves
-    gap = "Gap" if len(few_shot_stages(study.scale)) > 1 else "Validation gap"
-    panels[0].set_ylabel(f"{gap}, n = {study.scale[MvmoeScale].sizes[SIZES[0]]} (%)")
+    scale = study.scale[MvmoeScale]
+    count, n, samples = scale.validation_count, scale.sizes[SIZES[0]], _training(study, every[0].run).samples
+    panels[0].set_ylabel(f"{'Gap' if several else 'Validation gap'}, n = {n} (%)")
     handles = [line(method, color=colour, marker=marker, markersize=3.5) for method, (colour, marker) in LOOKS.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "Gaps of three models over the epochs of training on one unseen problem, in two panels."
     rows = [row for each in every for row in each.rows()]
     rows += [{"side": PUBLISHED, "series": method, "variant": variant, "epoch": 0.0, "gap_pct": gap}
              for variant, of in zero.items() for method, gap in of.items()]  # fmt: skip
-    scale = study.scale[MvmoeScale]
-    count, n, samples = scale.validation_count, scale.sizes[SIZES[0]], _training(study, every[0].run).samples
     gaps_text = (
         f"Gaps of one training each are ratios of mean lengths, greedy from many starts without augmentation, on "
         f"{count:,} validation instances, which are not those of Table 2; nothing is selected on them."
     )
-    if len(few_shot_stages(study.scale)) > 1:
+    if several:
         count = mvmoe.adapted(study.scale, FEW[0]).dataset.count
         gaps_text = f"Gaps are means over {count:,} test instances, those of Table 2 first, with its 8 images."
     changes = []
@@ -188,9 +190,8 @@ def figure5(study: Study) -> Drawing:
         ]
         if texts:
             changes.append(f"{variant} here, from before to after: {'; '.join(texts)}.")
-    return Drawing(
-        figure, rows, notes(study, n=n, samples=samples, gaps=gaps_text, changes=changes, trouble=_trouble(every)), alt
-    )
+    said = notes(study, n=n, samples=samples, gaps=gaps_text, changes=changes, trouble=_trouble(every))
+    return Drawing(figure, rows, said, alt)
 
 
 AFTER = 0  # in the place of a size, as no such gap is printed
@@ -225,15 +226,6 @@ def table_figure5(study: Study) -> Table:
         references=references_note(study.scale, FEW),
         **rule_notes(study, [test for grid in grids for test in grid.tests], grids[0].runs),
     )
-
-
-def _zero_shot(study: Study, variant: str) -> dict[str, float]:
-    """Method -> the printed gap of Table 2, before any training on the problem."""
-    gaps = {
-        method: number(printed_numbers(study, "table2", problem=variant, method=method), SIZES[0], "gap_pct")
-        for method in mvmoe.MULTI_TASK
-    }
-    return {method: float(gap) for method, gap in gaps.items() if isinstance(gap, float)}
 
 
 def _of_epochs(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
@@ -306,15 +298,12 @@ def figure7(study: Study) -> Drawing:
     scale = study.scale[MvmoeScale]
     count, n = scale.validation_count, scale.sizes[SIZES[0]]
     training = _training(study, every[0].run)
-    texts = []
-    for variants, name in (
-        (BOTH, "open routes and time windows"),
-        ([v for v in mvmoe.VARIANTS if v not in BOTH], "others"),
-    ):
-        ends = {series: np.mean([c.last for c in every if c.variant in variants and c.series == series])
-                for series in (WITHOUT, WITH)}  # fmt: skip
-        texts.append(f"{name} {ends[WITHOUT]:.2f} % without, {ends[WITH]:.2f} % with")
-    worse = [v for v in BOTH if _last(every, v, WITHOUT) > _last(every, v, WITH)]
+    texts, last = [], {(each.variant, each.series): each.last for each in every}
+    others = tuple(v for v in mvmoe.VARIANTS if v not in BOTH)
+    for name, variants in {"open routes and time windows": BOTH, "others": others}.items():
+        without, with_ = (np.mean([last[v, series] for v in variants]) for series in (WITHOUT, WITH))
+        texts.append(f"{name} {without:.2f} % without, {with_:.2f} % with")
+    worse = [v for v in BOTH if last[v, WITHOUT] > last[v, WITH]]
     seen_notes = notes(
         study,
         n=n,
@@ -336,16 +325,8 @@ def idle_limits(every: Sequence[Curve]) -> list[str]:
     variant_of = {switches: variant for variant, switches in SWITCHES.items()}
     pairs = {v: variant_of[SWITCHES[v]._replace(limit=False)] for v in mvmoe.VARIANTS if SWITCHES[v].limit}
     same = [v for v, other in pairs.items() if all(of[v, series] == of[other, series] for series in (WITH, WITHOUT))]
-    if not same:
-        return []
-    return [
-        f"The limit of a route's length never binds here for {', '.join(same)}: each has the curves of the same "
-        "problem without it."
-    ]
-
-
-def _last(every: Sequence[Curve], variant: str, series: str) -> float:
-    return next(each.last for each in every if (each.variant, each.series) == (variant, series))
+    text = "each has the curves of the same problem without it."
+    return [f"The limit of a route's length never binds here for {', '.join(same)}: {text}"] * bool(same)
 
 
 PANELS = {
@@ -360,20 +341,10 @@ SHORT = {  # labels that are too long for the panel
     "random hierarchical": "random hier.",
 }
 BAR, DEFAULT_BAR = style.RAMPS["blue"][0], style.RAMPS["blue"][2]
-HOLLOW: dict[str, Any] = {
-    "marker": "D",
-    "linestyle": "None",
-    "markerfacecolor": "white",
-    "markeredgecolor": style.INK,
-    "markeredgewidth": 1.0,
-}
-METHODS = dict(
-    zip(
-        mvmoe.ABLATIONS["figure6d"],
-        (style.GREY, DEFAULT_BAR, style.RAMPS["orange"][1], "#8a4fb0", style.GREEN),
-        strict=True,
-    )
-)
+HOLLOW: dict[str, Any] = {"marker": "D", "linestyle": "None", "markerfacecolor": "white"}
+HOLLOW |= {"markeredgecolor": style.INK, "markeredgewidth": 1.0}
+SHADES = (style.GREY, DEFAULT_BAR, style.RAMPS["orange"][1], "#8a4fb0", style.GREEN)
+METHODS = dict(zip(mvmoe.ABLATIONS["figure6d"], SHADES, strict=True))
 MARKS = dict(zip(mvmoe.ABLATIONS["figure6d"], style.MARKERS, strict=False))
 
 
@@ -434,11 +405,8 @@ def figure6(study: Study) -> Drawing:
         else:
             bars = [s for s in settings[letter] if s.gap is not None or s.printed_gap is not None]
             _draw_bars(axes, bars, METHODS if letter == "d" else {})
-    handles = [
-        mark("here", "s", BAR),
-        mark("here, MVMoE/4E (default)", "s", DEFAULT_BAR),
-        line("published, where it is printed", **HOLLOW),
-    ]
+    handles = [mark("here", "s", BAR), mark("here, MVMoE/4E (default)", "s", DEFAULT_BAR)]
+    handles.append(line("published, where it is printed", **HOLLOW))
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     alt = "Bars of mean gaps on unseen problems for positions, numbers and gates of experts, and gaps against time."
     rows = [row for of in settings.values() for each in of for row in each.rows()]
@@ -455,21 +423,17 @@ def figure6(study: Study) -> Drawing:
         if len(ends) > 1:
             texts.append(f"({letter}) {' < '.join(label for _, label in ends)}")
     trends = f"From the smallest gap here: {'; '.join(texts)}. " if texts else ""
-    return Drawing(
-        figure,
-        pd.DataFrame(rows, columns=columns),
-        notes(
-            study,
-            scale=scale[mvmoe.MvmoeScale],
-            amounts=amounts(study, runs) or "no",
-            references=references_note(scale, UNSEEN),
-            **rule_notes(study, tests, runs),
-            trends=trends,
-            seconds=_times(study, settings["e"]),
-            missing=f"Of {every} settings not trained at this scale: {'; '.join(missing)}." if missing else "",
-        ),
-        alt,
+    said = notes(
+        study,
+        scale=scale[mvmoe.MvmoeScale],
+        amounts=amounts(study, runs) or "no",
+        references=references_note(scale, UNSEEN),
+        **rule_notes(study, tests, runs),
+        trends=trends,
+        seconds=_times(study, settings["e"]),
+        missing=f"Of {every} settings not trained at this scale: {'; '.join(missing)}." if missing else "",
     )
+    return Drawing(figure, pd.DataFrame(rows, columns=columns), said, alt)
 
 
 @artifact("Figure 6's bars", needs=_bars_needs, printed_files=("quoted", "table5"))
@@ -493,24 +457,18 @@ def _settings(study: Study, letter: str) -> list[Setting]:
     """All settings of a panel, whether or not they are trained here."""
     names = mvmoe.trained_ablations(study.scale, f"figure6{letter}")
     tests = [mvmoe.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
+    # Table 5 has the default; of the others the text quotes one.
+    (setting,) = [key for key, run in mvmoe.ABLATIONS["table5"].items() if run == mvmoe.DEFAULT]
+    of_default = printed_numbers(study, "table5", method_params=setting, problem=GROUPS["unseen"][1])
+    printed = {mvmoe.DEFAULT: printed_gap(of_default, SIZES[0])}
+    printed["h_enc_ec"] = quoted(study, "gap_unseen_expert_choice_enc_pct")
     settings = []
     for label, name in mvmoe.ABLATIONS[f"figure6{letter}"].items():
-        here, published = label in names, _published_gap(study, name)
+        here, published = label in names, printed.get(name)
         cell = mean_gap_cell(study, run_id(name), tests, published) if here else Cell(None, published)
         seconds = summary_cell(study, run_id(name), "wall_time_s").measured if here and letter == "e" else None
         settings.append(Setting(letter, label, name, cell, seconds if isinstance(seconds, float) else None))
     return settings
-
-
-def _published_gap(study: Study, name: str) -> float | None:
-    """Table 5 has the default; of the others the text quotes one."""
-    if name == "h_enc_ec":
-        return quoted(study, "gap_unseen_expert_choice_enc_pct")
-    if name != mvmoe.DEFAULT:
-        return None
-    (setting,) = [key for key, run in mvmoe.ABLATIONS["table5"].items() if run == mvmoe.DEFAULT]
-    _, problem = GROUPS["unseen"]
-    return printed_gap(printed_numbers(study, "table5", method_params=setting, problem=problem), SIZES[0])
 
 
 def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[str, str]) -> None:
@@ -575,7 +533,5 @@ def _times(study: Study, settings: Sequence[Setting]) -> list[str]:
         share = 100 * (1 - light / base)
         words = f" The hierarchical gate {'saves' if share >= 0 else 'costs'} {abs(share):.0f} % of the base gate's,"
         words += f" in print it saves around {saved:g} %."
-    return [
-        f"(e) Wall time with validations, {' and '.join(devices)}: {text}.{words} What else ran on the machine is in "
-        "these times."
-    ]
+    rest = "What else ran on the machine is in these times."
+    return [f"(e) Wall time with validations, {' and '.join(devices)}: {text}.{words} {rest}"]

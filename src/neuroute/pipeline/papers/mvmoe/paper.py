@@ -253,7 +253,7 @@ def adapted(scale: Scale, variant: str) -> Labels:
     return with_count(first, count) if count else first
 
 
-def solved(scale: Scale, variant: str, size: int) -> tuple[Labels, ...]:
+def by_all_solvers(scale: Scale, variant: str, size: int) -> tuple[Labels, ...]:
     """A test set as each solver that is run on it solves it, the reference first."""
     first, m = reference(scale, variant, size), scale[MvmoeScale]
     others = m.other_solvers.get(variant, m.other_solvers.get(OTHERS, []))
@@ -269,12 +269,6 @@ def constructed(scale: Scale, variant: str) -> Dataset:
     """The instances whose seconds Table 6 shows."""
     m = scale[MvmoeScale]
     return Dataset(problem="vrp", variant=variant, n=m.construction_size, count=m.construction_count)
-
-
-def routed(scale: Scale, variant: str) -> Dataset:
-    """The instances whose routing Figures 1 to 4, 8 and 9 show: of the validation stream."""
-    m = scale[MvmoeScale]
-    return Dataset(problem="vrp", variant=variant, split="val", n=m.sizes[SIZES[0]], count=m.routing_count)
 
 
 def rrc(scale: Scale) -> Decoding:
@@ -321,21 +315,16 @@ def construction(scale: Scale, method: str) -> ConstructionEvaluation:
     return ConstructionEvaluation(run=run, datasets=datasets, decoding=MULTI)
 
 
-def routing(scale: Scale, method: str) -> RoutingEvaluation:
-    """The model of 50 customers on instances that it is not tested on."""
-    datasets = tuple(routed(scale, variant) for variant in VARIANTS)
-    run = run_id(multi(scale, method, SIZES[0]))
-    return RoutingEvaluation(run=run, datasets=datasets, steps=scale[MvmoeScale].routing_steps)
+def routing_needs(*methods: str) -> Callable[[Scale], list[Need]]:
+    """Of drawings of these mixtures: the models of 50 customers on instances that they are not tested on."""
 
+    def routing(scale: Scale, method: str) -> RoutingEvaluation:
+        m, run = scale[MvmoeScale], run_id(multi(scale, method, SIZES[0]))
+        n, count = m.sizes[SIZES[0]], m.routing_count
+        datasets = (Dataset(problem="vrp", variant=v, split="val", n=n, count=count) for v in VARIANTS)
+        return RoutingEvaluation(run=run, datasets=tuple(datasets), steps=m.routing_steps)
 
-def experts_routing(scale: Scale) -> list[Need]:
-    """Of drawings of MVMoE/4E."""
-    return [routing(scale, "MVMoE/4E")]
-
-
-def light_routing(scale: Scale) -> list[Need]:
-    """Of drawings of MVMoE/4E-L."""
-    return [routing(scale, "MVMoE/4E-L")]
+    return lambda scale: [routing(scale, method) for method in methods]
 
 
 SOURCE = "files of its authors"
@@ -397,7 +386,7 @@ TIMES_DATA = {"h_8e_100m": 2, "h_16e_200m": 4}  # larger batches, as many of the
 
 def also_solved(scale: Scale) -> list[Labels]:
     """Test sets by each of the solvers that Tables 1 and 2 compare."""
-    return [labels for size in SIZES for variant in VARIANTS for labels in solved(scale, variant, size)]
+    return [labels for size in SIZES for variant in VARIANTS for labels in by_all_solvers(scale, variant, size)]
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
@@ -450,7 +439,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     for name in ablations(scale):
         alpha, norm, top = TABLE5.get(name, TABLE5[DEFAULT])
         of_table = {key: value for key, value in {"norm": norm, "top": top}.items() if value not in ("instance", 2)}
-        even = [f"enc{layer}" for layer in range(0, scale[MvmoeScale].network.depth, 2)]
+        even = [f"enc{layer}" for layer in range(0, m.network.depth, 2)]
         of_depth = {"h_enc_even": {"positions": even}, "h_enc_last2": {"positions": even[-2:]}}
         network = _network(scale, SIZES[0], **of_table, **(OF_ABLATION | of_depth).get(name, {}))
         larger = [{"batch_size": TIMES_DATA.get(name, 1) * stage.batch_size} for stage in m.ablation.stages]
@@ -506,11 +495,8 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
 
 def _network(scale: Scale, size: int, **change: Any) -> Network:
     """MVMoE/4E, but for what is given."""
-    arguments = scale[MvmoeScale].network.model_dump() | {
-        "experts": 4,
-        "top": 2,
-        "train_nodes": scale[MvmoeScale].sizes[size],
-    }
+    m, usual = scale[MvmoeScale], {"experts": 4, "top": 2}
+    arguments = m.network.model_dump() | usual | {"train_nodes": m.sizes[size]}
     return Network(kind=MVMOE, arguments=arguments | change)
 
 

@@ -83,7 +83,7 @@ def rows(scale: Scale, variant: str) -> list[Method]:
     table = 1 if variant in mvmoe.TRAINED else 2
     in_print = from_print(mvmoe.KEY, table, SOLVERS | learned(scale, variant), problem=variant)
     solvers = [row for row in in_print if row.solvers]
-    here = dict.fromkeys(labels.solver for size in SIZES for labels in mvmoe.solved(scale, variant, size))
+    here = dict.fromkeys(labels.solver for size in SIZES for labels in mvmoe.by_all_solvers(scale, variant, size))
     of_rows = {next((solver for solver in row.solvers if solver in here), None) for row in solvers}
     others = [Method(solver_name(solver), solvers=(solver,)) for solver in here if solver not in of_rows]
     return [*solvers, *others, *(row for row in in_print if not row.solvers)]
@@ -184,21 +184,15 @@ def rule_notes(study: Study, tests: Iterable[Labels], runs: Sequence[str]) -> di
     tests = [labels for labels in tests if SWITCHES[str(labels.dataset.variant)].backhaul]
     of_rule = {True: "held to the networks' rule", False: "free start"}
     rules = dict.fromkeys(f"{solver_name(t.solver)}, {of_rule[t.solver in BY_THE_RULE]}" for t in tests)
-    return {"rules": "; ".join(rules), "feasible": _feasible(study, tests, runs)}
-
-
-def _feasible(study: Study, tests: Sequence[Labels], runs: Sequence[str]) -> list[str]:
-    """What was counted of the references here, by size."""
     by_size: dict[int, list[str]] = {}
     for labels in tests:
         every = (study.value(FEASIBLE, run, labels.dataset, mvmoe.X8) for run in runs)
         share = next((value for value in every if value is not None), None)
         if share is not None:
             by_size.setdefault(labels.dataset.n, []).append(f"{labels.dataset.variant} {share:.0f} %")
-    if not by_size:
-        return []
     parts = [f"{', '.join(texts)} (n={n})" for n, texts in by_size.items()]
-    return [f"Of the reference solutions here networks could drive: {'; '.join(parts)}."]
+    feasible = [f"Of the reference solutions here networks could drive: {'; '.join(parts)}."] * bool(parts)
+    return {"rules": "; ".join(rules), "feasible": feasible}
 
 
 def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million", sizes: Sequence[int] = SIZES) -> str:
@@ -236,6 +230,11 @@ class Library:
     set: str  # of the benchmark's; "": any
     rounded: bool  # whether the paper's lengths are sums of rounded legs
 
+    @property
+    def instances(self) -> dict[str, PublishedInstance]:
+        every = published_instances(self.benchmark).items()
+        return {name: k for name, k in every if not self.set or k.set == self.set}
+
     def length(self, value: float | None) -> Value:
         """As the paper has it: a whole number where legs are rounded."""
         return round(value) if value is not None and self.rounded else value
@@ -259,7 +258,7 @@ def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) ->
     method measured here has solved.  Notes: by instances and methods; how to get the instances where there are none.
     """
     published = printed_numbers(study, study.artifact.name, problem=library.problem)
-    metric, gaps = "gap_rounded_pct" if library.rounded else "gap_pct", list[Gaps]()
+    metric, gaps, instances = "gap_rounded_pct" if library.rounded else "gap_pct", list[Gaps](), library.instances
     of_set = study.records[(study.records.distribution == library.benchmark) & (study.records.metric == metric)]
     for solver in solvers:
         of_run = of_set[(of_set.group == solver.group) & (of_set.decoding == solver.decoding.name)]
@@ -270,8 +269,8 @@ def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) ->
             str(test).removeprefix(f"{library.benchmark}_"): tuple(of_test.value)
             for test, of_test in of_run.groupby("test")
         }
-        gaps.append({name: gap for name, gap in by_name.items() if name in _set(library)})
-    instances, best = _set(library), published[published.metric == "best_known"]
+        gaps.append({name: gap for name, gap in by_name.items() if name in instances})
+    best = published[published.metric == "best_known"]
     names, solved = [str(name) for name in best.instance], {name for of in gaps for name in of}
     others = [name for name in instances if name in solved and name not in names]
     of_each = [select(published, **solver.printed) for solver in solvers]
@@ -284,16 +283,19 @@ def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) ->
         for solver, of, printed_rows in zip(solvers, gaps, of_each, strict=True):
             there = printed_rows[printed_rows.instance == name]
             length_in_print, gap_in_print = (_one(there[there.metric == key].value) for key in ("obj", "gap_pct"))
-            length, behind = None, None
-            gap = None
+            length, gap, behind = None, None, None
             if (each := of.get(name)) is not None:
                 gap = fmean(each)
                 length = instances[name].optimum * (1 + gap / 100)
-                behind = _behind(study, solver, instances[name].nodes - 1, each)
+                if model := study.runs.get(solver.run):
+                    kind, times = model.network.kind.partition(":")[2], (instances[name].nodes - 1) / model.n
+                    behind = Gap(each, np.zeros(1), "", 1, kind, "vrp", times, solver.run)
             cells.append(Cell(library.length(length), library.length(length_in_print)))
             cells.append(Cell(gap, gap_in_print, behind=behind))
         rows.append(Row((library.title, name), tuple(cells)))
-    common, cells = _common(gaps, names), [Cell()]
+    # Instances that every method measured here has solved.
+    some, cells = [of for of in gaps if of], [Cell()]
+    common = [name for name in names if some and all(name in of for of in some)]
     for of, printed_rows in zip(gaps, of_each, strict=True):
         mean_here = fmean(fmean(of[name]) for name in common) if of and common else None
         in_print = _one(printed_rows[printed_rows.instance == f"mean of {len(names)}"].value)
@@ -310,7 +312,6 @@ def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) ->
         notes.append(
             f"{library.title}: {len(others)} of the instances here are not in the paper's table; they come last."
         )
-    common = _common(gaps, names)
     if 0 < len(common) < len(names):
         parts = []
         for solver, printed_rows in zip(solvers, of_each, strict=True):
@@ -324,26 +325,6 @@ def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) ->
 
 
 Gaps = dict[str, tuple[float, ...]]  # instance -> the gap in % of each training
-
-
-def _common(gaps: Sequence[Gaps], names: Sequence[str]) -> list[str]:
-    """Keep the instances that every method measured here has solved."""
-    some = [of for of in gaps if of]
-    return [name for name in names if some and all(name in of for of in some)]
-
-
-def _behind(study: Study, solver: Solver, customers: int, gaps: tuple[float, ...]) -> Gap | None:
-    """Say which trainings of which model stand behind a gap on one instance."""
-    model = study.runs.get(solver.run)
-    if model is None:
-        return None
-    kind = model.network.kind.partition(":")[2]
-    return Gap(gaps, np.zeros(1), "", 1, kind, "vrp", customers / model.n, solver.run)
-
-
-def _set(library: Library) -> dict[str, PublishedInstance]:
-    every = published_instances(library.benchmark).items()
-    return {name: k for name, k in every if not library.set or k.set == library.set}
 
 
 def _one(values: pd.Series[float]) -> float | None:
@@ -393,12 +374,17 @@ def table6(study: Study) -> Table:
     )
 
 
+def _larger_models(scale: Scale, problem: str) -> dict[str, str]:
+    """POMO of a problem and the models of several -> runs for the larger size."""
+    multi = {method: mvmoe.multi(scale, method, LARGER) for method in MULTI_TASK}
+    return {name: run_id(run) for name, run in ({"POMO": mvmoe.single(scale, problem, LARGER)} | multi).items()}
+
+
 def _table7_needs(scale: Scale) -> Iterator[Need]:
-    multi = [mvmoe.multi(scale, method, LARGER) for method in MULTI_TASK]
-    for name in (mvmoe.single(scale, "CVRP", LARGER), *multi):
-        yield mvmoe.on_set_x(scale, run_id(name), "set_x")
-    for name in (mvmoe.single(scale, "VRPTW", LARGER), *multi):
-        yield mvmoe.on_solomon(scale, run_id(name))
+    for run in _larger_models(scale, "CVRP").values():
+        yield mvmoe.on_set_x(scale, run, "set_x")
+    for run in _larger_models(scale, "VRPTW").values():
+        yield mvmoe.on_solomon(scale, run)
 
 
 @artifact("CVRPLIB's Set-X and Solomon's instances", needs=_table7_needs)
@@ -406,26 +392,20 @@ def table7(study: Study) -> Table:
     """Lengths and gaps on Set-X up to 250 customers and on Solomon's R1, RC1 and RC2."""
     solvers_of, rows, instances = {}, list[Row](), list[str]()
     for library, group in ((SET_X, "set_x"), (SOLOMON, "solomon")):
-        solvers = [solver("POMO", mvmoe.single(study.scale, library.problem, LARGER), group)]
-        solvers += [solver(name, mvmoe.multi(study.scale, name, LARGER), group) for name in MULTI_TASK]
+        models = _larger_models(study.scale, library.problem)
+        solvers = [Solver(name, {"method": name}, run, group, mvmoe.X8) for name, run in models.items()]
         solvers_of[library] = solvers
         rows_of, notes_of = rows_and_notes(study, library, solvers)
         rows, instances = rows + rows_of, instances + notes_of
     models = {f"POMO ({library.problem})": of[0].run for library, of in solvers_of.items()}
-    models |= {name: run_id(mvmoe.multi(study.scale, name, LARGER)) for name in MULTI_TASK}
-    return draw_table(
-        study,
-        ("Set", "Instance"),
-        _columns(["POMO", *MULTI_TASK]),
-        rows,
-        instances=instances,
-        models=models_note(study, models),
-    )
+    models |= {solver.label: solver.run for solver in solvers[1:]}
+    columns, note = _columns(["POMO", *MULTI_TASK]), models_note(study, models)
+    return draw_table(study, ("Set", "Instance"), columns, rows, instances=instances, models=note)
 
 
 def _table8_needs(scale: Scale) -> Iterator[Need]:
-    for name in (mvmoe.single(scale, "CVRP", LARGER), *(mvmoe.multi(scale, method, LARGER) for method in MULTI_TASK)):
-        yield mvmoe.on_set_x(scale, run_id(name), "set_x_large", mvmoe.on_large(scale))
+    for run in _larger_models(scale, "CVRP").values():
+        yield mvmoe.on_set_x(scale, run, "set_x_large", mvmoe.on_large(scale))
     for run in mvmoe.lehd(scale).values():
         yield mvmoe.on_set_x(scale, run, "set_x_large", mvmoe.GREEDY, mvmoe.rrc(scale))
 
@@ -434,11 +414,8 @@ def _table8_needs(scale: Scale) -> Iterator[Need]:
 def table8(study: Study) -> Table:
     """Lengths and gaps on Set-X above 500 customers, also by LEHD with and without experts."""
     scale, rrc = study.scale, mvmoe.rrc(study.scale)
-    models = {"POMO": mvmoe.single(scale, "CVRP", LARGER)}
-    models |= {name: mvmoe.multi(scale, name, LARGER) for name in MULTI_TASK}
-    how = mvmoe.on_large(scale)
-    solvers = [solver(name, run, "set_x_large", how) for name, run in models.items()]
-    lehd = mvmoe.lehd(scale)
+    how, lehd, models = mvmoe.on_large(scale), mvmoe.lehd(scale), _larger_models(scale, "CVRP")
+    solvers = [Solver(name, {"method": name}, run, "set_x_large", how) for name, run in models.items()]
     for decoding, words in ((mvmoe.GREEDY, "greedy"), (rrc, "RRC")):
         for name, run in lehd.items():
             label = name if words == "greedy" else with_budget(f"{name} RRC100", 100, rrc.iterations)
@@ -454,14 +431,10 @@ def table8(study: Study) -> Table:
         _columns([solver.label for solver in solvers]),
         rows,
         instances=instances,
-        models=models_note(study, {s.label: s.run for s in solvers[:4]} | lehd),
+        models=models_note(study, models | lehd),
         epochs=epochs,
         unlike="" if how == mvmoe.X8 else "Not so here: each instance is solved without images. In the paper: ",
     )
-
-
-def solver(name: str, run: str, group: str, decoding: Decoding = mvmoe.X8) -> Solver:
-    return Solver(name, {"method": name}, run_id(run), group, decoding)
 
 
 def _columns(labels: Sequence[str]) -> tuple[Column, ...]:
@@ -489,15 +462,8 @@ def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
     """Show length, gap and total time of the solvers and models of each problem."""
     grids = []
     for variant in variants:
-        columns = comparison(
-            {size: mvmoe.reference(scale, variant, size) for size in SIZES},
-            "n={}".format,
-            LENGTH,
-            MEAN_GAP,
-            SECONDS,
-            time="Total time",
-            at=lambda size: sets_of(scale, size),
-        )
+        tests, at = {size: mvmoe.reference(scale, variant, size) for size in SIZES}, partial(sets_of, scale)
+        columns = comparison(tests, "n={}".format, LENGTH, MEAN_GAP, SECONDS, time="Total time", at=at)
         grids.append(Grid(rows(scale, variant), columns, (variant,), {"problem": variant}, name_models=models_here))
     return grids
 
@@ -536,7 +502,10 @@ def _comparison(study: Study, variants: Sequence[str]) -> Table:
             f"Mean gaps in % over the {len(variants)} problems: {words}in print, at n={size}, {listed(print_)}."
         )
     every = (
-        labels.solver for variant in variants for size in mvmoe.SIZES for labels in mvmoe.solved(scale, variant, size)
+        labels.solver
+        for variant in variants
+        for size in mvmoe.SIZES
+        for labels in mvmoe.by_all_solvers(scale, variant, size)
     )
     texts = [f"{solver_name(solver)} {BUDGETS[solver]}" for solver in dict.fromkeys(every) if solver in BUDGETS]
     return grid_table(
@@ -553,21 +522,11 @@ def _comparison(study: Study, variants: Sequence[str]) -> Table:
 
 def table4_grid(scale: Scale) -> Grid:
     tests, at = {variant: mvmoe.reference(scale, variant, SIZES[-1]) for variant in TRAINED}, sets_of(scale, SIZES[-1])
-    methods = [
-        Method(
-            f"POMO-{name}",
-            {"train_problem": name},
-            runs=run_id(mvmoe.single(scale, name, SIZES[-1])),
-            decoding=mvmoe.X8,
-        )
-        for name in TRAINED
-    ]
-    quantities = [
-        Quantity(
-            Column(f"gap_{name.lower()}_pct", name, "gap %", at=at), MEAN_GAP, test, SIZES[-1], where={"problem": name}
-        )
-        for name, test in tests.items()
-    ]
+    methods, quantities = [], []
+    for name, test in tests.items():
+        run, column = run_id(mvmoe.single(scale, name, LARGER)), Column(f"gap_{name.lower()}_pct", name, "gap %", at=at)
+        methods.append(Method(f"POMO-{name}", {"train_problem": name}, runs=run, decoding=mvmoe.X8))
+        quantities.append(Quantity(column, MEAN_GAP, test, LARGER, where={"problem": name}))
     average, (first, *others) = Column("gap_mean_pct", "Average", "gap %", at=at), tests.values()
     mean = mean_over(tests.values())
     quantities.append(Quantity(average, mean, first, SIZES[-1], None, {"problem": "mean of 6"}, tuple(others)))
@@ -598,9 +557,8 @@ def table5_grid(scale: Scale) -> Grid:
     for key, (variants, problem) in GROUPS.items():
         tests = tuple(mvmoe.reference(scale, variant, SIZES[0]) for variant in variants)
         column = Column(f"gap_{key}_pct", f"{len(variants)} {key} problems", "gap %", at=sets_of(scale, SIZES[0]))
-        quantities.append(
-            Quantity(column, mean_over(tests), tests[0], SIZES[0], where={"problem": problem}, others=tests[1:])
-        )
+        of_column = column, mean_over(tests), tests[0], SIZES[0], None, {"problem": problem}, tests[1:]
+        quantities.append(Quantity(*of_column))
     return Grid(methods, quantities, name_models=models_here)
 
 

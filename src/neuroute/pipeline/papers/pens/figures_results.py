@@ -134,12 +134,9 @@ def _bars(study: Study) -> list[list[Bar]]:
         value = number(printed_numbers(study, table, **where), LARGEST, "gap_pct")
         return mean_of_gaps_cell(study, run, dataset, value, decoding) if run else Cell(published=value)
 
-    name = pens.NAMES["coordns"]
-    decoding = pens.repeated(study.scale)
-    run = pens.run_id("coordns")
+    name, run, decoding = pens.NAMES["coordns"], pens.run_id("coordns"), pens.repeated(study.scale)
     own = [Bar(name, pens.COLOUR["coordns"], run, decoding, gap(run, decoding, "figure4_table", method=name))]
-    whole: list[Bar] = []
-    sparse: list[Bar] = []
+    whole, sparse = list[Bar](), list[Bar]()
     colours = {pens.run_id(name): colour for name, colour in pens.COLOUR.items()}
     for m in pens.methods(study.scale):
         if m.rescaled is None:
@@ -193,15 +190,12 @@ def figure4(study: Study) -> Drawing:
     sizes = {size: study.scale[pens.PensScale].sizes[size] for size in pens.SIZES}
     rows: list[dict[str, Any]] = []
     for name in pens.POSITIONS:
-        run, decoding = pens.run_id(name), pens.repeated(study.scale)
-        sets = {size: pens.reference(study.scale, size).dataset for size in pens.SIZES}
-        cells = {size: mean_of_gaps_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
-        measured_over_sizes = {size: cell for size, cell in cells.items() if cell.measured is not None}
-        label, cells = pens.NAMES[name], measured_over_sizes
-        if name == EXTRA:
-            values = pens.printed_gaps(study, "table3", method=label, scaled="no")
-        else:
-            values = pens.printed_gaps(study, "figure4_table", method=label)
+        run, label, how = pens.run_id(name), pens.NAMES[name], pens.repeated(study.scale)
+        sets = pens.sets_of(study.scale, pens.SIZES)
+        cells = {size: mean_of_gaps_cell(study, run, test.dataset, None, how) for size, test in sets.items()}
+        cells = {size: cell for size, cell in cells.items() if cell.measured is not None}
+        where = {"table": "table3", "scaled": "no"} if name == EXTRA else {"table": "figure4_table"}
+        values = pens.printed_gaps(study, method=label, **where)
         _curve(here, name, {sizes[size]: cell for size, cell in cells.items()}, solid=True)
         _curve(paper, name, {size: Cell(value) for size, value in values.items()}, solid=False)
         for size, cell in cells.items():
@@ -225,7 +219,12 @@ def figure4(study: Study) -> Drawing:
         if not any(y > 0 for y in gaps):
             style.empty_axes(axes, "no positive gap to draw")
         axes.set_ylabel("Optimality gap (%)")
-    here.set_xticks(list(sizes.values()), [_tick(sizes, size) for size in sizes])
+    # Nodes here and, beneath, the sizes of the paper that they stand for.
+    ticks_here = []
+    for size, n in sizes.items():
+        roles = ", ".join(style.plain_number(role) for role, nodes in sizes.items() if nodes == n)
+        ticks_here.append(style.plain_number(n) + ("" if n == size else f"\n({roles})"))
+    here.set_xticks(list(sizes.values()), ticks_here)
     here.set_xlabel("Nodes here" + (" (in the paper)" if any(a != b for a, b in sizes.items()) else ""))
     paper.set_xlabel("Nodes")
     here.set_title(f"Here: scale “{study.scale.name}”")
@@ -263,13 +262,6 @@ def _curve(axes: mpl.axes.Axes, name: str, cells: Mapping[int, Cell], *, solid: 
     for n, cell in cells.items():
         if cell.low is not None and cell.high is not None and cell.low > 0:
             axes.plot([n, n], [cell.low, cell.high], color=pens.COLOUR[name], linewidth=0.8, zorder=2)
-
-
-def _tick(sizes: dict[int, int], size: int) -> str:
-    """Nodes here and, beneath, the sizes of the paper that they stand for."""
-    here = sizes[size]
-    roles_here = [style.plain_number(role) for role, n in sizes.items() if n == here]
-    return style.plain_number(here) if here == size else f"{style.plain_number(here)}\n({', '.join(roles_here)})"
 
 
 LETTERS = "abc"
@@ -342,24 +334,22 @@ def figure3(study: Study) -> Drawing:
     rows = [row for sweeps in swept.values() for each in sweeps for row in each.rows()]
     alt = "Mean tour length against the coordinates' scaling factor with parabolas, for three models and five sizes."
     every = [each for sweeps in swept.values() for each in sweeps]
-    counts = ", ".join(
-        f"{dataset.count:,} TSP{dataset.n:,}"
-        for dataset in dict.fromkeys(pens.held_out(study.scale, size) for size in pens.SIZES)
-    )
+    sets = dict.fromkeys(pens.held_out(study.scale, size) for size in pens.SIZES)
+    counts = ", ".join(f"{dataset.count:,} TSP{dataset.n:,}" for dataset in sets)
     outside = [f"{pens.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in every if not each.fit.interior]
     bare = {f"TSP{each.dataset.n:,}" for each in every if not np.any(np.isclose(each.factors, 1))}
+    without_one = "Without factor 1 in the sweep, so relative to the factor nearest to it"
+    rest = (
+        "None is drawn there; what is rescaled nevertheless (Tables 1 to 3) takes the factor with the shortest tours "
+        "of those swept."
+    )
     texts = notes(
         study,
         counts=counts,
         trained=study.scale[pens.PensScale].sizes[100],
         far=FAR,
-        outside=f"No minimum between the fitted factors: {', '.join(outside)}. None is drawn there; what is rescaled "
-        "nevertheless (Tables 1 to 3) takes the factor with the shortest tours of those swept."
-        if outside
-        else "",
-        bare=f"Without factor 1 in the sweep, so relative to the factor nearest to it: {', '.join(bare)}."
-        if bare
-        else "",
+        outside=f"No minimum between the fitted factors: {', '.join(outside)}. {rest}" if outside else "",
+        bare=f"{without_one}: {', '.join(bare)}." if bare else "",
     )
     return Drawing(figure, rows, texts, alt, _factors_table(study, swept))
 
@@ -428,19 +418,14 @@ def _draw_sweep(axes: mpl.axes.Axes, each: Swept) -> None:
 
 def _factors_table(study: Study, swept: Mapping[str, Sequence[Swept]]) -> Table:
     """Best factors, here and printed."""
-    rows = [
-        Row(
-            (pens.NAMES[name],),
-            tuple(Cell(each.fit.best if np.isfinite(each.fit.best) else "not finite", each.printed) for each in sweeps),
-        )
-        for name, sweeps in swept.items()
-    ]
-    columns = tuple(
-        Column(f"factor_{size}", f"TSP{dataset.n:,}", "", fixed(2), at=described(dataset), paper=f"TSP{size:,}")
-        for size in pens.SIZES
-        for dataset in [pens.held_out(study.scale, size)]
-    )
-    return Table("Best scaling factors", ("Model",), columns, tuple(rows))
+    rows, columns = [], []
+    for name, sweeps in swept.items():
+        cells = (Cell(s.fit.best if np.isfinite(s.fit.best) else "not finite", s.printed) for s in sweeps)
+        rows.append(Row((pens.NAMES[name],), tuple(cells)))
+    for size in pens.SIZES:
+        d, paper = pens.held_out(study.scale, size), f"TSP{size:,}"
+        columns.append(Column(f"factor_{size}", f"TSP{d.n:,}", "", fixed(2), at=described(d), paper=paper))
+    return Table("Best scaling factors", ("Model",), tuple(columns), tuple(rows))
 
 
 INITIAL = {"zero": ("zero", style.RAMPS["orange"][1], "s"), "gauss": ("Gaussian", style.RAMPS["blue"][2], "o")}
@@ -482,9 +467,7 @@ def figure5(study: Study) -> Drawing:
         bottom.set_xlabel("Training batches")
         bottom.set_title(f"({PANELS[key][1]}) {model}, while training" + (" (not in the paper)" if key == "a" else ""))
     for row, rows_drawn, label in ((panels[0], ends, "Optimality gap (%)"), (panels[1], curves, "Validation gap (%)")):
-        gaps = [
-            drawable(each["gap_pct"]) for each in rows_drawn if each.get("batch") != 0
-        ]  # before training: not drawn
+        gaps = [drawable(r["gap_pct"]) for r in rows_drawn if r.get("batch") != 0]  # before training: not drawn
         style.log_axis(row[0], "y", gaps)
         row[0].set_ylabel(label)
         if all(map(math.isnan, gaps)):
@@ -530,17 +513,14 @@ def _validations(study: Study) -> list[dict[str, Any]]:
             about = {"panel": PANELS[key][1], "side": MEASURED, "series": model, "initial": words, "run": run}
             for line in study.log(run, "validation").to_dict("records"):
                 at = {"batch": int(line["batch"]), "samples": int(line["samples"])}
-                for size, value in _gaps(line, sets).items():
-                    rows.append(about | at | {"size": size, "n": sets[size].n, "gap_pct": value})
+                listed = line.get("gaps_pct")
+                if not isinstance(listed, dict):  # the run's own gap alone
+                    listed = {sets[min(sets)].id: line["gap_pct"]}
+                for size, dataset in sets.items():
+                    if dataset.id in listed:
+                        gap = float(listed[dataset.id])
+                        rows.append(about | at | {"size": size, "n": dataset.n, "gap_pct": gap})
     return rows
-
-
-def _gaps(line: dict[Any, Any], sets: dict[int, Dataset]) -> dict[int, float]:
-    """The paper's size -> the gap of one line of a log; of a line that lists none, the run's own."""
-    listed = line.get("gaps_pct")
-    if not isinstance(listed, dict):
-        return {min(sets): float(line["gap_pct"])}
-    return {size: float(listed[dataset.id]) for size, dataset in sets.items() if dataset.id in listed}
 
 
 def _draw_ends(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:

@@ -28,7 +28,7 @@ from neuroute.pipeline.rendering.notes import draw_table
 from neuroute.pipeline.rendering.settings import parse
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import HERE, Cell, Column, Row, Table, described, duration, fixed
-from neuroute.specs.objects import Dataset
+from neuroute.specs.objects import Dataset, Decoding
 
 GROUPS: dict[str, Nodes] = {  # of TSPLIB, by nodes, as the printed numbers name them
     "1-100": (1, 100), "101-1000": (101, 1000), "1001-10000": (1001, 10_000)
@@ -80,25 +80,26 @@ class _View:
 
 def _row(view: _View, method: pens.Method, label: str, rows: pd.DataFrame) -> Row:
     """Gap and time for every size and every group of TSPLIB; `rows` holds the printed numbers."""
-    study, cells = view.study, []
+    study, cells = view.study, list[Cell]()
+
+    def decoded(n: object) -> Decoding:
+        """As the paper's number for a size or a group: with rescaled coordinates or without."""
+        is_scaled = "scaled" in rows and (rows.loc[rows.n.astype(str) == str(n), "scaled"] == "yes").any()
+        return method.decoded(bool(is_scaled))
+
     for size, dataset in view.sets.items():
         gap, time = number(rows, size, "gap_pct"), number(rows, size, "time_s")
         if method.run is None:
             cells += [Cell(None, gap), Cell(None, time)]
             continue
-        cells.append(mean_of_gaps_cell(study, method.run, dataset, gap, method.decoded(_is_scaled(rows, size))))
+        cells.append(mean_of_gaps_cell(study, method.run, dataset, gap, decoded(size)))
         cells.append(Cell(study.value("time_s", method.run, view.timed[size], method.timed), time))
     for name, nodes in GROUPS.items():
-        how = (method.run, method.decoded(_is_scaled(rows, name)).name, nodes)
+        how = method.run, decoded(name).name, nodes
         times = view.tsplib.values("time_s", *how)
         cells.append(view.tsplib.gap_cell(study, *how, number(rows, name, "gap_pct")))
         cells.append(Cell(float(times.sum()) if len(times) else None, number(rows, name, "time_s")))
     return Row((label, model_here(study, method.run)), tuple(cells))
-
-
-def _is_scaled(rows: pd.DataFrame, n: object) -> bool:
-    """Whether the paper's number for a size or a group is with rescaled coordinates."""
-    return bool("scaled" in rows and (rows.loc[rows.n.astype(str) == str(n), "scaled"] == "yes").any())
 
 
 def _comparison(view: _View, rows: list[Row]) -> Table:
@@ -130,10 +131,9 @@ def _comparison(view: _View, rows: list[Row]) -> Table:
 
 
 def _table4_needs(scale: Scale) -> Iterator[Need]:
-    yield from tested(
-        [*map(pens.run_id, pens.NAMES), *pens.INVIT.values()], pens.reference(scale, SIZES[0]), pens.repeated(scale)
-    )
-    yield from tested((pens.BQ, pens.LEHD, pens.DGL), pens.reference(scale, SIZES[0]))
+    test = pens.reference(scale, SIZES[0])
+    yield from tested([*map(pens.run_id, pens.NAMES), *pens.INVIT.values()], test, pens.repeated(scale))
+    yield from tested((pens.BQ, pens.LEHD, pens.DGL), test)
 
 
 @artifact("Overview of the solvers", needs=_table4_needs)
@@ -160,23 +160,15 @@ def table4(study: Study) -> Table:
     for name, run in ({pens.NAMES[name]: pens.run_id(name) for name in pens.NAMES} | pens.INVIT).items():
         count = study.value("parameters", run, dataset, _counted(study, run)) if run in study.runs else None
         texts += [f"{name} {count:,.0f}"] if count is not None else []
-    return draw_table(
-        study,
-        ("Method", HERE),
-        (
-            Column("graph_type", "Graph type", format=str),
-            Column(
-                "parameters_millions",
-                "Parameters",
-                "M",
-                lambda value: value if isinstance(value, str) else f"{value:.3g}",
-            ),
-            Column("venue", "Venue", format=str),
-            Column("original_decoding", "Original decoding", format=str),
-        ),
-        [row(name) for name in dict.fromkeys(key.split(".")[0] for key in facts)],
-        counts=[f"Here: {', '.join(texts)}."] if texts else [],
+    columns = (
+        Column("graph_type", "Graph type", format=str),
+        Column("parameters_millions", "Parameters", "M", lambda v: v if isinstance(v, str) else f"{v:.3g}"),
+        Column("venue", "Venue", format=str),
+        Column("original_decoding", "Original decoding", format=str),
     )
+    rows = [row(name) for name in dict.fromkeys(key.split(".")[0] for key in facts)]
+    counted = [f"Here: {', '.join(texts)}."] if texts else []
+    return draw_table(study, ("Method", HERE), columns, rows, counts=counted)
 
 
 def _counted(study: Study, run: str) -> str:
@@ -203,25 +195,16 @@ def table_figure4_grid(scale: Scale) -> Grid:
 def table_figure4(study: Study) -> Table:
     grid = table_figure4_grid(study.scale)
     sets = [labels.dataset for labels in grid.tests]
-    return grid_table(
-        study,
-        ("Model",),
-        grid,
-        gap_notes=gap_notes(study, grid.runs, sets, repeated(study.scale)),
-        reference_notes=reference_notes(study, sets[-1]),
-    )
+    texts, references = gap_notes(study, grid.runs, sets, repeated(study.scale)), reference_notes(study, sets[-1])
+    return grid_table(study, ("Model",), grid, gap_notes=texts, reference_notes=references)
 
 
 def table_figure5_grid(scale: Scale) -> Grid:
-    methods = [
-        Method(
-            (MODEL_OF[positions], f"{initial.capitalize()} init"),
-            {"method": MODEL_OF[positions], "init": initial},
-            runs=run_id(name),
-            decoding=repeated(scale),
-        )
-        for name, (positions, initial) in pens.SMALL.items()
-    ]
+    methods, decoding = [], repeated(scale)
+    for name, (positions, initial) in pens.SMALL.items():
+        model, label = MODEL_OF[positions], f"{initial.capitalize()} init"
+        method = Method((model, label), {"method": model, "init": initial}, runs=run_id(name), decoding=decoding)
+        methods.append(method)
     return Grid(methods, gaps(pens.sets_of(scale, pens.SMALL_SIZES), MEAN_GAP), table="figure5a_table")
 
 
@@ -298,9 +281,7 @@ def _without_minimum(study: Study, sets: dict[int, Dataset]) -> list[str]:
         inside = dict(zip(arrays["sizes"].tolist(), arrays["interior"].tolist(), strict=True))
         where = [f"TSP{paper_size[n]} (TSP{n} here)" for n, interior in inside.items() if not interior]
         models += [f"{NAMES[name]} at {', '.join(where)}"] if where else []
-    if not models:
-        return []
     return [
         f"The parabola has no minimum between the factors that it is fitted to for {'; '.join(models)}: the factor "
         "there is the best of those tried, and a wider or finer sweep may find a better one."
-    ]
+    ] * bool(models)

@@ -58,14 +58,11 @@ class ModelGrid:
 
     def sizes(self, side: Side) -> Array:
         """ln N of the twelve (models,).  Raises NeurouteError where one is missing."""
-        return self._logs(self.parameters, side)
+        return self.logs(side, self.parameters)
 
-    def logs(self, side: Side) -> Array:
-        """ln gap of the twelve (models,).  Raises NeurouteError where one is missing."""
-        return self._logs(self.gaps, side)
-
-    def _logs(self, cells: dict[Shape, Cell], side: Side) -> Array:
-        values = [getattr(cells[shape], side) for shape in GRID]
+    def logs(self, side: Side, cells: Mapping[Shape, Cell] | None = None) -> Array:
+        """The logarithms of cells, by default gaps, of the twelve (models,); NeurouteError where one is missing."""
+        values = [getattr((cells or self.gaps)[shape], side) for shape in GRID]
         if not all(isinstance(value, int | float) and value > 0 for value in values):
             raise NeurouteError("the grid lacks a model")
         logs: Array = np.log(np.array(values, float))

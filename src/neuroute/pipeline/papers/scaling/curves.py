@@ -72,11 +72,8 @@ class Looks:
 
 def face(shape: Shape, colour: str) -> dict[str, Any]:
     """How a model's marker is filled: of one that is not the paper's it is hollow."""
-    return (
-        {"markerfacecolor": "white", "markeredgecolor": colour}
-        if scaling.is_added(shape)
-        else {"markeredgecolor": "white"}
-    )
+    hollow = {"markerfacecolor": "white", "markeredgecolor": colour}
+    return hollow if scaling.is_added(shape) else {"markeredgecolor": "white"}
 
 
 @dataclass(frozen=True)
@@ -150,11 +147,9 @@ class Curve:
         if isinstance(law, laws.PowerLaw):
             line = np.geomspace(min(self.x), max(self.x), 60)
             axes.plot(line, law(line), dashes, color=self.colour, linewidth=1.1, zorder=2)
-        look: dict[str, Any] = {
-            "marker": "" if len(markers) > 1 else next(iter(markers), "o"),
-            "markeredgecolor": "white",
-        }
-        axes.plot([], [], linestyle=dashes, color=self.colour, label=self.label(scale), **look)
+        look: dict[str, Any] = {"linestyle": dashes, "color": self.colour, "markeredgecolor": "white"}
+        marker = "" if len(markers) > 1 else next(iter(markers), "o")
+        axes.plot([], [], marker=marker, label=self.label(scale), **look)
 
     def rows(self) -> list[dict[str, Any]]:
         """The points, with what was fitted to them."""
@@ -336,11 +331,6 @@ def printed_values(study: Study, table: int | str, **where: object) -> dict[Shap
     return {Shape(int(depth), int(width)): float(value) for depth, width, value in columns if depth > 0}
 
 
-def quoted_values(study: Study, quantity: str) -> dict[Shape, float]:
-    """Read numbers of models from the paper's text and captions."""
-    return printed_values(study, "quoted", quantity=quantity)
-
-
 def quoted_value(study: Study, quantity: str) -> float:
     """Read a number of the whole study from the paper's text and captions."""
     rows = printed_numbers(study, "quoted", quantity=quantity)
@@ -438,16 +428,15 @@ def beats_larger(points: Points) -> tuple[list[Shape], list[Shape]]:
 
 def beam_needs(scale: Scale, shapes: Iterable[Shape]) -> Iterator[Need]:
     """Of curves of these models over all beams."""
-    return tested(
-        map(run_id, shapes), scaling.searched(scale), *map(beam_search, scale[scaling.ScalingScale].beams.values())
-    )
+    beams = map(beam_search, scale[scaling.ScalingScale].beams.values())
+    return tested(map(run_id, shapes), scaling.beam_test(scale), *beams)
 
 
 def measured_beams(study: Study, shape: Shape, metric: str, unit: float = 1) -> Callable[[int], float | None]:
     """Return the cost of a beam width here, as the records have it, in a unit of so many."""
 
     def cost(beam: int) -> float | None:
-        value = study.value(metric, run_id(shape), scaling.searched(study.scale).dataset, beam_search(beam))
+        value = study.value(metric, run_id(shape), scaling.beam_test(study.scale).dataset, beam_search(beam))
         return None if value is None else value / unit
 
     return cost
@@ -457,7 +446,7 @@ def beam_curve(
     study: Study, side: str, panel: str, shape: Shape, cost: Callable[[int], float | None], *, resample: bool
 ) -> Curve:
     """Join the gaps over the `cost` of all beams of Table 18; its argument is the width at that side's size."""
-    test, beams, points = scaling.searched(study.scale), [], []
+    test, beams, points = scaling.beam_test(study.scale), [], []
     for role, here in study.scale[scaling.ScalingScale].beams.items():
         beam = here if side == HERE else role
         if side == HERE:

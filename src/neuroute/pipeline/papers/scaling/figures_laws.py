@@ -30,7 +30,6 @@ from neuroute.pipeline.papers.scaling.curves import (
     printed_gflops,
     printed_values,
     quoted_value,
-    quoted_values,
 )
 from neuroute.pipeline.papers.scaling.paper import SIX, Shape
 from neuroute.pipeline.plan.config import Scale
@@ -174,8 +173,11 @@ def figure5(study: Study) -> Drawing:
     trouble: list[str] = []
     fitted: dict[str, Fitted] = {}
     for axes, (side, points) in zip(figure.subplots(1, 2), models.points(study).items(), strict=True):
-        sizes_or_none = {shape: _size_here(study, scaling.run_id(shape)) if side == HERE else shape for shape in points}
-        sizes = {shape: size for shape, size in sizes_or_none.items() if size}
+        sizes: dict[Shape, tuple[int, int]] = {}  # here of the model that plays the role, where its network has one
+        for shape in points:
+            here = study.runs[scaling.run_id(shape)].network.arguments if side == HERE else shape._asdict()
+            if here.keys() >= {"depth", "width"}:
+                sizes[shape] = here["depth"], here["width"]
         points = {shape: points[shape] for shape in sizes}
         ratio = {shape: round(depth / width, 6) for shape, (depth, width) in sizes.items()}
         levels = sorted(set(ratio.values()))
@@ -218,12 +220,6 @@ def figure5(study: Study) -> Drawing:
     figure.legend(handles=marks, title="Width", loc="outside lower center", ncols=len(marks))
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."
     return Drawing(figure, rows, texts, alt, _shape_table(fitted, in_print))
-
-
-def _size_here(study: Study, run: str) -> tuple[int, int] | None:
-    """Return (depth, width) of the model that plays this role; None if its network has none."""
-    arguments = study.runs[run].network.arguments
-    return (arguments["depth"], arguments["width"]) if arguments.keys() >= {"depth", "width"} else None
 
 
 def _fit_shape(
@@ -292,7 +288,7 @@ def figure3(study: Study) -> Drawing:
     curves.frame(first, (p for curve in every for p in curve.points), "Training samples", "Validation gap (%)")
     first.legend(loc="best")
     first.set_title(curves.side_title(study, HERE))
-    in_print = quoted_values(study, "alpha_s")
+    in_print = printed_values(study, "quoted", quantity="alpha_s")
     hollow: dict[str, Any] = {"markerfacecolor": "white", "markersize": 7, "markeredgewidth": 1}
     bounds = [_interval(curve) for curve in every]
     for i, (shape, curve) in enumerate(zip(SIX, every, strict=True)):
@@ -338,7 +334,7 @@ def figure3(study: Study) -> Drawing:
 )
 def table_figure3(study: Study) -> Table:
     """Exponents of log-log fits, averaged over trainings."""
-    in_print, rows = quoted_values(study, "alpha_s"), []
+    in_print, rows = printed_values(study, "quoted", quantity="alpha_s"), []
     dataset = scaling.validation(study.scale).dataset
     for shape in SIX:
         run = scaling.run_id(shape)
@@ -398,7 +394,7 @@ def figure4(study: Study) -> Drawing:
     every = curves.draw_panels(figure.subplots(2, 2), panels, "log-log", label, partial(curves.side_title, study))
     every.sort(key=lambda curve: curves.SIDES.index(curve.side))
     unique = {(curve.side, curve.name): curve for curve in every}  # both panels have the smallest model
-    in_print = quoted_values(study, "alpha_c")
+    in_print = printed_values(study, "quoted", quantity="alpha_c")
     parts = []
     for model, value in in_print.items():
         if refit := unique.get((PAPER, model.name)):
@@ -427,7 +423,7 @@ def figure6(study: Study) -> Drawing:
     """Draw the gaps of beam searches over their time, with shifted power laws (Eq. 7)."""
     figure = style.new_figure(height=5.0)
     greedy = printed_values(study, 12, metric="time_s")
-    counts = {HERE: scaling.searched(study.scale).dataset.count, PAPER: int(study.published(18).n_instances.max())}
+    counts = {HERE: scaling.beam_test(study.scale).dataset.count, PAPER: int(study.published(18).n_instances.max())}
 
     def curve(side: str, shape: Shape) -> Curve:
         cost = measured_beams(study, shape, "time_s", 60) if side == HERE else lambda beam: beam * greedy[shape] / 60

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuroute.analysis.representations import cosine_similarity, principal_components, separation
 from neuroute.pipeline.papers.scaling import paper as scaling
-from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, WIDTH_MARKER, colour, quoted_values
+from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, WIDTH_MARKER, colour, printed_values
 from neuroute.pipeline.papers.scaling.paper import PROBED, run_id
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import style
@@ -111,24 +112,15 @@ def _separation_table(study: Study, probes: Sequence[Probe]) -> Table:
         low, middle, high = np.percentile(values, [25, 50, 75])
         return Cell(float(middle), None, float(low), float(high))
 
-    title = "Separation of the optimal next node"
+    title, at = "Separation of the optimal next node", described(scaling.probe_test(study.scale).dataset)
     rows = []
     for probe in probes:
-        cells = (
-            Cell(probe.separation if probe.is_finite else "not finite"),
-            quartiles(np.asarray(probe.arrays["separation"], float)),
-        )
+        drawn = Cell(probe.separation if probe.is_finite else "not finite")
+        cells = drawn, quartiles(np.asarray(probe.arrays["separation"], float))
         rows.append(Row((probe.shape.name, model_here(study, run_id(probe.shape))), cells))
     columns = (
         Column("separation_drawn", "Instance drawn", format=fixed(2), group=title),
-        Column(
-            "separation_median",
-            "Median, quartiles",
-            "",
-            fixed(2),
-            title,
-            described(scaling.probed(study.scale).dataset),
-        ),
+        Column("separation_median", "Median, quartiles", "", fixed(2), title, at),
     )
     return Table(title, ("Model", "Here"), columns, tuple(rows))
 
@@ -195,25 +187,22 @@ class Success:
 
 
 def success(hits: ArrayLike, decisions: ArrayLike, last: int = LAST) -> Success:
-    """`hits` and `decisions` (ranks,): of rank 1, 2, ...; there may be fewer ranks than `last`."""
-    hit_counts, decision_counts = (_pooled(np.asarray(x, np.int64), last) for x in (hits, decisions))
-    low, high = np.transpose([_wilson(*pair) for pair in zip(hit_counts, decision_counts, strict=True)])
-    return Success(hit_counts, decision_counts, 100 * low, 100 * high)
+    """Pool `hits` and `decisions` (ranks,) of rank 1, 2, ... beyond `last`; there may be fewer ranks.
 
-
-def _wilson(hits: int, decisions: int) -> tuple[float, float]:
-    """Wilson's score interval of a share; not a number without decisions.
-
-    It takes decisions for independent; those of one instance are not quite, so it is somewhat too narrow.
+    Intervals take decisions for independent; those of one instance are not quite, so they are somewhat too narrow.
     """
     from scipy.stats import binomtest
 
-    return binomtest(hits, decisions).proportion_ci(method="wilson") if decisions else (np.nan, np.nan)
-
-
-def _pooled(counts: NDArray[np.int64], last: int) -> NDArray[np.int64]:
-    padded = np.pad(counts, (0, max(0, last - len(counts))))
-    return np.append(padded[:last], padded[last:].sum())
+    pooled = []
+    for counts in (np.asarray(hits, np.int64), np.asarray(decisions, np.int64)):
+        padded = np.pad(counts, (0, max(0, last - len(counts))))
+        pooled.append(np.append(padded[:last], padded[last:].sum()))
+    ends = [
+        binomtest(some, every).proportion_ci(method="wilson") if every else (np.nan, np.nan)
+        for some, every in zip(*pooled, strict=True)
+    ]
+    low, high = np.transpose(ends)
+    return Success(pooled[0], pooled[1], 100 * low, 100 * high)
 
 
 def _share(part: ArrayLike, whole: NDArray[np.int64]) -> Array:
@@ -233,7 +222,7 @@ def figure12(study: Study) -> Drawing:
     """Draw the success rates of three models, and below how many decisions have each rank."""
     figure = style.new_figure(height=3.6)
     panels = figure.subplots(2, 2, height_ratios=(3.2, 1), sharex=True, sharey="row")
-    beyond_in_print = quoted_values(study, "success_beyond_8_pct")
+    beyond_in_print = printed_values(study, "quoted", quantity="success_beyond_8_pct")
     rows: list[dict[str, Any]] = []
     results: Results = {}
     for (reading, words), letter, (top, bottom) in zip(READINGS.items(), "ab", panels.T, strict=True):
@@ -266,15 +255,10 @@ def figure12(study: Study) -> Drawing:
     panels[0, 0].set_ylabel("Success rate (%)")
     panels[1, 0].set_ylabel("Decisions (%)")
     style.log_axis(panels[1, 0], "y", [v for r in results.values() for v in r.share_pct], pad=0.15)
-    handles = [
-        style.line(
-            f"{shape.name}, here {model_here(study, run_id(shape))}",
-            color=colour(shape),
-            marker=WIDTH_MARKER[shape.width],
-            markeredgecolor="white",
-        )
-        for shape in PROBED
-    ]
+    handles = []
+    for shape in PROBED:
+        look = {"color": colour(shape), "marker": WIDTH_MARKER[shape.width], "markeredgecolor": "white"}
+        handles.append(style.line(f"{shape.name}, here {model_here(study, run_id(shape))}", **look))
     handles.append(style.mark("paper", "x", style.INK))
     figure.legend(handles=handles, loc="outside lower center", ncols=4, columnspacing=1.5)
     rows += [
@@ -283,7 +267,7 @@ def figure12(study: Study) -> Drawing:
         for shape, value in beyond_in_print.items()
     ]
     alt = "Success rate over the rank of the optimal next node among the nearest neighbours, for three models."
-    dataset = scaling.probed(study.scale).dataset
+    dataset = scaling.probe_test(study.scale).dataset
     beyond = {reading: int(results[reading, PROBED[0]].decisions[-1]) for reading in READINGS}
     total = int(results["all", PROBED[0]].decisions.sum())
     rates = {shape.name: study.value("success_pct", run_id(shape), dataset) for shape in PROBED}
@@ -293,21 +277,14 @@ def figure12(study: Study) -> Drawing:
 
 
 def _table(study: Study, results: Results, in_print: Mapping[scaling.Shape, float]) -> Table:
-    ends = {"nearest": ("Rank 1", 0), "beyond": (f"Rank >{LAST}", -1)}
-
-    def cell(shape: scaling.Shape, reading: str, end: int) -> Cell:
-        result = results[reading, shape]
-        value, low, high = (float(array[end]) for array in (result.percent, result.low, result.high))
-        return Cell(value, in_print.get(shape) if end else None, low, high)
-
-    rows = [
-        Row(
-            (shape.name, model_here(study, run_id(shape))),
-            tuple(cell(shape, reading, end) for reading in READINGS for _, end in ends.values()),
-        )
-        for shape in PROBED
-    ]
-    at = described(scaling.probed(study.scale).dataset)
+    ends, rows = {"nearest": ("Rank 1", 0), "beyond": (f"Rank >{LAST}", -1)}, []
+    for shape in PROBED:
+        cells = []
+        for result, (_, end) in product((results[reading, shape] for reading in READINGS), ends.values()):
+            value, low, high = (float(array[end]) for array in (result.percent, result.low, result.high))
+            cells.append(Cell(value, in_print.get(shape) if end else None, low, high))
+        rows.append(Row((shape.name, model_here(study, run_id(shape))), tuple(cells)))
+    at = described(scaling.probe_test(study.scale).dataset)
     columns = tuple(
         Column(f"success_{reading}_{key}_pct", label, "%", fixed(2), f"Success, rank {words}", at)
         for reading, words in READINGS.items()

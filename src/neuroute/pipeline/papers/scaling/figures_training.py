@@ -129,10 +129,8 @@ def figure9(study: Study) -> Drawing:
     names = [f"{t.samples:,} samples (paper: {m}M)" for m, t in zip((1, 10), trainings, strict=True)]
     gaps = [printed_gap(printed_numbers(study, 11, train_size=m * 1_000_000), 100) for m in (1, 10)]
     labels = dict(zip(names, gaps, strict=True))
-    texts = [f"{t.samples:,} samples × {t.epochs} epoch{'s' * (t.epochs > 1)}" for t in trainings]
-    return _draw_convergence(
-        study, SAMPLES, labels, "with one and ten million training samples", amounts="; ".join(texts)
-    )
+    amounts = "; ".join(f"{t.samples:,} samples × {t.epochs} epoch{'s' * (t.epochs > 1)}" for t in trainings)
+    return _draw_convergence(study, SAMPLES, labels, "with one and ten million training samples", amounts=amounts)
 
 
 def _draw_convergence(
@@ -172,11 +170,8 @@ def _draw_convergence(
         for panel, key in (("loss", "loss"), ("gap", "gap_pct"))
         for x, y in (v.mean(panel) if len(v.seeds) > 1 else ())
     ]
-    rows += [
-        {"panel": "end", "side": PAPER, "series": name, "gap_pct": gap}
-        for name, gap in labels.items()
-        if gap is not None
-    ]
+    in_print = {name: gap for name, gap in labels.items() if gap is not None}
+    rows += [{"panel": "end", "side": PAPER, "series": name, "gap_pct": gap} for name, gap in in_print.items()]
     alt = f"Training loss and validation gap over batches {what}, and the last gap here and as published."
     return Drawing(figure, rows, _notes(study, variants, **values), alt, _table(study, variants))
 
@@ -284,12 +279,9 @@ def _table(study: Study, variants: Sequence[Variant]) -> Table:
 
     rows = []
     for v in variants:
-        cells = (
-            over([trace.end("loss") for trace in v.seeds]),
-            over([largest_rise(trace.losses, trace.peaks) for trace in v.seeds]),
-            over([trace.end("gap") for trace in v.seeds], v.printed),
-        )
-        rows.append(Row((v.label, len(v.seeds)), cells))
+        losses, gaps = ([trace.end(panel) for trace in v.seeds] for panel in ("loss", "gap"))
+        rises = [largest_rise(trace.losses, trace.peaks) for trace in v.seeds]
+        rows.append(Row((v.label, len(v.seeds)), (over(losses), over(rises), over(gaps, v.printed))))
     columns = (
         Column("loss_last", "Last loss", format=fixed(4)),
         Column("loss_rise", "Largest rise of the loss", "times", fixed(2)),

@@ -319,12 +319,12 @@ def reference(scale: Scale, size: int, count: int | None = None, distribution: D
     return scale.reference(dataset, scale.reference_solver)
 
 
-def searched(scale: Scale) -> Labels:
+def beam_test(scale: Scale) -> Labels:
     """The test set of the beam searches: at the paper's scale the same as the greedy one."""
     return reference(scale, 100, scale[ScalingScale].beam_count)
 
 
-def probed(scale: Scale) -> Labels:
+def probe_test(scale: Scale) -> Labels:
     """The test set whose optimal tours models are led along."""
     return reference(scale, 100, scale[ScalingScale].probe_count)
 
@@ -381,7 +381,7 @@ def probe_needs(scale: Scale) -> list[Need]:
     """
     nodes = scale[ScalingScale].sizes[100]
     decision = min(max(1, nodes // 10), nodes - 4)
-    return [ProbeEvaluation(run=run_id(shape), optimal=probed(scale), decision=decision) for shape in PROBED]
+    return [ProbeEvaluation(run=run_id(shape), optimal=probe_test(scale), decision=decision) for shape in PROBED]
 
 
 # -- Learning rates by shape: short trainings at the grid's corners, and all that one rate for all costs (our own)
@@ -421,7 +421,7 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
     s = scale[ScalingScale]
     greedy = (GREEDY, WITHOUT_LOG, *LATENCY)
     yield Protocol("TSP100", reference(scale, 100), COUNTS[100], SOLVER, greedy, only=GREEDILY)
-    for labels in dict.fromkeys((searched(scale), reference(scale, 100))):
+    for labels in dict.fromkeys((beam_test(scale), reference(scale, 100))):
         yield Protocol("TSP100", labels, COUNTS[100], SOLVER, BEAMS, only=SEARCHED)
     yield Protocol("TSP100", reference(scale, 100, s.budget_count), 1000, SOLVER, LIMITED, only=("table4",))
     for size in SIZES[1:]:

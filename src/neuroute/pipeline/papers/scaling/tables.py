@@ -93,7 +93,7 @@ ADDED = "not the paper's"
 
 def model(shape: scaling.Shape, label: str, prefix: str = "base", **where: object) -> Method:
     """Show the model of a shape; `label` is filled with its depth and width, as are its printed columns."""
-    return Method(label.format(*shape), shape._asdict() | where, runs=scaling.run_id(shape, prefix))
+    return Method(label.format(*shape), shape._asdict() | where, runs=run_id(shape, prefix))
 
 
 def of_grid(scale: Scale, label: str) -> list[Method]:
@@ -127,12 +127,8 @@ def solver_notes(study: Study, tests: Sequence[Labels]) -> list[str]:
     entries = [entry for test in tests if (entry := solvers.entry(test.dataset, name)) is not None]
     notes = []
     if name == reference:
-        other = (
-            ""
-            if name == rival
-            else f" {solver_name(rival)} was not run on these test sets; LKH3's printed numbers stand beside it."
-        )
-        notes.append(f"{words} is the reference here, so its gap is 0 by construction.{other}")
+        other = f" {solver_name(rival)} was not run on these test sets; LKH3's printed numbers stand beside it."
+        notes.append(f"{words} is the reference here, so its gap is 0 by construction.{other if name != rival else ''}")
     untimed = sum(entry.get("seconds") is None for entry in entries)
     if untimed:
         which = "" if untimed == len(tests) else f" of {untimed} of {len(tests)} test sets"
@@ -166,7 +162,7 @@ def _table4_needs(scale: Scale) -> Iterator[Need]:
     s = scale[scaling.ScalingScale]
     for shape in scaling.BUDGETED:
         labels = scaling.reference(scale, 100, s.budget_count)
-        yield from tested(scaling.run_id(shape), labels, *map(beam_search, s.budgets[str(shape)].values()))
+        yield from tested(run_id(shape), labels, *map(beam_search, s.budgets[str(shape)].values()))
 
 
 @artifact("Optimality gap under limited and sufficient inference budgets", needs=_table4_needs)
@@ -181,7 +177,7 @@ def table4(study: Study) -> Table:
         columns.append(Column(f"{budget}_time_s", "Time", "", duration, *heads))
 
     def row(shape: scaling.Shape) -> Row:
-        run, rows = scaling.run_id(shape), printed_numbers(study, 4, **shape._asdict())
+        run, rows = run_id(shape), printed_numbers(study, 4, **shape._asdict())
         cells = []
         for budget, beam in s.budgets[str(shape)].items():
             numbers, decoding = select(rows, budget=budget), Decoding(method="beam", beam=beam)
@@ -210,14 +206,9 @@ def table12_grid(scale: Scale) -> Grid:
 
 @artifact("In-domain greedy results of the twelve models", needs=needs_of(table12_grid))
 def table12(study: Study) -> Table:
-    grid = table12_grid(study.scale)
-    return grid_table(
-        study,
-        ("Method",),
-        grid,
-        reference_solver=study.scale.reference_solver,
-        solver_notes=solver_notes(study, grid.tests),
-    )
+    grid, reference = table12_grid(study.scale), study.scale.reference_solver
+    texts = solver_notes(study, grid.tests)
+    return grid_table(study, ("Method",), grid, reference_solver=reference, solver_notes=texts)
 
 
 def _batched(scale: Scale) -> dict[int, Decoding]:
@@ -228,9 +219,7 @@ def _batched(scale: Scale) -> dict[int, Decoding]:
 
 @artifact(
     "FLOPs and latency by batch size",
-    needs=lambda s: tested(
-        map(scaling.run_id, scaling.TIMED), scaling.reference(s, 100), Decoding(), *_batched(s).values()
-    ),
+    needs=lambda s: tested(map(run_id, scaling.TIMED), scaling.reference(s, 100), Decoding(), *_batched(s).values()),
     printed_files=("table1", "table17"),
 )
 def table17(study: Study) -> Table:
@@ -238,7 +227,7 @@ def table17(study: Study) -> Table:
     sizes, decodings = study.scale[scaling.ScalingScale].latency_batches, _batched(study.scale)
 
     def row(shape: scaling.Shape) -> Row:
-        run, rows = scaling.run_id(shape), printed_numbers(study, 17, **shape._asdict())
+        run, rows = run_id(shape), printed_numbers(study, 17, **shape._asdict())
         heads = printed_numbers(study, 1, **shape._asdict(), metric="heads").value.item()
         decision = DecoderOnly(*shape, int(heads)).decision
         cells = [
@@ -272,7 +261,7 @@ def _gap_alone(study: Study, run: str, dataset: Dataset, published: Value, decod
 
 
 def table18_grid(scale: Scale) -> Grid:
-    test, gap_alone = scaling.searched(scale), Measure("gap_pct", _gap_alone)
+    test, gap_alone = scaling.beam_test(scale), Measure("gap_pct", _gap_alone)
     quantities = []
     for role, beam in scale[scaling.ScalingScale].beams.items():
         name = "Greedy" if role == 1 else f"Beam {role}"
@@ -306,10 +295,10 @@ class Model:
     beam: int  # the paper's beam width for it
 
 
-LEHD = Model("LEHD", scaling.run_id(scaling.GRID[0], "lehd"), {"method": "LEHD"}, 16)
+LEHD = Model("LEHD", run_id(scaling.GRID[0], "lehd"), {"method": "LEHD"}, 16)
 BQ = Model("BQ", f"{scaling.KEY}/bq", {"method": "BQ"}, 16)
 SIGD = Model("SIGD", f"{scaling.KEY}/sigd", {"method": "SIGD"}, 16)
-OURS = [Model(shape.name, scaling.run_id(shape), shape._asdict(), 2) for shape in scaling.COMPARED]
+OURS = [Model(shape.name, run_id(shape), shape._asdict(), 2) for shape in scaling.COMPARED]
 
 
 def table5_grid(scale: Scale) -> Grid:
@@ -318,15 +307,9 @@ def table5_grid(scale: Scale) -> Grid:
     for each in (LEHD, BQ, SIGD, *OURS):
         name, here = f"Ours {each.name}" if each in OURS else each.name, beams[each.beam]
         methods.append(Method(f"{name} greedy", {**each.printed, "decoding": "greedy"}, runs=each.run))
-        methods.append(
-            Method(
-                f"{name} bs{each.beam}" + (f" ({here} here)" if here != each.beam else ""),
-                {**each.printed, "decoding": "beam"},
-                runs=each.run,
-                decoding=beam_search(here),
-                tests={100: scaling.searched(scale)},
-            )
-        )
+        label = f"{name} bs{each.beam}" + (f" ({here} here)" if here != each.beam else "")
+        printed, searched = {**each.printed, "decoding": "beam"}, {100: scaling.beam_test(scale)}
+        methods.append(Method(label, printed, runs=each.run, decoding=beam_search(here), tests=searched))
     count = replace(parameters(tests[100]), measure=Measure("params_m", _parameters))
     return Grid(methods, [count, *comparison(tests, "TSP{}".format, GAP, SECONDS, key="tsp{}".format)])
 
@@ -345,14 +328,14 @@ def _table5_needs(scale: Scale) -> list[Need]:
     """The rows; those of beams have no parameters, which are of the whole test set."""
     needs, whole = needs_of(table5_grid)(scale), scaling.reference(scale, 100)
     beams = [beam_search(beam) for beam in scale[scaling.ScalingScale].beams.values() if beam > 1]
-    unread = [(whole, beam) for beam in beams] if whole != scaling.searched(scale) else []
+    unread = [(whole, beam) for beam in beams] if whole != scaling.beam_test(scale) else []
     return [need for need in needs if not (isinstance(need, Test) and (need.labels, need.decoding) in unread)]
 
 
 @artifact("Comparison with LEHD, BQ and SIGD", needs=_table5_needs, printed_files=("table1", "table5", "table20"))
 def table5(study: Study) -> Table:
     grid = table5_grid(study.scale)
-    at = scaling.searched(study.scale).dataset
+    at = scaling.beam_test(study.scale).dataset
     where = f"At TSP100 the beam searches were measured on {described(at)}."
     return grid_table(study, ("Method",), grid, searched=where if at != grid.tests[0].dataset else "")
 
@@ -381,20 +364,17 @@ def table6(study: Study) -> Table:
         return Row((group, distances, f"{solved.count(inside)} of {there}"), tuple(cells))
 
     every, columns = solved.records.test.nunique(), []
+    at = f"TSPLIB, {every} of {len(nodes)} instances"
     for m in COLUMNS:
         key = "{depth}x{width}".format_map(m.printed) if m in OURS else m.name.lower()
         group = "Ours (depth, width)" if m in OURS else "Baselines"
-        columns.append(
-            Column(f"gap_{key}_pct", m.name, "%", group=group, at=f"TSPLIB, {every} of {len(nodes)} instances")
-        )
+        columns.append(Column(f"gap_{key}_pct", m.name, "%", group=group, at=at))
+    ways = (("gap_pct", "unrounded"), ("gap_rounded_pct", "integer"))
     return draw_table(
         study,
         ("TSPLIB", "Distances", "Instances here"),
         columns,
-        (
-            *(row(group, "gap_pct", "unrounded") for group in GROUPS),
-            *(row(group, "gap_rounded_pct", "integer") for group in GROUPS),
-        ),
+        [row(group, *way) for way in ways for group in GROUPS],
         every=every,
         nodes=len(nodes),
         measured_here=measured_here(study, 0, limit),
@@ -414,54 +394,45 @@ def table20(study: Study) -> Table:
     return grid_table(study, ("Model",), table20_grid(study.scale))
 
 
-def _generalisation(scale: Scale, tests: dict[int, Labels]) -> Grid:
-    """Show gap and time of the twelve models for each size, under the solver's row."""
+def beyond_training_grid(scale: Scale, distribution: Distribution) -> Grid:
+    """Show gap and time of the twelve models for each size that they are not trained on, under the solver's row."""
+    sizes = scaling.SIZES[1:] if distribution == "uniform" else scaling.SIZES
+    tests = {size: scaling.reference(scale, size, distribution=distribution) for size in sizes}
     methods = [solver(scale), *of_grid(scale, "Ours greedy (Depth={}, Width={})")]
     return Grid(methods, comparison(tests, "TSP{}".format, GAP, SECONDS, key="tsp{}".format))
 
 
-def uniform_grid(scale: Scale) -> Grid:
-    return _generalisation(scale, sets_of(scale, scaling.SIZES[1:]))
-
-
-def shifted_grid(distribution: Distribution, scale: Scale) -> Grid:
-    tests = {size: scaling.reference(scale, size, distribution=distribution) for size in scaling.SIZES}
-    return _generalisation(scale, tests)
-
-
-explosion_grid, implosion_grid, cluster_grid = (partial(shifted_grid, distribution) for distribution in scaling.SHIFTED)
-
-
-@artifact("Larger uniform instances", needs=needs_of(uniform_grid))
-def table13(study: Study) -> Table:
-    return _beyond_training(study, uniform_grid(study.scale))
-
-
-@artifact("Explosion: instances of four sizes", needs=needs_of(explosion_grid))
-def table14(study: Study) -> Table:
-    return _beyond_training(study, explosion_grid(study.scale))
-
-
-@artifact("Implosion: instances of four sizes", needs=needs_of(implosion_grid))
-def table15(study: Study) -> Table:
-    return _beyond_training(study, implosion_grid(study.scale))
-
-
-@artifact("Cluster: instances of four sizes", needs=needs_of(cluster_grid))
-def table16(study: Study) -> Table:
-    return _beyond_training(study, cluster_grid(study.scale))
-
-
-def _beyond_training(study: Study, grid: Grid) -> Table:
-    solvers, reference = solver_notes(study, grid.tests), study.scale.reference_solver
+def _beyond_training(study: Study, distribution: Distribution) -> Table:
+    grid, reference = beyond_training_grid(study.scale, distribution), study.scale.reference_solver
+    solvers = solver_notes(study, grid.tests)
     return grid_table(study, ("Method",), grid, reference_solver=reference, solvers=solvers)
+
+
+@artifact("Larger uniform instances", needs=needs_of(partial(beyond_training_grid, distribution="uniform")))
+def table13(study: Study) -> Table:
+    return _beyond_training(study, "uniform")
+
+
+@artifact("Explosion: instances of four sizes", needs=needs_of(partial(beyond_training_grid, distribution="explosion")))
+def table14(study: Study) -> Table:
+    return _beyond_training(study, "explosion")
+
+
+@artifact("Implosion: instances of four sizes", needs=needs_of(partial(beyond_training_grid, distribution="implosion")))
+def table15(study: Study) -> Table:
+    return _beyond_training(study, "implosion")
+
+
+@artifact("Cluster: instances of four sizes", needs=needs_of(partial(beyond_training_grid, distribution="cluster")))
+def table16(study: Study) -> Table:
+    return _beyond_training(study, "cluster")
 
 
 def _table19_needs(scale: Scale) -> Iterator[Need]:
     s = scale[scaling.ScalingScale]
     rrc = Decoding(method="rrc", iterations=max(s.rrc.values()), milestones=(0, *s.rrc.values()))
     tests = [scaling.reference(scale, size, count) for size, count in s.rrc_counts.items()]
-    return tested(map(scaling.run_id, scaling.COMPARED), tests, rrc)
+    return tested(map(run_id, scaling.COMPARED), tests, rrc)
 
 
 @artifact("Random re-construct with different budgets", needs=_table19_needs)
@@ -473,23 +444,17 @@ def table19(study: Study) -> Table:
     for size, count in s.rrc_counts.items():
         dataset = scaling.reference(study.scale, size, count).dataset
         for shape in scaling.COMPARED:
-            cells = []
+            run, cells = run_id(shape), []
             for k, here in budgets.items():
                 where = {"iters": k} if k else {"decoding": "greedy"}
                 published = number(printed_numbers(study, 19, **shape._asdict(), **where), size, "gap_pct")
-                rrc = Decoding(method="rrc", iterations=here)
-                cells.append(
-                    replace(gap_cell(study, scaling.run_id(shape), dataset, published, rrc), at=described(dataset))
-                )
+                cell = gap_cell(study, run, dataset, published, Decoding(method="rrc", iterations=here))
+                cells.append(replace(cell, at=described(dataset)))
             at, name = f"TSP{size} ({described(dataset)} here)", "Ours (D={}, W={})".format(*shape)
-            rows.append(Row((at, name, model_here(study, scaling.run_id(shape))), tuple(cells)))
+            rows.append(Row((at, name, model_here(study, run)), tuple(cells)))
     headings = {k: f"RRC {k}" + ("" if k == here else f" ({here} here)") for k, here in s.rrc.items()}
-    return draw_table(
-        study,
-        ("Test set", "Model", HERE),
-        [Column(f"gap_rrc{k}_pct", headings.get(k, "Greedy"), "%", fixed(4)) for k in budgets],
-        rows,
-    )
+    columns = [Column(f"gap_rrc{k}_pct", headings.get(k, "Greedy"), "%", fixed(4)) for k in budgets]
+    return draw_table(study, ("Test set", "Model", HERE), columns, rows)
 
 
 EPOCHS_IN_PRINT = 60.0  # of the paper's trainings in Table 3, by its caption
@@ -510,7 +475,7 @@ def _budget(test: Labels) -> list[Quantity]:
 def table3_grid(scale: Scale) -> Grid:
     tests = sets_of(scale, (100, 1000))
     models = [model(shape, "D={}, W={}", "small01M") for shape in scaling.FEW]
-    methods = [replace(each, besides={"epochs": EPOCHS_IN_PRINT}) for each in models]
+    methods = [replace(each, also_printed={"epochs": EPOCHS_IN_PRINT}) for each in models]
     return Grid(methods, [parameters(tests[100]), *_budget(tests[100]), *gaps(tests, GAP)])
 
 
@@ -567,15 +532,11 @@ def _printed_gap(study: Study, shape: scaling.Shape, log_n: str, n: int) -> Valu
 
 def table11_grid(scale: Scale) -> Grid:
     tests = sets_of(scale)
-    methods = [
-        Method(
-            ("Ours greedy (Depth=12, Width=128)", f"{millions}M"),
-            {"train_size": millions * 1_000_000},
-            runs=run_id(scaling.DATA, f"data{millions}M"),
-            besides={"train_size": float(millions)},
-        )
-        for millions in (1, 10)
-    ]
+    methods = []
+    for amount in (1, 10):  # million
+        label, run = ("Ours greedy (Depth=12, Width=128)", f"{amount}M"), run_id(scaling.DATA, f"data{amount}M")
+        printed, besides = {"train_size": amount * 1_000_000}, {"train_size": float(amount)}
+        methods.append(Method(label, printed, runs=run, also_printed=besides))
     return Grid(methods, [*_budget(tests[100]), *gaps(tests, GAP)])
 
 
@@ -606,19 +567,15 @@ def table1(study: Study) -> Table:
             return Row((*shape, f"{here}; {ADDED}"), (*cells, Cell()))
         return Row((*shape, here), (*cells, Cell(DecoderOnly(*shape, heads=8).parameters)))
 
-    return draw_table(
-        study,
-        ("Depth", "Width", HERE),
-        (
-            Column("heads", "Heads", format=WHOLE),
-            Column("qkv_dim", "QKV dim", format=WHOLE),
-            Column("ffn_dim", "FFN dim", format=WHOLE),
-            Column("parameters_millions", "Parameters", "M", millions),
-            Column("parameters_at_paper_shape", "Exact count at the paper's shape", format=WHOLE),
-        ),
-        [row(shape) for shape in grid(study.scale)],
-        AS_CONFIGURED,
+    columns = (
+        Column("heads", "Heads", format=WHOLE),
+        Column("qkv_dim", "QKV dim", format=WHOLE),
+        Column("ffn_dim", "FFN dim", format=WHOLE),
+        Column("parameters_millions", "Parameters", "M", millions),
+        Column("parameters_at_paper_shape", "Exact count at the paper's shape", format=WHOLE),
     )
+    rows = [row(shape) for shape in grid(study.scale)]
+    return draw_table(study, ("Depth", "Width", HERE), columns, rows, AS_CONFIGURED)
 
 
 @artifact("Training hyper-parameters")
@@ -653,14 +610,9 @@ def table9(study: Study) -> Table:
     ]
     names, first = ", ".join(changed), scaling.GRID[0].name
     change = f"config.yaml changes the training of {names}; the values shown are those of {first}."
-    return draw_table(
-        study,
-        ("Parameter",),
-        (Column("value", "Value", format=plain),),
-        [Row((name,), (Cell(value, published[key] if key else None),)) for name, value, key in rows],
-        AS_CONFIGURED,
-        changed=change if changed else "",
-    )
+    columns = (Column("value", "Value", format=plain),)
+    of_settings = [Row((name,), (Cell(value, published[key] if key else None),)) for name, value, key in rows]
+    return draw_table(study, ("Parameter",), columns, of_settings, AS_CONFIGURED, changed=change if changed else "")
 
 
 @artifact("Training hardware", needs=lambda scale: [Log(run_id(shape), all_seeds=True) for shape in grid(scale)])
@@ -685,26 +637,24 @@ def table10(study: Study) -> Table:
         label = "D={}, W={}".format(*shape) + (f", {ADDED}" if scaling.is_added(shape) else "")
         return Row((label, model_here(study, run.id)), cells)
 
-    return draw_table(
-        study,
-        ("Configuration", HERE),
-        (
-            Column("device", "Device"),
-            Column("wall_time_s", "Training time", format=duration),
-            Column("updates", "Updates", format=WHOLE),
-            Column("train_pflop", "Training compute", "PFLOP", format=lambda v: f"{v:.3g}"),
-        ),
-        [row(shape) for shape in grid(study.scale)],
+    columns = (
+        Column("device", "Device"),
+        Column("wall_time_s", "Training time", format=duration),
+        Column("updates", "Updates", format=WHOLE),
+        Column("train_pflop", "Training compute", "PFLOP", format=lambda v: f"{v:.3g}"),
     )
+    return draw_table(study, ("Configuration", HERE), columns, [row(shape) for shape in grid(study.scale)])
 
 
-def _needs(scale: Scale) -> Iterator[Need]:
-    for name, (shape, _) in scaling.pilots(scale).items():
-        yield Log(f"{scaling.KEY}/{name}", all_seeds=True)
-        yield Log(run_id(shape), all_seeds=True)
-
-
-@artifact("Our own: learning rates by shape", needs=_needs, printed_files=())
+@artifact(
+    "Our own: learning rates by shape",
+    needs=lambda scale: (
+        Log(run, all_seeds=True)
+        for name, (shape, _) in scaling.pilots(scale).items()
+        for run in (f"{scaling.KEY}/{name}", run_id(shape))
+    ),
+    printed_files=(),
+)
 def table22(study: Study) -> Table:
     """Show what the rule of the rates is made of, and the rate that each model of the grid has by it."""
     s = study.scale[scaling.ScalingScale]

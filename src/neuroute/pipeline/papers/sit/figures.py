@@ -20,9 +20,7 @@ from neuroute.pipeline.rendering.cells import gap_cell
 from neuroute.pipeline.rendering.notes import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MEASURED, Drawing, drawable, hidden_note, new_figure
-from neuroute.pipeline.rendering.table import Cell, Table, decimal, described, fixed
-from neuroute.pipeline.rendering.table import Column as TableColumn
-from neuroute.pipeline.rendering.table import Row as TableRow
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, decimal, described, fixed
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.tsp import tour_length
 from neuroute.specs.objects import Reconstruction
@@ -40,8 +38,6 @@ class Round(NetworkSnapshot):
     @classmethod
     def of_sit(cls, study: Study) -> Round:
         return cls.read(study, sit.run_id("tsp_1k"))
-
-    # -- the decision
 
     @cached_property
     def decision(self) -> maps.Decision:
@@ -96,8 +92,6 @@ class Round(NetworkSnapshot):
         }
         columns = {"place": place, "stop": stop, "probability": _six_digits(self.decision.probabilities), **looks}
         return maps.node_rows(self.decision.coords, {"panel": "c", "side": MEASURED}, columns)
-
-    # -- the iteration
 
     @cached_property
     def iteration(self) -> Iteration:
@@ -303,13 +297,13 @@ def ordinal(number: int) -> str:
 def _look_table(net: Round) -> Table:
     """Where the representatives look, as numbers."""
     rows = [
-        TableRow((f"module {module + 1}", name), tuple(Cell(v) for v in net.spread(module, of)))
+        Row((f"module {module + 1}", name), tuple(Cell(v) for v in net.spread(module, of)))
         for module in range(len(net.attention))
         for of, name in ENDS.items()
     ]
     columns = (
-        TableColumn("effective_nodes", "Effective nodes", "", fixed(1)),
-        TableColumn("nearest_pct", f"On the nearest {NEAREST} % of nodes", "%", fixed(1)),
+        Column("effective_nodes", "Effective nodes", "", fixed(1)),
+        Column("nearest_pct", f"On the nearest {NEAREST} % of nodes", "%", fixed(1)),
     )
     return Table("Where the representatives look", ("Module", "Representative"), columns, tuple(rows))
 
@@ -336,8 +330,7 @@ def figure3(study: Study) -> Drawing:
         values = {"gap_pct": cell.measured, "low_pct": cell.low, "high_pct": cell.high}
         rows.append(about | values | {"parameters": study.value("parameters", run, dataset)})
     figure = new_figure(4.6, 2.7)
-    axes = figure.subplots()
-    _draw(axes, rows)
+    _draw(figure.subplots(), rows)
     alt = "Optimality gap against the number of repetitions of the last node among the representative nodes."
     columns = ["side", "repetitions", "repetitions_here", "n", "run", "gap_pct", "low_pct", "high_pct", "parameters"]
     training: Reconstruction = study.scale[sit.SitScale].repetition_training
@@ -346,7 +339,7 @@ def figure3(study: Study) -> Drawing:
     renamed = any(count != here for count, here in numbers.items())
     gaps = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
     few = f"{len(rows)} numbers of repetitions show no course: scale “{study.scale.name}” trains no more."
-    missing = len(numbers) - len(rows)
+    missing = f"{len(numbers) - len(rows)} of {len(numbers)} numbers of repetitions were not measured."
     texts = notes(
         study,
         training=training,
@@ -357,7 +350,7 @@ def figure3(study: Study) -> Drawing:
         gaps=f"Gaps here by repetitions: {'; '.join(gaps)}." if gaps else "",
         hidden=hidden_note(row["gap_pct"] for row in rows),
         few=few if len(rows) < 3 else "",
-        missing=f"{missing} of {len(numbers)} numbers of repetitions were not measured." if missing else "",
+        missing=missing if len(rows) < len(numbers) else "",
     )
     return Drawing(figure, pd.DataFrame(rows, columns=columns), texts, alt)
 
@@ -442,8 +435,10 @@ def figure2(study: Study) -> Drawing:
             dg.row(*panels),
         )
     )
-    for name, draw in (("tour", _draw_tour), ("cut", _draw_cut), ("rebuilt", _draw_rebuilt)):
-        draw(sheet.axes[name], it)
+    _draw_edges(sheet.axes["tour"], it, it.before, range(len(it.before)), style.INK, 0.9)
+    _draw_frame(sheet.axes["tour"], it)
+    _draw_cut(sheet.axes["cut"], it)
+    _draw_rebuilt(sheet.axes["rebuilt"], it)
     # The arrows, and the way back to the next round.
     sheet.chain("tour", "cut", "rebuilt", "training")
     cut, after = sheet.places["cut"], sheet.places["training"]
@@ -513,12 +508,6 @@ def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Element:
         maps["rebuilt"], dg.words(f"×{training.reconstructions:,}:\npseudo-\nlabels", 5.2, above=True),
         dg.box("training", "training", *lines, fill="output", width=1.1, height=1.0), gap=0.04,
     )  # fmt: skip
-
-
-def _draw_tour(axes: mpl.axes.Axes, it: Iteration) -> None:
-    """The tour that is to be improved."""
-    _draw_edges(axes, it, it.before, range(len(it.before)), style.INK, 0.9)
-    _draw_frame(axes, it)
 
 
 def _draw_cut(axes: mpl.axes.Axes, it: Iteration) -> None:
@@ -594,8 +583,8 @@ def read_course(study: Study) -> Course:
     for run in (study.runs[name] for name in study.artifact.runs):
         training = run.training
         assert isinstance(training, Reconstruction)
-        lines = study.log(run.id).to_dict("records")
-        for line in (each for each in lines if each["kind"] in ("round", "validation")):
+        log = study.log(run.id)
+        for line in log[log.kind.isin(["round", "validation"])].to_dict("records"):
             epoch = offset + line["batch"] / training.batches_per_epoch
             about = {"side": MEASURED, "run": run.id, "epoch": round(epoch, 4)}
             if line["kind"] == "round":
@@ -631,10 +620,11 @@ def draw_lengths(axes: mpl.axes.Axes, course: Course) -> None:
     axes.set_xlim(-0.5, len(rounds) - 0.5)
     axes.locator_params(axis="x", nbins=8, integer=True)
     begin, end = rounds[0]["length_before"], rounds[-1]["length_after"]
-    _label(axes, rounds[0]["round"], begin + 0.35 * margin, f"{begin:.3f}", "center", "bottom")
+    look: dict[str, Any] = {"ha": "center", "fontsize": 6, "zorder": 4, "linespacing": 1.05}
+    axes.text(rounds[0]["round"], begin + 0.35 * margin, f"{begin:.3f}", va="bottom", **look)
     if len(rounds) > 1:
         text = f"{end:.3f}\n({100 * (end / begin - 1):+.1f} %)".replace("-", "−")
-        _label(axes, rounds[-1]["round"], end - 0.45 * margin, text, "center", "top")
+        axes.text(rounds[-1]["round"], end - 0.45 * margin, text, va="top", **look)
 
 
 def draw_gaps(axes: mpl.axes.Axes, course: Course) -> None:
@@ -658,8 +648,8 @@ def draw_gaps(axes: mpl.axes.Axes, course: Course) -> None:
     size, edge = (3.2, 0.4) if len(x) <= 50 else (2, 0)
     points: dict[str, Any] = {"markersize": size, "markeredgecolor": "white", "markeredgewidth": edge, "zorder": 3}
     for warm in (True, False):
-        mine = [(a, gap) for a, gap, v in zip(x, gaps, validations, strict=True) if v["warm_up"] is warm]
-        axes.plot([a for a, _ in mine], [gap for _, gap in mine], "o", color=COLOURS[not warm], **points)
+        mine = np.array([v["warm_up"] is warm for v in validations])
+        axes.plot(np.array(x)[mine], np.array(gaps)[mine], "o", color=COLOURS[not warm], **points)
     axes.set_xlim(0, course.epochs * 1.02)
     style.log_axis(axes, "y", gaps, pad=0.18)
     finite = [i for i, gap in enumerate(gaps) if math.isfinite(gap)]
@@ -670,7 +660,3 @@ def draw_gaps(axes: mpl.axes.Axes, course: Course) -> None:
         side = "right" if x[i] > 0.6 * course.epochs else "left"
         axes.annotate(f"{gaps[i]:.2f} %", (x[i], gaps[i]), (0, -4), textcoords="offset points", ha=side, va="top",
                       fontsize=6, zorder=4)  # fmt: skip
-
-
-def _label(axes: mpl.axes.Axes, x: float, y: float, text: str, ha: str, va: str) -> None:
-    axes.text(x, y, text, ha=ha, va=va, fontsize=6, zorder=4, linespacing=1.05)

@@ -308,7 +308,7 @@ def search_of(scale: Scale, method: str) -> Decoding:
     return Decoding(method="rrc", iterations=s.rrc, longest=s.rrc_longest) if method == "LEHD" else beam_search(s.beam)
 
 
-def searched(scale: Scale, problem: Problem, method: str) -> list[int]:
+def searched_sizes(scale: Scale, problem: Problem, method: str) -> list[int]:
     """The paper's sizes on which LEHD is run with random re-construct, the other baselines with beams."""
     most = scale[SitScale].rrc_max_nodes if method == "LEHD" else scale[SitScale].beam_max_nodes
     return [s for s in SIZES[:3] if sizes(scale, problem).sizes[s] <= most]
@@ -429,7 +429,7 @@ def baselines(scale: Scale, problem: Problem) -> dict[str, Method]:
         "INViT-3V greedy": Method(runs=INVIT[problem]),  # one image and start: it costs the same at any size
         **{f"{name} greedy": at(run, greedy_sizes) for name, run in of.items()},
         **{
-            label: at(of[name], searched(scale, problem, name), search_of(scale, name))
+            label: at(of[name], searched_sizes(scale, problem, name), search_of(scale, name))
             for label, name in SEARCHES.items()
         },
     }

@@ -27,7 +27,7 @@ from neuroute.pipeline.rendering.grid import (
     needs_of,
     of_each,
 )
-from neuroute.pipeline.rendering.notes import draw_table, notes
+from neuroute.pipeline.rendering.notes import draw_table
 from neuroute.pipeline.rendering.settings import changes_note, licence_table, printed_values
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import (
@@ -63,19 +63,11 @@ def methods(scale: Scale, problem: Problem) -> list[Method]:
 
 
 def table1_grids(scale: Scale) -> list[Grid]:
-    grids = []
+    grids, decimals = [], dict.fromkeys(sit.SIZES, 2) | {1000: 3}
     for problem in PROBLEMS:
-        columns = comparison(
-            {size: sit.reference(scale, problem, size) for size in sit.SIZES},
-            f"{problem.upper()}{{}}".format,
-            LENGTH,
-            GAP,
-            SECONDS_EACH,
-            key=short,
-            lengths=lambda size: 3 if size == 1000 else 2,
-            gaps=2,
-        )
-        name = problem.upper()
+        tests, name = {size: sit.reference(scale, problem, size) for size in sit.SIZES}, problem.upper()
+        measures = LENGTH, GAP, SECONDS_EACH
+        columns = comparison(tests, f"{name}{{}}".format, *measures, key=short, lengths=decimals.__getitem__, gaps=2)
         grids.append(Grid(methods(scale, problem), columns, head=(name,), where={"problem": name}))
     return grids
 
@@ -85,12 +77,8 @@ def table1_grids(scale: Scale) -> list[Grid]:
 )
 def table1(study: Study) -> Table:
     grids = table1_grids(study.scale)
-    trained = [
-        f"{name} on {problem.upper()}{study.runs[run].n}"
-        for problem in PROBLEMS
-        for name, run in sit.BASELINES[problem].items()
-        if run in study.runs
-    ]
+    baselines = ((p.upper(), name, run) for p in PROBLEMS for name, run in sit.BASELINES[p].items())
+    trained = [f"{name} on {problem}{study.runs[run].n}" for problem, name, run in baselines if run in study.runs]
     return grid_table(
         study,
         ("Problem", "Method"),
@@ -149,15 +137,12 @@ def table9_grids(scale: Scale) -> list[Grid]:
     grids = []
     for problem in PROBLEMS:
         tests = {size: sit.small(scale, problem, size) for size in sit.SMALL_SIZES}
-        columns = comparison(tests, "n={}".format, time="Total time")
-        name = problem.upper()
+        columns, name = comparison(tests, "n={}".format, time="Total time"), problem.upper()
         # The rows of Table 9; besides, the greedy tours of the model
         models = sit.ours(scale, problem, run_id(f"{problem}_1k"))
         prc = replace(models["Ours PRC10"], label=with_budget("Ours PRC10", 10, scale[sit.SitScale].prc[10]))
-        here = {"Concorde": REFERENCE, "HGS": sit.SOLVERS["cvrp"]["HGS"], "Ours PRC": prc} | sit.baselines(
-            scale, problem
-        )
-        *rows, last = from_print(sit.KEY, 9, here, problem=problem.upper())
+        here = {"Concorde": REFERENCE, "HGS": sit.SOLVERS["cvrp"]["HGS"], "Ours PRC": prc}
+        *rows, last = from_print(sit.KEY, 9, here | sit.baselines(scale, problem), problem=name)
         small_methods = [*rows, replace(models["Ours greedy"], label="Ours greedy"), last]
         grids.append(Grid(small_methods, columns, head=(name,), where={"problem": name}))
     return grids
@@ -259,11 +244,8 @@ class _Benchmark:
         rows = printed_numbers(self.study, 2, problem=self.problem.upper(), **(method.printed or {}))
         how = method.run(None), method.decoding.name
         gaps = [self._gap(method, nodes, number(rows, name, "gap_pct")) for name, nodes, _ in self.groups()]
-        solved = len(
-            Solved(self.name, records_of(self.study, [*self.evaluations, *self.searches], self.name)).values(
-                "gap_pct", *how, GROUPS[self.problem]["all"]
-            )
-        )
+        every = Solved(self.name, records_of(self.study, [*self.evaluations, *self.searches], self.name))
+        solved = len(every.values("gap_pct", *how, GROUPS[self.problem]["all"]))
         return [*gaps, Cell(solved or None, number(rows, "all", "solved"))]
 
     def methods(self) -> list[Method]:
@@ -303,19 +285,24 @@ def table2(study: Study) -> Table:
         here = model_here(study, *(method.run(None) for method in methods))
         cells = [cell for b, method in zip(benchmarks, methods, strict=True) for cell in b.cells(method)]
         rows.append(Row((*methods[0].labels, here), tuple(cells)))
-    s = study.scale[sit.SitScale]
-    limits = "; ".join(
-        f"of {b.name.upper()} {measured_here(study, b.here[0], b.here[1] + 1, b.name)}" for b in benchmarks
-    )
-    lacking = []
+    limits, lacking = [], []
     for b in benchmarks:
+        least, below = b.here[0], b.here[1] + 1
+        limits.append(f"of {b.name.upper()} {measured_here(study, least, below, b.name)}")
         runs = {f"{name} ({b.problem.upper()})": run for name, run in b.runs.items()}
-        lacking += not_measured(study, b.solved.records, b.here[1] + 1, runs, b.name, b.here[0])
+        lacking += not_measured(study, b.solved.records, below, runs, b.name, least)
     trained = [f"{p.upper()}{study.runs[run_id(f'{p}_1k')].n}" for p in PROBLEMS if run_id(f"{p}_1k") in study.runs]
-    texts = notes(
-        study, limits=limits, scale=s, elg_nodes=sit.ELG_NODES, not_measured=lacking, trained=" and ".join(trained)
+    return draw_table(
+        study,
+        ("Method", HERE),
+        columns,
+        rows,
+        limits="; ".join(limits),
+        scale=study.scale[sit.SitScale],
+        elg_nodes=sit.ELG_NODES,
+        not_measured=lacking,
+        trained=" and ".join(trained),
     )
-    return Table(study.artifact.title, ("Method", HERE), tuple(columns), tuple(rows), texts)
 
 
 # Printed name of an initial solution -> its key in the printed numbers, and what makes it here if not insertion.
@@ -333,17 +320,13 @@ def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
     for used in sit.LONGEST:
         stops, where = scale[sit.SitScale].longest[used], {"lmax_inference": used}
         decoding = sit.prc_of(scale, "tsp", 100).model_copy(update={"longest": stops})
-        group, at = f"inference {with_budget(f'{used:,}', used, stops)}", described(test.dataset)
-        gap = Column(f"gap_lmax{used}_pct", "Gap", "%", fixed(3), group, at)
-        time = Column(f"time_lmax{used}_s", "Time", "", duration, group, at)
-        quantities += [
-            Quantity(gap, GAP, test, 10_000, decoding, where),
-            Quantity(time, SECONDS_EACH, test, 10_000, decoding, where),
-        ]
-    methods = [
-        Method(label(l_max), {"lmax_train": l_max}, runs=run_id(sit.with_longest(l_max))) for l_max in sit.LONGEST
-    ]
-    return Grid(methods, quantities)
+        heads = f"inference {with_budget(f'{used:,}', used, stops)}", described(test.dataset)
+        gap = Column(f"gap_lmax{used}_pct", "Gap", "%", fixed(3), *heads)
+        time = Column(f"time_lmax{used}_s", "Time", "", duration, *heads)
+        of_test = test, 10_000, decoding, where
+        quantities += [Quantity(gap, GAP, *of_test), Quantity(time, SECONDS_EACH, *of_test)]
+    runs = {l_max: run_id(sit.with_longest(l_max)) for l_max in sit.LONGEST}
+    return Grid([Method(label(role), {"lmax_train": role}, runs=run) for role, run in runs.items()], quantities)
 
 
 @artifact("The longest partial solution in training and inference", needs=needs_of(table5_grid))
@@ -386,18 +369,16 @@ def table7_grids(scale: Scale) -> list[Grid]:
     grids = []
     for problem in sit.PROBLEMS:
         quantities = []
+        name, methods = problem.upper(), []
         for size in sit.SIZES:
             test = sit.reference(scale, problem, size)
-            name, where = f"{problem.upper()}{test.dataset.n}", described(test.dataset)
-            paper = f"{problem.upper()}{size}"
-            head = Column(f"obj_{short(size)}", name, "Obj.", fixed(3), at=where, paper=paper)
+            here, at = f"{name}{test.dataset.n}", described(test.dataset)
+            head = Column(f"obj_{short(size)}", here, "Obj.", fixed(3), at=at, paper=f"{name}{size}")
             quantities.append(Quantity(head, LENGTH, test, size))
         runs = {size: run_id(sit.model(scale, problem, size)) for size in sit.SIZES}
-        methods = []
         for label, (key, start) in STARTS.items():
             decoding = sit.prc_of(scale, problem, 100).model_copy(update={"start": start or sit.INITIAL[problem]})
             methods.append(Method(label, {"init": key}, runs=runs, decoding=decoding))
-        name = problem.upper()
         grids.append(Grid(methods, quantities, head=(name,), where={"problem": name}))
     return grids
 
@@ -410,13 +391,10 @@ def table7(study: Study) -> Table:
     rows = [row for grid in grids for row in grid.rows(study)]
     wins_of = {}
     for name in ("measured", "published"):
-        wins = total = 0
-        for block in (rows[:3], rows[3:]):
-            for cells in zip(*(row.cells for row in block), strict=True):
-                values = [getattr(cell, name) for cell in cells]
-                total += None not in values
-                wins += None not in values and values[2] == min(values)
-        wins_of[name] = f"{wins} of {total}"
+        blocks = (zip(*(row.cells for row in block), strict=True) for block in (rows[:3], rows[3:]))
+        values = [[getattr(cell, name) for cell in cells] for block in blocks for cells in block]
+        full = [of for of in values if None not in of]
+        wins_of[name] = f"{sum(of[2] == min(of) for of in full)} of {len(full)}"
     return grid_table(
         study,
         ("Problem", "Initial solution"),
@@ -435,11 +413,7 @@ ROWS: tuple[tuple[str, str | None, Callable[[Run, Reconstruction], Value]], ...]
     ("Training epochs", "training_epoch", lambda run, t: t.epochs_per_round),
     ("Training batch size", "training_batch_size", lambda run, t: t.batch_size),
     ("Reconstruction iterations", "reconstruction_iteration", lambda run, t: t.reconstructions),
-    (
-        "Reconstruction batch size",
-        "reconstruction_batch_size",
-        lambda run, t: "by memory" if t.reconstructions else None,
-    ),
+    ("Reconstruction batch size", "reconstruction_batch_size", lambda _, t: "by memory" if t.reconstructions else None),
     ("Learning rate", "learning_rate", lambda run, t: t.learning_rate),
     ("Decay per training epoch", "decay_per_training_epoch", lambda run, t: t.decay_gamma),
     (
