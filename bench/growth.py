@@ -36,7 +36,7 @@ from neuroute.analysis.power_laws import FitError, fit
 from neuroute.core import device as devices
 from neuroute.datasets.streams import cvrp_dataset, vrp_dataset
 from neuroute.evaluation import efficiency
-from neuroute.evaluation.single_step import pose_single_step
+from neuroute.evaluation.efficiency import pose_single_step
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.pomo import Pomo

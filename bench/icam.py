@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from neuroute.decoding.environment import complete
 from neuroute.decoding.tsp import TspRollout
-from neuroute.evaluation.accounting.counts import counts
+from neuroute.evaluation.counts import counts
 from neuroute.evaluation.efficiency import measure_memory
 from neuroute.networks.blocks.attention import pairwise_distances
 from neuroute.networks.blocks.layers import AafmLayer

@@ -7,7 +7,7 @@ from common import NODES, network, products
 
 from neuroute.core import device as devices
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.accounting import flops
+from neuroute.evaluation import flops
 from neuroute.problems.sub_paths import draw
 from neuroute.specs.objects import Decoding
 

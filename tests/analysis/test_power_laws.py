@@ -14,7 +14,7 @@ from scipy.optimize import curve_fit
 
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import percentile_interval, resampled_gaps
-from neuroute.evaluation.accounting.flops import solution_paper
+from neuroute.evaluation.flops import solution_paper
 from neuroute.pipeline.papers.scaling.tables import DecoderOnly
 
 DEPTHS, WIDTHS = (6, 12, 24, 42), (128, 256, 512)

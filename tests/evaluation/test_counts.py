@@ -12,9 +12,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.accounting import counts as counted
-from neuroute.evaluation.accounting import measured
-from neuroute.evaluation.accounting.counts import Amount, counts
+from neuroute.evaluation import counting
+from neuroute.evaluation import counts as counted
+from neuroute.evaluation.counts import Amount, counts
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import build, parameters
 from neuroute.pipeline.papers.scaling.tables import DecoderOnly
@@ -89,14 +89,14 @@ def test_a_size_takes_what_a_run_of_that_size_takes(name: str, arguments: dict[s
     count, net = counts(network(name, arguments)), build(network(name, arguments)).eval()
     assert count.parameters == parameters(net)
     for size in (5, 7, 8, 20, 21, 150, 301):
-        assert (count.encoder(size), count.decision(size)) == measured.count_at(net, size)
+        assert (count.encoder(size), count.decision(size)) == counting.count_at(net, size)
 
 
 def test_amounts_that_go_up_in_steps_lie_between_them() -> None:
     described = network("mvmoe:MvMoe", HEADS | {"method": "expert-choice"})
     count, net = counts(described), build(described).eval()
     for size in (20, 101, 150):
-        assert (count.encoder(size), count.decision(size)) == pytest.approx(measured.count_at(net, size), rel=0.02)
+        assert (count.encoder(size), count.decision(size)) == pytest.approx(counting.count_at(net, size), rel=0.02)
 
 
 def test_a_light_decoder_is_counted_with_its_experts() -> None:
@@ -117,7 +117,7 @@ def staircase(size: int) -> int:
 
 
 def test_pieces_hold_and_add_up() -> None:
-    amount = Amount(measured._pieces(staircase, 3, 1000))
+    amount = Amount(counting._pieces(staircase, 3, 1000))
     assert [start for start, *_ in amount.pieces] == [3, 18, 91]
     assert all(amount(size) == staircase(size) for size in (3, 16, 17, 18, 90, 91, 92, 1000, 5000))
     assert amount(1) == staircase(3)
@@ -138,12 +138,12 @@ def test_a_network_is_counted_once_for_all_processes(tmp_path: Path, monkeypatch
     described = network("bq:Bq", HEADS)
     first = counts(described)
     with monkeypatch.context() as without:
-        without.setattr(counted, "COUNTING", "neuroute.evaluation.accounting.measured:nothing")
+        without.setattr(counted, "COUNTING", "neuroute.evaluation.counting:nothing")
         without.setattr(counted, "code_digest", lambda *entries: "other")
         next_process()
         with pytest.raises(NeurouteError, match="no attribute"):  # of other code: counted anew
             counts(described)
-    monkeypatch.setattr(measured, "measure", None)
+    monkeypatch.setattr(counting, "measure", None)
     next_process()
     assert counts(described) == first
     (file,) = tmp_path.rglob("counts.json")
@@ -177,13 +177,13 @@ class Refuses(Values):
 
 
 def test_a_network_that_reads_values_is_counted_on_a_cpu() -> None:
-    count = measured.measure(Network(kind=f"{__name__}:Values", arguments={}))
+    count = counting.measure(Network(kind=f"{__name__}:Values", arguments={}))
     assert [count.decision(k) for k in (8, 9, 1000)] == [24, 28, 3992]
     assert count.decision(3) == 24
 
 
 def test_a_network_that_cannot_be_run_has_no_number() -> None:
-    count = measured.measure(Network(kind=f"{__name__}:Refuses", arguments={}))
+    count = counting.measure(Network(kind=f"{__name__}:Refuses", arguments={}))
     assert count.parameters == 3
     assert math.isnan(count.decision(50))
     assert math.isnan(count.encoder(50))
@@ -200,8 +200,8 @@ def test_arguments_that_a_network_does_not_take() -> None:
 def test_counts_are_the_same_where_no_gradients_are() -> None:
     network = Network(kind="neuroute.networks.sit:Sit", arguments={"depth": 1})
     with torch.inference_mode():
-        found = measured.measure(network)
-    assert found == measured.measure(network)
+        found = counting.measure(network)
+    assert found == counting.measure(network)
 
 
 def test_products_are_those_that_torchs_own_counter_finds() -> None:
@@ -209,10 +209,10 @@ def test_products_are_those_that_torchs_own_counter_finds() -> None:
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         net.decide(rows)
     entries = OURS["depth"] * (OURS["heads"] * 9**2 + 4 * OURS["width"] * 9)  # of softmax and ReLU
-    assert measured.flops_of(lambda: net.decide(rows))[1] == counter.get_total_flops() + entries
+    assert counting.flops_of(lambda: net.decide(rows))[1] == counter.get_total_flops() + entries
 
 
 def test_entries_of_these_functions_are_counted() -> None:
     x = torch.rand(3, 5)
     for function in (torch.relu, torch.tanh, lambda x: x.softmax(-1), torch.nn.functional.silu):
-        assert measured.flops_of(lambda: function(x))[1] == 15  # noqa: B023 (called here)
+        assert counting.flops_of(lambda: function(x))[1] == 15  # noqa: B023 (called here)

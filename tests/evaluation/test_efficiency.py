@@ -15,17 +15,18 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import efficiency
-from neuroute.evaluation.accounting.counts import counts
+from neuroute.evaluation.counts import counts
 from neuroute.evaluation.efficiency import (
     LiveBytes,
+    Starts,
     measure_memory,
     out_of_memory,
+    pose_single_step,
     predict_cost,
     sample_tokens,
     sum_decisions,
 )
 from neuroute.evaluation.loaded import COLUMNS
-from neuroute.evaluation.single_step import Starts, pose_single_step
 from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network
 
 SHAPE = {"depth": 2, "width": 16, "heads": 4, "feed_forward": 32}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from neuroute.evaluation.accounting import flops
-from neuroute.evaluation.accounting.counts import counts
+from neuroute.evaluation import flops
+from neuroute.evaluation.counts import counts
 from neuroute.pipeline.papers.scaling.tables import DecoderOnly
 from neuroute.specs.objects import Dataset, Labels, Network, Reconstruction, Run, SelfImprovement, Supervised
 

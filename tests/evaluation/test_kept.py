@@ -69,14 +69,14 @@ def test_an_evaluation_that_is_killed_after_any_step_ends_with_the_same_records(
     evaluation, run = case(tmp_path, name)
     rows, lengths = measured(tmp_path / "whole", tmp_path / "labels", evaluation, run)
     monkeypatch.setattr(loaded, "KEEP_EVERY_S", 0.0)
-    save, saves = MeasuredSteps.save, [0]
+    save, saves = MeasuredSteps.flush, [0]
 
     def save_and_die(self: MeasuredSteps) -> None:
         save(self)
         saves[0] += 1
         raise Killed
 
-    monkeypatch.setattr(MeasuredSteps, "save", save_and_die)
+    monkeypatch.setattr(MeasuredSteps, "flush", save_and_die)
     killed = tmp_path / "killed"
     for _ in range(100):
         try:
@@ -149,7 +149,7 @@ def test_what_another_model_has_measured_is_of_no_use(tmp_path: Path, monkeypatc
     rows, _ = measured(tmp_path / "out", tmp_path / "labels", evaluation, run)
     read = []
     monkeypatch.setattr(
-        MeasuredSteps, "once", lambda self, name, measure, **_: read.append(self.load(name)) or measure()
+        MeasuredSteps, "measure_once", lambda self, name, measure, **_: read.append(self.load(name)) or measure()
     )
     same, _ = measured(tmp_path / "out", tmp_path / "labels", evaluation, run)
     assert None not in read

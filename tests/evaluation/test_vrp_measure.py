@@ -16,8 +16,7 @@ from neuroute.datasets.benchmarks import optimum_of, published_instances, survey
 from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.evaluation import construction, labelled
-from neuroute.evaluation.accounting import flops
+from neuroute.evaluation import flops, labelled
 from neuroute.networks.weights import parameters
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import parse
@@ -98,7 +97,7 @@ def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, mon
 
 def test_construction_times_each_instance_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     net, clock = ready(NETWORK), iter(range(1000))
-    monkeypatch.setattr(construction, "time", SimpleNamespace(perf_counter=lambda: float(next(clock) ** 2)))
+    monkeypatch.setattr(labelled, "time", SimpleNamespace(perf_counter=lambda: float(next(clock) ** 2)))
     records, arrays = evaluated(tmp_path, ConstructionEvaluation(run=RUN.id, datasets=tuple(SETS), decoding=MULTI), RUN)
     assert len(arrays) == 4
     ticks = np.array([2 * i + 1 for i in range(0, 4 * COUNT, 2)]).reshape(2, COUNT)  # (i + 1)^2 - i^2

@@ -7,7 +7,7 @@ import pytest
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.accounting.flops import RunFlops, per_solution
+from neuroute.evaluation.flops import RunFlops, per_solution
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.pipeline.plan.estimates import Estimates

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuroute.evaluation.accounting.counts import counts
+from neuroute.evaluation.counts import counts
 from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.papers.mvmoe.paper import ABLATIONS, TRAINED, VARIANTS, MvmoeScale, RoutingEvaluation
 from neuroute.pipeline.plan.plan import Plan

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.accounting.counts import counts
+from neuroute.evaluation.counts import counts
 from neuroute.pipeline.papers.icam.paper import SIZES, reference
 from neuroute.pipeline.papers.rivals.paper import RivalsScale, rivals
 from neuroute.pipeline.papers.sit import paper as sit

@@ -78,7 +78,7 @@ def test_a_killed_epoch_keeps_the_pages_that_it_has_sampled(
     for a, b in zip(whole, again.batch(0, 0, 30), strict=True):
         np.testing.assert_array_equal(a, b)
     assert len(sampled) == 1
-    again.hold(1, again.solutions)  # the next epoch needs them no more
+    again.start_epoch(1, again.solutions)  # the next epoch needs them no more
     assert not list((tmp_path / "sampled").iterdir())
 
 

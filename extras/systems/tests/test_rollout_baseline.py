@@ -52,7 +52,9 @@ def plain_gradient(batches: RolloutBaseline, index: int) -> tuple[float, dict[st
 
             found = roll_out(batches.net, batches.net.encode(*seen.features), one, starts[0], sample)
             with torch.no_grad():
-                greedy = roll_out(batches.policy.frozen, batches.policy.frozen.encode(*seen.features), one, starts[1])
+                greedy = roll_out(
+                    batches.baseline.frozen, batches.baseline.frozen.encode(*seen.features), one, starts[1]
+                )
             advantage = float(one.lengths(greedy) - one.lengths(found))
             total = total - advantage * torch.stack(log_p).sum() / (spec.size * images)
     return backward(batches.net, total)
@@ -63,7 +65,7 @@ def plain_gradient(batches: RolloutBaseline, index: int) -> tuple[float, dict[st
 def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, kind: str, images: int) -> None:
     """The copy has other weights, and lengths are those of the instance, whatever its image."""
     batches = rollouts_of(rollout_run(kind, images=images), tmp_path, double=True)
-    for parameter in batches.policy.frozen.parameters():
+    for parameter in batches.baseline.frozen.parameters():
         parameter.add_(0.1 * torch.randn_like(parameter))
     wanted = plain_gradient(batches, 1)
     assert max(float(g.abs().max()) for g in wanted[1].values()) > 1e-3
@@ -131,20 +133,20 @@ def test_shorter_weights_take_the_copys_place(tmp_path: Path, monkeypatch: pytes
     lengths = iter([5.0, 4.0, 5.0, 6.0, 4.9])  # copy, net; copy, net; net
 
     def greedy(self: RolloutBaseline, net: Any, number: int, one: Any) -> np.ndarray:
-        asked.append((net is self.policy.frozen, number))
+        asked.append((net is self.baseline.frozen, number))
         return np.full(6, next(lengths))
 
     monkeypatch.setattr(RolloutBaseline, "_greedy_lengths", greedy)
     batches = rollouts_of(rollout_run(), tmp_path)
     replaced = []
     for index in range(6):
-        before = copy_weights(batches.policy.frozen)
+        before = copy_weights(batches.baseline.frozen)
         batches.train(index)
         if index % 2 == 0:
-            assert same_weights(batches.policy.frozen.state_dict(), before)
+            assert same_weights(batches.baseline.frozen.state_dict(), before)
         notes = [note for note in batches.notes() if note["kind"] == "baseline"]
         replaced += [note["replaced"] for note in notes]
-        nets = batches.net.state_dict(), batches.policy.frozen.state_dict()
+        nets = batches.net.state_dict(), batches.baseline.frozen.state_dict()
         assert same_weights(*nets) == (index % 2 == 1 and replaced[-1])
     assert replaced == [True, False, True]
     assert asked == [(True, 0), (False, 0), (True, 1), (False, 1), (False, 1)]
@@ -168,7 +170,7 @@ def test_the_copy_is_what_is_left(tmp_path: Path, kind: str, request: pytest.Fix
 
         def watch(self: RolloutBaseline, spec: Any, within: int) -> None:
             end(self, spec, within)
-            kept.update(frozen=copy_weights(self.policy.frozen), net=copy_weights(self.net))
+            kept.update(frozen=copy_weights(self.baseline.frozen), net=copy_weights(self.net))
 
         patch.setattr(RolloutBaseline, "_end_batch", watch)
         patch.setattr(rollouts, "is_shorter", lambda *_: False)

@@ -22,7 +22,7 @@ from neuroute.core import device as devices
 from neuroute.core.digest import OWN, PACKAGE, code_digest, exists, forget_own
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.decoding.environment import ENVIRONMENT
-from neuroute.evaluation.accounting.flops import per_solution
+from neuroute.evaluation.flops import per_solution
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import check_weights, is_bundled, load_checkpoint, read_about, save_checkpoint
 from neuroute.problems.instances.instance import Instance

@@ -77,13 +77,13 @@ class Pages:
                 solved[Chunk(shard, int(first), int(stop))] = path, (part, float(took))
         return solved
 
-    def hold(self, chunk: Chunk, solutions: np.ndarray, seconds: float) -> None:
+    def put(self, chunk: Chunk, solutions: np.ndarray, seconds: float) -> None:
         """Keep a chunk; on the disk when the time has come."""
         self._unsaved[chunk] = solutions, seconds
         if time.monotonic() - self._saved >= KEEP_EVERY_S:
-            self.save()
+            self.flush()
 
-    def save(self) -> None:
+    def flush(self) -> None:
         """Write what is held as a page.  Raises NeurouteError when the disk is full."""
         if self._unsaved:
             rows = np.array([(chunk.first, chunk.stop) for chunk in self._unsaved])
@@ -156,7 +156,7 @@ def solve_part(labels: Labels, store: Path, caches: Sequence[Path], part: tuple[
             with Progress(sum(c.stop - c.first for c in waiting), name) as bar:
                 job = _Job(labels, store, caches, facts, pool, bar)
                 count += sum(len(rows) for _, rows, _, _ in job.solve(pages, waiting))
-            pages.save()
+            pages.flush()
     return count
 
 
@@ -235,10 +235,10 @@ class _Job:
                 where = f"{self.labels.solver}, shard {chunk.shard} of {self.labels.id}"
                 lengths = check_solutions(self.labels, chunk.shard, chunk.first, rows, where, "reinstall the solver")
                 yield chunk, rows, lengths, took
-                pages.hold(chunk, rows, took)
+                pages.put(chunk, rows, took)
                 self.bar.add(len(rows))
         except BaseException:
-            pages.save()
+            pages.flush()
             raise
 
 

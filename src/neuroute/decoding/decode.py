@@ -92,9 +92,9 @@ MAX_NODES_PER_BATCH = 1 << 20  # of the instances whose blocks parallel re-const
 class Keeper(NamedTuple):
     """Keeps how far a decoding has come, for one that is interrupted to go on with."""
 
-    due: Callable[[], bool]  # whether it is time to keep it again
-    load: Callable[[], dict[str, np.ndarray] | None]  # what was held last; None at the start
-    hold: Callable[[dict[str, np.ndarray]], None]
+    is_due: Callable[[], bool]  # whether it is time to keep it again
+    load: Callable[[], dict[str, np.ndarray] | None]  # what was put last; None at the start
+    put: Callable[[dict[str, np.ndarray]], None]
 
 
 def decode(
@@ -230,13 +230,13 @@ def _solve(
                 if p.done in p.solutions:
                     p.solutions[p.done].append(now.cpu())
                     p.seconds[p.done] += time.perf_counter() - began
-                if keeper and keeper.due():
+                if keeper and keeper.is_due():
                     p.spent = time.perf_counter() - began
-                    keeper.hold(p.arrays())
+                    keeper.put(p.arrays())
                     began = time.perf_counter() - p.spent  # keeping is not timed
             p.first, p.now, p.done, p.spent = p.first + p.size, None, 0, 0.0
     if keeper and not complete:
-        keeper.hold(p.arrays())
+        keeper.put(p.arrays())
     return [(m, torch.cat(parts), p.seconds[m]) for m, parts in p.solutions.items()]
 
 

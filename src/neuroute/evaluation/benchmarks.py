@@ -73,7 +73,7 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         loaded = in_faster_precision(loaded, problem, inputs, n, decoding)
     for name in names:
         unit = f"{evaluation.canonical()}|{name}"
-        instance_rows, lengths_by_decoding = loaded.steps.once(
+        instance_rows, lengths_by_decoding = loaded.steps.measure_once(
             unit, partial(_measure_instance, loaded, evaluation, places[name], name, unit)
         )
         rows += instance_rows

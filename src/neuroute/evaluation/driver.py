@@ -61,10 +61,10 @@ def evaluate(
         # As it was before an interruption: batches, and so rounding, follow from it, and a GPU's free memory varies.
         memory = steps.load("memory")
         if memory is None:
-            steps.hold("memory", memory := {"gb": np.array(loaded.memory_gb)})
+            steps.put("memory", memory := {"gb": np.array(loaded.memory_gb)})
         results = measure(replace(loaded, steps=steps, memory_gb=memory["gb"].item()), evaluation)
         if part:
-            steps.save()
+            steps.flush()
         else:
             write_records(out, *results)
             labels = label_digests((labels.id for labels in evaluation.labels), context.label_dirs)
@@ -97,7 +97,7 @@ def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
             model = stages[each.stage] if isinstance(each, Test) and each.stage else loaded
             measure_it, key = partial(resolve(each.entry), model, each), each.canonical()
             if isinstance(each, Test):
-                test_rows, lengths = loaded.steps.once(key, measure_it)
+                test_rows, lengths = loaded.steps.measure_once(key, measure_it)
                 # A milestone (greedy) may be one that another test of this evaluation has measured.
                 prefix = f"{each.stage}|" if each.stage else ""
                 rows += [row for row in test_rows if f"{prefix}{row['test']}|{row['decoding']}" not in arrays]
@@ -107,7 +107,7 @@ def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
                 more, found = measure_it()
             else:
                 is_sweep = isinstance(each, RescalingEvaluation)  # whose factors every part of the rest needs
-                more, found = loaded.steps.once(key, measure_it, splits=False, shared=is_sweep)
+                more, found = loaded.steps.measure_once(key, measure_it, splits=False, shared=is_sweep)
                 if is_sweep:
                     loaded = replace(loaded, best_factors=(found["sizes"], found["best"]))
             rows += more

@@ -6,6 +6,7 @@ seconds are those of all that went into its result, and the peak memory is that 
 """
 
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,18 +16,18 @@ import numpy as np
 from neuroute.analysis.intervals import gaps
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.problem_spec import SPEC, spec_of
 from neuroute.datasets.store import load_tours
+from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.decode import decode_timed as decode_instances
-from neuroute.decoding.decode import improve, instances_per_batch
 from neuroute.decoding.memory import CHOICES, faster_precision
 from neuroute.decoding.multi_start import starts_of
-from neuroute.evaluation.accounting.flops import per_solution
+from neuroute.evaluation.flops import per_solution
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.networks.weights import parameters
 from neuroute.solvers.base import GRID
 from neuroute.solvers.registry import get
-from neuroute.specs.objects import Dataset, Decoding, Test
+from neuroute.specs.objects import ConstructionEvaluation, Dataset, Decoding, Test
 
 log = logging.getLogger(__name__)
 ROUNDING = 4 / GRID  # of a proven optimum, a node: coordinates and distances are rounded to the grid, in both tours
@@ -159,7 +160,7 @@ def in_faster_precision(
             lambda each, _: list(decode_timed(either[each], problem, batch, nodes, short)), loaded.place
         )
         kept = {"bf16": np.array(chosen == "bf16")}
-        loaded.steps.hold(key, kept)
+        loaded.steps.put(key, kept)
         state = (loaded.run.id, decoding.name, nodes, len(batch), chosen, ratio)
         log.info("%s, %s, %d nodes, %d at once: precision auto: %s, as bf16 is %.2f times as fast as fp32", *state)
     return either["bf16" if kept["bf16"] else "fp32"]
@@ -185,3 +186,47 @@ def decode_timed(
         decode_instances(problem, loaded.net, instances, draw, *limits, loaded.keeper(name, draw)) for draw in draws
     ]
     yield decoding, [solutions.numpy() for solutions, _ in results], sum(seconds for _, seconds in results) / len(draws)
+
+
+def measure_construction(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Rows, Arrays]:
+    """Return records, "<dataset id>|seconds" and "<dataset id>|<decoding>", lengths, both (count,).
+
+    time_s is the mean over instances.  Raises NeurouteError if the decoding does not fit the network.
+    """
+    rows, arrays = Rows(), Arrays()
+    for dataset in evaluation.datasets:
+        one = SPEC.of(dataset.problem).instances(dataset)[:1]
+        model = in_faster_precision(loaded, dataset.problem, one, dataset.n, evaluation.decoding)
+        devices.reset_peak_memory(loaded.place)
+        seconds, lengths = time_each(model, evaluation, dataset)
+        arrays |= {f"{dataset.id}|seconds": seconds, f"{dataset.id}|{evaluation.decoding.name}": lengths}
+        values = {
+            "time_s": seconds.mean(),
+            "length": lengths.mean(),
+            "peak_memory_mb": devices.peak_memory_mb(loaded.place),
+            "parameters": parameters(loaded.net),
+        }
+        about, total = describe_test(dataset), float(seconds.sum())
+        rows += model.rows(evaluation.name, about, evaluation.decoding, values, total, batch_size=1)
+    return rows, arrays
+
+
+def time_each(
+    loaded: LoadedModel, evaluation: ConstructionEvaluation, dataset: Dataset
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return seconds and lengths (count,) of instances solved one at a time; the first one also warms up."""
+    spec, precision = SPEC.of(dataset.problem), loaded.run.training.precision
+    decoding, instances = loaded.resolve_decoding(evaluation.decoding, dataset.n), spec.instances(dataset)
+    valid = spec.built or spec.valid
+    seconds, lengths = [], []
+    decode(dataset.problem, loaded.net, instances[:1], decoding, loaded.memory_gb, precision)
+    for i in range(dataset.count):
+        one = instances[i : i + 1]
+        devices.synchronize(loaded.place)
+        began = time.perf_counter()
+        solution = decode(dataset.problem, loaded.net, one, decoding, loaded.memory_gb, precision).numpy()
+        seconds.append(time.perf_counter() - began)
+        if not valid(one, solution).all():
+            raise NeurouteError(f"{dataset.id}: {decoding.name} returned no {spec.noun}")
+        lengths.append(spec.lengths(one, solution)[0])
+    return np.array(seconds), np.array(lengths)

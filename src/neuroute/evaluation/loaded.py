@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
@@ -24,7 +25,7 @@ from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
 from neuroute.decoding.decode import Keeper, instances_per_batch
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import check_weights, describe_source, load_checkpoint
+from neuroute.networks.weights import check_weights, describe_source, load_checkpoint, parameters
 from neuroute.specs.objects import Dataset, Decoding, Run
 
 # weights: where they come from if they were not trained here; precision: of the network's products.
@@ -107,7 +108,7 @@ class MeasuredSteps:
     _saved: float = field(default_factory=time.monotonic)
     _units: int = 0
 
-    def once(
+    def measure_once(
         self, name: str, measure: Callable[[], tuple[Rows, Arrays]], splits: bool = True, shared: bool = False
     ) -> tuple[Rows, Arrays]:
         """Return what `measure` does, or did before a kill.
@@ -125,7 +126,7 @@ class MeasuredSteps:
         rows, arrays = measure()
         for step in [key for key in self._unsaved if key.startswith(f"{name}|")]:  # on the way here
             del self._unsaved[step]
-        self.hold(name, {"rows": np.array(json.dumps(rows)), **{f"array|{key}": a for key, a in arrays.items()}})
+        self.put(name, {"rows": np.array(json.dumps(rows)), **{f"array|{key}": a for key, a in arrays.items()}})
         return rows, arrays
 
     def load(self, name: str) -> Arrays | None:
@@ -137,18 +138,18 @@ class MeasuredSteps:
         except NeurouteError:
             return None  # measured again
 
-    def hold(self, name: str, arrays: Arrays) -> None:
-        """Keep the arrays under that name; on the disk when the time has come, or with `save`."""
+    def put(self, name: str, arrays: Arrays) -> None:
+        """Keep the arrays under that name; on the disk when the time has come, or with `flush`."""
         if self.folder is not None:
             self._unsaved[name] = arrays
-            if self.due():
-                self.save()
+            if self.is_due():
+                self.flush()
 
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Whether it is time to save again."""
         return self.folder is not None and time.monotonic() - self._saved >= KEEP_EVERY_S
 
-    def save(self) -> None:
+    def flush(self) -> None:
         """Write all that is held.  Raises NeurouteError when the disk is full."""
         for name, arrays in self._unsaved.items():
             write_whole(self._path(name), lambda file, a=arrays: np.savez(file, **a))  # type: ignore[misc]
@@ -208,7 +209,7 @@ class LoadedModel:
     def keeper(self, name: str | None, decoding: Decoding) -> Keeper | None:
         """Return where an interrupted decoding is kept, with what is measured under that name."""
         key, steps = f"{name}|{decoding.name}", self.steps
-        return Keeper(steps.due, partial(steps.load, key), partial(steps.hold, key)) if name else None
+        return Keeper(steps.is_due, partial(steps.load, key), partial(steps.put, key)) if name else None
 
     def resolve_decoding(self, decoding: Decoding, nodes: int) -> Decoding:
         """Return the decoding for instances of so many nodes: with the best scaling factor, and repeated only where
@@ -289,3 +290,26 @@ def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
     auto = run.training.precision == "auto"
     run = run.in_precision("fp32") if auto else run
     return LoadedModel(net, run, checkpoint, place, budget, context, weights=weights, auto=auto)
+
+
+def wrong_network(probe: str, purpose: str, loaded: LoadedModel) -> NeurouteError:
+    """The error for a network that a probe is not made for; wanted: "rounds are drawn of SIT"."""
+    network = f"{type(loaded.net).__name__} {json.dumps(loaded.run.network.arguments)}"
+    return NeurouteError(f"{probe}: {purpose}, not of {network}; choose such a run")
+
+
+def parameter_rows(
+    loaded: LoadedModel, group: str, *datasets: Dataset, instances: int | None = 1, decoding: Decoding | None = None
+) -> Rows:
+    """Return a record for each data set: the parameters of the model, so that drawings say what they were probed on.
+
+    instances: of each data set; None: all of them.
+    """
+    values = {"parameters": parameters(loaded.net)}
+    tests = (describe_test(dataset, instances=instances) for dataset in datasets)
+    return [row for test in tests for row in loaded.rows(group, test, decoding or Decoding(), values, 0.0)]
+
+
+def to_arrays(tensors: Mapping[str, Tensor]) -> Arrays:
+    """float32 on the CPU."""
+    return {name: tensor.float().cpu().numpy() for name, tensor in tensors.items()}

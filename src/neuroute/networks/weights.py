@@ -70,11 +70,8 @@ def network_class(kind: str) -> type[RoutingNetwork]:
     try:
         definition = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        if (
-            isinstance(error, ImportError)
-            and not is_bundled(kind)
-            and not f"{module}.".startswith(f"{error.name or module}.")
-        ):
+        is_absent = isinstance(error, AttributeError) or f"{module}.".startswith(f"{error.name or module}.")
+        if not (is_bundled(kind) or is_absent):
             raise NeurouteError(f"network '{kind}': {module} cannot be imported ({error})") from None
         raise unknown from None
     except Exception as error:  # whatever a user's module raises

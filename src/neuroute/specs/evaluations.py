@@ -125,7 +125,7 @@ class EfficiencyEvaluation(Measurement):
 class ConstructionEvaluation(Measurement):
     """Seconds to solve one instance after the other, without anything to compare lengths with (mvmoe, Table 6)."""
 
-    entry: ClassVar[str] = "neuroute.evaluation.construction:measure"
+    entry: ClassVar[str] = "neuroute.evaluation.labelled:measure_construction"
     kind: Literal["construction"] = "construction"
     name: str = "construction"
     datasets: tuple[Dataset, ...]

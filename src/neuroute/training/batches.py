@@ -78,7 +78,7 @@ class Batches(ABC):
         """Train on batch `index`.  Returns the sum of the losses (a scalar on the device) and the updates made."""
 
     def state(self) -> dict[str, Any]:
-        """Nothing: where a run is says what comes next."""
+        """Return what a killed run needs besides its batch's index: nothing, unless a scheme has more."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:

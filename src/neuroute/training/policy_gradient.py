@@ -14,8 +14,9 @@ from neuroute.specs.trainings import Elite
 
 
 class SplitBackward:
-    """Every part of the decisions has a graph of its own that ends at leaves, one for each field of what is prepared
-    that the encoder's graph leads to; what these have gathered goes through the encoder once.
+    """Back-propagate decisions in parts, and send their summed gradient through the encoder once.
+
+    Each part's graph ends at leaves, one for each field of what is prepared that the encoder's graph leads to.
     """
 
     def __init__(self, prepared: Any) -> None:
@@ -147,20 +148,20 @@ class LogProbability(torch.autograd.Function):
 class AuxiliaryLoss:
     """What a batch is learnt from besides its solutions: nothing, unless a network's own draws come with a loss."""
 
-    def once(self, prepared: Any) -> Any:
+    def for_sampling(self, prepared: Any) -> Any:
         """What is prepared, for decisions that are sampled with their graph."""
         return prepared
 
-    def again(self, prepared: Any) -> Any:
+    def for_replay(self, prepared: Any) -> Any:
         """What is prepared, for some of the decisions that were sampled, in their order."""
         return prepared
 
     def skip(self, decisions: Decisions) -> None:
         """Go on behind decisions that another process learns from."""
 
-    def of_decisions(self) -> Tensor | None:
+    def decision_loss(self) -> Tensor | None:
         """A loss of those with a graph since it was last asked for."""
         return None
 
-    def of_encoder(self) -> Tensor | None:
+    def encoder_loss(self) -> Tensor | None:
         return None

@@ -75,7 +75,7 @@ class ReconstructedSet:
         rows = self._order[start : start + size]
         return *(array[rows] for array in self.arrays), self.solutions[rows].astype(np.int64)
 
-    def hold(self, number: int, solutions: np.ndarray) -> None:
+    def start_round(self, number: int, solutions: np.ndarray) -> None:
         """Go on with a round whose solutions are known; the files of earlier rounds are no longer needed."""
         self.round, self.solutions = number, solutions
         if self._files.is_dir():
@@ -106,7 +106,7 @@ class ReconstructedSet:
             parts.append(solutions)
             before += length * len(solutions) / self.count
             after += self._mean_length(rows, solutions) * len(solutions) / self.count
-        self.hold(number, np.concatenate(parts))
+        self.start_round(number, np.concatenate(parts))
         seconds = time.monotonic() - began
         log.info(
             "round %d: %d solutions, mean length %.4f before and %.4f after %d re-constructions, %.1f s",
@@ -222,7 +222,7 @@ class Rounds(SupervisedBatches):
 
     def restore(self, state: dict[str, Any]) -> None:
         if state["round"] >= 0:
-            self.reconstructed.hold(state["round"], state["solutions"].cpu().numpy())
+            self.reconstructed.start_round(state["round"], state["solutions"].cpu().numpy())
 
     def learning_rate(self, index: int) -> float:
         """Decay counted in epochs, from where earlier trainings have brought it (sit, Table 6)."""
@@ -232,10 +232,10 @@ class Rounds(SupervisedBatches):
     def train(self, index: int) -> tuple[Tensor, int]:
         number = index // self.training.batches_per_round
         if number != self.reconstructed.round:
-            self._begin(number)
+            self._begin_round(number)
         return super().train(index)
 
-    def _begin(self, number: int) -> None:
+    def _begin_round(self, number: int) -> None:
         self.scheme.net.load_state_dict(self.scheme.best())
         if not are_finite(value for state in self.optimizer.state.values() for value in state.values()):
             log.warning("round %d: the optimizer's moments are not finite; they start anew", number)

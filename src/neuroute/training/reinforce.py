@@ -64,19 +64,19 @@ class Reinforcement(Batches):
     with those of that file, if it is there and the training is not to start `fresh`.
     """
 
-    bytes = BYTES  # of a tour and a node while a decision is sampled
-    floats = 14  # of a token and a channel in a layer of the encoder
-    sharers = 1  # processes that learn from the same instances, from other moves each
+    bytes_per_tour_node = BYTES  # of a tour and a node while a decision is sampled
+    encoder_floats = 14  # of a token and a channel in a layer of the encoder
+    processes_per_instance = 1  # that learn from the same instances, from other moves each
     training: Reinforced
 
     def __init__(self, scheme: Scheme, moments: Path | None = None) -> None:
         super().__init__(scheme, decoupled=scheme.training.decoupled)
         self.problem = scheme.run.validation.dataset.problem
         self.environment = ENVIRONMENT.of(self.problem)
-        self.acting: Any = scheme.model  # encodes and decides as the network does; it may be compiled
-        self.together = any(isinstance(part, BatchNorm) for part in self.net.modules())  # norms look at whole batches
-        if self.together:
-            self.sharers = self.world.size
+        self.policy: Any = scheme.model  # encodes and decides as the network does; it may be compiled
+        self.needs_whole_batch = any(isinstance(part, BatchNorm) for part in self.net.modules())
+        if self.needs_whole_batch:
+            self.processes_per_instance = self.world.size
         if moments is not None and not self.training.fresh:
             recall_moments(moments, self.net, self.optimizer)
         self._seen = streams.instances_seen(self.training, scheme.run.seed)
@@ -172,13 +172,13 @@ class Reinforcement(Batches):
         if not are_finite(field for field in prepared if isinstance(field, Tensor)):
             raise self._diverged(spec)
         split = SplitBackward(prepared)
-        learn = self._learn_once if self._in_one_pass(spec, len(rows)) else self._learn_again
+        learn = self._learn_in_one_pass if self._in_one_pass(spec, len(rows)) else self._learn_in_two_passes
         total = learn(spec, rows, batch, starts, split, auxiliary)
-        of_encoder = auxiliary.of_encoder() if self._learns_from(0) else None
-        split.backward(of_encoder)
-        return total if of_encoder is None else total + of_encoder.detach()
+        encoder_loss = auxiliary.encoder_loss() if self._learns_from(0) else None
+        split.backward(encoder_loss)
+        return total if encoder_loss is None else total + encoder_loss.detach()
 
-    def _learn_once(
+    def _learn_in_one_pass(
         self,
         spec: BatchSpec,
         rows: Sequence[int],
@@ -192,20 +192,20 @@ class Reinforcement(Batches):
         rollout = start_rollout(self.net, batch, starts, precision_of(split.prepared))
         with autocast(self.device, self.training.precision):
             while not rollout.done():
-                prepared = auxiliary.once(split.detached())
-                logits = self.acting.decide(prepared, rollout.context, rollout.current, rollout.action_mask)
+                prepared = auxiliary.for_sampling(split.detached())
+                logits = self.policy.decide(prepared, rollout.context, rollout.current, rollout.action_mask)
                 probabilities = streams.probabilities_of(logits.detach())
                 stops = draw(probabilities)
                 logs.append(LogProbability.apply(logits, probabilities, stops))  # type: ignore[no-untyped-call]
                 rollout.step(stops)
         weight = self._weights(spec, rows, batch, batch.lengths(rollout.solutions())) / spec.size
         loss = -(weight.to(logs[0].dtype) * torch.stack(logs).sum(dim=0)).sum()
-        if (besides := auxiliary.of_decisions()) is not None:
-            loss = loss + besides
+        if (balance := auxiliary.decision_loss()) is not None:
+            loss = loss + balance
         loss.backward()
         return loss.detach().double()
 
-    def _learn_again(
+    def _learn_in_two_passes(
         self,
         spec: BatchSpec,
         rows: Sequence[int],
@@ -218,20 +218,20 @@ class Reinforcement(Batches):
         prepared = split.prepared
         recorded = RecordedChoices(streams.sampling(self._uniform(spec, rows, starts.shape[1], self._moves(spec))))
         with torch.no_grad(), autocast(self.device, self.training.precision):
-            lengths = batch.lengths(roll_out(self.acting, prepared, batch, starts, recorded))
+            lengths = batch.lengths(roll_out(self.policy, prepared, batch, starts, recorded))
         stops, weight = recorded.stops, self._weights(spec, rows, batch, lengths) / spec.size
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         rollout = start_rollout(self.net, batch, starts, precision_of(prepared))
-        moves = min(self._moves_per_part(spec, len(rows)), -(-len(stops) // self.sharers))
+        moves = min(self._moves_per_part(spec, len(rows)), -(-len(stops) // self.processes_per_instance))
         for number, decisions in enumerate(recompute(rollout, stops, moves)):
             if not self._learns_from(number):
                 auxiliary.skip(decisions)
                 continue
             with autocast(self.device, self.training.precision):
-                logs = log_probabilities(self.acting, auxiliary.again(split.detached()), decisions)
+                logs = log_probabilities(self.policy, auxiliary.for_replay(split.detached()), decisions)
             loss = -(weight.to(logs.dtype)[:, None] * logs.unflatten(1, (-1, starts.shape[1]))).sum()
-            if (besides := auxiliary.of_decisions()) is not None:
-                loss = loss + besides
+            if (balance := auxiliary.decision_loss()) is not None:
+                loss = loss + balance
             loss.backward()
             total += loss.detach()
         return total
@@ -269,15 +269,15 @@ class Reinforcement(Batches):
 
     def _prepare(self, spec: BatchSpec, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         """What the decisions of instances share, with the graph of its encoder, and what is learnt besides."""
-        return self.acting.prepare(self.acting.encode(*batch.features)), AuxiliaryLoss()
+        return self.policy.prepare(self.policy.encode(*batch.features)), AuxiliaryLoss()
 
     def _rows(self, spec: BatchSpec) -> range:
         """The instances of a batch that this process learns from."""
-        return self.world.part(spec.size) if self.sharers == 1 else range(spec.size)
+        return self.world.part(spec.size) if self.processes_per_instance == 1 else range(spec.size)
 
     def _learns_from(self, part: int) -> bool:
         """Whether this process learns from this part of its instances' moves."""
-        return part % self.sharers == self.world.rank % self.sharers
+        return part % self.processes_per_instance == self.world.rank % self.processes_per_instance
 
     # -- memory -------------------------------------------------------------------------------------------------
     # Half of it is for the encoder's graph and for solutions while they are sampled, half for the decisions' graphs.
@@ -288,7 +288,7 @@ class Reinforcement(Batches):
 
     def _in_one_pass(self, spec: BatchSpec, instances: int) -> bool:
         """Whether so many instances are learnt from in one pass: not where processes share their moves."""
-        return self.sharers == 1 and instances <= self._graphs(spec)
+        return self.processes_per_instance == 1 and instances <= self._graphs(spec)
 
     def _graphs(self, spec: BatchSpec) -> int:
         """Instances whose whole constructions keep their graphs: one pass is enough for so many."""
@@ -303,7 +303,7 @@ class Reinforcement(Batches):
         """
         starts, graphs = self._starts(spec), self._graphs(spec)
         nodes, in_memory = starts * self.environment.nodes(spec.n), self._half / self._bytes_of(spec.n, starts)
-        if self.together:
+        if self.needs_whole_batch:
             return max(1, min(count, int(in_memory)))
         fit = max(1, int(min(in_memory, MAX_NODES_PER_BATCH[self.device.type] / nodes)))
         busy = self.device.type == "cpu" and graphs * nodes >= LEAST_NODES
@@ -325,11 +325,12 @@ class Reinforcement(Batches):
     def _bytes_of(self, n: int, starts: int) -> int:
         """Of the encoder's graph of one instance, and of its solutions while they are sampled.
 
-        About `floats` per token, channel and layer, and 4 per pair of tokens and layer where attention has a bias.
+        About `encoder_floats` per token, channel and layer, and 4 per pair of tokens and layer where attention has a
+        bias.
         """
         nodes = self.environment.nodes(n)
-        encoded: int = 4 * self.net.depth * nodes * (self.floats * self.net.width + 4 * nodes)
-        return encoded + starts * (self.bytes * nodes + 12 * self.environment.max_moves(n))
+        encoded: int = 4 * self.net.depth * nodes * (self.encoder_floats * self.net.width + 4 * nodes)
+        return encoded + starts * (self.bytes_per_tour_node * nodes + 12 * self.environment.max_moves(n))
 
 
 def reinforce(scheme: Scheme) -> Reinforcement:

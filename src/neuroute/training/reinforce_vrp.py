@@ -40,27 +40,27 @@ class BalanceLoss(AuxiliaryLoss):
         self.weight, self.tours = weight, tours
         self.encoder, self.tape = Routing(generator, balance=weight > 0), Tape(generator)
         self._replay: Replay | None = None
-        self._once = Routing(generator, balance=weight > 0)
+        self._sampled = Routing(generator, balance=weight > 0)
 
-    def once(self, prepared: Any) -> Any:
-        return prepared._replace(routing=self._once)
+    def for_sampling(self, prepared: Any) -> Any:
+        return prepared._replace(routing=self._sampled)
 
-    def again(self, prepared: Any) -> Any:
-        return prepared._replace(routing=self.again_with())
+    def for_replay(self, prepared: Any) -> Any:
+        return prepared._replace(routing=self.replay())
 
-    def again_with(self) -> Replay:
+    def replay(self) -> Replay:
         """What was drawn, from the first decision on."""
         if self._replay is None:
             self._replay = self.tape.replay(self.tours, balance=self.weight > 0)
         return self._replay
 
     def skip(self, decisions: Decisions) -> None:
-        self.again_with().skip(decisions.chosen.shape[1] // self.tours)
+        self.replay().skip(decisions.chosen.shape[1] // self.tours)
 
-    def of_decisions(self) -> Tensor | None:
-        return self._weighed(self._replay or self._once)
+    def decision_loss(self) -> Tensor | None:
+        return self._weighed(self._replay or self._sampled)
 
-    def of_encoder(self) -> Tensor | None:
+    def encoder_loss(self) -> Tensor | None:
         return self._weighed(self.encoder)
 
     def _weighed(self, routing: Routing | None) -> Tensor | None:
@@ -76,15 +76,15 @@ class VrpReinforcement(Reinforcement):
     POMO-MTL, learns in parts and processes as other problems' networks do.
     """
 
-    bytes = 2 * BYTES  # ways and times of all nodes are in double precision
+    bytes_per_tour_node = 2 * BYTES  # ways and times of all nodes are in double precision
 
     def __init__(self, scheme: Scheme) -> None:
         super().__init__(scheme, scheme.moments)
-        self.together = any(isinstance(module, Gate | BatchNorm) for module in scheme.net.modules())
+        self.needs_whole_batch = any(isinstance(module, Gate | BatchNorm) for module in scheme.net.modules())
         # Of each token an FFN has two copies and what experts make of them.
-        self.floats = 26 if self.together else Reinforcement.floats
-        self.sharers = self.world.size if self.together else 1
-        for stage in self.training.stages if self.together else ():
+        self.encoder_floats = 26 if self.needs_whole_batch else Reinforcement.encoder_floats
+        self.processes_per_instance = self.world.size if self.needs_whole_batch else 1
+        for stage in self.training.stages if self.needs_whole_batch else ():
             n = stage.sizes[1]
             batch = stage.batch_of(n)
             self._check_memory(batch, n, 2 * batch * self._bytes_of(n, stage.starts_of(n)) / 1e9)
@@ -96,7 +96,7 @@ class VrpReinforcement(Reinforcement):
     def _prepare(self, spec: BatchSpec, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         generator = torch.Generator(self.device).manual_seed(stream_seed(self.scheme.run.seed, spec.number))
         auxiliary = BalanceLoss(self.training.balance, generator, starts.shape[1])
-        prepared = self.acting.prepare(self.acting.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
+        prepared = self.policy.prepare(self.policy.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
         first = batch.rollout(starts, precision_of(prepared))
         return self.net.begin_episode(prepared, first.context, first.current, first.action_mask), auxiliary
 

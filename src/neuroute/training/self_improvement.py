@@ -54,7 +54,7 @@ class SelfImprovementBatches(SupervisedBatches):
 
     def restore(self, state: dict[str, Any]) -> None:
         if state["epoch"] >= 0:
-            self.sampled.hold(state["epoch"], state["solutions"].cpu().numpy())
+            self.sampled.start_epoch(state["epoch"], state["solutions"].cpu().numpy())
 
 
 class SampledTrainingSet:
@@ -82,11 +82,11 @@ class SampledTrainingSet:
         Each pass over the epoch's instances has its own order.  Samples solutions when the epoch is a new one.
         """
         if epoch != self.epoch:
-            self.hold(epoch, self._sample(epoch))
+            self.start_epoch(epoch, self._sample(epoch))
         rows = self._order[start : start + size]
         return *(array[rows] for array in self.arrays), self.solutions[rows].astype(np.int64)
 
-    def hold(self, epoch: int, solutions: np.ndarray) -> None:
+    def start_epoch(self, epoch: int, solutions: np.ndarray) -> None:
         """Go on with an epoch whose solutions are known; the pages of earlier epochs are no longer needed."""
         if self._pages.is_dir():
             for page in self._pages.glob("*.npz"):

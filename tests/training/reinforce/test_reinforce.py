@@ -120,14 +120,14 @@ def test_in_parts_is_as_a_whole(
     assert whole_batch._in_one_pass(whole_batch.batch_spec(0), 7)
     whole = gradients(whole_batch)
     calls = []
-    learn = Reinforcement._learn_again
+    learn = Reinforcement._learn_in_two_passes
 
     def counted(self: Reinforcement, spec: Any, rows: range, *given: Any) -> Tensor:
         calls.append((len(rows), self._moves_per_part(spec, len(rows))))
         return learn(self, spec, rows, *given)
 
     monkeypatch.setattr(Reinforcement, "_in_one_pass", lambda *_: False)
-    monkeypatch.setattr(Reinforcement, "_learn_again", counted)
+    monkeypatch.setattr(Reinforcement, "_learn_in_two_passes", counted)
     # Instances one by one and each move alone, some of both, all instances and some moves.
     nodes = 8 + kind.endswith("cvrp")
     for memory_gb, together in ((1e-9, 1), (1e-4, 1 << 19), (4.0, 7 * 8 * nodes * 3)):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 import tiny_systems
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.accounting.flops import training_per_sample
+from neuroute.evaluation.flops import training_per_sample
 from neuroute.specs.objects import Network
 from neuroute_systems.dimes.network import Dimes, Instance, instance_of
 from neuroute_systems.dimes.sampling import estimate

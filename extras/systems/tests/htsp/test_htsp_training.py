@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.accounting.flops import training_per_sample
+from neuroute.evaluation.flops import training_per_sample
 from neuroute.specs.objects import Network, Run
 from neuroute.training.distributed import World
 from neuroute.training.sampling_streams import noise, sampling

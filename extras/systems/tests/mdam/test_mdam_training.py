@@ -41,7 +41,7 @@ def plain_gradient(
     moves = 2 * n - 1 if cvrp else n - 1
     encoded, total, first = net.encode(*batch.features), torch.zeros((), dtype=torch.float64), list[Tensor]()
     with torch.no_grad():
-        greedy = build_all(batches.policy.frozen, batches.policy.frozen.encode(*batch.features), batch)
+        greedy = build_all(batches.baseline.frozen, batches.baseline.frozen.encode(*batch.features), batch)
         best = batch.lengths(greedy).min(dim=1).values
     for decoder in range(3):
         steps, log_p, number = Steps(net, decoder, encoded, batch), torch.zeros(spec.size), 0
@@ -65,7 +65,7 @@ def plain_gradient(
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, problem: str) -> None:
     batches = batches_of(make_run(problem), tmp_path)
-    for parameter in batches.policy.frozen.parameters():
+    for parameter in batches.baseline.frozen.parameters():
         parameter.add_(0.1 * torch.randn_like(parameter))
     wanted = plain_gradient(batches, 1)
     assert min(float(g.abs().max()) for name, g in wanted[1].items() if "decoders" in name) > 1e-4

@@ -14,7 +14,7 @@ from neuroute.specs.objects import Decoding, Run
 from neuroute.specs.trainings import OwnTraining
 
 if TYPE_CHECKING:
-    from neuroute.evaluation.accounting.counts import Counts
+    from neuroute.evaluation.counts import Counts
 
 DGL = "neuroute_systems.dgl.network:Dgl"
 
@@ -63,7 +63,7 @@ class BeamPool(OwnTraining):
         return self.model_copy(update={"epochs": 1, "loops": min(self.loops, batches), "validations": 1})
 
     def flops_per_sample(self, counts: Counts, run: Run) -> float:
-        from neuroute.evaluation.accounting import flops
+        from neuroute.evaluation import flops
 
         learnt = 3 * sum(counts.decision(tokens) for tokens in range(3, run.n + 2))
         return learnt + self.starts * flops.solution(counts.decision, run.n, self.beam)

@@ -16,7 +16,7 @@ from neuroute.specs.objects import Run
 from neuroute.specs.trainings import InEpochs, OwnTraining
 
 if TYPE_CHECKING:
-    from neuroute.evaluation.accounting.counts import Counts
+    from neuroute.evaluation.counts import Counts
 
 REVISERS = "glop"
 PARTITIONS = {"1k": "glop_g", "2k": "glop_g_2k", "cvrplib": "glop_g_cvrplib"}  # what it is trained for -> its run
@@ -79,7 +79,7 @@ class Revising(OwnTraining):
 
     def flops_per_sample(self, counts: Counts, run: Run) -> float:
         """Sampled and learnt, three times as much, and rolled out by the baseline."""
-        from neuroute.evaluation.accounting.flops import revised_path
+        from neuroute.evaluation.flops import revised_path
 
         total = sum(p.epochs * p.samples * 4 * revised_path(counts, p.block) for p in self.phases)
         return total / (self.samples * self.epochs)

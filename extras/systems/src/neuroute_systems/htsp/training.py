@@ -33,7 +33,7 @@ class PathBatches(OwnSolutions, Reinforcement):
     def __init__(self, scheme: Scheme) -> None:
         super().__init__(scheme)
         self.whole: Htsp = self.net
-        self.net = self.acting = self.whole.lower
+        self.net = self.policy = self.whole.lower
 
     def samples(self, batches: int) -> int:
         return super().samples(batches) * self.training.updates

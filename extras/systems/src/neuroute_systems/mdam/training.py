@@ -111,7 +111,7 @@ class DecoderBatches(OwnSolutions, RolloutBaseline):
         if self.rule.warm_up is not None and spec.number < spec.stage.batches_per_epoch:
             return None
         with torch.no_grad(), autocast(self.device, self.training.precision):
-            solutions = build_all(self.policy.frozen, self.policy.frozen.encode(*batch.features), batch)
+            solutions = build_all(self.baseline.frozen, self.baseline.frozen.encode(*batch.features), batch)
         return batch.lengths(solutions).amin(dim=1, keepdim=True)
 
     def _mean(self, decoder: int, lengths: Tensor) -> Tensor:

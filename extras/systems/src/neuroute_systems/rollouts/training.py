@@ -110,7 +110,7 @@ class RolloutBaseline(Reinforcement):
         super().__init__(scheme, moments)
         self.rule: GreedyBaseline = self.training.baseline
         self._most_images = max(stage.images for stage in self.training.stages)
-        self.policy = BaselinePolicy(
+        self.baseline = BaselinePolicy(
             self.net,
             self._greedy_lengths,
             self.rule.alpha,
@@ -121,18 +121,18 @@ class RolloutBaseline(Reinforcement):
     # -- what the training loop asks for ------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        return self.policy.state()
+        return self.baseline.state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.policy.restore(state)
+        self.baseline.restore(state)
 
     def _stage_network(self) -> Any:
-        return self.policy.frozen
+        return self.baseline.frozen
 
     def _end_batch(self, spec: BatchSpec, within: int) -> None:
         if (within + 1) % spec.stage.batches_per_epoch:
             return
-        length, replaced = self.policy.challenge(spec.stage)
+        length, replaced = self.baseline.challenge(spec.stage)
         self._notes.append({"kind": "baseline", "length": length, "replaced": replaced})
 
     def _greedy_lengths(self, net: Any, number: int, stage: Stage) -> np.ndarray:
@@ -193,7 +193,7 @@ class RolloutBaseline(Reinforcement):
 
     def _weights(self, spec: BatchSpec, rows: Sequence[int], batch: Batch, lengths: Tensor) -> Tensor:
         with torch.no_grad(), autocast(self.device, self.training.precision):
-            frozen, starts = self.policy.frozen, self._draw_starts(spec, rows, Draw.BASELINE)
+            frozen, starts = self.baseline.frozen, self._draw_starts(spec, rows, Draw.BASELINE)
             prepared = frozen.prepare(frozen.encode(*self._in_images(spec, rows, batch).features))
             greedy = batch.lengths(roll_out(frozen, prepared, batch, starts))
         return (greedy.mean(dim=1, keepdim=True) - lengths) / (lengths.shape[1] * spec.stage.images)

@@ -17,8 +17,7 @@ from neuroute.decoding.environment import empty_mask, mask_stops
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.tsp import TSP, TspBatch
-from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
-from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.layers import AafmLayer, aafm, rows_of, slope, weigh

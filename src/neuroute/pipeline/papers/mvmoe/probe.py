@@ -16,8 +16,7 @@ from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.environment import choose_best, precision_of
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.vrp import VrpBatch
-from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
-from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.mixture import Hierarchical, Mixture
 from neuroute.networks.blocks.routing import ExpertChoice, Gate, InputChoice, Routing

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.decoding.memory import autocast
-from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
-from neuroute.evaluation.probing import parameter_rows, wrong_network
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, parameter_rows, wrong_network
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.attention import pairwise_distances
 from neuroute.networks.pens import Pens, PreNormLayer

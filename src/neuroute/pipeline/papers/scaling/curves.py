@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from neuroute.analysis import power_laws as laws
 from neuroute.analysis.intervals import Interval, percentile_interval, resampled_gaps
 from neuroute.core.lazy import mpl
-from neuroute.evaluation.accounting.flops import solution_paper
+from neuroute.evaluation.flops import solution_paper
 from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.paper import WIDTHS, Shape, run_id
 from neuroute.pipeline.papers.scaling.tables import DecoderOnly

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.evaluation.accounting.counts import counts
-from neuroute.evaluation.accounting.flops import solution, solution_paper, training_per_sample
+from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import solution, solution_paper, training_per_sample
 from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.paper import grid, run_id
 from neuroute.pipeline.plan.config import Scale
@@ -81,7 +81,7 @@ class DecoderOnly:
     def decision(self, tokens: int) -> int:
         """FLOPs of a decision on k tokens: D (26 W^2 k + 4 W k^2 + H k^2 + 4 W k) + 4 W^2 + 6 W k.
 
-        So printed FLOPs come out (`accounting.flops.solution_paper`): one for each entry of a softmax and each output
+        So printed FLOPs come out (`flops.solution_paper`): one for each entry of a softmax and each output
         of a ReLU, and the head is of all tokens, not of the candidates alone.
         """
         w, k = self.width, tokens

@@ -15,8 +15,7 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.tsp import prc
-from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows
-from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
+from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit

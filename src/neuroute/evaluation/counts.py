@@ -23,7 +23,7 @@ from neuroute.core.files import cache_folder, write_json
 from neuroute.specs.objects import Network
 
 log = logging.getLogger(__name__)
-COUNTING = "neuroute.evaluation.accounting.measured:measure"  # of FLOPs; by name, as it loads torch
+COUNTING = "neuroute.evaluation.counting:measure"  # of FLOPs; by name, as it loads torch
 MOST_KEPT = 5000
 
 Piece = tuple[int, float, float, float]  # a size, and there the amount, its first and its second difference

@@ -7,7 +7,7 @@ from itertools import accumulate, product
 from typing import Literal
 
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.evaluation.accounting.counts import Amount, Counts, counts
+from neuroute.evaluation.counts import Amount, Counts, counts
 from neuroute.problems.longest import SHORTEST, longest_sub_path
 from neuroute.specs.decodings import Revision
 from neuroute.specs.objects import (
