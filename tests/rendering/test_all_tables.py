@@ -1,6 +1,5 @@
 """What holds of the tables of every paper: printed numbers are in their cells, and bad data is told honestly."""
 
-import html
 import io
 import re
 import shutil
@@ -101,24 +100,6 @@ def test_headings_notes_and_every_row_are_there(paper: str, name: str, folders: 
         assert frame.filter(like="_measured").notna().any().any()
 
 
-@pytest.mark.parametrize(("paper", "name"), MEASURED)
-def test_headings_name_the_sizes_that_were_measured(paper: str, name: str, folders: Folders) -> None:
-    """In every format, and the paper's size in parentheses where that is another; a title names none."""
-    _, table = drawn(paper, name, folders("usual", paper))
-    assert not SIZE.findall(table.title)
-    heads = next(line for line in table.markdown().splitlines() if line.startswith("|")).split(" | ")
-    for head, column in zip(heads[len(table.labels) :], table.columns, strict=True):
-        measured, _, of_paper = head.partition(" (paper: ")
-        if column.at:
-            assert set(SIZE.findall(measured)) <= set(re.findall(r"\d+", column.at))
-        if of_paper:
-            assert f"(paper: {html.escape(column.paper)})" in table.html()
-            assert f"(paper: {column.paper})" in table.latex()
-
-
-SIZE = re.compile(r"(?:TSP|CVRP|n=)(\d+)")
-
-
 def numbers(values: Iterable[object]) -> Counter[float]:
     return Counter(float(v) for v in values if v is not None and not isinstance(v, str))  # type: ignore[arg-type]
 
@@ -165,15 +146,6 @@ def test_negative_and_zero_gaps_are_shown(paper: str, name: str, folders: Folder
     study, table = drawn(paper, name, folders("hopeless", paper))
     assert study.measured_on()
     assert len(frame_of(table)) == len(table.rows)
-
-
-@pytest.mark.parametrize(("paper", "name"), [case for case in MEASURED if case[0] not in ("scaling", "pens")])
-def test_every_measured_number_says_what_it_was_measured_on(paper: str, name: str, folders: Folders) -> None:
-    _, table = drawn(paper, name, folders("usual", paper))
-    cells = [pair for row in table.rows for pair in zip(row.cells, table.columns, strict=True)]
-    measured = [(cell, column) for cell, column in cells if cell.measured is not None]
-    assert measured
-    assert all(c.at or k.at for c, k in measured if not k.key.startswith("solved"))
 
 
 @pytest.mark.parametrize("paper", FABRICS)

@@ -17,7 +17,7 @@ from refusals import one_line
 from scipy.stats import ttest_1samp
 
 from fabricated import Fabric, drawn_table
-from neuroute.analysis.contrasts import Estimate, Gap, Spread, Term, contrast
+from neuroute.analysis.contrasts import Estimate, Gap, Term, contrast
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import state
@@ -121,11 +121,6 @@ def drawn(fabric: Fabric, work: Path) -> DrawnTables:
 # -- declared ---------------------------------------------------------------------------------------------------------
 
 
-def test_main_figures_are_drawn() -> None:
-    for fabric in FABRICS.values():
-        assert fabric.artifacts.keys() >= set(fabric.paper.main_figures()) > set()
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -133,18 +128,12 @@ def test_main_figures_are_drawn() -> None:
             {"artifacts": ["table22"]},
             r"claims.yaml: claim 'a' names table22, which is no table or figure .*mean table2",
         ),
-        ({"compare": [COMPARED | {"table": "x"}]}, "names x, which is no table or figure"),
         ({"why": "scale"}, "claim 'a' has compare and why of compare, function and why; keep one"),
-        ({"compare": []}, "claim 'a' has none of compare, function and why"),
         ({"compare": [], "function": "f"}, "names f, which is no function of claims.py"),
-        ({"form": None}, "claim 'a' has no form; see Form"),
-        ({"compare": [], "why": "scale"}, "claim 'a' has a form and why; see Form"),
         ({"form": "level"}, "claim 'a' has no margin, within which two sides are level; correct it"),
-        ({"margin": 0.1}, "claim 'a' has a margin and is no level; correct it"),
         ({"form": "law"}, "claim 'a' is a law, which a function fits; name one"),
         ({"compare": [COMPARED | {"order": ["A", ["B", "C"]]}]}, "claim 'a' pools over the sides .* a superlative"),
         ({"compare": [], "form": None, "why": "it is late"}, "claims.yaml: claims.0.why"),
-        ({"weight": "heavy"}, "claims.yaml: claims.0.weight"),
         ({"wieght": "result"}, "unknown key; did you mean weight"),
     ],
 )
@@ -153,12 +142,6 @@ def test_a_wrong_declaration_is_one_line(change: Mapping[str, Any], message: str
     path.write_text(yaml.safe_dump({"claims": [DECLARED | change]}))
     with one_line(message):
         check_claims(read_claims(tmp_path), path, {"table2": 0}, {})  # type: ignore[arg-type]
-
-
-def test_two_claims_of_one_name_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "claims.yaml").write_text(yaml.safe_dump({"claims": [DECLARED, DECLARED]}))
-    with pytest.raises(NeurouteError, match="claims.yaml: two claims 'a'; rename one"):
-        read_claims(tmp_path)
 
 
 def test_a_digest_tells_a_changed_margin(tmp_path: Path) -> None:
@@ -220,11 +203,6 @@ def test_rivals_are_not_pooled() -> None:
     just_below = finding(-0.0205)
     assert Judged(superlative, (just_below,)).verdict == "contradicted"
     assert Judged(superlative, (finding(0.5), just_below)).verdict == "inconclusive"  # two differences count
-
-
-def test_baselines_that_were_not_measured_are_named() -> None:
-    judged = Judged(claim("superlative", order=["A", ["B", "C"]]), (finding(0.5), Finding("A below C", None)))
-    assert (judged.verdict, judged.why) == ("supported", "not measured: C")
 
 
 def test_a_universal_claim_has_no_exception() -> None:
@@ -350,16 +328,6 @@ def test_cells_that_are_not_there_are_named() -> None:
             findings(claim(**change), {"table2": both})
 
 
-def test_labels_can_be_left_out() -> None:
-    cells = (("X", "A", 1.0), ("X", "B", 2.0), ("Y", "A", 3.0), ("Y", "B", 3.0))
-    rows = tuple(Row((problem, model), (Cell(value, value),)) for problem, model, value in cells)
-    of = Table("t", ("Problem", "Model"), (Column("gap_pct", "gap"),), rows)
-    every, one = (
-        findings(claim(each="problem", unlike=unlike), {"table2": of})[0].printed for unlike in ({}, {"problem": "Y*"})
-    )
-    assert (every, one) == (pytest.approx(math.log(2) / 2), pytest.approx(math.log(2)))
-
-
 # -- verdicts ---------------------------------------------------------------------------------------------------------
 
 
@@ -481,8 +449,3 @@ def test_times_of_a_busy_machine_are_not_judged(
     busy = look(3.1)
     assert busy.busy == "load 3.1 on 2 cores"
     assert Judged(claim, (busy,)).verdict in ("inconclusive", "not measured")
-
-
-def test_a_spread_is_a_share() -> None:
-    assert spread_of(gap(1.0)) == spread_of(gap(20.0))
-    assert isinstance(spread_of(gap(1.0)), Spread)

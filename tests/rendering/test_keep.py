@@ -44,11 +44,6 @@ def test_papers_keep_apart(tmp_path: Path) -> None:
     assert not (folder / "pens" / "table1.png").exists()
 
 
-def test_nothing_to_keep_is_said(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="nothing was drawn at scale paper"):
-        keep(tmp_path, [drawn(tmp_path / "table1", "laptop")], "paper", tmp_path / "to", "abc")
-
-
 def test_the_commit_is_that_of_the_measurements(tmp_path: Path) -> None:
     """Not the current one, which may have been edited since."""
     (csv,) = keep(tmp_path, [drawn(tmp_path / "table1", "laptop")], "laptop", tmp_path / "to", None)

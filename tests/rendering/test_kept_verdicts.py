@@ -14,27 +14,13 @@ from fabricated import Fabric
 from neuroute.analysis.contrasts import Gap
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
-from neuroute.core.lazy import pd
-from neuroute.core.text import csv_text
 from neuroute.pipeline.rendering.comparisons import DrawnTables
-from neuroute.pipeline.rendering.kept import KeptTables, judge_kept, keep_behind, rows_of
+from neuroute.pipeline.rendering.kept import KeptTables, judge_kept, keep_behind
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table
 from neuroute.pipeline.rendering.verdicts import Judged, judge_all
 from test_all_tables import FABRICS
 
 LAPTOP = Path(__file__).parents[2] / "docs" / "measured" / "laptop"
-
-
-def test_what_is_not_kept_or_not_valid_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "p").mkdir()
-    (tmp_path / "p" / "table1.csv").write_text("model,gap_pct_measured,gap_pct_measured_low\nA,10.0,low\n")
-    for name, message in (("table9", "table9 was not kept"), ("table1", "interval that is no number")):
-        with pytest.raises(NeurouteError, match=message):
-            KeptTables(tmp_path, "p").table(name)
-    with pytest.raises(NeurouteError, match=r"behind.csv: no such file"):
-        KeptTables(tmp_path / "p", "p").busy("table1")
-    with pytest.raises(NeurouteError, match="none: no such folder"):
-        judge_kept(tmp_path / "none")
 
 
 def test_a_first_value_below_zero_is_read_again(tmp_path: Path) -> None:
@@ -178,37 +164,6 @@ def test_damaged_files_are_one_line(file: str, damage: Callable[[str], str], mes
     (folder / file).write_bytes(text.encode(errors="surrogateescape"))
     with one_line(message):
         judge_kept(folder)
-
-
-def test_a_cell_of_several_trainings_without_what_stands_behind_it_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "p").mkdir()
-    (tmp_path / "p" / "table1.csv").write_text("model,gap_measured,gap_measured_trainings\nA,10.0,9.0 11.0\n")
-    table = Table("t", ("model",), (Column("gap", "Gap"),), (Row(("A",), (Cell(10.0),)),))
-    keep_behind(tmp_path, {("p", "table1"): table}, {("p", "table1"): ""})
-    with one_line(r"behind.csv: nothing of table1 \('A',\) gap; run `neuroute keep` again"):
-        KeptTables(tmp_path, "p").table("table1")
-
-
-def test_rows_have_numbers_in_columns_of_their_own(laptop: dict[str, Judged], tmp_path: Path) -> None:
-    lines = []
-    for paper, of in {"icam": [each for name, each in laptop.items() if name.startswith("icam")]}.items():
-        lines += rows_of({paper: of})
-    path = tmp_path / "claims.csv"
-    path.write_text(csv_text(pd.DataFrame(lines)))
-    with path.open(newline="") as file:
-        rows = {row["id"]: row for row in csv.DictReader(file)}
-    row = rows["icam.bias-in-encoder-matters"]
-    low, middle, high = (float(row[name]) for name in ("low", "estimate", "high"))
-    assert low < middle < high < 0  # negative numbers are numbers
-    assert (row["form"], row["cells"], row["unit"]) == ("tendency", "0 of 4", "% of the gap")
-    assert float(rows["icam.adaptation-helps"]["p_holm"]) < 0.05
-    assert rows["icam.adaptation-helps"]["printed_effect"]
-
-
-def test_figures_that_no_records_of_tests_draw_are_judged(laptop: dict[str, Judged]) -> None:
-    for name in ("mvmoe.ovrptw-needed", "mvmoe.load-balanced"):
-        (of,) = laptop[name].findings
-        assert of.estimate.interval() is not None
 
 
 def test_what_several_commits_measured_is_one_line(tmp_path: Path) -> None:

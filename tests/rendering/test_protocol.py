@@ -64,13 +64,6 @@ def test_what_is_done_as_in_print_is_no_departure() -> None:
     assert not largest.cells()[HEADS.index("reference")][1]
 
 
-def test_numbers_of_the_scale_change_the_table(smoke: Plan) -> None:
-    paper = build_plan(parse_config({"scale": "paper"}))
-    table4 = find(protocol_lines(paper, "scaling"), "Table 4", "TSP100")
-    assert table4["instances"] == ("1,000", False)
-    assert table4["budget"] == ("beam 6, 8, 10, 32, 64, 128, 512", False)
-
-
 def with_protocol(plan: Plan, change: Callable[[Protocol], Protocol | None]) -> Plan:
     """The plan with another protocol of `scaling`."""
     paper = plan.papers["scaling"]

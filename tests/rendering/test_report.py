@@ -16,8 +16,8 @@ from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.pipeline.rendering import report as report_module
 from neuroute.pipeline.rendering.render import render
-from neuroute.pipeline.rendering.report import Coverage, Overview, coverage_lines, describe, write_report
-from neuroute.pipeline.rendering.table import QUOTED, Cell, Column, Row, Table
+from neuroute.pipeline.rendering.report import Coverage, Overview, coverage_lines, write_report
+from neuroute.pipeline.rendering.table import Cell, Column, Row, Table
 from neuroute.pipeline.rendering.verdicts import Judged, told_in_short
 from test_claims import FABRICS, finding
 
@@ -70,36 +70,6 @@ def test_the_top_says_when_by_which_commit_and_where(results: Path, monkeypatch:
         text = report(results, "table12").partition("<main>")[0]
         days = (today, datetime.date.today())
         assert any(f"Written {day}, commit 1234abcd{words}; measured on Test CPU" in text for day in days)
-
-
-def test_the_top_counts_the_printed_numbers(results: Path) -> None:
-    text = report(results, "table12").partition("<main>")[0]
-    numbers = json.loads((results / "report" / "summary.json").read_text())["numbers"]
-    assert numbers["beside_printed"] > 0
-    for count in (numbers["beside_printed"] + numbers["quoted"], numbers["beside_printed"], numbers["quoted"]):
-        assert f"<dd>{count:,}</dd>" in text
-
-
-def test_rows_that_were_not_run_can_be_hidden(results: Path) -> None:
-    text = report(results, "table12")
-    assert 'type="checkbox"' not in text
-    html = results / "table12.html"
-    whole = html.read_text()
-    html.write_text(
-        whole.replace('<tr><th class="label fix" scope="row">', f'{QUOTED}<th class="label fix" scope="row">', 2)
-    )
-    try:
-        assert "Hide 2 rows not run" in report(results, "table12")
-    finally:
-        html.write_text(whole)
-
-
-def test_headings_begin_with_the_papers_key_and_wide_tables_say_that_they_scroll(results: Path, work: Path) -> None:
-    text = report(results, "table12")
-    assert ">scaling: A title with" in text
-    assert "Scroll sideways" not in text
-    render(study_of("table14", work), results / "table14")
-    assert "Scroll sideways" in report(results, "table14")
 
 
 def test_page_is_self_contained_and_well_formed(results: Path) -> None:
@@ -172,14 +142,6 @@ def test_a_lost_file_is_named(results: Path) -> None:
     (results / "table13.html").write_text("")
     with pytest.raises(NeurouteError, match=r"table13\.html: empty; draw"):
         report(results, "table13")
-
-
-def test_same_page_again(results: Path) -> None:
-    assert report(results, "table12", "figure1") == report(results, "table12", "figure1")
-
-
-def test_describe_without_measurements() -> None:
-    assert describe({"scale": "smoke"}) == ["Follows from the configuration; nothing is measured"]
 
 
 def test_every_cell_is_of_one_kind(tmp_path: Path) -> None:

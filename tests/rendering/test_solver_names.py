@@ -1,21 +1,12 @@
 """Which solvers a row says were run: those whose numbers it shows."""
 
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
-import pytest
-
-import fabricated_icam
-import fabricated_sit
-from fabricated import Fabric, drawn_table
-from neuroute.pipeline.plan.config import load_scale
 from neuroute.pipeline.rendering.cells import Solvers
 from neuroute.pipeline.rendering.grid import LKH_BUDGETS
 from neuroute.solvers import lkh, lkh3
 from neuroute.specs.objects import Dataset, Labels
 
-DATA = Path(__file__).parents[1] / "data"
 SMALL, LARGE = Dataset(problem="cvrp", n=20, count=8), Dataset(problem="cvrp", n=20, count=64)
 
 
@@ -46,23 +37,3 @@ def test_budgets_of_lkh_are_those_of_the_solvers() -> None:
     assert LKH_BUDGETS["lkh3"] == f"one {run}, 600 s and one more a node at most"
     assert LKH_BUDGETS["lkh"] == f"one {run}, {rounds}"
     assert LKH_BUDGETS["lkh-long"] == f"ten runs of as many trials as nodes, {rounds}"
-
-
-@pytest.mark.parametrize(
-    ("fabric", "name", "problems"),
-    [
-        (fabricated_icam.FABRIC, "table1", ("TSP, LKH: one run", "CVRP, LKH3: one run")),
-        (fabricated_sit.FABRIC, "table1", ("TSP, LKH: one run", "CVRP, LKH3: one run")),
-        (fabricated_sit.FABRIC, "table8", ("CVRP, LKH3: one run",)),
-    ],
-)
-def test_tables_say_how_long_lkh_searched(fabric: Fabric, name: str, problems: tuple[str, ...], tmp_path: Path) -> None:
-    of_sit: dict[str, Any] = {"tsp": {"other_solvers": {1000: ["lkh"]}}, "cvrp": {"other_solvers": {1000: ["lkh3"]}}}
-    of_sit["cvrp"] |= {"tam_other_solvers": ["lkh3"]}
-    of_icam = {"tsp": {"other_solvers": {100: ["lkh"]}}, "cvrp": {"other_solvers": {100: ["lkh3"]}}}
-    scale = load_scale(str(DATA / "micro.yaml"), None, {"sit": of_sit, "icam": of_icam})
-    at_scale = fabric.by(scale=scale)
-    notes = drawn_table(at_scale.study, name, at_scale.write(tmp_path)).notes
-    (note,) = [note for note in notes if note.startswith("Budgets of LKH")]
-    for words in problems:
-        assert words in note

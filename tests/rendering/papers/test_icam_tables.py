@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from published_trainings import single_size
 
 from fabricated import keep_records, solve_all
-from fabricated_icam import FABRIC, RUNS, SCALE, study
+from fabricated_icam import FABRIC, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
@@ -16,8 +15,6 @@ from neuroute.pipeline.papers.icam.paper import IcamScale
 from neuroute.pipeline.papers.icam.tables import (
     CLIPPING,
     GROUPS,
-    ROWS,
-    ReinforcedRun,
     baselines_note,
     reference_note,
     sets_of,
@@ -31,7 +28,6 @@ from neuroute.pipeline.rendering.table import Cell
 from table_cells import cell, of
 
 RECORDS = FABRIC
-BY_ID = {run.id: run for run in RUNS}
 
 
 SMOKE = load_scale("smoke")
@@ -108,29 +104,10 @@ def test_notes_say_which_instances_are_drawn() -> None:
 # -- Tables 4, 5 and 12 -----------------------------------------------------------------------------------------------
 
 
-def test_settings_of_one_stage() -> None:
-    run = BY_ID["icam/pomo_tsp"].model_copy(update={"training": single_size("tsp")})
-    found = {heading: value(ReinforcedRun.of(run)) for heading, _, value in ROWS}
-    assert found["Epochs after which the rate falls"] == "3000"
-    assert found["Instances drawn, on average"] == 3100 * 1563 * 64
-    assert found["Weight decay"] == 1e-6
-    assert found["Epochs of stage 2"] is None
-    assert ReinforcedRun.of(BY_ID["scaling/bq"]) is None
-    assert ReinforcedRun.of(None) is None
-
-
 def test_defaults_of_the_networks_are_what_table5_says() -> None:
     given = {net.__module__: inspect.signature(net).parameters["clipping"].default for net in (Icam, Pomo)}
     assert given == CLIPPING
     assert Icam(depth=1, width=8, feed_forward=8).alpha.item() == 1
-
-
-def test_a_network_of_ones_own_is_none_of_them_whatever_its_name() -> None:
-    run = BY_ID["icam/icam_tsp"]
-    own = run.model_copy(update={"network": run.network.model_copy(update={"kind": "mine:Icam"})})
-    shown = {heading: value(ReinforcedRun.of(own)) for heading, _, value in ROWS}
-    assert (shown["Clipping parameter"], shown["Initial α value"]) == (None, None)
-    assert shown["Encoder layers"] == run.network.arguments["depth"]
 
 
 # -- Tables 8 to 11 ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
 
 from fabricated_mvmoe import FABRIC
 from fabricated_mvmoe_figures import FIGURES, fabricate, run_of, study, write_logs
@@ -25,16 +24,17 @@ from neuroute.pipeline.papers.mvmoe.figures_training import (
     idle_limits,
 )
 from neuroute.pipeline.papers.mvmoe.paper import MvmoeScale
-from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.render import render
 from neuroute.pipeline.rendering.style import MEASURED
 from neuroute.specs.objects import FIGURE_FORMATS, Dataset, Decoding, Reinforced, Test
 
 RECORDS = fabricate
-draw = partial(drawn_figure, study)
 
 
 # -- Figures 5 and 7 ------------------------------------------------------------------------------------------------
+
+
+draw = partial(drawn_figure, study)
 
 
 def test_trainings_in_stages_are_followed_over_a_test_set_of_so_many_instances() -> None:
@@ -73,14 +73,6 @@ def test_epochs_are_counted_stage_by_stage() -> None:
     assert epochs(two, stage.batches_per_epoch // 2) == 0.5
 
 
-def test_figure7_draws_every_line_from_its_first_point_on(work: Path) -> None:
-    for axes in draw("figure7", work).figure.axes:
-        low, high = axes.get_ylim()
-        for line in axes.lines:
-            assert min(line.get_xdata()) > 0  # what was validated before training is in the CSV
-            assert all(low <= gap <= high for gap in line.get_ydata())
-
-
 def test_panels_of_figure5_have_the_same_axis(work: Path) -> None:
     assert len({axes.get_ylim() for axes in draw("figure5", work).figure.axes}) == 1
 
@@ -104,13 +96,6 @@ def test_odd_gaps_are_told(name: str, gap: float, copy: Path) -> None:
     assert any("are not finite and not drawn" in note for note in told) == np.isnan(gap)
 
 
-def test_a_log_without_the_problem_is_named(copy: Path) -> None:
-    run = mvmoe.run_id("few_mtl_vrpbltw")
-    path = copy / "runs" / run / "log.jsonl"
-    path.write_text(path.read_text().replace("VRPBLTW", "VRPQ"))
-    assert f"Without a validation on the problem: {run} (VRPBLTW)." in draw("figure5", copy).notes
-
-
 # -- Figure 6 -------------------------------------------------------------------------------------------------------
 
 
@@ -131,18 +116,3 @@ def test_figure6_has_means_of_seeds_of_times_as_of_gaps(copy: Path) -> None:
     told = [note for note in drawn(fabric.study("figure6", copy)).notes if note.startswith("(e) ")]
     assert len(told) == 1
     assert "base 8.3 min" in told[0]  # of 400 and 600 s
-
-
-def test_figure6_writes_above_the_printed_mark(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained = tuple(name for name in mvmoe.ablations(study("figure6", work).scale) if name != "h_enc_ec")
-    monkeypatch.setattr(mvmoe, "ablations", lambda scale: trained)
-    figure = drawn(study("figure6", work)).figure  # not one that is kept: fewer are trained here
-    axes = next(a for a in figure.axes if "(c) gating" in (a.get_title(), a.get_title(loc="left")))
-    with style.house():
-        figure.draw_without_rendering()
-    (mark,) = [line for line in axes.lines if line.get_marker() == "D" and line.get_xdata()[0] == 7.19]
-    _, y = axes.transData.transform((7.19, mark.get_ydata()[0]))
-    half = 0.5 * mark.get_markersize() * figure.dpi / 72
-    boxes = [t.get_window_extent() for t in axes.findobj(Text) if t.get_text() == "not trained here"]
-    assert boxes
-    assert all(box.y0 >= y + half or box.y1 <= y - half for box in boxes)

@@ -67,6 +67,9 @@ def test_a_sweep_without_a_minimum_is_drawn_and_told(work: Path, tmp_path: Path)
     assert len(best) == len(pens.RESCALED) * len(pens.SIZES) - 1  # none where none was found
 
 
+# -- Figure 5 -------------------------------------------------------------------------------------------------------
+
+
 def test_lengths_that_are_not_finite_leave_an_honest_panel(work: Path, tmp_path: Path) -> None:
     dataset = pens.held_out(SCALE, 250)
 
@@ -76,9 +79,6 @@ def test_lengths_that_are_not_finite_leave_an_honest_panel(work: Path, tmp_path:
 
     drawing = draw("figure3", with_arrays(work, tmp_path, "pens/pens_a/rescaling", broken))
     assert texts(drawing).count("lengths are\nnot finite") == 1
-
-
-# -- Figure 5 -------------------------------------------------------------------------------------------------------
 
 
 def test_a_log_of_one_size_is_drawn_for_that_size(copy: Path) -> None:

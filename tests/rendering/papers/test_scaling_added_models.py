@@ -8,10 +8,8 @@ import pytest
 
 from fabricated_scaling import FABRIC
 from neuroute.analysis import power_laws as laws
-from neuroute.pipeline.papers.scaling.claims import depth_pays_more
 from neuroute.pipeline.papers.scaling.paper import GRID, Shape, grid
 from neuroute.pipeline.plan.config import load_scale
-from neuroute.pipeline.rendering.comparisons import DrawnTables
 from neuroute.pipeline.rendering.render import render
 from table_cells import of
 
@@ -62,13 +60,6 @@ def test_figure2_fits_the_papers_alone_and_all(work: Path, tmp_path: Path) -> No
     assert {*zip(of_paper.depth, of_paper.width, strict=True)} == {*GRID}
 
 
-def test_figure5_has_both_fits(work: Path, tmp_path: Path) -> None:
-    frame = points(work, tmp_path, "figure5")
-    assert len(frame[frame.side == "measured"]) == 16
-    fits = json.loads((tmp_path / "figure5.json").read_text())["fits_markdown"]
-    assert "With added models" in fits
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_mark_them(name: str, work: Path) -> None:
     table, before = of(RECORDS.study(name, work)), TABLES[name]
@@ -78,9 +69,3 @@ def test_tables_mark_them(name: str, work: Path) -> None:
         if shape in ADDED:
             assert all(cell.published is None for cell in row.cells)
         assert any(cell.measured is not None for cell in row.cells)
-
-
-def test_the_claim_is_of_the_papers_models(work: Path) -> None:
-    (with_added,) = depth_pays_more(DrawnTables(lambda name: RECORDS.study(name, work)))
-    (without,) = depth_pays_more(DrawnTables(lambda name: FABRIC.by(scale=SMOKE).study(name, work)))
-    assert with_added.estimate == without.estimate

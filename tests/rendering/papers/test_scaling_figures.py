@@ -8,47 +8,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from pictures import pictures
 
-from fabricated_scaling import ARTIFACTS, study_of
+from fabricated_scaling import study_of
 from figure_checks import drawn_figure, texts
-from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.rendering import style
-from neuroute.pipeline.rendering.render import render, resolve
 
 pytestmark = pytest.mark.slow
 
 draw = partial(drawn_figure, study_of, lay_out=True)
-FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
 # Figures 7 and 8 show one shape, whose fabricated gaps are not bad enough; test_figures_training_and_probes has them.
-BAD = [name for name in FIGURES if name not in ("figure7", "figure8", "figure10", "figure11", "figure12")]
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_format_is_a_picture(name: str, work: Path, tmp_path: Path) -> None:
-    with pictures():
-        assert all(p.stat().st_size > 200 for p in render(study_of(name, work), tmp_path / name))
+BAD = [f"figure{number}" for number in (1, 2, 3, 4, 5, 6, 9)]
 
 
 def shown(name: str, work: Path) -> list[str]:
     return texts(draw(name, work))
-
-
-def test_figure2_says_in_its_panels_how_good_the_fits_are(work: Path) -> None:
-    words = shown("figure2", work)
-    assert "R² 0.794, error 34.4 %" in words  # of all models, as the paper prints it
-    assert sum("R²" in text for text in words) == 6
-    assert any(text.endswith("Here: TSP20, scale “smoke”") for text in words)
-
-
-def test_figure3_orders_exact_power_laws_of_other_exponents(copy: Path) -> None:
-    for log in [*copy.glob("runs/scaling/part*/log.jsonl"), *copy.glob("runs/scaling/base_*/log.jsonl")]:
-        power = -0.4 - int(re.findall(r"_(\d+)x", log.parent.name)[0]) / 120
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
-        for line in lines:
-            line |= {"gap_pct": line["samples"] ** power} if line["kind"] == "validation" else {}
-        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert not any("no order" in text for text in shown("figure3", copy))
 
 
 def test_figure3_says_where_the_order_of_exponents_means_nothing(copy: Path) -> None:
@@ -63,11 +36,6 @@ def test_figure3_says_where_the_order_of_exponents_means_nothing(copy: Path) -> 
 def test_panels_of_figure10_have_the_same_axes(work: Path) -> None:
     panels = draw("figure10", work).figure.axes
     assert len({(axes.get_xlim(), axes.get_ylim()) for axes in panels}) == 1
-
-
-def test_thin_lines_of_seeds_are_in_the_legend(work: Path) -> None:
-    assert "thin: each seed" in shown("figure7", work)  # nogate_42x128 has two
-    assert "thin: each seed" not in shown("figure9", work)
 
 
 def test_a_panel_without_data_or_line_says_so() -> None:
@@ -95,10 +63,6 @@ def test_bad_gaps_are_told_and_do_not_crash(name: str, bad_work: Path) -> None:
     assert (gaps <= 0).any()  # kept in the data
     if (gaps == 0).all() and name != "figure1":  # nothing to fit
         assert re.search("(?i)no (measured )?fit", told)
-
-
-def test_bad_gaps_are_written_too(bad_work: Path, tmp_path: Path) -> None:
-    assert all(path.is_file() for path in render(study_of("figure5", bad_work), tmp_path / "figure5"))
 
 
 @pytest.mark.parametrize(
@@ -132,8 +96,3 @@ def test_fits_stay_in_their_frames(work: Path) -> None:
 def test_plain_numbers() -> None:
     words = [style.plain_number(v) for v in (0.0001, 0.05, 1, 200, 5e4, 1e6)]
     assert words == ["0.0001", "0.05", "1", "200", "50k", "1M"]
-
-
-def test_unknown_function_is_one_clear_error() -> None:
-    with pytest.raises(NeurouteError, match="tables:table99"):
-        resolve("neuroute.pipeline.papers.scaling.tables:table99")

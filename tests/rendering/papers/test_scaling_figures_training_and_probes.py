@@ -78,25 +78,10 @@ def test_gaps_that_have_no_place_on_a_log_axis_are_told(copy: Path, gaps: list[f
     assert ("nothing positive" in empty) is (hidden == 12)
 
 
-def test_a_training_that_breaks_at_once_is_told_too(copy: Path) -> None:
-    for seed in ("", "-s1"):
-        (copy / "runs" / "scaling" / f"base_42x128{seed}" / "log.jsonl").write_text(log([math.nan], [900.0]))
-    (copy / "runs" / "scaling" / "norezero_42x128" / "log.jsonl").write_text(log([math.nan], [900.0]))
-    drawing = draw("figure8", copy)
-    assert sum("not finite from batch 10" in note for note in drawing.notes) == 3
-
-
-def test_spikes_are_measured_against_the_least_loss_before(copy: Path) -> None:
-    (copy / "runs" / "scaling" / "norezero_42x128" / "log.jsonl").write_text(log([2.0, 0.5, 4.0, 0.4], [9.0] * 4))
-    drawing = draw("figure8", copy)
-    assert rows_of(drawing, "loss_rise")["without ReZero"][0] == pytest.approx(8)
-    assert "without ReZero 8.00 times" in " ".join(drawing.notes)
-
-
 @pytest.mark.parametrize(
     ("losses", "peaks", "rise"),
     [
-        ([], None, 1), ([2.0], None, 1), ([4.0, 3.0, 1.0], None, 1), ([4.0, 2.0, 3.0, 1.0, 5.0, 0.9], None, 5),
+        ([2.0], None, 1), ([4.0, 1.0, 2.0, 3.0], None, 3), ([4.0, 2.0, 3.0, 1.0, 5.0, 0.9], None, 5),
         ([1.0, math.nan, 0.5], None, math.inf), ([4.0, 2.0, 2.0], [5.0, 3.0, 9.0], 4.5),
         ([4.0, 2.0], [5.0, math.inf], math.inf),
     ],
@@ -153,7 +138,3 @@ def test_ranks_that_never_occur_have_no_success() -> None:
     assert np.isnan(found.percent[1:]).all()
     assert np.isnan(found.low[1:]).all()
     assert not found.share_pct[1:].any()
-
-
-def test_no_decisions_at_all() -> None:
-    assert np.isnan(success([], []).share_pct).all()

@@ -12,9 +12,8 @@ import pytest
 from fabricated import drop_rows, with_arrays
 from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, study
 from figure_checks import drawn_figure, texts
-from neuroute.pipeline.papers.sit.figures import Course, Round, draw_gaps, ordinal
+from neuroute.pipeline.papers.sit.figures import Round
 from neuroute.pipeline.papers.sit.paper import SitScale
-from neuroute.pipeline.rendering import style
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)
@@ -50,12 +49,6 @@ def test_a_network_without_finite_numbers_is_drawn_and_told(work: Path, tmp_path
     assert {cell.measured for row in drawing.fits.rows for cell in row.cells} == {None}
 
 
-def test_ordinals() -> None:
-    assert [ordinal(i) for i in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)] == [
-        "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th",
-    ]  # fmt: skip
-
-
 # -- Figure 2 -------------------------------------------------------------------------------------------------------
 
 
@@ -83,27 +76,6 @@ def test_gaps_of_zero_and_below_are_kept_and_told(copy: Path) -> None:
     count = int((drawing.points.panel == "d").sum())
     assert f"{count} of {count} gaps are not positive" in " ".join(drawing.notes)
     assert "no positive gap to draw" in texts(drawing)
-
-
-def test_no_gap_lies_on_the_gap_of_another() -> None:
-    """As where the warm-up ends at the gap that the rounds keep."""
-    gaps = [300.0, 40.0, 20.5, 17.2, 18.3, 16.5, 19.0, 17.3, 16.2, 16.4, 15.9, 14.8, 13.9, 16.2]
-    validations = [{"epoch": 2.0 * k, "warm_up": k < 4, "gap_pct": gap} for k, gap in enumerate(gaps)]
-    rounds = [{"epoch": 6.5 * k, "warm_up": not k} for k in range(4)]
-    with style.house():
-        figure = style.new_figure(1.9, 1.7)
-        axes = figure.subplots()
-        draw_gaps(axes, Course(rounds, validations, 26.0))
-        figure.draw_without_rendering()
-    places = axes.transData.transform([(v["epoch"], v["gap_pct"]) for v in validations])
-    boxes = [text.get_window_extent() for text in axes.texts if text.get_text().strip().endswith("%")]
-    assert len(boxes) == 2
-    assert not any(box.contains(*place) for box in boxes for place in places)
-
-
-def test_a_log_without_rounds_leaves_an_honest_panel(copy: Path) -> None:
-    rewrite(copy, lambda line: None if line["kind"] == "round" else line)
-    assert "no rounds in the logs" in texts(draw("figure2", copy))
 
 
 # -- Figure 3 -------------------------------------------------------------------------------------------------------

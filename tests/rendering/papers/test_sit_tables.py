@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from fabricated import keep_records, solve_all
-from fabricated_sit import FABRIC, RUNS, SCALE, study
+from fabricated_sit import FABRIC, SCALE, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.decoding.revision import published
 from neuroute.pipeline.papers.sit import paper as sit
-from neuroute.pipeline.papers.sit.figures import figure3
 from neuroute.pipeline.papers.sit.paper import SitScale, glop_note
 from neuroute.pipeline.papers.sit.tables import GROUPS
 from neuroute.pipeline.plan.config import Config, Scale, load_scale
@@ -121,18 +120,6 @@ def test_table5_says_when_trainings_did_not_get_beyond_their_start(tmp_path: Pat
     said = "The rows 100, here 4 and 1,000, here 8 have the same gaps: no validation"
     folders = (work, tmp_path)
     assert [said in " ".join(of(study("table5", folder)).notes) for folder in folders] == [False, True]
-
-
-def test_figure3_says_that_the_warm_up_is_one_of_its_rounds(work: Path) -> None:
-    found = study("figure3", work)
-    training = found.scale[SitScale].repetition_training
-    for warm_up in (True, False):
-        changed = training.model_copy(update={"warm_up": warm_up})
-        sit = found.scale[SitScale].model_copy(update={"repetition_training": changed})
-        drawing = figure3(replace(found, scale=found.scale.with_block(sit)))
-        said = "of which the first trains on insertion's solutions as they are" in drawing.notes[0]
-        assert said is warm_up
-    assert any(run.name.startswith("repeat") for run in RUNS)
 
 
 def test_blocks_of_glop_are_those_that_these_sizes_are_revised_in() -> None:
