@@ -68,10 +68,3 @@ def test_an_array_holds_no_more_than_slurm_takes(plan: Plan, tmp_path: Path, mon
     assert max(sizes) == 7
     assert sum(sizes) == len(jobs)
     assert len(set(ran)) > len(sent)  # none runs another one's
-
-
-def test_nothing_is_sent_where_all_is_there(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "costs", lambda plan, target: [])
-    arrays.write_arrays(plan, None, Path("arrays"), None, None)
-    assert not list((tmp_path / "arrays").glob("*.txt"))
-    assert "=$(send " not in (tmp_path / "arrays" / "submit.sh").read_text()

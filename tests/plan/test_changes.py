@@ -1,16 +1,13 @@
 """What `runs` of config.yaml changes: that run has it, its chain follows, and the others stay as they are."""
 
-import re
 from typing import Any
 
 import pytest
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.papers.sit.paper import PAPER as SIT
-from neuroute.pipeline.plan.config import load_scale, parse_config
 from neuroute.pipeline.plan.plan import Plan
-from plans import ROOT, plan_of, reinforced
+from plans import plan_of, reinforced
 
 MAIN, FORK = "icam/icam_tsp", "icam/k20_b0.5"
 
@@ -63,12 +60,6 @@ def test_a_change_of_a_run_holds_for_all_its_seeds() -> None:
         plan_with("scaling/base_6x128-s1", "laptop", seed=5)
 
 
-def test_more_samples_are_labelled_where_a_change_asks_for_them() -> None:
-    plan = plan_with("scaling/lehd_cvrp", "smoke", training={"samples": 4000})
-    train, _ = (plan.label_jobs[job].dataset for job in plan.label_jobs_of_run("scaling/lehd_cvrp"))
-    assert (train.split, train.count) == ("train", 4000)
-
-
 def test_forks_go_on_where_the_changed_stage_ends() -> None:
     plan = plan_with(MAIN, training={"stages": {"stage2": {"learning_rate": 3e-4, "epochs": 7}}, "clip": 2})
     before, after = (reinforced(p.runs[MAIN]) for p in (plan_of("paper", ("icam",)), plan))
@@ -88,13 +79,6 @@ def test_what_starts_from_a_run_has_its_network(main: str, arguments: dict[str, 
     assert changed(plan) == {main, *followers}
     assert followers
     assert all(plan.runs[run].network == plan.runs[main].network for run in followers)
-
-
-def test_an_elite_of_a_fork() -> None:
-    plan = plan_with(FORK, training={"stages": {"stage3": {"elite": {"k": 7, "beta": 0.3}}}})
-    (stage,) = reinforced(plan.runs[FORK]).stages
-    assert stage.elite.k == 7
-    assert changed(plan) == {FORK}
 
 
 @pytest.mark.parametrize(("seed", "own"), [(0, None), (7, None), (7, 3)])
@@ -122,10 +106,3 @@ def test_a_fork_draws_as_the_main_run_does_unless_it_has_a_seed(seed: int, own: 
 def test_a_change_that_does_not_fit_is_one_clear_line(run: str, training: dict[str, Any], message: str) -> None:
     with one_line(message, r"^config\.yaml: runs\."):
         plan_with(run, training=training)
-
-
-@pytest.mark.parametrize("run", ["sit/tsp_1k", "sit/cvrp_1k", "sit/warm_tsp"])
-def test_longest_above_the_nodes_names_the_run(run: str) -> None:
-    config = parse_config({"runs": {run: {"training": {"longest": 500}}}})
-    with pytest.raises(NeurouteError, match=re.escape(f"{run}, training.longest: sub-paths of at most 500 of ")):
-        SIT.runs(config, load_scale(str(ROOT / "tests" / "data" / "micro.yaml")))

@@ -31,24 +31,18 @@ def test_text_values_from_the_command_line_are_coerced() -> None:
     ("values", "message"),
     [
         ({"scael": "smoke"}, "scael: unknown key"),
-        ({"memory_gb": "lots"}, "memory_gb: .*number"),
         ({"memory_gb": -1}, "memory_gb"),
         ({"device": "tpu"}, "device: .*'auto', 'cpu' or 'cuda'"),
         ({"papers": ["scalling"]}, r"papers: no paper 'scalling'; did you mean scaling\? known papers: .*scaling"),
         ({"papers_path": ["nowhere"]}, "papers_path: no folder nowhere"),
-        ({"papers_path": [""]}, "papers_path: a folder without a name"),
         ({"results_dir": "."}, "results_dir: is the working folder itself"),
-        ({"work_dir": ""}, "work_dir: is the working folder itself"),
         ({"work_dir": "results/../results"}, "work_dir and results_dir are one folder"),
-        ({"papers": []}, "papers"),
-        ({"runs": {"scaling/base_6x128": {"training": {"learning_rate": -1}}}}, "training.learning_rate"),
         ({"runs": {"scaling/base_6x129": {"seed": 1}}}, "did you mean .*scaling/base_6x128"),
         (
             {"runs": {"pens/pens_a": {"training": {"sub_paths": "suffix"}}}},
             "^mine.yaml: .*training.sub_paths",
         ),
         ({"test_sets": "published"}, "^mine.yaml: test_sets: no folder; name it in testsets_dir"),
-        ({"test_sets": {"a": "b.npz"}, "testsets_dir": str(ROOT)}, "^mine.yaml: test_sets.a: no file"),
         ({"scale": "smok"}, "known scales: .*smoke"),
         ({"papers": ["scaling"], "scale": "zoo"}, "no block 'scaling', which mine.yaml asks for"),
         ({"papers": ["rivals"], "scale": "gpu"}, "^mine.yaml: papers: scale gpu has nothing of rivals; take another"),
@@ -140,13 +134,10 @@ def test_keys_are_changed_on_the_command_line_as_in_the_file(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("devise=cpu", "did you mean device"),
         ("runs.scaling/bq.training.learning_rat=1", "did you mean learning_rate"),
         ("runs.scaling/bq.seed=none", "runs.scaling/bq.seed"),
         ("device", "--set device: write key=value"),
-        (".device=cpu", "write key=value"),
         ("device.name=cpu", "device is cpu, not a mapping; give it keys"),
-        ("loggers=[csv", "its value is no YAML"),
     ],
 )
 def test_a_change_that_cannot_be_is_one_line(change: str, message: str, tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 import atexit
 import importlib
-import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -177,22 +175,6 @@ def test_a_moved_definition_is_located() -> None:
     assert digest.locate("neuroute.networks.somewhere_else:DecoderOnly") == "neuroute.networks.decoder_only:DecoderOnly"
     assert digest.locate("neuroute.networks.decoder_only:DecoderOnly").endswith("decoder_only:DecoderOnly")
     assert digest.locate("neuroute.networks.nowhere:Nothing") == "neuroute.networks.nowhere:Nothing"
-
-
-def test_unknown_definition_is_an_error(package: Write) -> None:
-    with pytest.raises(LookupError, match="nowhere"):
-        package("digested.nets:nowhere")
-
-
-def test_the_language_of_the_machine_changes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "of_ones_own.py").write_text('TEXT = "α × β"\n', encoding="utf-8")
-    command = [sys.executable, "-c", "from neuroute.core.digest import code_digest; print(code_digest('of_ones_own:'))"]
-    base = os.environ | {"PYTHONPATH": f"{tmp_path}:{digest.ROOT.parent}", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
-    digests = {
-        subprocess.run(command, env=base | {"PYTHONUTF8": each}, capture_output=True, check=True).stdout
-        for each in "01"
-    }
-    assert len(digests) == 1
 
 
 def test_a_module_that_was_asked_for_too_early_is_found_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

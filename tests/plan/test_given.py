@@ -8,7 +8,7 @@ from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.plan.config import parse_config
-from neuroute.pipeline.plan.overview import costs, describe
+from neuroute.pipeline.plan.overview import costs
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import GivenRun, Test
 from plans import plan_of
@@ -38,15 +38,6 @@ def test_nothing_is_trained_or_labelled_for_a_given_run(file: Path) -> None:
     assert [(c.stage, c.flops) for c in costs(plan, "scaling/lehd_6x128")] == [("weights", 0.0)]
     assert {r for r, run in plan.runs.items() if run != before.runs[r]} == {"scaling/lehd_6x128"}
     assert plan.evaluations == before.evaluations
-
-
-@pytest.mark.slow
-def test_a_plan_shows_what_a_table_costs_without_training(file: Path) -> None:
-    runs = (MAIN, "icam/pomo_tsp", "icam/icam_cvrp", "icam/pomo_cvrp")
-    text = describe(plan_with(file, *runs), "icam/table1")
-    stages = {line.split()[0]: line for line in text.splitlines() if line and line.split()[-1] in runs}
-    assert set(stages) == {"weights"}
-    assert "not trained: icam/k20_b0.5: it starts from a stage of a run that has imported weights" in text
 
 
 def test_ends_of_earlier_stages_are_lost(file: Path) -> None:

@@ -1,10 +1,10 @@
-"""Each table and figure asks at `paper` scale for the measurements that stand in paper_needs.txt.
+"""Runs at `paper` scale are those of paper_runs.txt; tables and figures ask for the measurements of paper_needs.txt.
 
 `pytest tests/plan/test_golden_plan.py --renew-golden` renews it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,19 @@ import pytest
 from neuroute.pipeline.plan import needs as kinds
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
-from neuroute.specs.objects import Test
+from neuroute.pipeline.plan.plan import Plan
+from neuroute.specs.objects import Run, Test
 
-GOLDEN = Path(__file__).with_name("paper_needs.txt")
+HERE = Path(__file__).parent
+
+
+def shown(run: Run) -> Iterator[str]:
+    """What is trained, by what, and on what."""
+    yield f"network {run.network.model_dump_json()}"
+    yield f"training {run.training.model_dump_json()}"
+    samples = sum(labels.dataset.count for labels in run.data)
+    yield f"seed {run.seed}, from {run.start}, n {run.n}, {samples} of {run.data[0].id if run.data else 'its own'}"
+    yield f"validation {' '.join(labels.id for labels in (run.validation, *run.also_validation))}"
 
 
 def described(need: kinds.Need) -> tuple[str, str]:
@@ -32,20 +42,24 @@ def described(need: kinds.Need) -> tuple[str, str]:
             return f"{type(need).__name__} {spec}", need.run
 
 
-def lines() -> Iterator[str]:
-    plan = build_plan(parse_config({"scale": "paper"}))
-    for artifact, needs in sorted(plan.needs.items()):
-        runs = defaultdict(set)
-        for need in needs:
-            measurement, run = described(need)
-            runs[measurement].add(run)
+def needs(plan: Plan) -> Iterator[str]:
+    for artifact, each in sorted(plan.needs.items()):
         yield artifact
-        for measurement, names in sorted(runs.items()):
-            yield f"  {measurement}: {' '.join(sorted(names))}"
+        yield from by_text(map(described, each))
 
 
-def test_what_is_measured_for_each_artifact_is_the_papers(request: pytest.FixtureRequest) -> None:
-    text = "\n".join(lines()) + "\n"
-    if request.config.getoption("--renew-golden"):
-        GOLDEN.write_text(text)
-    assert text.splitlines() == GOLDEN.read_text().splitlines()
+def by_text(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A line for each text, with all names that it is said of."""
+    names = defaultdict(set)
+    for text, name in pairs:
+        names[text].add(name)
+    return (f"  {text}: {' '.join(sorted(names[text]))}" for text in sorted(names))
+
+
+def test_what_is_trained_and_measured_is_the_papers(request: pytest.FixtureRequest) -> None:
+    plan = build_plan(parse_config({"scale": "paper"}))
+    runs = by_text((text, run.id) for run in plan.runs.values() for text in shown(run))
+    for name, lines in {"paper_runs.txt": [*runs], "paper_needs.txt": [*needs(plan)]}.items():
+        if request.config.getoption("--renew-golden"):
+            (HERE / name).write_text("\n".join(lines) + "\n")
+        assert lines == (HERE / name).read_text().splitlines()

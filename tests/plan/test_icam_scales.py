@@ -6,7 +6,7 @@ import pytest
 from published_trainings import single_size, three_stages
 
 from neuroute.specs.data import Problem
-from neuroute.specs.objects import BenchmarkEvaluation, Decoding, Elite, Reinforced, Run, Test
+from neuroute.specs.objects import Elite, Reinforced, Run
 from plans import plan_of, read_published, reinforced
 
 
@@ -65,32 +65,3 @@ def test_third_stages_go_on_where_the_second_ends() -> None:
         assert f"k{stage.elite.k}_b{stage.elite.beta:g}" == name
         assert stage.model_copy(update={"elite": main.stages[2].elite}) == main.stages[2]
         assert run.network == plan.runs["icam/icam_tsp"].network
-
-
-def test_icam_is_measured_as_its_tables_ask() -> None:
-    plan = plan_of("paper", ("icam",))
-
-    def cells(evaluation: str) -> set[tuple[int, str]]:
-        return {(t.labels.dataset.n, t.decoding.name) for t in plan.evaluations[evaluation].of_kind(Test)}
-
-    sizes = (100, 200, 500, 1000)
-    three = {(n, way) for n in sizes for way in ("greedy", "multistart", "multistart-x8")}
-    larger = {(n, "multistart") for n in (2000, 3000, 4000, 5000)}
-    searches = {(n, way) for n in sizes for way in ("rrc100-multistart", "beam16-multistart")}
-    assert cells("icam/icam_tsp/icam") == three | larger | searches
-    assert cells("icam/pomo_tsp/icam") == three | larger
-    assert cells("icam/pomo3_cvrp/icam") == three
-    assert cells("icam/icam_tsp/stages") == cells("icam/abl_afm/icam") == {(n, "multistart") for n in sizes}
-    assert cells("icam/k20_b0.5/icam") == {(1000, "greedy"), (1000, "multistart")}
-    tam = {
-        t.labels.dataset.n: t.labels.dataset.capacity
-        for t in plan.evaluations["sit/bq_cvrp/tests_icam"].of_kind(Test)
-        if t.labels.dataset.capacity
-    }
-    assert tam == {1000: 200, 2000: 300, 3000: 300, 4000: 300, 5000: 300}  # Section 4, following TAM
-    for run, ways, apart in (
-        ("icam/icam_cvrp/cvrplib", Decoding(starts="all"), True),
-        ("scaling/lehd_cvrp/cvrplib_icam", Decoding(), False),
-    ):
-        (e,) = plan.evaluations[run].of_kind(BenchmarkEvaluation)
-        assert (e.sets, e.min_nodes, e.max_nodes, e.decodings, e.per_axis) == (("X",), 101, 1002, (ways,), apart)

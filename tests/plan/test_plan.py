@@ -1,18 +1,15 @@
 """The plan of every scale: what its parts need is there, nothing is made twice or in vain, and jobs stay few."""
 
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from neuroute.core import digest
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import study_instances
 from neuroute.pipeline.plan.overview import costs
 from neuroute.pipeline.plan.papers import paper_folders
 from neuroute.pipeline.plan.plan import COUNTING
-from neuroute.specs.objects import BenchmarkEvaluation
 from plans import PAPERS, ROOT, SCALES, plan_of
 
 ARTIFACTS = {  # of each paper: tables, figures, and figures with a table
@@ -81,39 +78,6 @@ def test_all_that_is_needed_is_there_whatever_the_papers(papers: tuple[str, ...]
         assert set(artifact.evaluations) <= set(plan.evaluations)
         assert set(artifact.runs) <= set(plan.runs)
         assert set(artifact.label_jobs) <= set(plan.label_jobs)
-
-
-@pytest.mark.parametrize(("paper", "most"), {"scaling": 111, "pens": 54, "sit": 122, "icam": 86, "mvmoe": 156}.items())
-def test_a_paper_at_smoke_takes_few_jobs(paper: str, most: int) -> None:
-    """Label jobs, runs, evaluations and artifacts, each once; benchmarks, the report and the target `all`.
-
-    A rival system that a paper borrows is a training and an evaluation more, and a label job if it learns from labels.
-    """
-    plan = plan_of("smoke", (paper,))
-    jobs = [(cost.stage, cost.id) for cost in costs(plan, None)]
-    assert len(set(jobs)) == len(jobs)
-    stages = Counter(stage for stage, _ in jobs)
-    assert stages["render"] == len(plan.artifacts)
-    evaluations = {e for a in plan.artifacts.values() for e in a.evaluations}
-    runs = {r for a in plan.artifacts.values() for r in a.runs} | {plan.evaluations[e].run for e in evaluations}
-    assert stages["evaluate"] == len(evaluations)
-    assert stages["train"] >= len(runs)  # with those that these start from
-    benchmarks = {b for e in evaluations for b in plan.benchmarks_of_evaluation(e)}
-    rivals = [run for run in plan.runs if run.startswith("rivals/")]
-    labelled = {labels.id for run in rivals for labels in plan.runs[run].data}
-    assert len(jobs) + len(benchmarks) + 2 <= most + 2 * len(rivals) + len(labelled)
-
-
-def test_smoke_measures_public_instances_of_every_library_and_fetches_none() -> None:
-    plan = plan_of()
-    on_libraries = [e for e in plan.evaluations if plan.benchmarks_of_evaluation(e)]
-    assert {b for e in on_libraries for b in plan.benchmarks_of_evaluation(e)} == {"tsplib", "cvrplib", "solomon"}
-    assert not any(plan.benchmarks_to_fetch(e) for e in on_libraries)
-    for evaluation in on_libraries:
-        for each in plan.evaluations[evaluation].of_kind(BenchmarkEvaluation):
-            assert study_instances(each.max_nodes, each.min_nodes, each.benchmark, each.sets, each.names), each.id
-    laptop = plan_of("laptop")
-    assert all(laptop.benchmarks_to_fetch(e) == laptop.benchmarks_of_evaluation(e) for e in laptop.evaluations)
 
 
 def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import yaml
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import parse_config
-from neuroute.pipeline.plan.overview import describe
 from plans import ROOT, plan_of, write_scale
 
 RUN = "pens/pens_a"  # its evaluations find its best scaling factor first
@@ -43,14 +42,6 @@ def test_each_is_another_seed_of_the_changed_run_and_is_measured_like_it(scale: 
         assert bool(more) == (artifact != before.artifacts[name])
     group = "all" if scale == "smoke" else "uniform"
     assert {f"{copy}/{group}" for copy in COPIES} <= {*plan.artifacts["pens/table1"].evaluations}
-
-
-@pytest.mark.slow
-def test_what_they_cost_is_part_of_everything() -> None:
-    plan = plan_with("smoke", seeds=2)
-    assert COPIES[0] in describe(plan, None, lists_all=True)
-    assert COPIES[0] in describe(plan, "pens", lists_all=True)
-    assert COPIES[0] not in describe(plan, "scaling", lists_all=True)
 
 
 def test_what_starts_from_a_run_starts_from_its_training_of_the_same_seed_or_the_first() -> None:
@@ -91,10 +82,3 @@ def test_config_and_scale_ask_for_seeds_alike(tmp_path: Any) -> None:
     assert [both.runs[run].seed for run in both.trainings("mvmoe/mtl_50")] == [7, 8]
     with pytest.raises(NeurouteError, match=r"seeds.pens/pens_x: no such run"):
         build_plan(parse_config({"scale": write_scale(tmp_path, values | {"seeds": {"pens/pens_x": 3}})}))
-
-
-def test_weights_of_a_file_are_one_training(tmp_path: Any) -> None:
-    weights = tmp_path / "weights.pt"
-    weights.write_bytes(b"")
-    plan = plan_of("laptop", PAPERS, runs={"scaling/base_6x128": {"weights": str(weights)}})
-    assert plan.trainings("scaling/base_6x128") == ["scaling/base_6x128"]

@@ -4,19 +4,15 @@ from typing import Any
 
 import pytest
 
-from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.counts import counts
-from neuroute.pipeline.papers.icam.paper import SIZES, reference
 from neuroute.pipeline.papers.rivals.paper import RivalsScale, rivals
-from neuroute.pipeline.papers.sit import paper as sit
-from neuroute.pipeline.plan.config import Config, load_scale, parse_config
-from neuroute.specs.objects import Evaluation, Labels, Reinforced, Run
+from neuroute.pipeline.plan.config import Config, load_scale
+from neuroute.specs.objects import Reinforced, Run
 from neuroute_systems.dgl.system import BeamPool
 from neuroute_systems.glop.system import Partitioning
 from neuroute_systems.htsp.system import HtspTraining, Proximal
 from neuroute_systems.mdam.system import WarmBaseline
 from neuroute_systems.rollouts.spec import GreedyBaseline
-from plans import plan_of
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +28,6 @@ def test_dgl(runs: dict[str, Run]) -> None:
     wanted |= {"learning_rate": 1e-4, "weight_decay": 1e-6, "decay_gamma": 0.97, "decay_every": 5, "keep": "last"}
     assert {name: getattr(training, name) for name in wanted} == wanted
     assert (runs["dgl"].n, network.arguments["nearest"], runs["dgl"].data) == (100, 30, ())
-
-
-def test_a_pool_can_be_changed_in_the_config() -> None:
-    config = parse_config(
-        {"runs": {"rivals/dgl": {"training": {"own": {"pool": 40, "renewed": 3}, "learning_rate": 1e-3}}}}
-    )
-    found = {each.run.id: each.run.training for each in rivals(config, load_scale("smoke"))}["rivals/dgl"]
-    assert isinstance(found, BeamPool)
-    assert (found.pool, found.renewed, found.learning_rate) == (40, 3, 1e-3)
 
 
 def test_pointerformer(runs: dict[str, Run]) -> None:
@@ -116,73 +103,9 @@ def test_glop_g(runs: dict[str, Run], name: str, n: int, capacity: int, batch: i
 # -- in the tables that print them ------------------------------------------------------------------------------------
 
 
-GLOP = {
-    "sit/table1": {"glop", "glop_g", "glop_g_2k"},
-    "sit/table2": {"glop", "glop_g_cvrplib"},
-    "sit/table9": {"glop"},
-    "icam/table1": {"glop", "glop_g"},
-    "icam/table3": {"glop_g", "glop_g_2k"},
-}
-
-
-def read_by(scale: str, table: str, system: str) -> list[Evaluation]:
-    """The evaluations of a system's runs that a table reads."""
-    plan = plan_of(scale, ("sit", "icam"))
-    read = [plan.evaluations[e] for e in plan.artifacts[table].evaluations]
-    return [e for e in read if e.run.startswith(f"rivals/{system}")]
-
-
-def check_rows(evaluations: list[Evaluation], way: str, tests: set[Labels]) -> None:
-    assert {d.name for e in evaluations for d in e.decodings_used()} == {way}
-    assert {labels for e in evaluations for labels in e.labels} >= tests
-
-
-@pytest.mark.parametrize("table", GLOP)
-@pytest.mark.parametrize("scale", ["smoke", "paper"])
-def test_glop_has_the_partition_that_is_for_each_size(scale: str, table: str) -> None:
-    assert {e.run.partition("/")[2] for e in read_by(scale, table, "glop")} == GLOP[table]
-
-
-def test_partitions_of_glop_start_from_the_revisers() -> None:
-    plan = plan_of("paper", ("sit", "icam"))
-    for name, (nodes, capacity, neighbours) in {
-        "glop_g": (1000, 200, 100),
-        "glop_g_2k": (2000, 300, 200),
-        "glop_g_cvrplib": (2000, 300, 300),
-    }.items():
-        run = plan.runs[f"rivals/{name}"]
-        assert run.start == "rivals/glop"
-        assert (run.n, run.training.capacity, run.network.arguments["neighbours"]) == (nodes, capacity, neighbours)  # type: ignore[union-attr]
-    decodings = [e for e in plan.evaluations.values() if e.run == "rivals/glop"]
-    assert {d.method for e in decodings for d in e.decodings_used()} == {"revise"}
-
-
-@pytest.mark.parametrize("scale", ["smoke", "paper"])
-def test_htsp_grows_tours(scale: str) -> None:
-    s, of_sit = plan_of(scale, ("sit", "icam")).scale, (*sit.SMALL_SIZES, *sit.SIZES[:3])
-    for table, tests in {
-        "icam/table1": {reference(s, "tsp", n) for n in SIZES},
-        "sit/table1": {sit.reference(s, "tsp", n) for n in of_sit if n in sit.SIZES},
-        "sit/table9": {sit.small(s, "tsp", n) for n in sit.SMALL_SIZES},
-    }.items():
-        check_rows([e for e in read_by(scale, table, "htsp") if e.run == "rivals/htsp"], "grow", tests)
-
-
-@pytest.mark.parametrize("problem", ["tsp", "cvrp"])
-@pytest.mark.parametrize(("scale", "beam"), [("smoke", 8), ("paper", 50)])
-def test_mdam_searches_by_beams(scale: str, beam: int, problem: str) -> None:
-    tests = {reference(plan_of(scale, ("sit", "icam")).scale, problem, n) for n in SIZES}
-    check_rows(read_by(scale, "icam/table1", f"mdam_{problem}"), f"decoders-beam{beam}", tests)
-
-
 def test_a_paper_that_a_scale_leaves_apart_is_made_where_it_is_named() -> None:
     """None of the five papers, and half of laptop's hours: other papers' rows of its systems show printed numbers."""
     usual, named = load_scale("laptop"), load_scale("laptop", ["rivals"])
     assert "rivals" in usual.apart
     assert usual[RivalsScale].model_fields_set == {"elg"}  # which icam compares with
     assert {"elg", "glop"} <= named[RivalsScale].model_fields_set
-
-
-def test_what_is_kept_of_a_paper_apart_must_be_there() -> None:
-    with pytest.raises(NeurouteError, match=r"apart\.rivals: block 'rivals' has no elk; correct it"):
-        load_scale("laptop", None, {"apart": {"rivals": ["elk"]}})

@@ -6,8 +6,7 @@ import pytest
 import yaml
 
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.papers.pens.paper import AttentionEvaluation, PensScale
-from neuroute.pipeline.plan.config import load_scale
+from neuroute.pipeline.papers.pens.paper import AttentionEvaluation
 from neuroute.pipeline.plan.estimates import Estimates
 from neuroute.pipeline.plan.papers import with_lenders
 from neuroute.pipeline.plan.plan import Plan
@@ -106,14 +105,6 @@ def test_two_papers_may_borrow_from_each_other() -> None:
         assert f"{lent}/all_{own}" in alone.evaluations
     assert with_lenders(["sit"]) == ["scaling", "rivals", "icam", "sit"]
     assert with_lenders(["icam", "sit"]) == ["scaling", "rivals", "sit", "icam"]
-
-
-def test_a_paper_depends_on_its_own_part_of_a_scale() -> None:
-    scale = load_scale("smoke")
-    pens = scale[PensScale].model_copy(update={"repeats": 2})
-    other = scale.model_copy(update={"blocks": scale.blocks | {"pens": pens}})
-    assert scale.of("scaling") == other.of("scaling")
-    assert scale.of("pens") != other.of("pens")
 
 
 def test_papers_are_trained_on_the_same_size(tmp_path: Path) -> None:

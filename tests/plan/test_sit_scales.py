@@ -2,18 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from neuroute.pipeline.papers.sit.paper import SitScale
 from neuroute.specs.objects import BenchmarkEvaluation, Reconstruction, SelfImprovement, Test
 from plans import plan_of, read_published, smoke_with, write_scale
-
-
-@pytest.mark.parametrize(("scale", "least"), {"smoke": 3, "laptop": 6, "paper": 6}.items())
-def test_figure3_has_enough_repetitions_for_a_trend(scale: str, least: int) -> None:
-    plan = plan_of(scale, ("sit",))
-    repeated = [run for run in plan.runs.values() if "repetitions" in run.role]
-    assert len({run.network.arguments["representatives"] for run in repeated}) >= least
 
 
 def test_paper_scale_is_the_papers_for_sit() -> None:

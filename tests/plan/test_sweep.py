@@ -1,10 +1,8 @@
 """A sweep of config.yaml: each point is the declared run with its values, measured on instances of its own."""
 
-import re
 from typing import Any
 
 import pytest
-import yaml
 from refusals import one_line
 
 from neuroute.pipeline.papers.sweep.paper import decoding, points
@@ -34,13 +32,6 @@ def test_a_point_is_the_declared_run_with_its_values() -> None:
         assert [labels.dataset.split for labels in evaluation.labels] == ["test"]
 
 
-def test_it_changes_nothing_of_the_papers_beside_it() -> None:
-    plan, before = plan_with("pens/pens_a", GRID, ("pens",)), plan_of("smoke", ("pens",))
-    assert before.runs.items() <= plan.runs.items()
-    assert before.artifacts.items() <= plan.artifacts.items()
-    assert set(plan.artifacts) - set(before.artifacts) == {"sweep/table1", "sweep/figure1"}
-
-
 def test_a_run_of_many_starts_is_measured_by_all_and_what_it_starts_from_is_trained() -> None:
     plan = plan_with("icam/icam_tsp", {"training": {"clip": [1.0, 5.0]}}, test_count=16)
     assert {decoding(run).starts for _, run in points(plan.scale)} == {"all"}
@@ -62,28 +53,14 @@ def test_a_grid_may_be_said_on_the_command_line() -> None:
     ("sweep", "message"),
     [
         ({"run": "pens/pens_b", "grid": GRID}, "mine.yaml: sweep.run: no run pens/pens_b; did you mean "),
-        ({"run": "pens", "grid": GRID}, "sweep.run: String should match"),
         ({"run": "nope/a", "grid": GRID}, "unknown paper 'nope'"),
-        ({"run": "pens/pens_a", "grid": {}}, "sweep.grid: Dictionary should have at least 1 item"),
-        ({"run": "pens/pens_a", "grid": {"training.learning_rate": 1e-4}}, "sweep.grid.training.learning_rate: Input"),
-        ({"run": "pens/pens_a", "grid": {"training.learning_rate": []}}, "at least 1 item"),
         ({"run": "pens/pens_a", "grid": {"training.rate": [1]}}, "mine.yaml: sweep.grid: training.rate: unknown key"),
-        ({"run": "pens/pens_a", "grid": {"training.learning_rate": ["fast"]}}, "sweep.grid: training.learning_rate: "),
         ({"run": "pens/pens_a", "grid": {"seed": [1, 1]}}, "seed: .* has a value twice"),
         ({"run": "pens/pens_a", "grid": {"seeds": [1, 2]}}, "give `seeds` beside it"),
         ({"run": "pens/pens_a", "grid": {"seed.a": [1], "seed": [2]}}, "seed.a is a part of seed"),
         ({"run": "rivals/glop", "grid": GRID}, "rivals/glop is trained and decoded by its system's own code"),
-        ({"run": "rivals/mdam_tsp", "grid": GRID}, "rivals/mdam_tsp is trained and decoded by its system's own code"),
     ],
 )
 def test_a_sweep_that_cannot_be_is_one_line(sweep: dict[str, Any], message: str) -> None:
     with one_line(message):
         build_plan(parse_config({"papers": ["pens"], "sweep": sweep}, "mine.yaml"))
-
-
-def test_the_sweep_of_the_documentation_is_planned() -> None:
-    page = (ROOT / "docs" / "how-to" / "change_a_run.md").read_text()
-    (text,) = [block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "sweep:" in block]
-    plan = build_plan(parse_config(yaml.safe_load(text)))
-    assert len(plan.runs) == 12
-    assert set(plan.artifacts) == {"sweep/table1", "sweep/figure1"}
