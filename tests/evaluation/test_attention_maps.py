@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from refusals import one_line
 from untrained import Arrays, looked_into, ready, tiny_run
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import autocast
 from neuroute.pipeline.papers.pens.paper import AttentionEvaluation
 from neuroute.pipeline.papers.pens.probe import origin_logits, path_ends, walk
-from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Run
+from neuroute.specs.objects import Dataset, Decoding, Labels, Run
 from pens_by_the_book import decision as by_the_book
 
 DATASET = Dataset(split="val", n=14, count=3)
@@ -125,13 +123,3 @@ def test_arrays(tmp_path: Path) -> None:
     assert arrays["small_coords"].shape == (6, 2)
     assert sorted(arrays["small_tour"]) == list(range(6))
     assert arrays["small_probabilities"].shape == (5, 6)
-
-
-def test_bad_input_is_one_line(tmp_path: Path) -> None:
-    run = run_of("alibi")
-    with one_line("^pens/tiny: the model's best scaling factors are missing; `neuroute evaluate"):
-        mapped(run, tmp_path, factors=("best",))
-    bq = Network(kind="neuroute.networks.bq:Bq", arguments={"depth": 1, "width": 8, "heads": 2, "feed_forward": 8})
-    with pytest.raises(NeurouteError, match="attention: attention is mapped of networks of paper pens, not of Bq"):
-        mapped(run.model_copy(update={"network": bq}), tmp_path)
-    assert not list((tmp_path / "out").glob("*.csv"))

@@ -12,7 +12,6 @@ from neuroute.api.files import load
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import published_instances, write_manifest
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.loaded import COLUMNS
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.vrp import Vrp, to_routes
 from neuroute.specs.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network
@@ -73,16 +72,6 @@ def test_without_a_manifest_the_packages_instances_are_measured(tmp_path: Path) 
     records, arrays = evaluated(tmp_path, evaluation, RUN)
     assert list(dict.fromkeys(records.test)) == ["tsplib_eil51", "tsplib_st70"]
     assert arrays["optima"].tolist() == [426, 675]
-
-
-def test_without_instances_the_records_are_a_header(tmp_path: Path) -> None:
-    write_manifest(tmp_path / "tsplib.json", tmp_path, dict.fromkeys(published_instances(), "offline"))
-    evaluation = EVALUATION.model_copy(update={"names": ("d493",), "max_nodes": 500})
-    records = evaluated(tmp_path, evaluation, RUN, benchmarks={"tsplib": tmp_path / "tsplib.json"})[0]
-    assert len(records) == 0
-    assert tuple(records.columns) == COLUMNS
-    with np.load(tmp_path / "out" / "tsplib.npz") as file:
-        assert file["tsplib/names"].shape == file["tsplib/greedy"].shape == (0,)
 
 
 def test_a_file_that_vanished_is_one_line_and_no_records(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from untrained import evaluated, ready, run_of
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import efficiency
@@ -116,10 +115,6 @@ def test_points_are_decisions_that_greedy_construction_makes(name: str, dataset:
     assert seen[::-1] == sample_tokens(pose_single_step(net, dataset), 1000) == list(range(min(seen), max(seen) + 1))
 
 
-def test_few_nodes_have_few_decisions() -> None:
-    assert sample_tokens(pose_single_step(ready(NETWORKS["SIT"]), Dataset(n=4, count=1)), 5) == [4, 5]
-
-
 def test_attention_that_holds_its_scores_takes_their_memory(tmp_path: Path) -> None:
     records, _ = measured(tmp_path, datasets=(Dataset(n=400, count=1), Dataset(problem="cvrp", n=400, count=1)))
     peak = records[records.metric == "peak_memory_mb"].set_index("decoding").value
@@ -143,44 +138,11 @@ def test_memory_counts_what_encoding_keeps() -> None:
         assert found.peak_mb * 2**20 == pytest.approx(held + adds)
 
 
-def test_fewer_tours_at_a_time_take_less_memory() -> None:
-    net = ready(NETWORKS["POMO"])
-    ways = [pose_single_step(net, LARGER, tours=tours) for tours in (80, 20)]
-    whole, part = (efficiency.measure_construction(way, [4, 81], CPU) for way in ways)
-    assert whole.points[-1, 2] > 3 * part.points[-1, 2]
-
-
 def test_what_does_not_fit(tmp_path: Path) -> None:
     records, arrays = measured(tmp_path, memory_gb=1e-5)
     assert set(records.metric) == {"out_of_memory"}
     assert set(records.value) == {1.0}
     assert arrays == {}
-
-
-@pytest.mark.slow
-def test_what_does_not_fit_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seen from smaller sizes; POMO builds fewer tours at a time as long as one fits."""
-    tried = []
-    own = efficiency.measure_construction
-
-    def note(construction: Any, tokens: list[int], place: torch.device) -> Any:
-        tried.append((type(construction).__name__, construction.most - 1, construction.share))
-        return own(construction, tokens, place)
-
-    monkeypatch.setattr(efficiency, "measure_construction", note)
-    networks = {name: NETWORKS[name] for name in ("SIT", "LEHD", "POMO")}
-    datasets = (Dataset(n=1000, count=1), Dataset(n=2000, count=1))
-    records, _ = measured(tmp_path, networks, datasets, memory_gb=0.04)
-    out = records[records.metric == "out_of_memory"]
-    # Scores of 4 heads: 64 MB at 2000 nodes; at 1000, 16 MB, at least twice.
-    found = set(zip(out.decoding, out.n, strict=True))
-    assert found >= {("efficiency-LEHD-math", 2000), ("efficiency-POMO-math", 2000)}
-    assert not any("SIT" in d for d in out.decoding)
-    assert tried.count(("OneSolution", 2000, 1.0)) == 3  # of SIT both, LEHD fused
-    (pomo,) = (share for kind, n, share in tried if (kind, n) == ("Starts", 2000))
-    assert 0.1 < pomo < 1
-    peaks = records[(records.metric == "peak_memory_mb") & (records.n == 2000)]
-    assert peaks.value.max() * 2**20 < 0.04e9
 
 
 @pytest.mark.slow
@@ -213,13 +175,6 @@ def test_what_would_take_too_long_is_left_out(
         records, _ = measured(tmp_path, networks, (TSP,))
     assert records.empty
     assert "given up" in caplog.text
-
-
-def test_bad_evaluations(tmp_path: Path) -> None:
-    other = Network(kind="neuroute.networks.other:Other", arguments={})
-    with pytest.raises(NeurouteError, match="does not exist"):
-        measured(tmp_path, {"x": other}, (TSP,))
-    assert not list(tmp_path.rglob("*.csv"))
 
 
 # -- networks of many starts ------------------------------------------------------------------------------------------
@@ -258,14 +213,6 @@ def test_all_starts_count_and_as_many_are_closed_as_tokens_are_gone(kind: str) -
     assert whole.nodes == 30
 
 
-@pytest.mark.parametrize("kind", MANY_STARTS)
-def test_decisions_of_many_starts_are_measured(kind: str) -> None:
-    construction = pose_single_step(ready(many_starts(kind)), MANY_STARTS[kind])
-    found = efficiency.measure_construction(construction, sample_tokens(construction, 4), CPU)
-    assert found.seconds > 0
-    assert found.points[-1, 0] == 31
-
-
 # -- bytes at the peak: by hand, and against what torch's own profiler sees --------------------------------------------
 
 MB = 4 * 1000 * 250  # bytes of one tensor below
@@ -290,12 +237,6 @@ def test_peak_and_what_is_kept_by_hand() -> None:
     _, peak, kept = measure_memory(call, CPU)
     assert 3 * MB < peak < 3 * MB + 20_000
     assert kept == 4 * 10 * 250
-
-
-def test_what_was_there_before_does_not_count() -> None:
-    before = tensor()
-    assert measure_memory(lambda: before.relu_().view(-1)[:7], CPU)[1:] == (0, 0)
-    assert measure_memory(lambda: torch.add(before, before, out=before), CPU)[1:] == (0, 0)
 
 
 def test_memory_that_is_freed_and_taken_again_counts_once() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from refusals import one_line
 from untrained import Arrays, looked_into, ready, softmax, tiny_run
 
 from neuroute.datasets.streams import vrp_dataset
@@ -145,19 +144,3 @@ def test_the_decision_is_one_of_the_first_tour(hierarchy: str, tmp_path: Path) -
     assert ("gate" in a) == ("gate_scores" in a) == (hierarchy == "step")
     if hierarchy == "step":
         np.testing.assert_allclose(a["gate"], softmax(a["gate_scores"]), rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"experts": 0},
-        {"positions": ["enc"]},
-        {"positions": ["dec"]},
-        {"positions": ["raw", "enc", "dec"]},
-        {"method": "expert-choice"},
-        {"level": "problem"},
-    ],
-)
-def test_other_networks_are_one_line(arguments: dict[str, Any], tmp_path: Path) -> None:
-    with one_line("routing is shown of MVMoE with input choice of nodes"):
-        measured(tmp_path, run_of(**arguments))

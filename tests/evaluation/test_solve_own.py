@@ -1,6 +1,5 @@
 """`neuroute solve`: files as decoding solves them, solutions that users bring, which get no longer, and refusals."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,14 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from untrained import coordinates, done, refused, tsp_text, untrained, vrp_text
+from untrained import done, refused, tsp_text, untrained, vrp_text
 
-import neuroute
 from neuroute.api.files import load
 from neuroute.api.solution import Solution
 from neuroute.api.solve_file import solve_file
 from neuroute.core.digest import locate
-from neuroute.datasets.benchmarks import packaged_files
 from neuroute.decoding.decode import decode
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
 from neuroute.problems.instances.tsplib import read_solution, read_tour
@@ -210,20 +207,6 @@ def test_a_best_known_solution_stays_what_it_is_in_the_librarys_distances(
     assert not (tmp_path / "y.svg").exists()
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "name", "best"), [("tsplib", "berlin52", 7542), ("cvrplib", "X-n101-k25", 27591)]
-)
-def test_a_solution_that_is_kept_beside_a_published_instance_is_no_best_cost(
-    tmp_path: Path, benchmark: str, name: str, best: float
-) -> None:
-    path = Path(shutil.copy(packaged_files(benchmark)[name], tmp_path))
-    solution = neuroute.solve(path, "nearest")
-    solution.save(path.with_suffix(".tour" if path.suffix == ".tsp" else ".sol"))
-    again = neuroute.load(path)
-    assert again.best_known == best
-    assert again.gap(solution) == solution.gap > 0
-
-
 GOOD = list(range(1, NODES + 1))
 
 
@@ -231,24 +214,13 @@ GOOD = list(range(1, NODES + 1))
     ("problem", "text", "message"),
     [
         ("tsp", tour([*GOOD[:-1], 1]), "node 1 is visited 2 times; once is meant"),
-        ("tsp", tour(GOOD[:-1]), "node 30 is visited 0 times"),
         ("tsp", tour([*GOOD[:-1], 31]), "there is no node 31 in mine"),
-        ("tsp", tour([*GOOD[:-1], 0]), "there is no node 0 in mine"),
         ("tsp", tour(GOOD).replace("DIMENSION : 30", "DIMENSION : 52"), "DIMENSION says 52, but mine has 30 nodes"),
         ("tsp", tour(GOOD).replace("7\n", "seven\n", 1), "line 10: expected `numbers` in plain digits, got `seven`"),
-        (
-            "tsp",
-            tour(GOOD).replace("7\n", "2" * 5000 + "\n", 1),
-            "line 10: expected `numbers` in plain",
-        ),
-        ("tsp", "rubbish", "`rubbish` is in no section"),
-        ("tsp", tsp(), "no TOUR_SECTION"),
         ("cvrp", sol([*ALONE, [3]]), "customer 3 is served 2 times; once is meant"),
-        ("cvrp", sol(ALONE[:-1]), "customer 29 is served 0 times"),
         ("cvrp", sol([*ALONE[:-1], [30]]), "no customer 30 among 1..29"),
         ("cvrp", sol([list(range(1, NODES))]), "more than the capacity 40"),
         ("cvrp", sol(ALONE) + "Cost 27591\n", "states a cost of 27591, but its routes cost"),
-        ("cvrp", "rubbish", "no line `Route #k"),
     ],
 )
 def test_what_is_no_solution_is_one_line(
@@ -264,29 +236,6 @@ def test_what_is_no_solution_is_one_line(
     assert not drawing.exists()
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "message"),
-    [
-        ("CAPACITY: 40", "CAPACITY: 0", "CAPACITY says 0; give a whole number above 0"),
-        ("CAPACITY: 40", "CAPACITY: -40", "CAPACITY says -40"),
-        ("CAPACITY: 40", "CAPACITY: 2", "more than the capacity 2"),
-        ("DEPOT_SECTION\n1\n-1\n", "", "DEPOT_SECTION names no node"),
-        ("DEPOT_SECTION\n1\n", "DEPOT_SECTION\n99\n", "DEPOT_SECTION names 99"),
-        (coordinates(POINTS), coordinates(np.full_like(POINTS, 3)), "all nodes lie on one point"),
-    ],
-)
-def test_instances_that_are_none_are_one_line(
-    tmp_path: Path, models: dict[str, Path], before: str, after: str, message: str
-) -> None:
-    assert before in vrp()
-    (tmp_path / "bad.vrp").write_text(vrp().replace(before, after))
-    assert message in refused("solve", tmp_path / "bad.vrp", "--model", models["cvrp"], "--out", tmp_path / "t.svg")
-    if "coord" in before.lower():
-        (tmp_path / "bad.tsp").write_text(tsp(np.full_like(POINTS, 3)))
-        assert message in refused("solve", "bad.tsp", "--model", models["tsp"], "--out", tmp_path / "t.svg")
-    assert not (tmp_path / "t.svg").exists()
-
-
 def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: dict[str, Path]) -> None:
     own, routes = tmp_path / "own.tour", tmp_path / "own.sol"
     own.write_text(tour(GOOD))
@@ -297,37 +246,22 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
     cases: list[tuple[tuple[object, ...], str]] = [
         ((tsp_file, *of_cvrp), "mine: is a TSP, but sit/cvrp solves CVRP; take a network for TSP"),
         ((vrp_file, *of_tsp), "mine: is a CVRP, but sit/tsp solves TSP; take a network for CVRP"),
-        ((tsp_file, *of_tsp, "--prc", 5, "--longest", 3), "longest: Input should be greater than or equal to 4"),
-        ((tsp_file, *of_tsp, "--prc", 5, "--longest", 31), "mine: --longest 31 is more than its 30 stops"),
-        ((vrp_file, *of_cvrp, "--prc", 5, "--longest", 30), "mine: --longest 30 is more than its 29 stops"),
-        ((tsp_file, *of_tsp, "--longest", 9), "--start and --longest are for --prc"),
         ((tsp_file, *of_tsp, "--start", "nearest"), "--start and --longest are for --prc"),
-        ((tsp_file, *of_tsp, "--prc", 5, "--start", "farthest"), "start: Input should be 'greedy', 'insertion'"),
         ((tsp_file, *of_tsp, "--prc", 5, "--rrc", 5), "exclude each other"),
-        ((tsp_file, *of_tsp, "--prc", 5, "--beam", 2), "exclude each other"),
         ((tsp_file, *of_tsp, "--rrc", 5, "--from", own), "--from: the solution of a file is improved by --prc"),
         ((tsp_file, *of_tsp, "--rrc", 5, "--seconds", 1), "--seconds: limits a search"),
-        ((tsp_file, *of_tsp, "--prc", 5, "--from", own, "--start", "nearest"), "without --start"),
-        ((tsp_file, *of_tsp, "--prc", 5, "--from", routes), "--from"),
         ((vrp_file, *of_cvrp, "--prc", 5, "--from", own), "is a file that ends in .sol"),
         ((vrp_file, *of_cvrp, "--save", tmp_path / "s.tour"), "--save"),
         ((vrp_file, *of_cvrp, "--rescale", 2), "leave it out for the CVRP"),
         *(((tsp_file, *of_tsp, "--rescale", x), "stretched by a number above 0") for x in (0, -1, "nan")),
         ((tsp_file, *of_tsp, "--starts", "all"), "Sit builds one solution of an instance"),
-        ((tsp_file, *of_tsp, "--augment"), "leave out `starts`, `augment` and `images`"),
-        ((tsp_file, *many, "--starts", "0"), "--starts 0: a number from 1 on, or all, is expected"),
-        ((tsp_file, *many, "--starts", "some"), "--starts some: a number from 1 on, or all"),
         ((tsp_file, *many, "--starts", NODES + 1), "mine: --starts 31 is more than its 30 stops"),
-        ((vrp_file, *many_routes, "--starts", NODES), "mine: --starts 30 is more than its 29 stops"),
         (
             (tsp_file, *many, "--starts", "all", "--prc", 3),
             "starts: re-construction in parallel begins with one solution",
         ),
-        ((tsp_file, *many, "--augment", "--beam", 3), "augment and images are for method 'greedy', not 'beam'"),
-        ((tsp_file, *many, "--augment", "--prc", 3), "augment and images are for method 'greedy', not 'prc'"),
         ((tsp_file, *many, "--images", 2, "--rrc", 3), "augment and images are for method 'greedy', not 'rrc'"),
         ((tsp_file, *many, "--images", 2, "--augment"), "augment has eight images of its own; leave `images` out"),
-        ((tsp_file, *of_tsp, "--images", 2), "Sit builds one solution of an instance"),
         ((tsp_file, *many, "--rescale", 2), "leave `rescale` and `esf` out"),
         ((vrp_file, *many_routes, "--rrc", 3), "PomoCvrp: re-construction and beam search"),
         ((own, *of_tsp), "instances are read from .npz, .csv, .txt"),

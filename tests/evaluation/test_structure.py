@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from refusals import one_line
 from untrained import Arrays, looked_into, ready, softmax, tiny_run
 
 from neuroute.datasets.labels import make_labels
@@ -187,23 +186,3 @@ def test_the_models_tours_are_of_few_instances_only(tmp_path: Path, monkeypatch:
     a = measured(run_of(), tmp_path, optimal=OPTIMAL[:1])
     assert a["solved"].tolist() == [2]
     assert (a["ranks_9_model"].sum(), a["ranks_9_optimal"].sum()) == (2 * 7, 4 * 7)
-
-
-# -- the stage ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments", "changes", "message"),
-    [
-        ("icam:Icam", {"adaptation": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
-        ("icam:Icam", {"compatibility": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
-        ("icam:IcamCvrp", {}, {}, r"not of IcamCvrp"),
-        ("pomo:PomoCvrp", {}, {}, r"not of PomoCvrp"),
-    ],
-)
-def test_what_cannot_be_drawn_is_one_clear_error(
-    kind: str, arguments: dict[str, Any], changes: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    with one_line(message):
-        measured(run_of(kind, **arguments), tmp_path, **changes)
-    assert not list((tmp_path / "out").glob("*.csv"))

@@ -13,7 +13,7 @@ from neuroute.datasets.benchmarks import write_manifest
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import decode, decode_timed
+from neuroute.decoding.decode import decode
 from neuroute.pipeline.papers.pens.paper import AttentionEvaluation
 from neuroute.problems.tsp import tour_length
 from neuroute.specs.objects import (
@@ -94,20 +94,6 @@ def test_the_best_factor_is_interpolated_from_the_sweep(store: Path) -> None:
     for nowhere in (None, store / "none.npz"):
         with pytest.raises(NeurouteError, match="best scaling factors are missing"):
             measured(store, TESTS, rescaling=nowhere)
-
-
-def test_networks_without_random_embeddings_are_solved_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = pens_run("coordinates")
-    calls: list[Decoding] = []
-
-    def counted(problem: str, net: object, coords: object, decoding: Decoding, *rest: object) -> object:
-        calls.append(decoding)
-        return decode_timed(problem, net, coords, decoding, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("neuroute.evaluation.labelled.decode_instances", counted)
-    records, _ = measured(store, decoded(run, (LABELS, REPEATED)), run)
-    assert len(calls) == 2  # the warm-up, and one solution
-    assert values(records, REPEATED)["gap_spread_pct"] == 0
 
 
 def test_together_is_each_alone(store: Path, shared: Path) -> None:

@@ -23,7 +23,6 @@ from neuroute.problems.instances.tsplib import parse
 from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes, valid
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.specs.objects import (
-    BenchmarkEvaluation,
     ConstructionEvaluation,
     Dataset,
     Decoding,
@@ -143,15 +142,6 @@ def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[
     assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / 27591 - 1))
     assert values["gap_pct"] == pytest.approx(100 * (instance.length(routes, False) / 27591 - 1))
     np.testing.assert_allclose(arrays["multistart"], [instance.length(routes, False)])
-
-
-def test_a_benchmark_of_another_problem_is_one_line(tmp_path: Path) -> None:
-    for name, problems in (("tsplib", "TSP"), ("cvrplib", "CVRP and the VRP"), ("solomon", "VRP")):
-        dataset = Dataset(n=9, count=1) if name != "tsplib" else SETS[0]
-        run = RUN.model_copy(update={"validation": Labels(dataset=dataset, solver="x")})
-        evaluation = BenchmarkEvaluation.model_validate({"run": RUN.id, "benchmark": name, "max_nodes": 102})
-        with pytest.raises(NeurouteError, match=f" is for models of the {problems}$"):
-            evaluated(tmp_path, evaluation, run, benchmarks={name: tmp_path / "m.json"})
 
 
 # -- Solomon ----------------------------------------------------------------------------------------------------------
