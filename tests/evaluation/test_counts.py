@@ -197,29 +197,9 @@ def test_arguments_that_a_network_does_not_take() -> None:
         counts(network("other:Other"))
 
 
-<<<<<<< HEAD
-def test_counts_are_the_same_where_no_gradients_are() -> None:
-    network = Network(kind="neuroute.networks.sit:Sit", arguments={"depth": 1})
-    with torch.inference_mode():
-        found = counting.measure(network)
-    assert found == counting.measure(network)
-
-
-=======
->>>>>>> 8665175e (Tables of refused evaluations have one row a key)
 def test_products_are_those_that_torchs_own_counter_finds() -> None:
     net, rows = build(network("decoder_only:DecoderOnly", OURS)).eval(), torch.rand(1, 9, 2)
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         net.decide(rows)
     entries = OURS["depth"] * (OURS["heads"] * 9**2 + 4 * OURS["width"] * 9)  # of softmax and ReLU
-<<<<<<< HEAD
     assert counting.flops_of(lambda: net.decide(rows))[1] == counter.get_total_flops() + entries
-
-
-def test_entries_of_these_functions_are_counted() -> None:
-    x = torch.rand(3, 5)
-    for function in (torch.relu, torch.tanh, lambda x: x.softmax(-1), torch.nn.functional.silu):
-        assert counting.flops_of(lambda: function(x))[1] == 15  # noqa: B023 (called here)
-=======
-    assert measured.flops_of(lambda: net.decide(rows))[1] == counter.get_total_flops() + entries
->>>>>>> 8665175e (Tables of refused evaluations have one row a key)
